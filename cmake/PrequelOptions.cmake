@@ -1,0 +1,36 @@
+# Compiler settings that every target of the project shares, and the function that makes a library
+# of a folder.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+option(PREQUEL_TESTS "Build the tests and benchmarks" ON)
+option(PREQUEL_WERROR "Treat warnings as errors" OFF)
+set(PREQUEL_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
+
+add_library(prequel_options INTERFACE)
+target_compile_features(prequel_options INTERFACE cxx_std_20)
+target_compile_options(prequel_options INTERFACE
+  $<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>
+  $<$<BOOL:${PREQUEL_WERROR}>:$<BUILD_INTERFACE:-Werror>>)
+# Contracted multiply-adds would make results depend on the machine.
+target_compile_options(prequel_options INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
+if(PREQUEL_SANITIZE)
+  target_compile_options(prequel_options INTERFACE
+    -fsanitize=${PREQUEL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(prequel_options INTERFACE -fsanitize=${PREQUEL_SANITIZE})
+endif()
+
+# prequel_library(NAME SOURCES file... [LINK target...]): the static library of one folder.
+function(prequel_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(prequel_${name} STATIC ${ARG_SOURCES})
+  add_library(prequel::${name} ALIAS prequel_${name})
+  target_include_directories(prequel_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/prequel>)
+  target_link_libraries(prequel_${name} PUBLIC ${ARG_LINK} PRIVATE prequel_options)
+endfunction()
