@@ -34,6 +34,7 @@ class CsvReader {
 
  private:
   bool read_record(CsvRow& row);
+  [[noreturn]] void fail(std::size_t line, const std::string& why) const;
 
   std::istream& in_;
   std::string file_;

@@ -107,6 +107,10 @@ class Cursor {
   friend class Document;
   Cursor(Document::State* state, const nlohmann::json* value, std::string pointer)
       : state_(state), value_(value), pointer_(std::move(pointer)) {}
+  /// Notes that `key` of this object is known; false, with a problem, if this is no object.
+  [[nodiscard]] bool ask(std::string_view key) const;
+  /// Adds the problem "expected WHAT, got …", or completes "missing".
+  void expected(std::string_view what, std::string_view hint = {}) const;
 
   Document::State* state_;
   const nlohmann::json* value_;  ///< null where a required key is missing: reads stay silent

@@ -11,7 +11,8 @@ namespace prequel {
 
 /// The candidate with the smallest edit distance to `word`, if it is near enough to be meant
 /// (at most a third of its length, at least 1, upper and lower case alike). First one on a tie.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates);
 
 /// ` (did you mean "x"?)`, or the empty text.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);

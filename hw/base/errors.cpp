@@ -1,0 +1,13 @@
+#include "hw/base/errors.hpp"
+
+#include <utility>
+
+#include <fmt/ranges.h>
+
+namespace prequel {
+
+InputError::InputError(std::vector<std::string> problems)
+    : std::runtime_error(fmt::format("{}", fmt::join(problems, "\n"))),
+      problems_(std::move(problems)) {}
+
+}  // namespace prequel

@@ -1,0 +1,400 @@
+#include "hw/base/json_cursor.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
+#include "hw/base/json_parse.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+#include "hw/base/unit_text.hpp"
+
+namespace prequel {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kMaxProblems = 100;
+constexpr double kUnbounded = 1e30;  // as in kPositive: a limit against nonsense, not worth a word
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
+constexpr std::string_view kBytesExpected = "bytes (e.g. \"80 GB\")";
+constexpr std::string_view kRateExpected = "a rate (e.g. \"25 GB/s\" or \"200 Gbit/s\")";
+
+bool is_remark(std::string_view key) {
+  return key == "origin" || key == "note" || key == "schema";
+}
+
+/// `value` as a message shows it.
+std::string shown(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
+  return printable(value.dump());
+}
+
+/// "a number from 0 to 1"; a bound that no sane value reaches is told only to one that does.
+std::string describe(std::string_view what, const Range& range, bool too_large) {
+  const bool bounded = range.max < kUnbounded || too_large;
+  if (range.min < -kUnbounded && !bounded) return std::string(what);
+  if (range.min < -kUnbounded || too_large) return fmt::format("{} of at most {}", what, range.max);
+  if (range.open_min) {
+    return fmt::format("{} above {}{}", what, range.min,
+                       bounded ? fmt::format(" and at most {}", range.max) : "");
+  }
+  return bounded ? fmt::format("{} from {} to {}", what, range.min, range.max)
+                 : fmt::format("{} of at least {}", what, range.min);
+}
+
+bool holds(const Range& range, double value) {
+  return value <= range.max && (range.open_min ? value > range.min : value >= range.min);
+}
+
+/// `"a", "b" or "c"`
+std::string alternatives(const std::vector<std::string>& choices) {
+  std::string out;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0) out += i + 1 < choices.size() ? ", " : " or ";
+    out += in_quotes(choices[i]);
+  }
+  return out;
+}
+
+std::string unknown_key(std::string_view key, const std::vector<std::string>& known) {
+  if (const auto meant = nearest(key, known)) {
+    return "unknown key; did you mean " + in_quotes(*meant) + "?";
+  }
+  return known.empty() ? "unknown key" : "unknown key; expected " + alternatives(known);
+}
+
+}  // namespace
+
+struct Document::State {
+  struct Problem {
+    std::string pointer;
+    std::string message;
+    bool operator==(const Problem&) const = default;
+  };
+  /// What readers wanted of one object.
+  struct Object {
+    const Json* value{};
+    std::vector<std::string> asked;
+    bool all_asked{false};
+  };
+
+  std::string file;
+  std::string text;  ///< empty if the document was never text
+  Json root;
+  std::vector<std::string> overrides;     ///< pointers that `set` changed
+  std::map<std::string, Object> objects;  ///< by pointer
+  std::vector<Problem> problems;
+
+  void add(std::string pointer, std::string message) {
+    Problem problem{std::move(pointer), std::move(message)};
+    if (problems.size() > kMaxProblems) return;
+    if (std::find(problems.begin(), problems.end(), problem) == problems.end()) {
+      problems.push_back(std::move(problem));
+    }
+  }
+
+  /// A key that is missing is noticed before anyone says what it should have held.
+  void explain_missing(const std::string& pointer, std::string_view expected) {
+    const auto found = std::find(problems.begin(), problems.end(), Problem{pointer, "missing"});
+    if (found != problems.end()) found->message += fmt::format("; expected {}", expected);
+  }
+
+  Object& object(const Json* value, const std::string& pointer) {
+    Object& known = objects[pointer];
+    known.value = value;
+    return known;
+  }
+
+  void find_unknown_keys() {
+    for (const auto& [pointer, object] : objects) {
+      if (object.all_asked) continue;
+      for (const auto& member : object.value->items()) {
+        const std::string& key = member.key();
+        if (is_remark(key) ||
+            std::find(object.asked.begin(), object.asked.end(), key) != object.asked.end()) {
+          continue;
+        }
+        add(member_pointer(pointer, key), unknown_key(key, object.asked));
+      }
+    }
+  }
+
+  [[nodiscard]] bool overridden(std::string_view pointer) const {
+    return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& changed) {
+      return pointer.starts_with(changed) &&
+             (pointer.size() == changed.size() || pointer[changed.size()] == '/');
+    });
+  }
+
+  [[nodiscard]] std::string line(const Problem& problem) const {
+    return fmt::format("{}: {}{}{}{}", printable(file, 4096), printable(problem.pointer, 200),
+                       problem.pointer.empty() ? "" : ": ", problem.message,
+                       overridden(problem.pointer) ? " (from --set)" : "");
+  }
+
+  /// The problems, one a line, in the order of the document.
+  [[nodiscard]] std::vector<std::string> lines() const {
+    std::vector<std::size_t> ranks(problems.size());
+    if (!text.empty()) {
+      std::vector<std::string> pointers;
+      for (const Problem& problem : problems) pointers.push_back(problem.pointer);
+      ranks = document_order(text, pointers);
+    }
+    std::vector<std::size_t> order(problems.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
+    std::vector<std::string> out;
+    for (const std::size_t index : order) out.push_back(line(problems[index]));
+    if (out.size() > kMaxProblems) out.back() = printable(file, 4096) + ": and more problems";
+    return out;
+  }
+};
+
+Document::Document(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+Document Document::parse(std::string file, std::string_view text) {
+  auto state = std::make_unique<State>();
+  state->root = parse_json(file, text);
+  state->file = std::move(file);
+  state->text = text;
+  return Document(std::move(state));
+}
+
+Document Document::read(const std::string& path) {
+  return parse(path, read_file(path));
+}
+
+Document Document::from(std::string file, const Json& value) {
+  auto state = std::make_unique<State>();
+  state->file = std::move(file);
+  state->root = value;
+  return Document(std::move(state));
+}
+
+void Document::set(const std::string& dotted, const std::string& value) {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fmt::format("--set {}: {}", printable(dotted, 200), why));
+  };
+  Json* target = &state_->root;
+  std::string pointer;
+  for (std::size_t begin = 0; begin <= dotted.size();) {
+    const std::size_t end = std::min(dotted.find('.', begin), dotted.size());
+    const std::string key = dotted.substr(begin, end - begin);
+    begin = end + 1;
+    if (key.empty()) refuse("expected a path such as host.launch");
+    pointer = member_pointer(pointer, key);
+    if (target->is_array()) {
+      std::size_t index = 0;
+      const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+      if (error != std::errc{} || stop != key.data() + key.size() || index >= target->size()) {
+        refuse(fmt::format("no element {} in an array of {}", in_quotes(key), target->size()));
+      }
+      target = &(*target)[index];
+    } else if (target->is_object() || target->is_null()) {
+      target = &(*target)[key];
+    } else {
+      refuse(fmt::format("{} has no members", shown(*target)));
+    }
+  }
+  try {
+    *target = parse_json(dotted, value);
+  } catch (const InputError&) {
+    *target = value;
+  }
+  state_->overrides.push_back(pointer);
+}
+
+Cursor Document::root() const {
+  return {state_.get(), &state_->root, ""};
+}
+const Json& Document::json() const {
+  return state_->root;
+}
+const std::string& Document::file() const {
+  return state_->file;
+}
+
+void Document::problem(const std::string& pointer, const std::string& message) const {
+  state_->add(pointer, message);
+}
+
+void Document::finish() const {
+  state_->find_unknown_keys();
+  if (!state_->problems.empty()) throw InputError(state_->lines());
+}
+
+Cursor Cursor::at(std::string_view key) const {
+  const std::string pointer = member_pointer(pointer_, key);
+  if (!ask(key)) return {state_, nullptr, pointer};
+  const auto member = value_->find(key);
+  if (member != value_->end()) return {state_, &*member, pointer};
+  state_->add(pointer, "missing");
+  return {state_, nullptr, pointer};
+}
+
+std::optional<Cursor> Cursor::find(std::string_view key) const {
+  if (!ask(key)) return std::nullopt;
+  const auto member = value_->find(key);
+  if (member == value_->end() || member->is_null()) return std::nullopt;
+  return Cursor(state_, &*member, member_pointer(pointer_, key));
+}
+
+std::vector<Cursor> Cursor::items() const {
+  if (!is_array()) {
+    expected("an array");
+    return {};
+  }
+  std::vector<Cursor> out;
+  for (const Json& item : *value_) {
+    out.push_back({state_, &item, fmt::format("{}/{}", pointer_, out.size())});
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, Cursor>> Cursor::members() const {
+  if (!is_object()) {
+    expected("an object");
+    return {};
+  }
+  state_->object(value_, pointer_).all_asked = true;
+  std::vector<std::pair<std::string, Cursor>> out;
+  for (const auto& member : value_->items()) {
+    if (is_remark(member.key())) continue;
+    out.emplace_back(member.key(),
+                     Cursor(state_, &member.value(), member_pointer(pointer_, member.key())));
+  }
+  return out;
+}
+
+double Cursor::number(Range range) const {
+  const bool is_number = value_ != nullptr && value_->is_number();
+  const double value = is_number ? value_->get<double>() : 0.0;
+  if (is_number && holds(range, value)) return value;
+  expected(describe("a number", range, is_number && value > range.max));
+  return 0.0;
+}
+
+std::int64_t Cursor::integer(std::int64_t min, std::int64_t max) const {
+  // Beyond 2^53 a double no longer tells whole numbers apart.
+  constexpr double kExact = 9007199254740992.0;
+  std::optional<std::int64_t> value;
+  bool too_large = false;
+  if (value_ != nullptr && value_->is_number()) {
+    const auto real = value_->get<double>();
+    too_large = real > static_cast<double>(max);
+    if (value_->is_number_float()) {
+      if (std::abs(real) <= kExact && std::trunc(real) == real) {
+        value = static_cast<std::int64_t>(real);
+      }
+    } else if (!value_->is_number_unsigned() ||
+               value_->get<std::uint64_t>() <=
+                   static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      value = value_->get<std::int64_t>();
+    }
+  }
+  if (value && *value >= min && *value <= max) return *value;
+  if (max >= kMaxCount && !too_large) {
+    expected(fmt::format("a whole number of at least {}", min));
+  } else {
+    expected(fmt::format("a whole number from {} to {}", min, max));
+  }
+  return 0;
+}
+
+std::int64_t Cursor::count() const {
+  return integer(1, kMaxCount);
+}
+
+bool Cursor::boolean() const {
+  if (value_ != nullptr && value_->is_boolean()) return value_->get<bool>();
+  expected("true or false");
+  return false;
+}
+
+std::string Cursor::text() const {
+  if (is_text()) return value_->get<std::string>();
+  expected("text");
+  return {};
+}
+
+std::size_t Cursor::choice(std::initializer_list<std::string_view> choices) const {
+  const std::vector<std::string> names(choices.begin(), choices.end());
+  if (!is_text()) {
+    expected(alternatives(names));
+    return 0;
+  }
+  const auto& name = value_->get_ref<const std::string&>();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  expected(alternatives(names), did_you_mean(name, names));
+  return 0;
+}
+
+Bytes Cursor::bytes() const {
+  if (value_ != nullptr && value_->is_number()) return {number(kPositive)};
+  const auto amount = is_text() ? parse_bytes(value_->get_ref<const std::string&>()) : std::nullopt;
+  if (!amount || !holds(kPositive, amount->value)) expected(kBytesExpected);
+  return amount.value_or(Bytes{});
+}
+
+BytesPerSecond Cursor::rate() const {
+  if (value_ != nullptr && value_->is_number()) return {number(kPositive)};
+  const auto amount = is_text() ? parse_rate(value_->get_ref<const std::string&>()) : std::nullopt;
+  if (!amount || !holds(kPositive, amount->value)) expected(kRateExpected);
+  return amount.value_or(BytesPerSecond{});
+}
+
+bool Cursor::is_object() const {
+  return value_ != nullptr && value_->is_object();
+}
+bool Cursor::is_array() const {
+  return value_ != nullptr && value_->is_array();
+}
+bool Cursor::is_text() const {
+  return value_ != nullptr && value_->is_string();
+}
+
+const Json& Cursor::json() const {
+  static const Json kNothing;
+  return value_ != nullptr ? *value_ : kNothing;
+}
+
+void Cursor::problem(const std::string& message) const {
+  state_->add(pointer_, message);
+}
+
+bool Cursor::ask(std::string_view key) const {
+  if (!is_object()) {
+    expected("an object");
+    return false;
+  }
+  auto& asked = state_->object(value_, pointer_).asked;
+  if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
+  return true;
+}
+
+void Cursor::expected(std::string_view what, std::string_view hint) const {
+  if (value_ == nullptr) {
+    state_->explain_missing(pointer_, what);
+  } else {
+    problem(fmt::format("expected {}, got {}{}", what, shown(*value_), hint));
+  }
+}
+
+}  // namespace prequel
