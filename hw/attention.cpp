@@ -1,0 +1,82 @@
+#include "hw/attention.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/device.hpp"
+
+namespace prequel {
+namespace {
+
+const AttentionPass& pass_of(const AttentionHeadSize& size, bool backward) {
+  return backward ? size.backward : size.forward;
+}
+
+AttentionPass constants(const AttentionKernel& kernel, const FusedAttention& attention) {
+  const auto& sizes = kernel.head_sizes;
+  const auto d = static_cast<double>(attention.head_dim);
+  const auto above = std::find_if(sizes.begin(), sizes.end(), [d](const AttentionHeadSize& size) {
+    return size.head_dim >= d;
+  });
+  if (above == sizes.end()) return pass_of(sizes.back(), attention.backward);
+  if (above == sizes.begin()) return pass_of(sizes.front(), attention.backward);
+  const auto below = above - 1;
+  const double part = (d - below->head_dim) / (above->head_dim - below->head_dim);
+  const AttentionPass& low = pass_of(*below, attention.backward);
+  const AttentionPass& high = pass_of(*above, attention.backward);
+  return {std::lerp(low.efficiency, high.efficiency, part),
+          std::lerp(low.saturation_tokens, high.saturation_tokens, part),
+          std::lerp(low.launch_s, high.launch_s, part), std::lerp(low.tail, high.tail, part),
+          std::lerp(low.flop_factor, high.flop_factor, part)};
+}
+
+double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor) {
+  const auto s = static_cast<double>(attention.seq);
+  const double square = 4.0 * static_cast<double>(attention.batch) *
+                        static_cast<double>(attention.heads) *
+                        static_cast<double>(attention.head_dim) * s * s;
+  return square * (attention.causal && kernel.skips_masked ? 0.5 : 1.0) * factor;
+}
+
+}  // namespace
+
+const AttentionKernel& attention_kernel(const Device& device, std::string_view kernel) {
+  const auto matches = [kernel](const AttentionKernel& known) {
+    return known.name == kernel || std::find(known.measured_as.begin(), known.measured_as.end(),
+                                             kernel) != known.measured_as.end();
+  };
+  const auto& kernels = device.attention;
+  const auto found = std::find_if(kernels.begin(), kernels.end(), matches);
+  if (found != kernels.end()) return *found;
+  std::vector<std::string> names;
+  for (const AttentionKernel& known : kernels) names.push_back(known.name);
+  if (names.empty()) {
+    throw InputError(
+        fmt::format("device {} has no fused attention kernel, so not \"{}\"; use unfused attention",
+                    device.name, kernel));
+  }
+  throw InputError(fmt::format("device {} has no attention kernel \"{}\"{}; it has {}", device.name,
+                               kernel, did_you_mean(kernel, names), fmt::join(names, ", ")));
+}
+
+Flops flops(const AttentionKernel& kernel, const FusedAttention& attention) {
+  return {flop_count(kernel, attention, constants(kernel, attention).flop_factor)};
+}
+
+Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel) {
+  const AttentionKernel& known = attention_kernel(device, kernel);
+  const AttentionPass pass = constants(known, attention);
+  const auto s = static_cast<double>(attention.seq);
+  const double rate = pass.efficiency * device.peak(Precision::fp16).value;
+  const double flop = flop_count(known, attention, pass.flop_factor);
+  const double longest_block = 4.0 * 128.0 * static_cast<double>(attention.head_dim) * s;
+  return {pass.launch_s + flop * (1.0 + pass.saturation_tokens / s) / rate +
+          pass.tail * longest_block * device.compute_units / rate};
+}
+
+}  // namespace prequel

@@ -1,0 +1,65 @@
+#pragma once
+
+/// What a collective costs on one level of the fabric (inside a node, or between nodes).
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/operators.hpp"
+
+namespace prequel {
+
+/// Constants of one algorithm on one kind of link:
+///
+///     t = latency + step·steps + sqrt(fill·wire / bandwidth) + wire / bandwidth
+///
+/// with `wire` the bytes that each rank sends. The root is the filling of the pipeline when the
+/// library bounds its chunks. Source: fitted form over public nccl-tests tables.
+struct LinkModel {
+  double latency_s{};
+  double step_s{};
+  BytesPerSecond bandwidth{};  ///< of one rank, one direction
+  double fill_s{};
+};
+
+/// A link model for one operation, or one operation on one number of ranks, where the algorithm
+/// or the wiring differs from the rest.
+struct CollectiveOverride {
+  CollectiveOp op{};
+  int ranks{};  ///< 0: any number
+  LinkModel link;
+};
+
+/// The collectives of one fabric level: rings, and what the hardware has besides.
+struct CollectiveModel {
+  LinkModel ring;
+  std::vector<CollectiveOverride> overrides;
+  std::optional<LinkModel> tree;  ///< double binary tree, for all_reduce: 2·log2(n) steps
+  std::optional<LinkModel> nvls;  ///< reduction in the switch, for all_reduce: no steps
+  int nvls_min_ranks{};
+};
+
+/// Bytes that each rank sends for every byte of the message (nccl-tests convention: the whole
+/// buffer): all_reduce 2(n-1)/n; all_gather, reduce_scatter, all_to_all (n-1)/n; else 1.
+double wire_factor(CollectiveOp op, int ranks);
+
+/// Steps of a ring, one after another: all_reduce 2(n-1); send_recv 1; else n-1.
+double ring_steps(CollectiveOp op, int ranks);
+
+/// The equation of LinkModel.
+Seconds link_time(const LinkModel& link, Bytes wire, double steps);
+
+/// Time of the cheapest algorithm that the level has; 0 for one rank.
+Seconds collective_time(const CollectiveModel& model, CollectiveOp op, int ranks, Bytes bytes);
+
+/// Reads `{"latency_s", "step_s", "bandwidth", "fill_s", "overrides"?: [{"op", "ranks"?, …}],
+/// "tree"?: {…}, "nvls"?: {"min_ranks", …}}`; problems go to the cursor's document.
+CollectiveModel read_collectives(const Cursor& cursor);
+
+/// The name that nccl-tests and tables use ("all_reduce"), and back.
+std::string_view name(CollectiveOp op);
+std::optional<CollectiveOp> collective_op(std::string_view text);
+
+}  // namespace prequel

@@ -1,0 +1,54 @@
+#pragma once
+
+/// One accelerator: what its datasheet says, and the constants of its kernel models.
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/attention.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/units.hpp"
+#include "hw/gemm.hpp"
+#include "hw/memory_bound.hpp"
+#include "hw/operators.hpp"
+
+namespace prequel {
+
+inline constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::fp8) + 1;
+
+/// The name in files and flags ("bf16").
+std::string_view name(Precision precision);
+
+/// The relative errors that a device file states for its models (mean, on shapes that were not
+/// fitted).
+struct KernelErrors {
+  double gemm{};
+  double stream{};
+  double attention{};
+};
+
+struct Device {
+  std::string name;
+  double compute_units{};  ///< streaming multiprocessors of a GPU, cores of a CPU
+  Bytes memory{};          ///< what programs can allocate, all of them together
+  BytesPerSecond memory_rate{};
+  BytesPerSecond host_link{};               ///< to host memory, one direction
+  std::array<double, kPrecisions> peaks{};  ///< FLOP/s, dense, by Precision; 0: not there
+
+  GemmModel gemm;
+  StreamModels streams{};
+  std::vector<AttentionKernel> attention;  ///< empty: no fused kernel known
+  KernelErrors errors;
+
+  /// Peak of dense matrix products. Throws InputError that names the precisions there are.
+  [[nodiscard]] FlopsPerSecond peak(Precision precision) const;
+};
+
+/// Reads a device file (schema prequel/device/1) whole; peaks are given at `peak_clock_ghz` and
+/// scale with `clock_ghz`. Throws InputError with all problems of the file.
+Device read_device(const Document& document);
+
+}  // namespace prequel

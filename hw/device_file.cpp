@@ -1,0 +1,152 @@
+// Reads device files. Each function reads the object whose struct it returns.
+
+#include <algorithm>
+
+#include "hw/device.hpp"
+
+namespace prequel {
+namespace {
+
+std::vector<GemmTile> read_tiles(const Cursor& cursor) {
+  std::vector<GemmTile> tiles;
+  for (const Cursor& entry : cursor.items()) {
+    GemmTile tile;
+    tile.m = static_cast<double>(entry.at("m").integer(1, 4096));
+    tile.n = static_cast<double>(entry.at("n").integer(1, 4096));
+    tile.quality = entry.at("quality").number({0.01, 1.25});
+    tiles.push_back(tile);
+  }
+  if (tiles.empty()) cursor.problem("expected at least one tile");
+  return tiles;
+}
+
+std::vector<double> read_splits(const Cursor& cursor) {
+  std::vector<double> splits;
+  for (const Cursor& entry : cursor.items()) {
+    splits.push_back(static_cast<double>(entry.integer(1, 64)));
+  }
+  if (splits.empty() || splits.front() != 1.0 || !std::is_sorted(splits.begin(), splits.end())) {
+    cursor.problem("expected ascending numbers of splits that begin with 1");
+  }
+  return splits;
+}
+
+constexpr Range kEfficiency{0.0, 1.0, true};
+
+GemmModel read_gemm(const Cursor& cursor) {
+  if (cursor.at("model").choice({"tiled", "flat"}) == 1) {
+    FlatGemm flat;
+    flat.efficiency = cursor.at("efficiency").number(kEfficiency);
+    flat.launch_s = cursor.at("launch_s").number(kNonNegative);
+    return flat;
+  }
+  TiledGemm tiled;
+  tiled.tiles = read_tiles(cursor.at("tiles"));
+  tiled.splits = read_splits(cursor.at("splits"));
+  tiled.efficiency = cursor.at("efficiency").number(kEfficiency);
+  tiled.launch_s = cursor.at("launch_s").number(kNonNegative);
+  tiled.tile_overhead_s = cursor.at("tile_overhead_s").number(kNonNegative);
+  tiled.tail = cursor.at("tail").number(kFraction);
+  tiled.l2_rate = cursor.at("l2_rate").rate().value;
+  tiled.memory_fraction = cursor.at("memory_fraction").number(kEfficiency);
+  tiled.split_s = cursor.at("split_s").number(kNonNegative);
+  tiled.droop = cursor.at("droop").number(kFraction);
+  tiled.wgrad_factor = cursor.at("wgrad_factor").number(kPositive);
+  tiled.misaligned_fraction = cursor.at("misaligned_fraction").number(kEfficiency);
+  return tiled;
+}
+
+StreamModel read_stream(const Cursor& cursor) {
+  StreamModel model;
+  model.launch_s = cursor.at("launch_s").number(kNonNegative);
+  model.memory_fraction = cursor.at("memory_fraction").number(kPositive);
+  model.cached_fraction = model.memory_fraction;
+  if (const auto cached = cursor.find("cached")) {
+    model.cached_bytes = cached->at("bytes").bytes().value;
+    model.cached_fraction = cached->at("fraction").number(kPositive);
+  }
+  return model;
+}
+
+/// Every kind that the file does not name costs what `fused_pointwise` costs.
+StreamModels read_streams(const Cursor& cursor) {
+  StreamModels models;
+  models.fill(read_stream(cursor.at(name(StreamKind::fused_pointwise))));
+  for (std::size_t i = 1; i < kStreamKinds; ++i) {
+    if (const auto found = cursor.find(name(static_cast<StreamKind>(i)))) {
+      models[i] = read_stream(*found);
+    }
+  }
+  return models;
+}
+
+AttentionPass read_pass(const Cursor& cursor) {
+  AttentionPass pass;
+  pass.efficiency = cursor.at("efficiency").number(kEfficiency);
+  pass.saturation_tokens = cursor.at("saturation_tokens").number(kNonNegative);
+  pass.launch_s = cursor.at("launch_s").number(kNonNegative);
+  pass.tail = cursor.at("tail").number(kNonNegative);
+  const auto factor = cursor.find("flop_factor");
+  pass.flop_factor = factor ? factor->number(kPositive) : 1.0;
+  return pass;
+}
+
+AttentionKernel read_kernel(const std::string& name, const Cursor& cursor) {
+  AttentionKernel kernel;
+  kernel.name = name;
+  if (const auto names = cursor.find("measured_as")) {
+    for (const Cursor& entry : names->items()) kernel.measured_as.push_back(entry.text());
+  }
+  kernel.skips_masked = cursor.at("skips_masked").boolean();
+  const Cursor sizes = cursor.at("head_sizes");
+  for (const Cursor& entry : sizes.items()) {
+    kernel.head_sizes.push_back({static_cast<double>(entry.at("head_dim").integer(1, 4096)),
+                                 read_pass(entry.at("forward")), read_pass(entry.at("backward"))});
+  }
+  const auto smaller = [](const AttentionHeadSize& a, const AttentionHeadSize& b) {
+    return a.head_dim < b.head_dim;
+  };
+  if (kernel.head_sizes.empty()) sizes.problem("expected at least one head size");
+  if (!std::is_sorted(kernel.head_sizes.begin(), kernel.head_sizes.end(), smaller)) {
+    sizes.problem("expected head sizes in ascending order");
+  }
+  return kernel;
+}
+
+}  // namespace
+
+Device read_device(const Document& document) {
+  const Cursor root = document.root();
+  Device device;
+  device.name = root.at("name").text();
+  device.compute_units = static_cast<double>(root.at("compute_units").integer(1, 1 << 16));
+  device.memory = root.at("memory").bytes();
+  device.memory_rate = root.at("memory_rate").rate();
+  device.host_link = root.at("host_link").at("rate").rate();
+
+  const double clock =
+      root.at("clock_ghz").number({0.1, 10.0}) / root.at("peak_clock_ghz").number({0.1, 10.0});
+  const Cursor peaks = root.at("peaks_tflops");
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    if (const auto peak = peaks.find(name(static_cast<Precision>(i)))) {
+      device.peaks[i] = peak->number(kPositive) * kTera * clock;
+    }
+  }
+
+  const Cursor gemm = root.at("gemm");
+  device.gemm = read_gemm(gemm);
+  device.errors.gemm = gemm.at("relative_error").number(kNonNegative);
+  const Cursor streams = root.at("memory_bound");
+  device.streams = read_streams(streams);
+  device.errors.stream = streams.at("relative_error").number(kNonNegative);
+  if (const auto attention = root.find("attention")) {
+    device.errors.attention = attention->at("relative_error").number(kNonNegative);
+    for (const auto& [kernel, cursor] : attention->at("kernels").members()) {
+      device.attention.push_back(read_kernel(kernel, cursor));
+    }
+  }
+  document.finish();
+  return device;
+}
+
+}  // namespace prequel

@@ -1,0 +1,42 @@
+#pragma once
+
+/// What a memory-bound kernel costs on one device.
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "hw/operators.hpp"
+
+namespace prequel {
+
+struct Device;
+
+/// Constants of one kind of kernel:
+///
+///     t = launch + min(bytes, cached)/(cached_fraction·R) + max(0, bytes -
+///     cached)/(memory_fraction·R)
+///
+/// with R the HBM rate. What the kernel before has written is still in the last-level cache, so
+/// the first bytes can be cheaper (cached_fraction above 1).
+struct StreamModel {
+  double launch_s{};
+  double cached_bytes{};
+  double cached_fraction{1.0};
+  double memory_fraction{1.0};
+};
+
+inline constexpr std::size_t kStreamKinds = static_cast<std::size_t>(StreamKind::copy) + 1;
+/// Indexed by StreamKind.
+using StreamModels = std::array<StreamModel, kStreamKinds>;
+
+/// The name of a kind in device files ("layer_norm").
+std::string_view name(StreamKind kind);
+
+/// Time of the kernel, without the host's launch.
+Seconds price(const Device& device, const Stream& stream);
+
+/// Time of `bytes` over the link between host and device (PCIe, NVLink-C2C), one direction.
+Seconds host_copy_time(const Device& device, Bytes bytes);
+
+}  // namespace prequel

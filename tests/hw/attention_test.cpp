@@ -1,0 +1,126 @@
+#include "hw/attention.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "hw/base/errors.hpp"
+#include "hw/device.hpp"
+
+namespace prequel {
+namespace {
+
+Device device_with(AttentionKernel kernel) {
+  Device device;
+  device.name = "toy";
+  device.compute_units = 100.0;
+  device.peaks[static_cast<std::size_t>(Precision::fp16)] = 1e14;
+  device.attention.push_back(std::move(kernel));
+  return device;
+}
+
+AttentionKernel flat_kernel() {
+  const AttentionPass forward{0.5, 0.0, 0.0, 0.0, 1.0};
+  const AttentionPass backward{0.5, 0.0, 0.0, 0.0, 2.5};
+  return {"flash-2", {"flash_attention"}, true, {{128.0, forward, backward}}};
+}
+
+constexpr FusedAttention attention() {
+  return {.batch = 2, .seq = 2048, .heads = 16, .kv_heads = 16, .head_dim = 128};
+}
+
+TEST_CASE("a causal kernel does half of 4·b·a·s²·d") {
+  const double square = 4.0 * 2 * 16 * 2048.0 * 2048.0 * 128;
+  AttentionKernel kernel = flat_kernel();
+  CHECK(flops(kernel, attention()).value == doctest::Approx(square / 2.0));
+  kernel.skips_masked = false;
+  CHECK(flops(kernel, attention()).value == doctest::Approx(square));
+  kernel.skips_masked = true;
+  FusedAttention whole = attention();
+  whole.causal = false;
+  CHECK(flops(kernel, whole).value == doctest::Approx(square));
+}
+
+TEST_CASE("without short-row and tail losses the time is FLOP over the rate") {
+  const Device device = device_with(flat_kernel());
+  const double flop = flops(device.attention[0], attention()).value;
+  CHECK(price(device, attention(), "flash-2").value == doctest::Approx(flop / 0.5e14));
+  FusedAttention backward = attention();
+  backward.backward = true;
+  CHECK(price(device, backward, "flash-2").value == doctest::Approx(2.5 * flop / 0.5e14));
+}
+
+TEST_CASE("short rows and the longest block cost extra") {
+  AttentionKernel kernel = flat_kernel();
+  kernel.head_sizes[0].forward = {0.5, 512.0, 1e-5, 0.25, 1.0};
+  const Device device = device_with(kernel);
+  const double flop = flops(kernel, attention()).value;
+  const double block = 4.0 * 128 * 128 * 2048 / (0.5e14 / 100);
+  CHECK(price(device, attention(), "flash-2").value ==
+        doctest::Approx(1e-5 + flop * 1.25 / 0.5e14 + 0.25 * block));
+}
+
+TEST_CASE("a head size between two measured ones is interpolated, outside the nearest counts") {
+  AttentionKernel kernel = flat_kernel();
+  AttentionHeadSize small = kernel.head_sizes[0];
+  small.head_dim = 64.0;
+  small.forward.efficiency = 0.7;
+  kernel.head_sizes.insert(kernel.head_sizes.begin(), small);
+  const Device device = device_with(kernel);
+  const auto rate = [&](std::int64_t head_dim) {
+    FusedAttention sized = attention();
+    sized.head_dim = head_dim;
+    return (flops(kernel, sized) / price(device, sized, "flash-2")).value / 1e14;
+  };
+  CHECK(rate(32) == doctest::Approx(0.7));
+  CHECK(rate(64) == doctest::Approx(0.7));
+  CHECK(rate(96) == doctest::Approx(0.6));
+  CHECK(rate(128) == doctest::Approx(0.5));
+  CHECK(rate(256) == doctest::Approx(0.5));
+}
+
+TEST_CASE("a kernel is found by the name it was measured under") {
+  const Device device = device_with(flat_kernel());
+  CHECK(&attention_kernel(device, "flash_attention") == &attention_kernel(device, "flash-2"));
+}
+
+TEST_CASE("an unknown kernel is refused with what there is") {
+  Device device = device_with(flat_kernel());
+  CHECK_THROWS_WITH_AS(static_cast<void>(attention_kernel(device, "flash-3")),
+                       "device toy has no attention kernel \"flash-3\" (did you mean \"flash-2\"?);"
+                       " it has flash-2",
+                       InputError);
+  device.attention.clear();
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(attention_kernel(device, "flash-2")),
+      "device toy has no fused attention kernel, so not \"flash-2\"; use unfused attention",
+      InputError);
+}
+
+TEST_CASE("longer sequences, more heads and more sequences never take less time") {
+  AttentionKernel kernel = flat_kernel();
+  kernel.head_sizes[0].forward = {0.6, 900.0, 1e-5, 0.5, 1.0};
+  const Device device = device_with(kernel);
+  std::mt19937_64 random(5);
+  std::uniform_int_distribution<std::int64_t> size(1, 64);
+  for (int i = 0; i < 1000; ++i) {
+    const FusedAttention one{.batch = size(random),
+                             .seq = 64 * size(random),
+                             .heads = size(random),
+                             .kv_heads = 1,
+                             .head_dim = 128};
+    const Seconds time = price(device, one, "flash-2");
+    FusedAttention more = one;
+    more.seq += size(random);
+    CHECK(price(device, more, "flash-2") >= time);
+    more = one;
+    more.heads += size(random);
+    CHECK(price(device, more, "flash-2") >= time);
+    more = one;
+    more.batch += size(random);
+    CHECK(price(device, more, "flash-2") >= time);
+  }
+}
+
+}  // namespace
+}  // namespace prequel

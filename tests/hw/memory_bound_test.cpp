@@ -1,0 +1,52 @@
+#include "hw/memory_bound.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "hw/device.hpp"
+
+namespace prequel {
+namespace {
+
+Device device_with(StreamModel model) {
+  Device device;
+  device.memory_rate = {1e12};
+  device.host_link = {2e10};
+  device.streams.fill(model);
+  return device;
+}
+
+TEST_CASE("bytes beyond the cache run at the memory's rate, the first ones at the cache's") {
+  const Device device = device_with({1e-6, 2e6, 1.25, 0.5});
+  CHECK(price(device, Stream{StreamKind::gelu, {1e6}}).value ==
+        doctest::Approx(1e-6 + 1e6 / 1.25e12));
+  CHECK(price(device, Stream{StreamKind::gelu, {5e6}}).value ==
+        doctest::Approx(1e-6 + 2e6 / 1.25e12 + 3e6 / 0.5e12));
+}
+
+TEST_CASE("each kind has its own constants") {
+  Device device = device_with({0.0, 0.0, 1.0, 1.0});
+  device.streams[static_cast<std::size_t>(StreamKind::swiglu)].memory_fraction = 0.5;
+  CHECK(price(device, Stream{StreamKind::swiglu, {1e9}}).value == doctest::Approx(2e-3));
+  CHECK(price(device, Stream{StreamKind::copy, {1e9}}).value == doctest::Approx(1e-3));
+}
+
+TEST_CASE("more bytes never take less time") {
+  const Device device = device_with({1e-6, 2e7, 1.4, 0.8});
+  std::mt19937_64 random(4);
+  std::uniform_real_distribution<double> bytes(0.0, 1e8);
+  for (int i = 0; i < 1000; ++i) {
+    const double few = bytes(random);
+    const double many = few + bytes(random);
+    CHECK(price(device, Stream{StreamKind::rope, {few}}) <=
+          price(device, Stream{StreamKind::rope, {many}}));
+  }
+}
+
+TEST_CASE("a copy to the host runs at the link's rate") {
+  CHECK(host_copy_time(device_with({}), {4e10}).value == doctest::Approx(2.0));
+}
+
+}  // namespace
+}  // namespace prequel
