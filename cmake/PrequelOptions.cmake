@@ -8,12 +8,21 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
+# ccache, where it is there, makes a rebuild from nothing cheap.
+find_program(PREQUEL_CCACHE ccache)
+mark_as_advanced(PREQUEL_CCACHE)
+if(PREQUEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PREQUEL_CCACHE})
+endif()
+
+include(GNUInstallDirs)
+set(PREQUEL_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/prequel)
+
 option(PREQUEL_TESTS "Build the tests and benchmarks" ON)
 option(PREQUEL_WERROR "Treat warnings as errors" OFF)
 set(PREQUEL_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
 add_library(prequel_options INTERFACE)
-target_compile_features(prequel_options INTERFACE cxx_std_20)
 target_compile_options(prequel_options INTERFACE
   $<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>
   $<$<BOOL:${PREQUEL_WERROR}>:$<BUILD_INTERFACE:-Werror>>)
@@ -31,6 +40,10 @@ function(prequel_library name)
   add_library(prequel_${name} STATIC ${ARG_SOURCES})
   add_library(prequel::${name} ALIAS prequel_${name})
   target_include_directories(prequel_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/prequel>)
-  target_link_libraries(prequel_${name} PUBLIC ${ARG_LINK} PRIVATE prequel_options)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/prequel>)
+  target_compile_features(prequel_${name} PUBLIC cxx_std_20)
+  target_link_libraries(prequel_${name} PUBLIC ${ARG_LINK}
+                                        PRIVATE $<BUILD_INTERFACE:prequel_options>)
+  set_target_properties(prequel_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS prequel_${name} EXPORT prequel-targets)
 endfunction()

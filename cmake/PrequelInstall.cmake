@@ -1,0 +1,19 @@
+# `cmake --install` and the package that find_package(prequel) finds: headers, libraries, data and
+# the program. Libraries and program say install() where they are made (PrequelOptions, cli/).
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/prequel)
+install(EXPORT prequel-targets NAMESPACE prequel:: DESTINATION ${package_dir})
+configure_package_config_file(
+  cmake/prequel-config.cmake.in prequel-config.cmake
+  INSTALL_DESTINATION ${package_dir}
+  PATH_VARS PREQUEL_INSTALL_DATADIR)
+write_basic_package_version_file(prequel-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/prequel-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/prequel-config-version.cmake
+        DESTINATION ${package_dir})
+
+install(DIRECTORY hw models sim calibrate DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/prequel
+        FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY data/ DESTINATION ${PREQUEL_INSTALL_DATADIR} OPTIONAL)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

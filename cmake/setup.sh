@@ -1,0 +1,82 @@
+#!/bin/sh
+# Takes a bare Debian 12 to a running prequel: packages, build, then what was asked for.
+set -eu
+
+usage() {
+  cat >&2 <<'END'
+usage: sh cmake/setup.sh run [ARGUMENT…]   build, then run prequel with these arguments
+       sh cmake/setup.sh test [PRESET]     build with warnings as errors, then run every test
+                                           (PRESET: release, debug or tsan; default release)
+END
+  exit 2
+}
+
+build_packages='cmake ninja-build g++ libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev
+  libfmt-dev libtbb-dev doctest-dev libbenchmark-dev'
+test_packages="$build_packages clang-format-14"
+
+# Installs those of the packages $@ that are missing. dpkg-query is asked first: that takes
+# milliseconds, and a machine that has everything needs no network and no root.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "setup: not a Debian system; going on without installing: $*" >&2
+    return
+  fi
+  missing=
+  for package in "$@"; do
+    status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
+    [ "$status" = installed ] || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+
+  as_root=
+  if [ "$(id -u)" -ne 0 ]; then
+    as_root=sudo
+    if ! command -v sudo >/dev/null 2>&1; then
+      echo "setup: needs root for: apt-get install$missing" >&2
+      exit 1
+    fi
+  fi
+  echo "setup: installing$missing" >&2
+  $as_root apt-get -qq update >&2
+  # shellcheck disable=SC2086 # a list of words
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y \
+    --no-install-recommends $missing >&2
+}
+
+# Builds the target $2 (all of them where it is left out) of the preset $1 in build/$1.
+build() {
+  # A build folder that was copied here from elsewhere is of no use: begin it anew.
+  fresh=--fresh
+  if grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$root/build/$1/CMakeCache.txt"; then
+    fresh=
+  fi
+  (
+    cd "$root"
+    cmake $fresh --preset "$1"
+    cmake --build --preset "$1" ${2:+--target "$2"}
+  ) >&2
+}
+
+root=$(cd "$(dirname "$0")/.." && pwd -P)
+task=${1:-}
+[ $# -eq 0 ] || shift
+
+case $task in
+  run)
+    # shellcheck disable=SC2086 # a list of words
+    install_packages $build_packages
+    build release prequel
+    exec "$root/build/release/cli/prequel" "$@"
+    ;;
+  test)
+    preset=${1:-release}
+    [ $# -le 1 ] || usage
+    # shellcheck disable=SC2086 # a list of words
+    install_packages $test_packages
+    build "$preset"
+    cd "$root"
+    exec ctest --preset "$preset" --parallel "$(nproc)"
+    ;;
+  *) usage ;;
+esac
