@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -83,10 +82,18 @@ std::string link_target(const std::string& path) {
   return real ? std::string(real.get()) : path;
 }
 
-/// A name beside `path` that no other thread or process uses.
-std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> count{0};
-  return fmt::format("{}.{}-{}.tmp", path, ::getpid(), count++);
+/// A new file beside `path` that no other thread or process writes to.
+struct Temporary {
+  std::string path;
+  Descriptor out;
+};
+
+Temporary create_temporary(const std::string& path) {
+  for (int attempt = 0;; ++attempt) {
+    std::string name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), attempt);
+    const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (number >= 0 || errno != EEXIST) return {std::move(name), Descriptor(number)};
+  }
 }
 
 }  // namespace
@@ -129,8 +136,7 @@ void write_file(const std::string& path, std::string_view content) {
   if (exists && !S_ISREG(status.st_mode)) return write_in_place(path, content);
 
   const std::string target = exists ? link_target(path) : path;
-  const std::string temporary = temporary_name(target);
-  Descriptor out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  auto [temporary, out] = create_temporary(target);
   if (!out.open()) refuse_write(path);
   const bool done = (!exists || ::fchmod(out.number(), status.st_mode & 07777) == 0) &&
                     write_all(out.number(), content) && ::fsync(out.number()) == 0 && out.close() &&

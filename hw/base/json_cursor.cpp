@@ -41,17 +41,19 @@ std::string shown(const Json& value) {
   return printable(value.dump());
 }
 
-/// "a number from 0 to 1"; a bound that no sane value reaches is told only to one that does.
-std::string describe(std::string_view what, const Range& range, bool too_large) {
-  const bool bounded = range.max < kUnbounded || too_large;
-  if (range.min < -kUnbounded && !bounded) return std::string(what);
-  if (range.min < -kUnbounded || too_large) return fmt::format("{} of at most {}", what, range.max);
-  if (range.open_min) {
-    return fmt::format("{} above {}{}", what, range.min,
-                       bounded ? fmt::format(" and at most {}", range.max) : "");
+/// "a number from 0 to 1"; a bound against nonsense is told only to a value beyond it.
+std::string describe(std::string_view what, const Range& range, double value) {
+  const bool unbounded = range.max >= kUnbounded;
+  const bool no_min = range.min <= -kUnbounded;
+  if (no_min && unbounded) return std::string(what);
+  if (no_min || (unbounded && value > range.max)) {
+    return fmt::format("{} of at most {}", what, range.max);
   }
-  return bounded ? fmt::format("{} from {} to {}", what, range.min, range.max)
-                 : fmt::format("{} of at least {}", what, range.min);
+  if (unbounded) {
+    return fmt::format("{} {} {}", what, range.open_min ? "above" : "of at least", range.min);
+  }
+  return range.open_min ? fmt::format("{} above {} and at most {}", what, range.min, range.max)
+                        : fmt::format("{} from {} to {}", what, range.min, range.max);
 }
 
 bool holds(const Range& range, double value) {
@@ -127,6 +129,7 @@ struct Document::State {
           continue;
         }
         add(member_pointer(pointer, key), unknown_key(key, object.asked));
+        if (problems.size() > kMaxProblems) return;
       }
     }
   }
@@ -286,7 +289,7 @@ double Cursor::number(Range range) const {
   const bool is_number = value_ != nullptr && value_->is_number();
   const double value = is_number ? value_->get<double>() : 0.0;
   if (is_number && holds(range, value)) return value;
-  expected(describe("a number", range, is_number && value > range.max));
+  expected(describe("a number", range, value));
   return 0.0;
 }
 
@@ -314,7 +317,7 @@ std::int64_t Cursor::integer(std::int64_t min, std::int64_t max) const {
   } else {
     expected(fmt::format("a whole number from {} to {}", min, max));
   }
-  return 0;
+  return std::clamp<std::int64_t>(0, min, max);
 }
 
 std::int64_t Cursor::count() const {

@@ -70,7 +70,7 @@ class Document {
 };
 
 /// A value inside a Document. A failed read records a problem and yields a harmless value
-/// (0, "", empty), so that a reader goes on and finds the next problem.
+/// (0 or the bound next to it, "", empty), so that a reader goes on and finds the next problem.
 class Cursor {
  public:
   /// The member `key`, which must be there.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 
 #include "hw/base/text.hpp"
 
@@ -13,20 +12,28 @@ char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-/// Levenshtein distance: insertions, deletions and substitutions that make `b` of `a`.
+/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of two
+/// neighbours that make `b` of `a`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // distances of the prefix of `a` to those of `b`
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t substituted = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, diagonal + 1, substituted});
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> table((a.size() + 1) * width);
+  const auto distance = [&](std::size_t i, std::size_t j) -> std::size_t& {
+    return table[i * width + j];  // of the first i letters of `a` to the first j of `b`
+  };
+  const auto same = [&](std::size_t i, std::size_t j) { return lower(a[i]) == lower(b[j]); };
+  for (std::size_t i = 0; i <= a.size(); ++i) distance(i, 0) = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) distance(0, j) = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t best = distance(i - 1, j - 1) + (same(i - 1, j - 1) ? 0 : 1);
+      best = std::min({best, distance(i - 1, j) + 1, distance(i, j - 1) + 1});
+      if (i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1)) {
+        best = std::min(best, distance(i - 2, j - 2) + 1);
+      }
+      distance(i, j) = best;
     }
   }
-  return row.back();
+  return distance(a.size(), b.size());
 }
 
 }  // namespace

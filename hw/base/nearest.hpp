@@ -10,7 +10,8 @@
 namespace prequel {
 
 /// The candidate with the smallest edit distance to `word`, if it is near enough to be meant
-/// (at most a third of its length, at least 1, upper and lower case alike). First one on a tie.
+/// (at most a third of its length, at least 1, upper and lower case alike; two neighbours swapped
+/// count as one edit). First one on a tie.
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 

@@ -1,0 +1,58 @@
+#include "hw/base/nearest.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace prequel;
+
+namespace {
+const std::vector<std::string> kWords{"pipeline", "launch", "tiles", "tp", "pp"};
+}
+
+TEST_CASE("a word with few typing errors finds what was meant") {
+  CHECK(nearest("pipline", kWords) == "pipeline");
+  CHECK(nearest("lunch", kWords) == "launch");
+  CHECK(nearest("files", kWords) == "tiles");
+}
+
+TEST_CASE("two swapped neighbours are one typing error") {
+  CHECK(nearest("rign", {"ring"}) == "ring");
+  CHECK_FALSE(nearest("gnir", {"ring"}));
+}
+
+TEST_CASE("upper and lower case are alike") {
+  CHECK(nearest("PIPELINE", kWords) == "pipeline");
+}
+
+TEST_CASE("a word more than a third wrong finds nothing") {
+  CHECK(nearest("laxxch", kWords) == "launch");  // 2 of 6
+  CHECK_FALSE(nearest("laxxxh", kWords));        // 3 of 6
+  CHECK_FALSE(nearest("", kWords));
+  CHECK_FALSE(nearest("pipeline", {}));
+}
+
+TEST_CASE("of equally near candidates the first is meant") {
+  CHECK(nearest("xp", kWords) == "tp");
+  CHECK(nearest("xp", {"pp", "tp"}) == "pp");
+}
+
+TEST_CASE("an exact match beats a near one that comes first") {
+  CHECK(nearest("pp", kWords) == "pp");
+}
+
+TEST_CASE("insertions, deletions and substitutions count one each") {
+  CHECK(nearest("abcdefghi", {"abcdefghi123"}) == "abcdefghi123");
+  CHECK_FALSE(nearest("abcdefghi", {"abcdefghi1234"}));
+  CHECK(nearest("abcdefghi", {"abcdef"}) == "abcdef");
+  CHECK(nearest("abcdefghi", {"xbcdxfghx"}) == "xbcdxfghx");
+}
+
+TEST_CASE("a very long word is compared with nothing shorter") {
+  CHECK_FALSE(nearest(std::string(1'000'000, 'a'), kWords));
+}
+
+TEST_CASE("the hint names the word, or is empty") {
+  CHECK(did_you_mean("pipline", kWords) == " (did you mean \"pipeline\"?)");
+  CHECK(did_you_mean("zebra", kWords).empty());
+}
