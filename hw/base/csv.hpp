@@ -18,10 +18,10 @@ struct CsvRow {
   std::vector<std::string> cells;
 };
 
-/// A table being read. Throws InputError with file and line on a broken table: an open quote at
-/// the end, more than 4,096 columns, a line of more than 1 MiB, a repeated or empty column name,
-/// NUL bytes. A row with too few or too many cells is the reader's to judge: `CsvRow::cells` has
-/// what there is.
+/// A table being read. Throws InputError with file and line on a broken table: no header, an
+/// open quote at the end, text after a closing quote, more than 4,096 columns, a row of more than
+/// 1 MiB, a repeated or empty column name, NUL bytes. A row with too few or too many cells is the
+/// reader's to judge: `CsvRow::cells` has what there is.
 class CsvReader {
  public:
   CsvReader(std::istream& in, std::string file);

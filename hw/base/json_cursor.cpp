@@ -42,18 +42,18 @@ std::string shown(const Json& value) {
 }
 
 /// "a number from 0 to 1"; a bound against nonsense is told only to a value beyond it.
-std::string describe(std::string_view what, const Range& range, double value) {
+std::string describe(const Range& range, double value) {
   const bool unbounded = range.max >= kUnbounded;
   const bool no_min = range.min <= -kUnbounded;
-  if (no_min && unbounded) return std::string(what);
+  if (no_min && unbounded) return "a number";
   if (no_min || (unbounded && value > range.max)) {
-    return fmt::format("{} of at most {}", what, range.max);
+    return fmt::format("a number of at most {}", range.max);
   }
   if (unbounded) {
-    return fmt::format("{} {} {}", what, range.open_min ? "above" : "of at least", range.min);
+    return fmt::format("a number {} {}", range.open_min ? "above" : "of at least", range.min);
   }
-  return range.open_min ? fmt::format("{} above {} and at most {}", what, range.min, range.max)
-                        : fmt::format("{} from {} to {}", what, range.min, range.max);
+  return range.open_min ? fmt::format("a number above {} and at most {}", range.min, range.max)
+                        : fmt::format("a number from {} to {}", range.min, range.max);
 }
 
 bool holds(const Range& range, double value) {
@@ -95,7 +95,7 @@ struct Document::State {
   std::string file;
   std::string text;  ///< empty if the document was never text
   Json root;
-  std::vector<std::string> overrides;     ///< pointers that `set` changed
+  std::vector<std::string> overrides;     ///< pointers that `set` changed or made
   std::map<std::string, Object> objects;  ///< by pointer
   std::vector<Problem> problems;
 
@@ -108,6 +108,11 @@ struct Document::State {
   }
 
   /// A key that is missing is noticed before anyone says what it should have held.
+  void add_missing(const std::string& pointer) {
+    const bool known = std::any_of(problems.begin(), problems.end(),
+                                   [&](const Problem& old) { return old.pointer == pointer; });
+    if (!known) add(pointer, "missing");
+  }
   void explain_missing(const std::string& pointer, std::string_view expected) {
     const auto found = std::find(problems.begin(), problems.end(), Problem{pointer, "missing"});
     if (found != problems.end()) found->message += fmt::format("; expected {}", expected);
@@ -196,6 +201,7 @@ void Document::set(const std::string& dotted, const std::string& value) {
   };
   Json* target = &state_->root;
   std::string pointer;
+  std::optional<std::string> made;  // the outermost value that was not there
   for (std::size_t begin = 0; begin <= dotted.size();) {
     const std::size_t end = std::min(dotted.find('.', begin), dotted.size());
     const std::string key = dotted.substr(begin, end - begin);
@@ -210,6 +216,7 @@ void Document::set(const std::string& dotted, const std::string& value) {
       }
       target = &(*target)[index];
     } else if (target->is_object() || target->is_null()) {
+      if (!made && !target->contains(key)) made = pointer;
       target = &(*target)[key];
     } else {
       refuse(fmt::format("{} has no members", shown(*target)));
@@ -220,7 +227,7 @@ void Document::set(const std::string& dotted, const std::string& value) {
   } catch (const InputError&) {
     *target = value;
   }
-  state_->overrides.push_back(pointer);
+  state_->overrides.push_back(made.value_or(pointer));
 }
 
 Cursor Document::root() const {
@@ -247,7 +254,7 @@ Cursor Cursor::at(std::string_view key) const {
   if (!ask(key)) return {state_, nullptr, pointer};
   const auto member = value_->find(key);
   if (member != value_->end()) return {state_, &*member, pointer};
-  state_->add(pointer, "missing");
+  state_->add_missing(pointer);
   return {state_, nullptr, pointer};
 }
 
@@ -289,7 +296,7 @@ double Cursor::number(Range range) const {
   const bool is_number = value_ != nullptr && value_->is_number();
   const double value = is_number ? value_->get<double>() : 0.0;
   if (is_number && holds(range, value)) return value;
-  expected(describe("a number", range, value));
+  expected(describe(range, value));
   return 0.0;
 }
 

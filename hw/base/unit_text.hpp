@@ -13,9 +13,10 @@ namespace prequel {
 
 /// "80 GiB", "1.5 TB", "4096" (bytes); nothing if it is not a positive finite amount.
 std::optional<Bytes> parse_bytes(std::string_view text);
-/// "200 Gbit/s", "200 Gb/s" (bits), "25 GB/s" (bytes); nothing if it is not a positive finite rate.
+/// "200 Gbit/s", "200 Gb/s" (bits), "25 GB/s", "25e9" (bytes); nothing if it is not a positive
+/// finite rate.
 std::optional<BytesPerSecond> parse_rate(std::string_view text);
-/// "10m", "90 s", "1.5h", "20us"; nothing if it is not a positive finite time.
+/// "10m", "90 s", "1.5h", "20us", "90" (seconds); nothing if it is not a positive finite time.
 std::optional<Seconds> parse_duration(std::string_view text);
 
 }  // namespace prequel

@@ -197,6 +197,10 @@ TEST_CASE("all problems are told at once, in the order of the file") {
 }
 
 TEST_CASE("the same problem is told once") {
+  CHECK(problems("{}", [](const Cursor& root) {
+          (void)root.at("a").at("b").number();
+          (void)root.at("a").at("c").text();
+        }) == "x.json: /a: missing; expected an object");
   CHECK(problem_of_a("\"x\"", [](const Cursor& a) { return a.number() + a.number(); }) ==
         "x.json: /a: expected a number, got \"x\"");
 }
@@ -247,9 +251,11 @@ TEST_CASE("a problem of an overridden field says where it is from") {
   Document document = Document::parse("x.json", R"({"a": 1, "b": {"c": 1}})");
   document.set("a", "NaN");
   document.set("b.d", "1");
+  document.set("e.f", "1");
   (void)document.root().at("a").number();
   (void)document.root().at("b").at("c").number();
   CHECK(error_text([&] { document.finish(); }) ==
+        "x.json: /e: unknown key; did you mean \"a\"? (from --set)\n"
         "x.json: /a: expected a number, got \"NaN\" (from --set)\n"
         "x.json: /b/d: unknown key; did you mean \"c\"? (from --set)");
 }

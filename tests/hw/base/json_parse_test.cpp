@@ -113,6 +113,18 @@ TEST_CASE("64 levels are parsed, 65 are refused") {
         "x.json: nested deeper than 64 levels");
 }
 
+TEST_CASE("random text is a value or an error, never a crash") {
+  std::mt19937 random(5);
+  const std::string letters = "{}[]\",:\\u0e-1.tfn \n\xff";
+  for (int round = 0; round < 5000; ++round) {
+    std::string text;
+    for (auto length = random() % 30; length > 0; --length) {
+      text += letters[random() % letters.size()];
+    }
+    CHECK_FALSE(problem(text).empty());
+  }
+}
+
 TEST_CASE("a million open brackets are refused") {
   CHECK(problem(repeated("[", 1'000'000)) == "x.json: nested deeper than 64 levels");
   CHECK(problem(repeated("{\"a\":[", 1'000'000)) == "x.json: nested deeper than 64 levels");
