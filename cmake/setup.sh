@@ -38,10 +38,10 @@ install_packages() {
     fi
   fi
   echo "setup: installing$missing" >&2
-  $as_root apt-get -qq update >&2
+  $as_root apt-get -qq update
   # shellcheck disable=SC2086 # a list of words
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y \
-    --no-install-recommends $missing >&2
+    --no-install-recommends $missing >/dev/null
 }
 
 # Builds the target $2 (all of them where it is left out) of the preset $1 in build/$1.
