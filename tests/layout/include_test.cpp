@@ -1,0 +1,118 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/layout/source_tree.hpp"
+
+namespace prequel {
+namespace {
+
+/// A folder and the folders that its files may include from, those below each included.
+struct Room {
+  std::string_view folder;
+  std::vector<std::string_view> may_include;
+};
+
+/// The house, floor by floor. Rooms with rules of their own stand before the floor they are on.
+const std::vector<Room>& rooms() {
+  static const std::vector<Room> kRooms = {
+      {"hw/base", {"hw/base"}},
+      {"hw", {"hw"}},
+      {"models", {"hw", "models"}},
+      {"sim/engine", {"hw/base", "sim/engine"}},
+      {"sim", {"hw", "models", "sim"}},
+      {"calibrate/measure", {"hw", "calibrate/measure"}},
+      {"calibrate", {"hw", "models", "sim", "calibrate"}},
+      {"cli", {"hw", "models", "sim", "calibrate", "cli"}},
+      {"tests", {"hw", "models", "sim", "calibrate", "cli", "tests"}},
+  };
+  return kRooms;
+}
+
+bool is_in(std::string_view file, std::string_view folder) {
+  return file.size() > folder.size() && file.starts_with(folder) && file[folder.size()] == '/';
+}
+
+bool may_include(std::string_view file, std::string_view included) {
+  const auto room = std::ranges::find_if(
+      rooms(), [&](const Room& candidate) { return is_in(file, candidate.folder); });
+  return room != rooms().end() &&
+         std::ranges::any_of(room->may_include,
+                             [&](std::string_view folder) { return is_in(included, folder); });
+}
+
+/// What a line includes between double quotes.
+std::optional<std::string> included_by(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t";
+  const auto skip = [&line](std::string_view text) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (!line.starts_with(text)) return false;
+    line.remove_prefix(text.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include") || !skip("\"")) return std::nullopt;
+  return std::string(line.substr(0, line.find('"')));
+}
+
+std::vector<std::string> sources() {
+  std::vector<std::string> found;
+  for (const std::string folder : {"hw", "models", "sim", "calibrate", "cli", "tests"}) {
+    for (auto& file : files_under(folder, {".cpp", ".hpp", ".cu", ".cuh"})) {
+      found.push_back(std::move(file));
+    }
+  }
+  return found;
+}
+
+TEST_CASE("a floor includes itself and those below, never one above") {
+  CHECK(may_include("cli/main.cpp", "sim/engine/clock.hpp"));
+  CHECK(may_include("sim/step.cpp", "sim/engine/clock.hpp"));
+  CHECK(may_include("hw/gemm.cpp", "hw/base/units.hpp"));
+  CHECK_FALSE(may_include("hw/base/csv.cpp", "hw/gemm.hpp"));
+  CHECK_FALSE(may_include("hw/gemm.cpp", "models/plan.hpp"));
+  CHECK_FALSE(may_include("models/plan.cpp", "sim/step.hpp"));
+  CHECK_FALSE(may_include("sim/step.cpp", "calibrate/fit.hpp"));
+  CHECK_FALSE(may_include("calibrate/fit.cpp", "cli/table.hpp"));
+  CHECK_FALSE(may_include("cli/main.cpp", "tests/error_text.hpp"));
+}
+
+TEST_CASE("the engine knows nothing but hw/base") {
+  CHECK(may_include("sim/engine/clock.cpp", "hw/base/units.hpp"));
+  CHECK(may_include("sim/engine/clock.cpp", "sim/engine/task.hpp"));
+  CHECK_FALSE(may_include("sim/engine/clock.cpp", "hw/gemm.hpp"));
+  CHECK_FALSE(may_include("sim/engine/clock.cpp", "sim/step.hpp"));
+}
+
+TEST_CASE("measuring knows nothing but hw") {
+  CHECK(may_include("calibrate/measure/gemm.cu", "hw/operators.hpp"));
+  CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "models/plan.hpp"));
+  CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "calibrate/fit.hpp"));
+}
+
+TEST_CASE("an include is found however it is spaced") {
+  CHECK(included_by("#include \"hw/gemm.hpp\"") == "hw/gemm.hpp");
+  CHECK(included_by("  #  include\t\"hw/gemm.hpp\"  // why") == "hw/gemm.hpp");
+  CHECK_FALSE(included_by("#include <vector>"));
+  CHECK_FALSE(included_by("// #include \"hw/gemm.hpp\""));
+  CHECK_FALSE(included_by(""));
+}
+
+TEST_CASE("every include of the tree goes down, from the root, to a file that is there") {
+  for (const auto& file : sources()) {
+    for (const auto& line : lines_of(file)) {
+      const auto included = included_by(line);
+      if (!included) continue;
+      CHECK_MESSAGE(may_include(file, *included), file, " must not include ", *included);
+      CHECK_MESSAGE(std::filesystem::is_regular_file(source_root() / *included), file, " includes ",
+                    *included, ", which is not a path from the root");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace prequel
