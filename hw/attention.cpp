@@ -31,7 +31,9 @@ AttentionPass constants(const AttentionKernel& kernel, const FusedAttention& att
   const AttentionPass& high = pass_of(*above, attention.backward);
   return {std::lerp(low.efficiency, high.efficiency, part),
           std::lerp(low.saturation_tokens, high.saturation_tokens, part),
-          std::lerp(low.launch_s, high.launch_s, part), std::lerp(low.tail, high.tail, part),
+          std::lerp(low.launch_s, high.launch_s, part),
+          std::lerp(low.tail, high.tail, part),
+          std::lerp(low.memory_fraction, high.memory_fraction, part),
           std::lerp(low.flop_factor, high.flop_factor, part)};
 }
 
@@ -41,6 +43,13 @@ double flop_count(const AttentionKernel& kernel, const FusedAttention& attention
                         static_cast<double>(attention.heads) *
                         static_cast<double>(attention.head_dim) * s * s;
   return square * (attention.causal && kernel.skips_masked ? 0.5 : 1.0) * factor;
+}
+
+/// q and o have all heads, k and v the key-value heads; two bytes an element.
+double bytes_moved(const FusedAttention& attention) {
+  const auto rows = static_cast<double>(attention.batch * attention.seq * attention.head_dim);
+  const auto heads = static_cast<double>(2 * attention.heads + 2 * attention.kv_heads);
+  return 2.0 * rows * heads * (attention.backward ? 2.0 : 1.0);
 }
 
 }  // namespace
@@ -75,8 +84,10 @@ Seconds price(const Device& device, const FusedAttention& attention, std::string
   const double rate = pass.efficiency * device.peak(Precision::fp16).value;
   const double flop = flop_count(known, attention, pass.flop_factor);
   const double longest_block = 4.0 * 128.0 * static_cast<double>(attention.head_dim) * s;
-  return {pass.launch_s + flop * (1.0 + pass.saturation_tokens / s) / rate +
-          pass.tail * longest_block * device.compute_units / rate};
+  const double arithmetic = flop * (1.0 + pass.saturation_tokens / s) / rate +
+                            pass.tail * longest_block * device.compute_units / rate;
+  const double traffic = bytes_moved(attention) / (pass.memory_fraction * device.memory_rate.value);
+  return {pass.launch_s + std::sqrt(arithmetic * arithmetic + traffic * traffic)};
 }
 
 }  // namespace prequel

@@ -14,18 +14,21 @@ struct Device;
 
 /// Constants of one pass of a kernel for one head size:
 ///
-///     t = launch + FLOP·(1 + saturation / s) / (efficiency·P) + tail·4·128·d·s / (efficiency·P /
-///     U)
+///     arithmetic = FLOP·(1 + saturation / s) / (efficiency·P) + tail·4·128·d·s / (efficiency·P /
+///     U) traffic    = bytes of q, k, v and o / (memory_fraction·R) t          = launch +
+///     sqrt(arithmetic² + traffic²)
 ///
-/// with s the sequence length, d the head size, P the half-precision peak and U the compute
-/// units. The second term is the loss on short rows, the third the longest block of 128 queries,
-/// which runs on one compute unit.
+/// with s the sequence length, d the head size, P the half-precision peak, U the compute units
+/// and R the HBM rate. Saturation is the loss on short rows; the tail is the longest block of 128
+/// queries, which runs on one compute unit. Backward moves twice the bytes (o and the gradients
+/// too). Source: form fitted to public tables of FlashAttention 2 and 3 on A100 and H100.
 struct AttentionPass {
   double efficiency{};  ///< of peak
   double saturation_tokens{};
   double launch_s{};
   double tail{};
-  double flop_factor{1.0};  ///< FLOP of this pass over those of the forward pass
+  double memory_fraction{1.0};  ///< of the HBM rate
+  double flop_factor{1.0};      ///< FLOP of this pass over those of the forward pass
 };
 
 struct AttentionHeadSize {

@@ -32,6 +32,7 @@ LinkModel read_link(const Cursor& cursor) {
   link.step_s = optional_time("step_s");
   link.bandwidth = cursor.at("bandwidth").rate();
   link.fill_s = optional_time("fill_s");
+  if (const auto local = cursor.find("local_bandwidth")) link.local_bandwidth = local->rate();
   return link;
 }
 
@@ -58,19 +59,30 @@ double ring_steps(CollectiveOp op, int ranks) {
   }
 }
 
-Seconds link_time(const LinkModel& link, Bytes wire, double steps) {
-  const double transfer = (wire / link.bandwidth).value;
-  return {link.latency_s + link.step_s * steps + std::sqrt(link.fill_s * transfer) + transfer};
+double own_factor(CollectiveOp op, int ranks) {
+  const bool keeps = op != CollectiveOp::broadcast && op != CollectiveOp::send_recv;
+  return keeps ? 1.0 / ranks : 0.0;
+}
+
+Seconds link_time(const LinkModel& link, CollectiveOp op, int ranks, Bytes bytes, double steps) {
+  Seconds transfer = bytes * wire_factor(op, ranks) / link.bandwidth;
+  if (link.local_bandwidth.value > 0.0) {
+    transfer += bytes * own_factor(op, ranks) / link.local_bandwidth;
+  }
+  return transfer +
+         Seconds{link.latency_s + link.step_s * steps + std::sqrt(link.fill_s * transfer.value)};
 }
 
 Seconds collective_time(const CollectiveModel& model, CollectiveOp op, int ranks, Bytes bytes) {
   if (ranks <= 1) return {};
-  const Bytes wire = bytes * wire_factor(op, ranks);
-  Seconds best = link_time(ring_link(model, op, ranks), wire, ring_steps(op, ranks));
+  const double steps = ring_steps(op, ranks);
+  Seconds best = link_time(ring_link(model, op, ranks), op, ranks, bytes, steps);
   if (op != CollectiveOp::all_reduce) return best;
-  if (model.tree) best = std::min(best, link_time(*model.tree, wire, 2.0 * std::log2(ranks)));
+  if (model.tree) {
+    best = std::min(best, link_time(*model.tree, op, ranks, bytes, 2.0 * std::log2(ranks)));
+  }
   if (model.nvls && ranks >= model.nvls_min_ranks) {
-    best = std::min(best, link_time(*model.nvls, wire, 0.0));
+    best = std::min(best, link_time(*model.nvls, op, ranks, bytes, 0.0));
   }
   return best;
 }

@@ -13,15 +13,19 @@ namespace prequel {
 
 /// Constants of one algorithm on one kind of link:
 ///
-///     t = latency + step·steps + sqrt(fill·wire / bandwidth) + wire / bandwidth
+///     transfer = wire / bandwidth + own / local_bandwidth
+///     t        = latency + step·steps + sqrt(fill·transfer) + transfer
 ///
-/// with `wire` the bytes that each rank sends. The root is the filling of the pipeline when the
-/// library bounds its chunks. Source: fitted form over public nccl-tests tables.
+/// with `wire` the bytes that each rank sends and `own` the 1/n of the message that a rank keeps
+/// and only copies, which is why two ranks reach less bus bandwidth than eight. The root is the
+/// filling of the pipeline where the library bounds its chunks. Source: form fitted to public
+/// nccl-tests tables (A100, H100, H200).
 struct LinkModel {
   double latency_s{};
   double step_s{};
   BytesPerSecond bandwidth{};  ///< of one rank, one direction
   double fill_s{};
+  BytesPerSecond local_bandwidth{};  ///< of a rank's copy of its own part; 0: free
 };
 
 /// A link model for one operation, or one operation on one number of ranks, where the algorithm
@@ -48,13 +52,17 @@ double wire_factor(CollectiveOp op, int ranks);
 /// Steps of a ring, one after another: all_reduce 2(n-1); send_recv 1; else n-1.
 double ring_steps(CollectiveOp op, int ranks);
 
+/// The part of the message that a rank keeps: 1/n, or nothing in broadcast and send_recv.
+double own_factor(CollectiveOp op, int ranks);
+
 /// The equation of LinkModel.
-Seconds link_time(const LinkModel& link, Bytes wire, double steps);
+Seconds link_time(const LinkModel& link, CollectiveOp op, int ranks, Bytes bytes, double steps);
 
 /// Time of the cheapest algorithm that the level has; 0 for one rank.
 Seconds collective_time(const CollectiveModel& model, CollectiveOp op, int ranks, Bytes bytes);
 
-/// Reads `{"latency_s", "step_s", "bandwidth", "fill_s", "overrides"?: [{"op", "ranks"?, …}],
+/// Reads `{"latency_s", "step_s", "bandwidth", "fill_s"?, "local_bandwidth"?,
+/// "overrides"?: [{"op", "ranks"?, …}],
 /// "tree"?: {…}, "nvls"?: {"min_ranks", …}}`; problems go to the cursor's document.
 CollectiveModel read_collectives(const Cursor& cursor);
 

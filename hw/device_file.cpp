@@ -65,6 +65,10 @@ StreamModel read_stream(const Cursor& cursor) {
     model.cached_bytes = cached->at("bytes").bytes().value;
     model.cached_fraction = cached->at("fraction").number(kPositive);
   }
+  if (const auto rows = cursor.find("rows")) {
+    model.row_overhead_bytes = rows->at("overhead_bytes").number(kNonNegative);
+    model.row_rate = rows->at("rate").rate().value;
+  }
   return model;
 }
 
@@ -86,6 +90,7 @@ AttentionPass read_pass(const Cursor& cursor) {
   pass.saturation_tokens = cursor.at("saturation_tokens").number(kNonNegative);
   pass.launch_s = cursor.at("launch_s").number(kNonNegative);
   pass.tail = cursor.at("tail").number(kNonNegative);
+  pass.memory_fraction = cursor.at("memory_fraction").number(kPositive);
   const auto factor = cursor.find("flop_factor");
   pass.flop_factor = factor ? factor->number(kPositive) : 1.0;
   return pass;

@@ -1,6 +1,7 @@
 #include "hw/memory_bound.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hw/device.hpp"
 
@@ -16,10 +17,13 @@ std::string_view name(StreamKind kind) {
 Seconds price(const Device& device, const Stream& stream) {
   const StreamModel& model = device.streams[static_cast<std::size_t>(stream.kind)];
   const double rate = device.memory_rate.value;
-  const double cached = std::min(stream.bytes.value, model.cached_bytes);
-  const double rest = stream.bytes.value - cached;
-  return {model.launch_s + cached / (model.cached_fraction * rate) +
-          rest / (model.memory_fraction * rate)};
+  const double bytes = stream.bytes.value + stream.rows * model.row_overhead_bytes;
+  const double cached = std::min(bytes, model.cached_bytes);
+  const double transfer =
+      cached / (model.cached_fraction * rate) + (bytes - cached) / (model.memory_fraction * rate);
+  if (stream.rows <= 0.0 || model.row_rate <= 0.0) return {model.launch_s + transfer};
+  const double one_row = stream.bytes.value / stream.rows / model.row_rate;
+  return {model.launch_s + std::sqrt(std::hypot(transfer * transfer, one_row * one_row))};
 }
 
 Seconds host_copy_time(const Device& device, Bytes bytes) {

@@ -12,18 +12,23 @@ namespace prequel {
 
 struct Device;
 
-/// Constants of one kind of kernel:
+/// Constants of one kind of kernel, with R the HBM rate:
 ///
-///     t = launch + min(bytes, cached)/(cached_fraction·R) + max(0, bytes -
-///     cached)/(memory_fraction·R)
+///     x        = bytes + rows·row_overhead
+///     transfer = min(x, cached) / (cached_fraction·R) + max(0, x - cached) / (memory_fraction·R)
+///     one_row  = bytes / rows / row_rate
+///     t        = launch + (transfer⁴ + one_row⁴)^¼
 ///
-/// with R the HBM rate. What the kernel before has written is still in the last-level cache, so
-/// the first bytes can be cheaper (cached_fraction above 1).
+/// What the kernel before has written is still in the last-level cache, so the first bytes can be
+/// cheaper. A kernel that gives each row to one thread block takes at least as long as one block
+/// takes for one row. Source: form fitted to public profiles (Vidur) of A100 and H100.
 struct StreamModel {
   double launch_s{};
   double cached_bytes{};
   double cached_fraction{1.0};
   double memory_fraction{1.0};
+  double row_overhead_bytes{};
+  double row_rate{};  ///< byte/s of one thread block; 0: rows do not matter
 };
 
 inline constexpr std::size_t kStreamKinds = static_cast<std::size_t>(StreamKind::copy) + 1;

@@ -69,6 +69,7 @@ enum class StreamKind : std::uint8_t {
 struct Stream {
   StreamKind kind{StreamKind::fused_pointwise};
   Bytes bytes{};
+  double rows{};  ///< tokens that it works on, each by one thread block; 0: not row by row
 };
 
 enum class CollectiveOp : std::uint8_t {

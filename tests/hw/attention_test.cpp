@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <random>
 
 #include "hw/base/errors.hpp"
@@ -14,14 +15,15 @@ Device device_with(AttentionKernel kernel) {
   Device device;
   device.name = "toy";
   device.compute_units = 100.0;
+  device.memory_rate = {1e12};
   device.peaks[static_cast<std::size_t>(Precision::fp16)] = 1e14;
   device.attention.push_back(std::move(kernel));
   return device;
 }
 
 AttentionKernel flat_kernel() {
-  const AttentionPass forward{0.5, 0.0, 0.0, 0.0, 1.0};
-  const AttentionPass backward{0.5, 0.0, 0.0, 0.0, 2.5};
+  const AttentionPass forward{0.5, 0.0, 0.0, 0.0, 1e9, 1.0};
+  const AttentionPass backward{0.5, 0.0, 0.0, 0.0, 1e9, 2.5};
   return {"flash-2", {"flash_attention"}, true, {{128.0, forward, backward}}};
 }
 
@@ -52,12 +54,23 @@ TEST_CASE("without short-row and tail losses the time is FLOP over the rate") {
 
 TEST_CASE("short rows and the longest block cost extra") {
   AttentionKernel kernel = flat_kernel();
-  kernel.head_sizes[0].forward = {0.5, 512.0, 1e-5, 0.25, 1.0};
+  kernel.head_sizes[0].forward = {0.5, 512.0, 1e-5, 0.25, 1e9, 1.0};
   const Device device = device_with(kernel);
   const double flop = flops(kernel, attention()).value;
   const double block = 4.0 * 128 * 128 * 2048 / (0.5e14 / 100);
   CHECK(price(device, attention(), "flash-2").value ==
         doctest::Approx(1e-5 + flop * 1.25 / 0.5e14 + 0.25 * block));
+}
+
+TEST_CASE("arithmetic and traffic of q, k, v and o meet in the root of their squares") {
+  AttentionKernel kernel = flat_kernel();
+  const double arithmetic = price(device_with(kernel), attention(), "flash-2").value;
+  kernel.head_sizes[0].forward.memory_fraction = 0.5;
+  FusedAttention grouped = attention();
+  grouped.kv_heads = 4;
+  const double traffic = 2.0 * 2 * 2048 * 128 * (2 * 16 + 2 * 4) / 0.5e12;
+  CHECK(price(device_with(kernel), grouped, "flash-2").value ==
+        doctest::Approx(std::hypot(arithmetic, traffic)));
 }
 
 TEST_CASE("a head size between two measured ones is interpolated, outside the nearest counts") {
@@ -99,7 +112,7 @@ TEST_CASE("an unknown kernel is refused with what there is") {
 
 TEST_CASE("longer sequences, more heads and more sequences never take less time") {
   AttentionKernel kernel = flat_kernel();
-  kernel.head_sizes[0].forward = {0.6, 900.0, 1e-5, 0.5, 1.0};
+  kernel.head_sizes[0].forward = {0.6, 900.0, 1e-5, 0.5, 0.5, 1.0};
   const Device device = device_with(kernel);
   std::mt19937_64 random(5);
   std::uniform_int_distribution<std::int64_t> size(1, 64);

@@ -26,16 +26,16 @@ double time(const CollectiveModel& model, CollectiveOp op, int ranks, double byt
 
 TEST_CASE("a collective of one rank costs nothing") {
   for (const CollectiveOp op : kOps)
-    CHECK(time(ring({1e-5, 1e-6, {1e11}, 1e-5}), op, 1, 1e9) == 0.0);
+    CHECK(time(ring({1e-5, 1e-6, {1e11}, 1e-5, {}}), op, 1, 1e9) == 0.0);
 }
 
 TEST_CASE("a ring all-reduce sends 2(n-1)/n of the buffer in 2(n-1) steps") {
-  CHECK(time(ring({0.0, 1e-6, {1e11}, 0.0}), CollectiveOp::all_reduce, 8, 1e9) ==
+  CHECK(time(ring({0.0, 1e-6, {1e11}, 0.0, {}}), CollectiveOp::all_reduce, 8, 1e9) ==
         doctest::Approx(14e-6 + 2.0 * 7 / 8 * 1e9 / 1e11));
 }
 
 TEST_CASE("a ring all-reduce is a reduce-scatter and an all-gather") {
-  const CollectiveModel model = ring({0.0, 2e-6, {5e10}, 0.0});
+  const CollectiveModel model = ring({0.0, 2e-6, {5e10}, 0.0, {}});
   for (int ranks = 2; ranks <= 64; ++ranks) {
     CHECK(time(model, CollectiveOp::all_reduce, ranks, 3e8) ==
           doctest::Approx(time(model, CollectiveOp::reduce_scatter, ranks, 3e8) +
@@ -44,24 +44,33 @@ TEST_CASE("a ring all-reduce is a reduce-scatter and an all-gather") {
 }
 
 TEST_CASE("filling the pipeline costs the root of fill time and transfer time") {
-  CHECK(time(ring({0.0, 0.0, {1e9}, 4.0}), CollectiveOp::send_recv, 2, 1e9) ==
+  CHECK(time(ring({0.0, 0.0, {1e9}, 4.0, {}}), CollectiveOp::send_recv, 2, 1e9) ==
         doctest::Approx(1.0 + 2.0));
 }
 
+TEST_CASE("a rank copies the part that it keeps at the local rate") {
+  const CollectiveModel model = ring({0.0, 0.0, {2e11}, 0.0, {8e11}});
+  CHECK(time(model, CollectiveOp::all_gather, 2, 1e9) ==
+        doctest::Approx(0.5e9 / 2e11 + 0.5e9 / 8e11));
+  CHECK(time(model, CollectiveOp::all_reduce, 8, 1e9) ==
+        doctest::Approx(1.75e9 / 2e11 + 0.125e9 / 8e11));
+  CHECK(time(model, CollectiveOp::send_recv, 2, 1e9) == doctest::Approx(1e9 / 2e11));
+}
+
 TEST_CASE("the narrowest override counts") {
-  CollectiveModel model = ring({1.0, 0.0, {1e30}, 0.0});
-  model.overrides = {{CollectiveOp::all_gather, 4, {3.0, 0.0, {1e30}, 0.0}},
-                     {CollectiveOp::all_gather, 0, {2.0, 0.0, {1e30}, 0.0}}};
+  CollectiveModel model = ring({1.0, 0.0, {1e30}, 0.0, {}});
+  model.overrides = {{CollectiveOp::all_gather, 4, {3.0, 0.0, {1e30}, 0.0, {}}},
+                     {CollectiveOp::all_gather, 0, {2.0, 0.0, {1e30}, 0.0, {}}}};
   CHECK(time(model, CollectiveOp::all_gather, 4, 1.0) == doctest::Approx(3.0));
   CHECK(time(model, CollectiveOp::all_gather, 8, 1.0) == doctest::Approx(2.0));
   CHECK(time(model, CollectiveOp::all_reduce, 4, 1.0) == doctest::Approx(1.0));
 }
 
 TEST_CASE("an all-reduce takes the cheapest algorithm that is there") {
-  CollectiveModel model = ring({0.0, 1e-6, {1e11}, 0.0});
-  model.nvls = LinkModel{2e-5, 0.0, {2e11}, 0.0};
+  CollectiveModel model = ring({0.0, 1e-6, {1e11}, 0.0, {}});
+  model.nvls = LinkModel{2e-5, 0.0, {2e11}, 0.0, {}};
   model.nvls_min_ranks = 8;
-  model.tree = LinkModel{0.0, 1e-6, {9e10}, 0.0};
+  model.tree = LinkModel{0.0, 1e-6, {9e10}, 0.0, {}};
   const double wire = 2.0 * 7 / 8 * 1e9;
   CHECK(time(model, CollectiveOp::all_reduce, 8, 1e9) == doctest::Approx(2e-5 + wire / 2e11));
   CHECK(time(model, CollectiveOp::all_reduce, 4, 1e9) == doctest::Approx(6e-6 + 1.5e9 / 1e11));
@@ -77,7 +86,8 @@ TEST_CASE("more bytes, ranks or latency, or less bandwidth, never make a ring fa
     const LinkModel link{unit(random) * 1e-5,
                          unit(random) * 1e-6,
                          {1e11 * (0.1 + unit(random))},
-                         unit(random) * 1e-5};
+                         unit(random) * 1e-5,
+                         {}};
     LinkModel slower = link;
     slower.latency_s += unit(random) * 1e-6;
     slower.step_s += unit(random) * 1e-6;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <random>
 
 #include "hw/device.hpp"
@@ -18,7 +19,7 @@ Device device_with(StreamModel model) {
 }
 
 TEST_CASE("bytes beyond the cache run at the memory's rate, the first ones at the cache's") {
-  const Device device = device_with({1e-6, 2e6, 1.25, 0.5});
+  const Device device = device_with({1e-6, 2e6, 1.25, 0.5, 0.0, 0.0});
   CHECK(price(device, Stream{StreamKind::gelu, {1e6}}).value ==
         doctest::Approx(1e-6 + 1e6 / 1.25e12));
   CHECK(price(device, Stream{StreamKind::gelu, {5e6}}).value ==
@@ -26,21 +27,38 @@ TEST_CASE("bytes beyond the cache run at the memory's rate, the first ones at th
 }
 
 TEST_CASE("each kind has its own constants") {
-  Device device = device_with({0.0, 0.0, 1.0, 1.0});
+  Device device = device_with({});
   device.streams[static_cast<std::size_t>(StreamKind::swiglu)].memory_fraction = 0.5;
   CHECK(price(device, Stream{StreamKind::swiglu, {1e9}}).value == doctest::Approx(2e-3));
   CHECK(price(device, Stream{StreamKind::copy, {1e9}}).value == doctest::Approx(1e-3));
 }
 
+TEST_CASE("a kernel takes at least as long as one block takes for one row") {
+  const Device device = device_with({0.0, 0.0, 1.0, 1.0, 0.0, 1e9});
+  CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1.0}).value ==
+        doctest::Approx(1e-3).epsilon(1e-6));
+  CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1e6}).value ==
+        doctest::Approx(1e-6).epsilon(1e-6));
+  CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1e3}).value ==
+        doctest::Approx(1e-6 * std::pow(2.0, 0.25)));
+}
+
+TEST_CASE("every row costs as much as its overhead in bytes") {
+  const Device device = device_with({0.0, 0.0, 1.0, 1.0, 100.0, 0.0});
+  CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1e4}).value == doctest::Approx(2e-6));
+}
+
 TEST_CASE("more bytes never take less time") {
-  const Device device = device_with({1e-6, 2e7, 1.4, 0.8});
+  const Device device = device_with({1e-6, 2e7, 1.4, 0.8, 1e3, 9e9});
   std::mt19937_64 random(4);
   std::uniform_real_distribution<double> bytes(0.0, 1e8);
   for (int i = 0; i < 1000; ++i) {
     const double few = bytes(random);
     const double many = few + bytes(random);
-    CHECK(price(device, Stream{StreamKind::rope, {few}}) <=
-          price(device, Stream{StreamKind::rope, {many}}));
+    for (const double rows : {0.0, 1.0, 1e4}) {
+      CHECK(price(device, Stream{StreamKind::rope, {few}, rows}) <=
+            price(device, Stream{StreamKind::rope, {many}, rows}));
+    }
   }
 }
 

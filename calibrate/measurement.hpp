@@ -1,0 +1,48 @@
+#pragma once
+
+/// One measured kernel or collective, as tables and measuring programs tell it.
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <variant>
+
+#include "hw/operators.hpp"
+
+namespace prequel {
+
+/// `count` kernels of one kind, one after another; `stream.bytes` is the traffic of each.
+struct MeasuredStream {
+  Stream stream;
+  double count{1.0};
+};
+
+struct MeasuredAttention {
+  FusedAttention attention;
+  std::string kernel;  ///< as the table names it; a device file knows it by `measured_as`
+};
+
+/// `bytes` in the convention of nccl-tests: the whole buffer of all_gather and reduce_scatter.
+struct MeasuredCollective {
+  CollectiveOp op{};
+  int ranks{};
+  int nodes{1};
+  Bytes bytes{};
+};
+
+/// The cells of a row by the name of their column.
+using Fields = std::map<std::string, std::string>;
+
+struct Measurement {
+  std::variant<Gemm, MeasuredStream, MeasuredAttention, MeasuredCollective> what;
+  Seconds time{};
+  Fields fields;  ///< of the row, and `operator` and `size_class` where the row lacks them
+};
+
+/// What a row says. Which operator it is follows from its columns: `ranks` for a collective,
+/// `m`, `n`, `k` for a GEMM, `seq` and `heads` for attention, else `op` and `bytes` for a
+/// memory-bound kernel. Times in `time_us` or `time_s`. Throws InputError (without place) that
+/// says which cell is missing or not sound.
+Measurement read_measurement(Fields fields);
+
+}  // namespace prequel
