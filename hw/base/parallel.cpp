@@ -1,11 +1,48 @@
 #include "hw/base/parallel.hpp"
 
+#ifdef __SANITIZE_THREAD__
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+#else
 #include <tbb/parallel_for.h>
+#endif
 
 namespace prequel {
+
+#ifdef __SANITIZE_THREAD__
+
+// Debian's libtbb is not built with the thread sanitizer, which would take all that libtbb hands
+// from thread to thread for a race. Plain threads let it watch the work itself.
+void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&] {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) body(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads(std::max(2U, std::thread::hardware_concurrency()));
+    for (auto& thread : threads) thread = std::jthread(work);
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+#else
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
   tbb::parallel_for(std::size_t{0}, count, body);
 }
+
+#endif
 
 }  // namespace prequel
