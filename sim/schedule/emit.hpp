@@ -1,0 +1,20 @@
+#pragma once
+
+/// Any schedule, told to any reader.
+
+#include "sim/schedule/gpipe.hpp"
+#include "sim/schedule/one_f_one_b.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+
+/// The passes of all micro batches, without the step's end (PipelineEmitter::step_end).
+template <class Reader>
+void emit_pipeline(ScheduleKind kind, const PipelineShape& shape, Reader& reader) {
+  switch (kind) {
+    case ScheduleKind::gpipe: return emit_gpipe(shape, reader);
+    case ScheduleKind::one_f_one_b: return emit_one_f_one_b(shape, reader);
+  }
+}
+
+}  // namespace prequel

@@ -1,0 +1,35 @@
+#pragma once
+
+/// 1F1B (PipeDream-flush; Narayanan et al. 2021): stage s runs p − 1 − s forwards to warm up, then
+/// one forward and one backward in turn. Bubble as GPipe, (p − 1)/(m + p − 1), but stage s holds
+/// only min(m, p − s) micro batches.
+
+#include "sim/schedule/pipeline_emitter.hpp"
+
+namespace prequel {
+
+template <class Reader>
+void emit_one_f_one_b(const PipelineShape& shape, Reader& reader) {
+  using Token = typename Reader::Token;
+  PipelineEmitter emit(shape, reader);
+  const std::uint32_t last = shape.stages - 1;
+  const std::uint32_t micro_batches = shape.micro_batches;
+
+  // gradient[s] is what stage s sent back last; stage s uses its neighbour's of the wave before.
+  std::vector<Token> gradient(shape.stages + 1);
+  reader.begin_repeating();
+  for (std::uint32_t wave = 0; wave < micro_batches + last; ++wave) {
+    Token activation{};
+    for (std::uint32_t stage = 0; stage <= last; ++stage) {
+      if (wave < micro_batches) activation = emit.forward(stage, 0, wave, activation);
+      const std::uint32_t warm_up = last - stage;
+      if (wave >= warm_up && wave - warm_up < micro_batches) {
+        gradient[stage] = emit.backward(stage, 0, wave - warm_up, gradient[stage + 1]);
+      }
+    }
+    const bool steady = wave >= last && wave < micro_batches;
+    if (steady) wave += reader.skip(micro_batches - 1 - wave, gradient);
+  }
+}
+
+}  // namespace prequel

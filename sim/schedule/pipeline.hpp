@@ -1,0 +1,82 @@
+#pragma once
+
+/// What all pipeline schedules share: their shape, their kinds of task, and the numbers per task.
+///
+/// A pipeline of p stages with v chunks each has p·v blocks of layers: chunk c of stage s is block
+/// c·p + s, and activations pass the blocks in that order (with v = 1, blocks are stages).
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/engine/task.hpp"
+
+namespace prequel {
+
+/// How a stage hands activations and gradients on.
+enum class Sends : std::uint8_t {
+  overlapped,  ///< on streams of their own, while the sender computes
+  blocking,    ///< the sender computes nothing until the transfer is done
+};
+
+struct PipelineShape {
+  std::uint32_t stages = 1;
+  std::uint32_t micro_batches = 1;  ///< per step and pipeline
+  std::uint32_t chunks = 1;         ///< blocks per stage; more than 1 only where interleaved
+  Sends sends = Sends::overlapped;
+
+  [[nodiscard]] std::uint32_t blocks() const { return stages * chunks; }
+};
+
+/// `backward` is run whole by schedules that do not split it; zero-bubble schedules run
+/// `input_gradient` and `weight_gradient` in its place. A send moves the block's output (forward)
+/// or its input's gradient (backward) to the next block of that direction; none leaves the last.
+/// After the last backward of a stage, once per stage, its chunk 0 runs `gradient_reduce`, then
+/// `embedding_reduce` (first and last stage, together), then `optimizer`.
+enum class TaskKind : std::uint8_t {
+  forward,
+  backward,
+  input_gradient,
+  weight_gradient,
+  send_forward,
+  send_backward,
+  gradient_reduce,
+  embedding_reduce,
+  optimizer,
+};
+inline constexpr std::uint32_t kTaskKinds = 9;
+
+/// The streams that each stage has.
+enum class StageStream : std::uint8_t { compute, send_forward, send_backward, communication };
+inline constexpr std::uint32_t kStageStreams = 4;
+
+constexpr StreamId stream_of(StageStream stream, std::uint32_t stage) {
+  return stage * kStageStreams + static_cast<StreamId>(stream);
+}
+
+/// One number for each kind of task on each block: its duration (s), or what it takes and frees.
+/// Starts with zeros; `values()` is indexed by PriceId.
+class BlockTable {
+ public:
+  explicit BlockTable(const PipelineShape& shape)
+      : stages_(shape.stages), blocks_(shape.blocks()), values_(kTaskKinds * shape.blocks()) {}
+
+  [[nodiscard]] double& at(TaskKind kind, std::uint32_t stage, std::uint32_t chunk = 0) {
+    return values_[price(kind, stage, chunk)];
+  }
+  [[nodiscard]] double at(TaskKind kind, std::uint32_t stage, std::uint32_t chunk = 0) const {
+    return values_[price(kind, stage, chunk)];
+  }
+  [[nodiscard]] std::span<const double> values() const { return values_; }
+
+ private:
+  [[nodiscard]] PriceId price(TaskKind kind, std::uint32_t stage, std::uint32_t chunk) const {
+    return static_cast<PriceId>(kind) * blocks_ + chunk * stages_ + stage;
+  }
+
+  std::uint32_t stages_;
+  std::uint32_t blocks_;
+  std::vector<double> values_;
+};
+
+}  // namespace prequel

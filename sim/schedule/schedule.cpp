@@ -1,0 +1,80 @@
+#include "sim/schedule/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/engine/clock.hpp"
+#include "sim/engine/peak.hpp"
+#include "sim/schedule/emit.hpp"
+
+namespace prequel {
+
+std::optional<ScheduleKind> schedule_named(std::string_view name) {
+  for (const auto& schedule : kSchedules) {
+    if (schedule.name == name) return schedule.kind;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(ScheduleKind kind) {
+  return std::ranges::find(kSchedules, kind, &ScheduleName::kind)->name;
+}
+
+std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
+  if (shape.chunks > 1) {
+    return fmt::format("schedule {} has one chunk a stage, but vpp is {}", name_of(kind),
+                       shape.chunks);
+  }
+  return {};
+}
+
+ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
+                         const BlockTable& durations) {
+  assert(shape_problem(kind, shape).empty());
+  const auto exact = exact_durations(durations.values(), shape.micro_batches);
+  Clock clock(exact, shape.stages * kStageStreams);
+
+  emit_pipeline(kind, shape, clock);
+  ScheduleResult result;
+  result.stages.reserve(shape.stages);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    const StreamId compute = stream_of(StageStream::compute, stage);
+    result.stages.push_back({clock.busy(compute), clock.finish(compute), 0});
+  }
+
+  PipelineEmitter(shape, clock).step_end();
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    const double end = clock.finish(stream_of(StageStream::compute, stage));
+    result.stages[stage].step_end = end;
+    result.seconds = std::max(result.seconds, end);
+  }
+  return result;
+}
+
+std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
+                              const BlockTable& changes) {
+  assert(shape_problem(kind, shape).empty());
+  Peak peak(changes.values(), shape.stages * kStageStreams);
+  emit_pipeline(kind, shape, peak);
+  std::vector<double> held(shape.stages);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    held[stage] = peak.peak(stream_of(StageStream::compute, stage));
+  }
+  return held;
+}
+
+std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape) {
+  BlockTable changes(shape);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      changes.at(TaskKind::forward, stage, chunk) = 1;
+      changes.at(TaskKind::backward, stage, chunk) = -1;
+      changes.at(TaskKind::weight_gradient, stage, chunk) = -1;
+    }
+  }
+  return peak_held(kind, shape, changes);
+}
+
+}  // namespace prequel

@@ -1,0 +1,61 @@
+#pragma once
+
+/// Pipeline schedules by name, and what each costs in time and memory.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/schedule/pipeline.hpp"
+
+namespace prequel {
+
+enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b };
+
+struct ScheduleName {
+  ScheduleKind kind;
+  std::string_view name;
+};
+/// All schedules, by the names that users write.
+inline constexpr std::array kSchedules{
+    ScheduleName{ScheduleKind::gpipe, "gpipe"},
+    ScheduleName{ScheduleKind::one_f_one_b, "1f1b"},
+};
+
+[[nodiscard]] std::optional<ScheduleKind> schedule_named(std::string_view name);
+[[nodiscard]] std::string_view name_of(ScheduleKind kind);
+
+/// Why the schedule cannot run in this shape, in the user's words with the nearest shape that
+/// would do; empty if it can. The functions below want shapes without a problem.
+[[nodiscard]] std::string shape_problem(ScheduleKind kind, const PipelineShape& shape);
+
+/// Seconds since the step began, or sums of seconds.
+struct StageTimes {
+  double busy{};          ///< computing (with blocking sends, sending too), before the step's end
+  double pipeline_end{};  ///< end of the last backward; less `busy` it is the stage's bubble
+  double step_end{};      ///< end of the gradient reduction and the optimizer
+};
+
+struct ScheduleResult {
+  double seconds{};                ///< until the last stage's end
+  std::vector<StageTimes> stages;  ///< one a stage
+};
+
+/// The step's times for `durations` in seconds, each ≥ 0. Exact; once the pipeline has become
+/// periodic the cost does not grow with the number of micro batches.
+[[nodiscard]] ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
+                                       const BlockTable& durations);
+
+/// The most that each stage holds at any moment, where `changes` says what a task on the compute
+/// stream takes (positive, when it starts) and frees (negative, when it ends): bytes, say.
+[[nodiscard]] std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
+                                            const BlockTable& changes);
+
+/// The most forward activations that each stage holds, in units of one micro batch in one of its
+/// chunks, counted until the whole backward is done.
+[[nodiscard]] std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape);
+
+}  // namespace prequel

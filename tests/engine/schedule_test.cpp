@@ -1,0 +1,89 @@
+#include "sim/schedule/schedule.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace prequel {
+namespace {
+
+BlockTable equal_stages(const PipelineShape& shape, double forward, double backward) {
+  BlockTable durations(shape);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    durations.at(TaskKind::forward, stage) = forward;
+    durations.at(TaskKind::backward, stage) = backward;
+  }
+  return durations;
+}
+
+TEST_CASE("GPipe and 1F1B take (m + p - 1)(F + B) on equal stages") {
+  for (const auto kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+    for (std::uint32_t stages : {1, 2, 5, 12}) {
+      for (std::uint32_t micro_batches : {1, 3, 12, 500}) {
+        const PipelineShape shape{stages, micro_batches};
+        const auto result = run_clock(kind, shape, equal_stages(shape, 1, 2));
+        CAPTURE(stages);
+        CAPTURE(micro_batches);
+        CHECK(result.seconds == 3 * (micro_batches + stages - 1));
+        CHECK(result.stages[0].busy == 3 * micro_batches);
+      }
+    }
+  }
+}
+
+TEST_CASE("1F1B holds min(m, p - s) micro batches on stage s, GPipe all") {
+  for (std::uint32_t micro_batches : {1, 3, 4, 100}) {
+    const PipelineShape shape{4, micro_batches};
+    const auto held = in_flight(ScheduleKind::one_f_one_b, shape);
+    const auto all = in_flight(ScheduleKind::gpipe, shape);
+    for (std::uint32_t stage = 0; stage < 4; ++stage) {
+      CHECK(held[stage] == std::min(micro_batches, 4 - stage));
+      CHECK(all[stage] == micro_batches);
+    }
+  }
+}
+
+TEST_CASE("the step ends with reduction, tied embedding and optimizer of each stage") {
+  const PipelineShape shape{2, 1};
+  auto durations = equal_stages(shape, 1, 2);  // stage 1 ends at 4, stage 0 at 6
+  durations.at(TaskKind::gradient_reduce, 0) = 10;
+  durations.at(TaskKind::gradient_reduce, 1) = 1;
+  durations.at(TaskKind::embedding_reduce, 0) = 3;
+  durations.at(TaskKind::embedding_reduce, 1) = 3;
+  durations.at(TaskKind::optimizer, 0) = 5;
+  durations.at(TaskKind::optimizer, 1) = 7;
+  const auto result = run_clock(ScheduleKind::one_f_one_b, shape, durations);
+  CHECK(result.stages[0].pipeline_end == 6);
+  CHECK(result.stages[1].pipeline_end == 4);
+  CHECK(result.stages[0].step_end == 6 + 10 + 3 + 5);
+  CHECK(result.stages[1].step_end == 6 + 10 + 3 + 7);
+  CHECK(result.seconds == 26);
+}
+
+TEST_CASE("a blocking send occupies the sender, an overlapped one delays only the receiver") {
+  PipelineShape shape{2, 2, 1, Sends::blocking};
+  auto durations = equal_stages(shape, 4, 4);
+  durations.at(TaskKind::send_forward, 0) = 1;
+  durations.at(TaskKind::send_backward, 1) = 1;
+  // Stage 1: F at 5..9, B at 9..13, send ..14, F ..18, B ..22, send ..23; stage 0: B ..27.
+  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds == 27);
+  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).stages[1].busy == 18);
+  shape.sends = Sends::overlapped;
+  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds == 26);
+  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).stages[1].busy == 16);
+}
+
+TEST_CASE("schedules are found by name") {
+  CHECK(schedule_named("1f1b") == ScheduleKind::one_f_one_b);
+  CHECK(schedule_named("fastest") == std::nullopt);
+  for (const auto& schedule : kSchedules) CHECK(name_of(schedule.kind) == schedule.name);
+}
+
+TEST_CASE("chunks are refused where the schedule has none") {
+  CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 2}) ==
+        "schedule 1f1b has one chunk a stage, but vpp is 2");
+  CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 1}).empty());
+}
+
+}  // namespace
+}  // namespace prequel
