@@ -3,6 +3,7 @@
 /// Any schedule, told to any reader.
 
 #include "sim/schedule/gpipe.hpp"
+#include "sim/schedule/interleaved.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -14,6 +15,7 @@ void emit_pipeline(ScheduleKind kind, const PipelineShape& shape, Reader& reader
   switch (kind) {
     case ScheduleKind::gpipe: return emit_gpipe(shape, reader);
     case ScheduleKind::one_f_one_b: return emit_one_f_one_b(shape, reader);
+    case ScheduleKind::interleaved: return emit_interleaved(shape, reader);
   }
 }
 

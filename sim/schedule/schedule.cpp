@@ -23,6 +23,18 @@ std::string_view name_of(ScheduleKind kind) {
 }
 
 std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
+  if (kind == ScheduleKind::interleaved) {
+    if (shape.chunks < 2) {
+      return "schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; "
+             "1f1b is the schedule without";
+    }
+    const std::uint32_t fitting = shape.micro_batches / shape.stages * shape.stages;
+    if (fitting == shape.micro_batches) return {};
+    return fmt::format(
+        "schedule interleaved-1f1b needs micro batches in multiples of pp {}, but there are {}; "
+        "{} would do",
+        shape.stages, shape.micro_batches, fitting + shape.stages);
+  }
   if (shape.chunks > 1) {
     return fmt::format("schedule {} has one chunk a stage, but vpp is {}", name_of(kind),
                        shape.chunks);
@@ -75,6 +87,14 @@ std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape) {
     }
   }
   return peak_held(kind, shape, changes);
+}
+
+TaskGraph build_graph(ScheduleKind kind, const PipelineShape& shape) {
+  assert(shape_problem(kind, shape).empty());
+  GraphBuilder builder(shape.stages * kStageStreams);
+  emit_pipeline(kind, shape, builder);
+  PipelineEmitter(shape, builder).step_end();
+  return builder.build();
 }
 
 }  // namespace prequel

@@ -9,11 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/engine/task_graph.hpp"
 #include "sim/schedule/pipeline.hpp"
 
 namespace prequel {
 
-enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b };
+enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved };
 
 struct ScheduleName {
   ScheduleKind kind;
@@ -23,6 +24,7 @@ struct ScheduleName {
 inline constexpr std::array kSchedules{
     ScheduleName{ScheduleKind::gpipe, "gpipe"},
     ScheduleName{ScheduleKind::one_f_one_b, "1f1b"},
+    ScheduleName{ScheduleKind::interleaved, "interleaved-1f1b"},
 };
 
 [[nodiscard]] std::optional<ScheduleKind> schedule_named(std::string_view name);
@@ -57,5 +59,8 @@ struct ScheduleResult {
 /// The most forward activations that each stage holds, in units of one micro batch in one of its
 /// chunks, counted until the whole backward is done.
 [[nodiscard]] std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape);
+
+/// All tasks of the step, on streams as of `stream_of`, with a TaskKind as their label's kind.
+[[nodiscard]] TaskGraph build_graph(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace prequel

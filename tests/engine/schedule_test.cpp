@@ -10,8 +10,10 @@ namespace {
 BlockTable equal_stages(const PipelineShape& shape, double forward, double backward) {
   BlockTable durations(shape);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    durations.at(TaskKind::forward, stage) = forward;
-    durations.at(TaskKind::backward, stage) = backward;
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      durations.at(TaskKind::forward, stage, chunk) = forward;
+      durations.at(TaskKind::backward, stage, chunk) = backward;
+    }
   }
   return durations;
 }
@@ -79,10 +81,39 @@ TEST_CASE("schedules are found by name") {
   for (const auto& schedule : kSchedules) CHECK(name_of(schedule.kind) == schedule.name);
 }
 
-TEST_CASE("chunks are refused where the schedule has none") {
+TEST_CASE("a shape that a schedule cannot run is refused with one that would do") {
   CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 2}) ==
         "schedule 1f1b has one chunk a stage, but vpp is 2");
   CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 1}).empty());
+  CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 2}).empty());
+  CHECK(shape_problem(ScheduleKind::interleaved, {4, 10, 2}) ==
+        "schedule interleaved-1f1b needs micro batches in multiples of pp 4, but there are 10; "
+        "12 would do");
+  CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 1}) ==
+        "schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; "
+        "1f1b is the schedule without");
+}
+
+TEST_CASE("interleaving divides the bubble of 1F1B by the number of chunks") {
+  for (std::uint32_t stages : {2, 3, 8}) {
+    for (std::uint32_t groups : {2, 3, 50}) {
+      for (std::uint32_t chunks : {2, 3, 4}) {
+        const PipelineShape shape{stages, groups * stages, chunks};
+        const auto result = run_clock(ScheduleKind::interleaved, shape, equal_stages(shape, 1, 2));
+        CAPTURE(stages);
+        CAPTURE(groups);
+        CAPTURE(chunks);
+        CHECK(result.seconds == 3 * (shape.micro_batches * chunks + stages - 1));
+      }
+    }
+  }
+}
+
+TEST_CASE("interleaved 1F1B holds p·v + p - 1 - 2s chunks on stage s, all of them if m = p") {
+  const auto held = in_flight(ScheduleKind::interleaved, {4, 16, 3});
+  CHECK(held == std::vector<double>{15, 13, 11, 9});
+  const auto all = in_flight(ScheduleKind::interleaved, {4, 4, 3});
+  CHECK(all == std::vector<double>{12, 12, 12, 12});
 }
 
 }  // namespace

@@ -1,0 +1,164 @@
+// What must hold for every schedule on any plan: random ones here, from a fixed seed.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "sim/engine/clock.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+namespace {
+
+class RandomPlans {
+ public:
+  explicit RandomPlans(std::uint32_t seed) : random_(seed) {}
+
+  PipelineShape shape(ScheduleKind kind) {
+    PipelineShape shape{between(1, 12), between(1, 70)};
+    if (kind == ScheduleKind::interleaved) {
+      shape.chunks = between(2, 4);
+      shape.micro_batches = shape.stages * between(1, 9);
+    }
+    if (between(0, 2) == 0) shape.sends = Sends::blocking;
+    return shape;
+  }
+
+  /// Near-equal, unequal or partly zero durations: each brings its own trouble.
+  BlockTable durations(const PipelineShape& shape) {
+    BlockTable table(shape);
+    const double spread = std::array{1e-6, 0.1, 1.0}[between(0, 2)];
+    const bool free_sends = between(0, 3) == 0;
+    for (std::uint32_t kind = 0; kind < kTaskKinds; ++kind) {
+      const auto task = static_cast<TaskKind>(kind);
+      const bool is_send = task == TaskKind::send_forward || task == TaskKind::send_backward;
+      for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+        for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+          table.at(task, stage, chunk) =
+              is_send && free_sends ? 0 : 1e-3 * (1 + spread * (uniform_(random_) - 1));
+        }
+      }
+    }
+    return table;
+  }
+
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) {
+    return std::uniform_int_distribution(low, high)(random_);
+  }
+
+ private:
+  std::mt19937 random_;
+  std::uniform_real_distribution<double> uniform_{0.0, 1.0};
+};
+
+EventTimes run_graph(const TaskGraph& graph, const PipelineShape& shape, const BlockTable& table) {
+  return run_events(graph, exact_durations(table.values(), shape.micro_batches));
+}
+
+TEST_CASE("clock and event queue agree on 1000 random plans of every schedule") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(1);
+    for (int plan = 0; plan < 1000; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.shape(schedule.kind);
+      const auto durations = plans.durations(shape);
+      const auto times = run_graph(build_graph(schedule.kind, shape), shape, durations);
+      REQUIRE(times.stuck.empty());
+      const double seconds = run_clock(schedule.kind, shape, durations).seconds;
+      REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("no two tasks overlap on a stream, and every block does every micro batch once") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(2);
+    for (int plan = 0; plan < 100; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.shape(schedule.kind);
+      const auto durations = plans.durations(shape);
+      const auto graph = build_graph(schedule.kind, shape);
+      const auto times = run_graph(graph, shape, durations);
+      const auto result = run_clock(schedule.kind, shape, durations);
+
+      std::vector<double> free_at(shape.stages * kStageStreams);
+      std::vector<double> computing(shape.stages);
+      std::vector<std::uint32_t> forwards(shape.blocks());
+      for (TaskId task = 0; task < graph.tasks().size(); ++task) {
+        const auto& [stream, price, label] = graph.tasks()[task];
+        const double duration = durations.values()[price];
+        const double start = times.finish[task] - duration;
+        REQUIRE(start >= free_at[stream] - 1e-12);
+        free_at[stream] = times.finish[task];
+        if (static_cast<TaskKind>(label.kind) == TaskKind::forward) {
+          ++forwards[label.chunk * shape.stages + label.stage];
+        }
+        const bool passes = static_cast<TaskKind>(label.kind) != TaskKind::optimizer;
+        if (stream == stream_of(StageStream::compute, label.stage) && passes) {
+          computing[label.stage] += duration;
+        }
+      }
+      for (const auto count : forwards) REQUIRE(count == shape.micro_batches);
+      for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+        REQUIRE(result.stages[stage].busy == doctest::Approx(computing[stage]).epsilon(1e-9));
+        REQUIRE(result.stages[stage].busy <= result.stages[stage].pipeline_end * (1 + 1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("a faster kernel or link never slows the step") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(3);
+    for (int plan = 0; plan < 200; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.shape(schedule.kind);
+      auto durations = plans.durations(shape);
+      const double before = run_clock(schedule.kind, shape, durations).seconds;
+      const auto kind = static_cast<TaskKind>(plans.between(0, kTaskKinds - 1));
+      durations.at(kind, plans.between(0, shape.stages - 1)) *= 0.5;
+      const double after = run_clock(schedule.kind, shape, durations).seconds;
+      REQUIRE(after <= before * (1 + 1e-12));
+    }
+  }
+}
+
+TEST_CASE("what a pipeline takes it gives back, and never holds less than nothing") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(4);
+    for (int plan = 0; plan < 100; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.shape(schedule.kind);
+      for (const double held : in_flight(schedule.kind, shape)) {
+        REQUIRE(held >= 1);
+        REQUIRE(held <= shape.micro_batches * shape.chunks);
+      }
+    }
+  }
+}
+
+TEST_CASE("the time of a step grows by the same for each further micro batch, however many") {
+  RandomPlans plans(5);
+  for (int plan = 0; plan < 50; ++plan) {
+    CAPTURE(plan);
+    auto shape = plans.shape(ScheduleKind::one_f_one_b);
+    const auto durations = plans.durations(shape);
+    const auto seconds = [&](std::uint32_t micro_batches) {
+      shape.micro_batches = micro_batches;
+      return run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds;
+    };
+    // 27720 is a multiple of every period that up to 12 stages can have.
+    const double rate = (seconds(300000 + 27720) - seconds(300000)) / 27720;
+    REQUIRE((seconds(3000000) - seconds(3000000 - 277200)) / 277200 ==
+            doctest::Approx(rate).epsilon(1e-9));
+  }
+}
+
+}  // namespace
+}  // namespace prequel
