@@ -1,0 +1,71 @@
+// The engine's readers on schedules whose prices are known. An item is a task.
+
+#include <benchmark/benchmark.h>
+
+#include <random>
+
+#include "sim/engine/clock.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+namespace {
+
+/// Stages as those of a real job: much alike, the first and last heavier, sends not free.
+BlockTable uneven_durations(const PipelineShape& shape) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> noise(0.999, 1.001);
+  BlockTable table(shape);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    const bool end = stage == 0 || stage + 1 == shape.stages;
+    table.at(TaskKind::forward, stage) = (end ? 0.16 : 0.15) * noise(random);
+    table.at(TaskKind::backward, stage) = (end ? 0.48 : 0.45) * noise(random);
+    table.at(TaskKind::send_forward, stage) = 0.002;
+    table.at(TaskKind::send_backward, stage) = 0.002;
+    table.at(TaskKind::gradient_reduce, stage) = 1.5 * noise(random);
+    table.at(TaskKind::optimizer, stage) = 0.02 * noise(random);
+  }
+  return table;
+}
+
+void set_items(benchmark::State& state, std::size_t items) {
+  state.SetItemsProcessed(static_cast<std::int64_t>(items) * state.iterations());
+}
+
+/// From the prices of a plan to its times, as a search does it for each plan.
+void clock_1f1b(benchmark::State& state, std::uint32_t stages, std::uint32_t micro_batches) {
+  const PipelineShape shape{stages, micro_batches};
+  const auto durations = uneven_durations(shape);
+  for ([[maybe_unused]] auto _ : state) {
+    benchmark::DoNotOptimize(run_clock(ScheduleKind::one_f_one_b, shape, durations));
+  }
+  set_items(state, build_graph(ScheduleKind::one_f_one_b, shape).tasks().size());
+}
+BENCHMARK_CAPTURE(clock_1f1b, 12x128, 12, 128)->Name("clock/12x128");
+BENCHMARK_CAPTURE(clock_1f1b, 12x4096, 12, 4096)->Name("clock/12x4096");
+
+/// 384 streams: four on each of 96 stages.
+void events(benchmark::State& state) {
+  const PipelineShape shape{96, 1024};
+  const auto durations = uneven_durations(shape);
+  const auto graph = build_graph(ScheduleKind::one_f_one_b, shape);
+  for ([[maybe_unused]] auto _ : state) {
+    benchmark::DoNotOptimize(run_events(graph, durations.values()));
+  }
+  set_items(state, graph.tasks().size());
+  state.counters["bytes_per_task"] =
+      static_cast<double>(graph.memory_bytes()) / static_cast<double>(graph.tasks().size());
+}
+BENCHMARK(events)->Name("events/384")->Unit(benchmark::kMillisecond);
+
+void build(benchmark::State& state) {
+  const PipelineShape shape{96, 1024};
+  for ([[maybe_unused]] auto _ : state) {
+    benchmark::DoNotOptimize(build_graph(ScheduleKind::one_f_one_b, shape));
+  }
+  set_items(state, build_graph(ScheduleKind::one_f_one_b, shape).tasks().size());
+}
+BENCHMARK(build)->Name("build_graph/384")->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace prequel
