@@ -6,6 +6,7 @@
 #include "sim/schedule/interleaved.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "sim/schedule/zero_bubble.hpp"
 
 namespace prequel {
 
@@ -16,6 +17,8 @@ void emit_pipeline(ScheduleKind kind, const PipelineShape& shape, Reader& reader
     case ScheduleKind::gpipe: return emit_gpipe(shape, reader);
     case ScheduleKind::one_f_one_b: return emit_one_f_one_b(shape, reader);
     case ScheduleKind::interleaved: return emit_interleaved(shape, reader);
+    case ScheduleKind::zb_h1: return emit_zb_h1(shape, reader);
+    case ScheduleKind::zb_h2: return emit_zb_h2(shape, reader);
   }
 }
 

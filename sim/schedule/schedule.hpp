@@ -14,7 +14,7 @@
 
 namespace prequel {
 
-enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved };
+enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
 
 struct ScheduleName {
   ScheduleKind kind;
@@ -25,6 +25,8 @@ inline constexpr std::array kSchedules{
     ScheduleName{ScheduleKind::gpipe, "gpipe"},
     ScheduleName{ScheduleKind::one_f_one_b, "1f1b"},
     ScheduleName{ScheduleKind::interleaved, "interleaved-1f1b"},
+    ScheduleName{ScheduleKind::zb_h1, "zb-h1"},
+    ScheduleName{ScheduleKind::zb_h2, "zb-h2"},
 };
 
 [[nodiscard]] std::optional<ScheduleKind> schedule_named(std::string_view name);

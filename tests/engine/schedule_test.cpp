@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+
+#include "sim/engine/event_queue.hpp"
 
 namespace prequel {
 namespace {
@@ -114,6 +117,62 @@ TEST_CASE("interleaved 1F1B holds p·v + p - 1 - 2s chunks on stage s, all of th
   CHECK(held == std::vector<double>{15, 13, 11, 9});
   const auto all = in_flight(ScheduleKind::interleaved, {4, 4, 3});
   CHECK(all == std::vector<double>{12, 12, 12, 12});
+}
+
+BlockTable split_stages(const PipelineShape& shape, double forward, double input, double weight) {
+  BlockTable durations(shape);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    durations.at(TaskKind::forward, stage) = forward;
+    durations.at(TaskKind::input_gradient, stage) = input;
+    durations.at(TaskKind::weight_gradient, stage) = weight;
+  }
+  return durations;
+}
+
+/// The longest time that a stage idles between its first task and its last, as Qi et al. count it.
+double bubble(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations) {
+  const auto graph = build_graph(kind, shape);
+  const auto times = run_events(graph, durations.values());
+  double longest = 0;
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    double first = times.end();
+    double last = 0;
+    double busy = 0;
+    for (TaskId task = 0; task < graph.tasks().size(); ++task) {
+      const auto& [stream, price, label] = graph.tasks()[task];
+      const auto role = static_cast<TaskKind>(label.kind);
+      if (stream != stream_of(StageStream::compute, stage) || role == TaskKind::optimizer) continue;
+      const double duration = durations.values()[price];
+      busy += duration;
+      first = std::min(first, times.finish[task] - duration);
+      last = std::max(last, times.finish[task]);
+    }
+    longest = std::max(longest, last - first - busy);
+  }
+  return longest;
+}
+
+TEST_CASE("ZB-H1 has the bubble (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2W)") {
+  for (std::uint32_t stages : {1, 2, 4, 9}) {
+    for (std::uint32_t micro_batches : {3 * stages, 100U}) {
+      const PipelineShape shape{stages, micro_batches};
+      CAPTURE(stages);
+      CAPTURE(micro_batches);
+      const double waits = stages - 1;
+      for (const auto [f, b, w] :
+           {std::array{2.0, 2.0, 2.0}, std::array{4.0, 4.0, 3.0}, std::array{8.0, 9.0, 7.0}}) {
+        CAPTURE(f);
+        const auto durations = split_stages(shape, f, b, w);
+        CHECK(bubble(ScheduleKind::zb_h1, shape, durations) == waits * (f + b - w));
+        CHECK(bubble(ScheduleKind::zb_h2, shape, durations) == waits * (f + b - 2 * w));
+      }
+    }
+  }
+}
+
+TEST_CASE("all stages hold p micro batches in ZB-H1 and 2p - 1 in ZB-H2") {
+  CHECK(in_flight(ScheduleKind::zb_h1, {4, 20}) == std::vector<double>{4, 4, 4, 4});
+  CHECK(in_flight(ScheduleKind::zb_h2, {4, 20}) == std::vector<double>{7, 7, 7, 7});
 }
 
 }  // namespace
