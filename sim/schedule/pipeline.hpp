@@ -7,9 +7,8 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "sim/engine/task.hpp"
+#include "sim/engine/price_table.hpp"
 
 namespace prequel {
 
@@ -58,25 +57,23 @@ constexpr StreamId stream_of(StageStream stream, std::uint32_t stage) {
 /// Starts with zeros; `values()` is indexed by PriceId.
 class BlockTable {
  public:
-  explicit BlockTable(const PipelineShape& shape)
-      : stages_(shape.stages), blocks_(shape.blocks()), values_(kTaskKinds * shape.blocks()) {}
+  explicit BlockTable(const PipelineShape& shape) : stages_(shape.stages), table_(shape.blocks()) {}
 
   [[nodiscard]] double& at(TaskKind kind, std::uint32_t stage, std::uint32_t chunk = 0) {
-    return values_[price(kind, stage, chunk)];
+    return table_.at(kind, chunk * stages_ + stage);
   }
   [[nodiscard]] double at(TaskKind kind, std::uint32_t stage, std::uint32_t chunk = 0) const {
-    return values_[price(kind, stage, chunk)];
+    return table_.at(kind, chunk * stages_ + stage);
   }
-  [[nodiscard]] std::span<const double> values() const { return values_; }
+  [[nodiscard]] std::span<const double> values() const { return table_.values(); }
+
+  static constexpr PriceId price(TaskKind kind, std::uint32_t block, std::uint32_t blocks) {
+    return PriceTable<TaskKind, kTaskKinds>::price(kind, block, blocks);
+  }
 
  private:
-  [[nodiscard]] PriceId price(TaskKind kind, std::uint32_t stage, std::uint32_t chunk) const {
-    return static_cast<PriceId>(kind) * blocks_ + chunk * stages_ + stage;
-  }
-
   std::uint32_t stages_;
-  std::uint32_t blocks_;
-  std::vector<double> values_;
+  PriceTable<TaskKind, kTaskKinds> table_;
 };
 
 }  // namespace prequel

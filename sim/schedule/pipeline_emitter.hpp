@@ -93,8 +93,8 @@ class PipelineEmitter {
 
   Token run(StageStream stream, TaskKind kind, std::uint32_t stage, std::uint32_t chunk,
             std::uint32_t micro_batch, Token after) {
-    const PriceId price =
-        static_cast<PriceId>(kind) * shape_.blocks() + chunk * shape_.stages + stage;
+    const std::uint32_t block = chunk * shape_.stages + stage;
+    const PriceId price = BlockTable::price(kind, block, shape_.blocks());
     const Label label{static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(chunk),
                       static_cast<std::uint16_t>(stage), micro_batch};
     return reader_.run(stream_of(stream, stage), price, label, after);
