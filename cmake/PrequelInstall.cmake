@@ -1,5 +1,5 @@
 # `cmake --install` and the package that find_package(prequel) finds: headers, libraries, data and
-# the program. Libraries and program say install() where they are made (PrequelOptions, cli/).
+# the program. Each library says install() where it is made (prequel_library).
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/prequel)
@@ -13,6 +13,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/prequel-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/prequel-config-version.cmake
         DESTINATION ${package_dir})
 
+if(TARGET prequel)
+  install(TARGETS prequel)
+endif()
 install(DIRECTORY hw models sim calibrate DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/prequel
         FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY data/ DESTINATION ${PREQUEL_INSTALL_DATADIR} OPTIONAL)

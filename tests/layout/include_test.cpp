@@ -48,9 +48,8 @@ bool may_include(std::string_view file, std::string_view included) {
 
 /// What a line includes between double quotes.
 std::optional<std::string> included_by(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t";
   const auto skip = [&line](std::string_view text) {
-    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
     if (!line.starts_with(text)) return false;
     line.remove_prefix(text.size());
     return true;
