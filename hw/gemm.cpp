@@ -13,7 +13,8 @@ namespace {
 /// Ceiling of a/b for positive whole a and b.
 double blocks(std::int64_t a, double b) {
   const auto size = static_cast<std::int64_t>(b);
-  return static_cast<double>((a + size - 1) / size);
+  const std::int64_t ceiling = (a + size - 1) / size;
+  return static_cast<double>(ceiling);
 }
 
 double square(double x) {
@@ -24,7 +25,7 @@ double square(double x) {
 double waves(double tiles, double units, double tail) {
   const double w = tiles / units;
   if (w <= 1.0) return 1.0;
-  const double full = static_cast<double>(static_cast<std::int64_t>(w));
+  const auto full = static_cast<double>(static_cast<std::int64_t>(w));
   const double rest = w - full;
   return rest > 0.0 ? full + tail + (1.0 - tail) * rest : full;
 }

@@ -37,7 +37,8 @@ std::optional<Number> parse_whole(std::string_view text) {
 
 }  // namespace
 
-CsvReader::CsvReader(std::istream& in, std::string file) : in_(in), file_(printable(file, 4096)) {
+CsvReader::CsvReader(std::istream& in, std::string_view file)
+    : in_(in), file_(printable(file, 4096)) {
   CsvRow header;
   do {
     if (!read_record(header)) throw InputError(file_ + ": empty; expected a header line");

@@ -24,7 +24,7 @@ struct CsvRow {
 /// reader's to judge: `CsvRow::cells` has what there is.
 class CsvReader {
  public:
-  CsvReader(std::istream& in, std::string file);
+  CsvReader(std::istream& in, std::string_view file);
 
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   /// Index of a column, if the table has it.

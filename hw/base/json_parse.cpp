@@ -81,7 +81,8 @@ class Builder final : public json::json_sax_t {
     // "[json.exception…] parse error at line 1, column 2: syntax error while parsing value - what"
     const std::string_view all = error.what();
     const std::size_t dash = all.find(" - ");
-    return "not JSON: " + printable(dash == all.npos ? all : all.substr(dash + 3), 160);
+    return "not JSON: " +
+           printable(dash == std::string_view::npos ? all : all.substr(dash + 3), 160);
   }
 
   json* place(json value) {
