@@ -2,6 +2,7 @@
 
 /// Any schedule, told to any reader.
 
+#include "sim/schedule/dualpipe.hpp"
 #include "sim/schedule/gpipe.hpp"
 #include "sim/schedule/interleaved.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
@@ -19,6 +20,7 @@ void emit_pipeline(ScheduleKind kind, const PipelineShape& shape, Reader& reader
     case ScheduleKind::interleaved: return emit_interleaved(shape, reader);
     case ScheduleKind::zb_h1: return emit_zb_h1(shape, reader);
     case ScheduleKind::zb_h2: return emit_zb_h2(shape, reader);
+    case ScheduleKind::dualpipe: return emit_dualpipe(shape, reader);
   }
 }
 

@@ -18,26 +18,46 @@ class PipelineEmitter {
   /// next block waits for.
   Token forward(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
                 Token arrived) {
-    const Token done = compute(TaskKind::forward, stage, chunk, micro_batch, arrived);
-    if (is_last_block(stage, chunk)) return done;
-    return send(TaskKind::send_forward, stage, chunk, micro_batch, done);
+    return pass(TaskKind::forward, stage, chunk, micro_batch, arrived,
+                !is_last_block(stage, chunk));
   }
 
   /// The whole backward. Returns what the block before waits for.
   Token backward(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
                  Token arrived) {
-    return backward_as(TaskKind::backward, stage, chunk, micro_batch, arrived);
+    return pass(TaskKind::backward, stage, chunk, micro_batch, arrived,
+                !is_first_block(stage, chunk));
   }
 
   /// The part of the backward that the block before waits for.
   Token input_gradient(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
                        Token arrived) {
-    return backward_as(TaskKind::input_gradient, stage, chunk, micro_batch, arrived);
+    return pass(TaskKind::input_gradient, stage, chunk, micro_batch, arrived,
+                !is_first_block(stage, chunk));
   }
 
   /// The rest of the backward, which nobody but the optimizer waits for.
   void weight_gradient(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch) {
     compute(TaskKind::weight_gradient, stage, chunk, micro_batch, Token{});
+  }
+
+  /// A pass without handing on its result.
+  template <class... Tokens>
+  Token compute(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
+                Tokens... after) {
+    return run(StageStream::compute, kind, stage, chunk, micro_batch, after...);
+  }
+
+  /// Sends what a pass of `kind` has `computed`. Returns what the receiver waits for.
+  Token hand_on(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
+                Token computed) {
+    const bool is_forward = kind == TaskKind::forward;
+    StageStream stream = StageStream::compute;
+    if (shape_.sends == Sends::overlapped) {
+      stream = is_forward ? StageStream::send_forward : StageStream::send_backward;
+    }
+    return run(stream, is_forward ? TaskKind::send_forward : TaskKind::send_backward, stage, chunk,
+               micro_batch, computed);
   }
 
   /// What each stage does once its last backward is done; the same after every schedule.
@@ -61,43 +81,32 @@ class PipelineEmitter {
   }
 
  private:
+  [[nodiscard]] static bool is_first_block(std::uint32_t stage, std::uint32_t chunk) {
+    return stage == 0 && chunk == 0;
+  }
+
   [[nodiscard]] bool is_last_block(std::uint32_t stage, std::uint32_t chunk) const {
     return stage + 1 == shape_.stages && chunk + 1 == shape_.chunks;
   }
 
-  Token backward_as(TaskKind kind, std::uint32_t stage, std::uint32_t chunk,
-                    std::uint32_t micro_batch, Token arrived) {
+  Token pass(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
+             Token arrived, bool handed_on) {
     const Token done = compute(kind, stage, chunk, micro_batch, arrived);
-    if (stage == 0 && chunk == 0) return done;
-    return send(TaskKind::send_backward, stage, chunk, micro_batch, done);
-  }
-
-  Token compute(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
-                Token after) {
-    return run(StageStream::compute, kind, stage, chunk, micro_batch, after);
-  }
-
-  Token send(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
-             Token computed) {
-    StageStream stream = StageStream::compute;
-    if (shape_.sends == Sends::overlapped) {
-      stream =
-          kind == TaskKind::send_forward ? StageStream::send_forward : StageStream::send_backward;
-    }
-    return run(stream, kind, stage, chunk, micro_batch, computed);
+    return handed_on ? hand_on(kind, stage, chunk, micro_batch, done) : done;
   }
 
   void once(StageStream stream, TaskKind kind, std::uint32_t stage, Token after) {
     run(stream, kind, stage, 0, 0, after);
   }
 
+  template <class... Tokens>
   Token run(StageStream stream, TaskKind kind, std::uint32_t stage, std::uint32_t chunk,
-            std::uint32_t micro_batch, Token after) {
+            std::uint32_t micro_batch, Tokens... after) {
     const std::uint32_t block = chunk * shape_.stages + stage;
     const PriceId price = BlockTable::price(kind, block, shape_.blocks());
     const Label label{static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(chunk),
                       static_cast<std::uint16_t>(stage), micro_batch};
-    return reader_.run(stream_of(stream, stage), price, label, after);
+    return reader_.run(stream_of(stream, stage), price, label, after...);
   }
 
   const PipelineShape shape_;

@@ -22,6 +22,16 @@ std::string_view name_of(ScheduleKind kind) {
   return std::ranges::find(kSchedules, kind, &ScheduleName::kind)->name;
 }
 
+std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp) {
+  return kind == ScheduleKind::dualpipe ? 2 * vpp : vpp;
+}
+
+std::uint32_t model_part(ScheduleKind kind, const PipelineShape& shape, std::uint32_t stage,
+                         std::uint32_t chunk) {
+  if (kind == ScheduleKind::dualpipe) return chunk == 0 ? stage : shape.stages - 1 - stage;
+  return chunk * shape.stages + stage;
+}
+
 std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
   if (kind == ScheduleKind::interleaved) {
     if (shape.chunks < 2) {
@@ -35,9 +45,24 @@ std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
         "{} would do",
         shape.stages, shape.micro_batches, fitting + shape.stages);
   }
-  if (shape.chunks > 1) {
+  if (kind == ScheduleKind::dualpipe) {
+    if (shape.stages % 2 != 0) {
+      return fmt::format(
+          "schedule dualpipe needs an even number of stages, but pp is {}; {} would do",
+          shape.stages, shape.stages + 1);
+    }
+    if (shape.micro_batches % 2 != 0 || shape.micro_batches < 2 * shape.stages) {
+      const auto even = shape.micro_batches + shape.micro_batches % 2;
+      return fmt::format(
+          "schedule dualpipe needs an even number of micro batches, 2 pp or more, but there are "
+          "{}; "
+          "{} would do",
+          shape.micro_batches, std::max(even, 2 * shape.stages));
+    }
+  }
+  if (shape.chunks > chunks_of(kind, 1)) {
     return fmt::format("schedule {} has one chunk a stage, but vpp is {}", name_of(kind),
-                       shape.chunks);
+                       shape.chunks / chunks_of(kind, 1));
   }
   return {};
 }

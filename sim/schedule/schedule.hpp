@@ -14,7 +14,7 @@
 
 namespace prequel {
 
-enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2 };
+enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
 
 struct ScheduleName {
   ScheduleKind kind;
@@ -27,10 +27,18 @@ inline constexpr std::array kSchedules{
     ScheduleName{ScheduleKind::interleaved, "interleaved-1f1b"},
     ScheduleName{ScheduleKind::zb_h1, "zb-h1"},
     ScheduleName{ScheduleKind::zb_h2, "zb-h2"},
+    ScheduleName{ScheduleKind::dualpipe, "dualpipe"},
 };
 
 [[nodiscard]] std::optional<ScheduleKind> schedule_named(std::string_view name);
 [[nodiscard]] std::string_view name_of(ScheduleKind kind);
+
+/// Chunks per stage in the shape of a plan with virtual pipeline size `vpp`.
+[[nodiscard]] std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp);
+
+/// Which of the model's equal parts a chunk of a stage is, counted from the embedding.
+[[nodiscard]] std::uint32_t model_part(ScheduleKind kind, const PipelineShape& shape,
+                                       std::uint32_t stage, std::uint32_t chunk);
 
 /// Why the schedule cannot run in this shape, in the user's words with the nearest shape that
 /// would do; empty if it can. The functions below want shapes without a problem.

@@ -95,6 +95,14 @@ TEST_CASE("a shape that a schedule cannot run is refused with one that would do"
   CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 1}) ==
         "schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; "
         "1f1b is the schedule without");
+  CHECK(shape_problem(ScheduleKind::dualpipe, {4, 8, 2}).empty());
+  CHECK(shape_problem(ScheduleKind::dualpipe, {4, 8, 4}) ==
+        "schedule dualpipe has one chunk a stage, but vpp is 2");
+  CHECK(shape_problem(ScheduleKind::dualpipe, {3, 8, 2}) ==
+        "schedule dualpipe needs an even number of stages, but pp is 3; 4 would do");
+  CHECK(shape_problem(ScheduleKind::dualpipe, {4, 7, 2}) ==
+        "schedule dualpipe needs an even number of micro batches, 2 pp or more, but there are 7; "
+        "8 would do");
 }
 
 TEST_CASE("interleaving divides the bubble of 1F1B by the number of chunks") {
@@ -122,9 +130,12 @@ TEST_CASE("interleaved 1F1B holds p·v + p - 1 - 2s chunks on stage s, all of th
 BlockTable split_stages(const PipelineShape& shape, double forward, double input, double weight) {
   BlockTable durations(shape);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    durations.at(TaskKind::forward, stage) = forward;
-    durations.at(TaskKind::input_gradient, stage) = input;
-    durations.at(TaskKind::weight_gradient, stage) = weight;
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      durations.at(TaskKind::forward, stage, chunk) = forward;
+      durations.at(TaskKind::backward, stage, chunk) = input + weight;
+      durations.at(TaskKind::input_gradient, stage, chunk) = input;
+      durations.at(TaskKind::weight_gradient, stage, chunk) = weight;
+    }
   }
   return durations;
 }
@@ -173,6 +184,30 @@ TEST_CASE("ZB-H1 has the bubble (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2W)") 
 TEST_CASE("all stages hold p micro batches in ZB-H1 and 2p - 1 in ZB-H2") {
   CHECK(in_flight(ScheduleKind::zb_h1, {4, 20}) == std::vector<double>{4, 4, 4, 4});
   CHECK(in_flight(ScheduleKind::zb_h2, {4, 20}) == std::vector<double>{7, 7, 7, 7});
+}
+
+TEST_CASE("DualPipe has the bubble (p/2 - 1)(F + B + B - 3W)") {
+  for (std::uint32_t stages : {2, 4, 8, 16}) {
+    for (std::uint32_t micro_batches : {2 * stages, 2 * stages + 6, 100U}) {
+      const PipelineShape shape{stages, micro_batches, 2};
+      CAPTURE(stages);
+      CAPTURE(micro_batches);
+      const auto durations = split_stages(shape, 4, 4, 3);
+      CHECK(run_clock(ScheduleKind::dualpipe, shape, durations).seconds ==
+            micro_batches * 11.0 + (stages / 2 - 1) * (4.0 + 7 + 7 - 3 * 3));
+    }
+  }
+}
+
+TEST_CASE("DualPipe holds p + 1 activations on every device") {
+  CHECK(in_flight(ScheduleKind::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
+}
+
+TEST_CASE("the chunks of DualPipe are the same parts of the model from both ends") {
+  const PipelineShape shape{4, 20, chunks_of(ScheduleKind::dualpipe, 1)};
+  CHECK(model_part(ScheduleKind::dualpipe, shape, 1, 0) == 1);
+  CHECK(model_part(ScheduleKind::dualpipe, shape, 1, 1) == 2);
+  CHECK(model_part(ScheduleKind::interleaved, {4, 20, 3}, 1, 2) == 9);
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+#include "sim/schedule/dualpipe.hpp"
+
+#include <algorithm>
+
+namespace prequel {
+namespace {
+
+/// Collects the passes of one device. `near` is the direction that enters at the nearer end of the
+/// pipeline, `far` the other.
+class DeviceOrder {
+ public:
+  DeviceOrder(const PipelineShape& shape, std::uint32_t stage)
+      : half_(shape.stages / 2),
+        depth_(std::min(stage, shape.stages - 1 - stage)),
+        micro_batches_(shape.micro_batches / 2),
+        near_(stage < half_ ? 0 : 1),
+        far_(static_cast<std::uint8_t>(1 - near_)) {}
+
+  std::vector<StagePass> passes() && {
+    const std::uint32_t to_middle = half_ - 1 - depth_;
+    for (std::uint32_t i = 0; i < 2 * to_middle; ++i) forward(near_);
+    for (std::uint32_t i = 0; i <= depth_; ++i) {
+      forward(near_);
+      forward(far_);
+    }
+    for (std::uint32_t i = 0; i < to_middle; ++i) {
+      split_backward(far_);
+      weights();
+      forward(far_);
+    }
+    for (std::uint32_t i = 2 * half_ - depth_ - 1; i < micro_batches_; ++i) {
+      // The two middle devices begin without overlap, which shortens the way in.
+      const bool begins = i == 2 * half_ - depth_ - 1;
+      if (begins && to_middle == 0) {
+        forward(near_);
+        backward(far_);
+      } else {
+        overlapped(near_, far_);
+      }
+      overlapped(far_, near_);
+    }
+    for (std::uint32_t i = 0; i < to_middle; ++i) {
+      backward(far_);
+      overlapped(far_, near_);
+    }
+    // From the middle of the last backwards on, weights wait, to fill the way out.
+    const std::uint32_t last_backwards = 2 * (depth_ + 1);
+    for (std::uint32_t i = 0; i < last_backwards; ++i) {
+      const std::uint8_t direction = i % 2 == 0 ? far_ : near_;
+      if (i < depth_ + 1) {
+        backward(direction);
+      } else {
+        split_backward(direction);
+      }
+    }
+    for (std::uint32_t i = 0; i < to_middle; ++i) {
+      weights();
+      split_backward(near_);
+    }
+    for (std::uint32_t i = 0; i <= depth_; ++i) weights();
+    return std::move(passes_);
+  }
+
+ private:
+  void forward(std::uint8_t chunk) { passes_.push_back({TaskKind::forward, chunk}); }
+  void overlapped(std::uint8_t forward_chunk, std::uint8_t backward_chunk) {
+    passes_.push_back({TaskKind::forward, forward_chunk, true});
+    backward(backward_chunk);
+  }
+  void backward(std::uint8_t chunk) { passes_.push_back({TaskKind::backward, chunk}); }
+  void split_backward(std::uint8_t chunk) { passes_.push_back({TaskKind::input_gradient, chunk}); }
+  void weights() { passes_.push_back({TaskKind::weight_gradient, 0}); }
+
+  std::uint32_t half_;
+  std::uint32_t depth_;          // devices between this one and the nearer end
+  std::uint32_t micro_batches_;  // of each direction
+  std::uint8_t near_;
+  std::uint8_t far_;
+  std::vector<StagePass> passes_;
+};
+
+}  // namespace
+
+StageOrders dualpipe_orders(const PipelineShape& shape) {
+  StageOrders orders(shape.stages);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    orders[stage] = DeviceOrder(shape, stage).passes();
+  }
+  return orders;
+}
+
+}  // namespace prequel

@@ -1,0 +1,26 @@
+#pragma once
+
+/// DualPipe (DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 3.2.1): micro batches enter
+/// at both ends of the pipeline, half at each, and every device holds a stage of both directions.
+///
+/// Bubble (p/2 − 1)(F&B + B − 3W) per device, where B is the whole backward, W its weight gradient
+/// and F&B a forward and a backward that overlap. Here such two run one after the other but hand on
+/// their results together, so F&B is F + B; what their overlap gains belongs into the durations. A
+/// device holds p + 1 activations at most.
+///
+/// In the shape, `chunks` is 2: chunk 0 of stage s is the s-th block of layers, chunk 1 the
+/// (p − 1 − s)-th.
+
+#include "sim/schedule/stage_orders.hpp"
+
+namespace prequel {
+
+/// The passes of each stage in order. Wants p and m even and m ≥ 2p.
+[[nodiscard]] StageOrders dualpipe_orders(const PipelineShape& shape);
+
+template <class Reader>
+void emit_dualpipe(const PipelineShape& shape, Reader& reader) {
+  BidirectionalPipeline(shape, reader).run(dualpipe_orders(shape));
+}
+
+}  // namespace prequel
