@@ -1,0 +1,54 @@
+#pragma once
+
+/// Measurements to constants: the four kernel models, each by itself.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "calibrate/check.hpp"
+#include "calibrate/error_statistics.hpp"
+#include "calibrate/least_squares.hpp"
+#include "calibrate/measurement.hpp"
+#include "hw/collective.hpp"
+#include "hw/device.hpp"
+
+namespace prequel {
+
+struct FitOptions {
+  double hold_out{0.5};  ///< share of the shapes that a first fit does without, to be checked on
+  std::string scale_per{"source"};  ///< column that names the environment; "" for one environment
+};
+
+/// How one model was fitted.
+struct FitReport {
+  std::string what;     ///< "gemm", "layer_norm", "flash-2 128 forward", …
+  std::string sources;  ///< of the measurements, from their `source` column
+  std::vector<FittedConstant> constants;
+  ErrorStatistics errors;           ///< over all points, which the constants are fitted to
+  ErrorStatistics held_out_errors;  ///< of a fit without these shapes; n = 0: none were held out
+  std::vector<std::string> warnings;
+};
+
+/// Tiled GEMM constants from products of at least 1 GFLOP and 64 rows, for forward passes; the
+/// tiles and the start come from the device. Nothing is fitted from fewer than 30 products.
+/// Weight shapes (n, k) are held out whole.
+std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const FitOptions& options,
+                                Device& device);
+
+/// Constants of every kind of memory-bound kernel that has at least 12 points; row widths are
+/// held out whole.
+std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
+                                   const FitOptions& options, Device& device);
+
+/// Constants of every (kernel, head size, pass) with at least 8 points; kernels that the device
+/// lacks are added. Head counts are held out whole.
+std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
+                                     const FitOptions& options, Device& device);
+
+/// Constants of collectives inside one node: a ring for all operations, another for all_to_all,
+/// and a reduction in the switch where all_reduce outruns the ring. Message sizes are held out.
+std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
+                                       const FitOptions& options, CollectiveModel& node);
+
+}  // namespace prequel

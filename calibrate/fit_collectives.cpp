@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "calibrate/fit.hpp"
+#include "calibrate/fit_sample.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kFewestPoints = 8;
+/// An all_reduce that beats its own ring by more than this at large messages is reduced in the
+/// switch.
+constexpr double kInSwitch = 1.08;
+constexpr double kLargeMessage = 6.4e7;
+
+using Points = std::vector<const Measurement*>;
+
+const MeasuredCollective& collective(const Measurement& point) {
+  return std::get<MeasuredCollective>(point.what);
+}
+
+std::string message_size(const Measurement& point) {
+  return fmt::format("{:.0f}", collective(point).bytes.value);
+}
+
+Points where(const Points& points, const std::function<bool(const MeasuredCollective&)>& keep) {
+  Points kept;
+  for (const Measurement* point : points) {
+    if (keep(collective(*point))) kept.push_back(point);
+  }
+  return kept;
+}
+
+std::vector<Parameter> link_parameters(bool with_steps) {
+  std::vector<Parameter> parameters{
+      {"latency_s", 8e-6, 1e-7, 1e-2, 0.02},
+      {"bandwidth", 1e11, 1e7, 2e12},
+      {"fill_s", 1e-5, 1e-8, 1e-2, 0.02},
+      {"local_bandwidth", 6e11, 1e9, 2e13, 0.05},
+  };
+  if (with_steps) parameters.push_back({"step_s", 1e-6, 1e-9, 1e-3, 0.02});
+  return parameters;
+}
+
+LinkModel with_values(const std::vector<double>& values, bool with_steps) {
+  return {values[0], with_steps ? values[4] : 0.0, {values[1]}, values[2], {values[3]}};
+}
+
+std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& points,
+                                         bool with_steps, const FitOptions& options) {
+  const auto model_of = [with_steps](const std::vector<double>& values) -> Predictor {
+    const LinkModel link = with_values(values, with_steps);
+    return [link](const Measurement& point) {
+      const MeasuredCollective& measured = collective(point);
+      return link_time(link, measured.op, measured.ranks, measured.bytes,
+                       ring_steps(measured.op, measured.ranks));
+    };
+  };
+  FitReport report = fit_sample(what, split_sample(points, message_size, options),
+                                link_parameters(with_steps), model_of, options);
+  const LinkModel link = with_values(values_of(report), with_steps);
+  return {std::move(report), link};
+}
+
+/// Median of predicted / measured over the large messages.
+double too_slow(const LinkModel& ring, const Points& points) {
+  std::vector<double> ratios;
+  for (const Measurement* point : points) {
+    const MeasuredCollective& what = collective(*point);
+    if (what.bytes.value < kLargeMessage) continue;
+    ratios.push_back(
+        link_time(ring, what.op, what.ranks, what.bytes, ring_steps(what.op, what.ranks)) /
+        point->time);
+  }
+  return quantile(std::move(ratios), 0.5);
+}
+
+bool is_ring(CollectiveOp op) {
+  return op == CollectiveOp::all_reduce || op == CollectiveOp::all_gather ||
+         op == CollectiveOp::reduce_scatter;
+}
+
+}  // namespace
+
+std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
+                                       const FitOptions& options, CollectiveModel& node) {
+  Points all;
+  int most = 0;
+  for (const Measurement& point : points) {
+    const auto* measured = std::get_if<MeasuredCollective>(&point.what);
+    if (!measured || measured->nodes != 1 || measured->ranks < 2) continue;
+    all.push_back(&point);
+    most = std::max(most, measured->ranks);
+  }
+  const auto in_switch = [most](const MeasuredCollective& what) {
+    return what.op == CollectiveOp::all_reduce && what.ranks == most;
+  };
+  std::vector<FitReport> reports;
+  const Points rings = where(all, [](const MeasuredCollective& what) { return is_ring(what.op); });
+  const Points certain_rings =
+      where(rings, [&](const MeasuredCollective& what) { return !in_switch(what); });
+  const Points candidates = where(rings, in_switch);
+  if (rings.size() >= kFewestPoints) {
+    const bool enough = certain_rings.size() >= kFewestPoints;
+    auto [report, ring] = fit_link("ring", enough ? certain_rings : rings, true, options);
+    const bool switches =
+        enough && candidates.size() >= kFewestPoints && too_slow(ring, candidates) > kInSwitch;
+    if (enough && !switches) std::tie(report, ring) = fit_link("ring", rings, true, options);
+    node = CollectiveModel{};
+    node.ring = ring;
+    reports.push_back(std::move(report));
+    if (switches) {
+      auto [nvls_report, nvls] = fit_link("all_reduce in the switch", candidates, false, options);
+      node.nvls = nvls;
+      node.nvls_min_ranks = most;
+      reports.push_back(std::move(nvls_report));
+    }
+  }
+  for (const CollectiveOp op :
+       {CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
+    const Points own = where(all, [op](const MeasuredCollective& what) { return what.op == op; });
+    if (own.size() < kFewestPoints) continue;
+    auto [report, link] = fit_link(std::string(name(op)), own, true, options);
+    std::erase_if(node.overrides, [op](const CollectiveOverride& other) { return other.op == op; });
+    node.overrides.push_back({op, 0, link});
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace prequel

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibrate/fit.hpp"
+#include "calibrate/fit_sample.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kSmallestFlop = 1e9;  ///< below, launch and timer dominate
+constexpr std::int64_t kFewestRows = 64;
+constexpr std::size_t kFewestPoints = 30;
+
+std::string weight_shape(const Measurement& point) {
+  const auto& gemm = std::get<Gemm>(point.what);
+  return fmt::format("{} {}", gemm.n, gemm.k);
+}
+
+/// A tile loses about 7 % of the rate each time it halves: less reuse of its operands.
+double usual_quality(const GemmTile& tile) {
+  return std::min(1.0, 1.0 - 0.07 * std::log2(256.0 * 128.0 / (tile.m * tile.n)));
+}
+
+/// Starts do not depend on earlier fits, so that the same command makes the same file; bounds are
+/// what is physical. A cache feeds about one byte for 64 FLOP of the peak.
+std::vector<Parameter> gemm_parameters(const TiledGemm& model, double peak) {
+  const double l2_rate = peak / 64.0;
+  std::vector<Parameter> parameters{
+      {"efficiency", 0.9, 0.2, 1.0},
+      {"launch_s", 2.5e-6, 2e-7, 2e-5},
+      {"tile_overhead_s", 2.5e-6, 2e-7, 2e-5},
+      {"tail", 0.8, 0.01, 1.0},
+      {"l2_rate", l2_rate, l2_rate / 5.0, l2_rate * 5.0},
+      {"memory_fraction", 0.8, 0.3, 0.97},
+      {"split_s", 4e-6, 5e-7, 2e-5},
+      {"droop", 0.05, 0.005, 0.3},
+  };
+  for (const GemmTile& tile : model.tiles) {
+    parameters.push_back(
+        {fmt::format("quality of {}x{}", tile.m, tile.n), usual_quality(tile), 0.4, 1.05, 1.0});
+  }
+  return parameters;
+}
+
+TiledGemm with_values(TiledGemm model, const std::vector<double>& values) {
+  model.efficiency = values[0];
+  model.launch_s = values[1];
+  model.tile_overhead_s = values[2];
+  model.tail = values[3];
+  model.l2_rate = values[4];
+  model.memory_fraction = values[5];
+  model.split_s = values[6];
+  model.droop = values[7];
+  for (std::size_t i = 0; i < model.tiles.size(); ++i) model.tiles[i].quality = values[8 + i];
+  return model;
+}
+
+}  // namespace
+
+std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const FitOptions& options,
+                                Device& device) {
+  auto* model = std::get_if<TiledGemm>(&device.gemm);
+  if (!model) return {};
+  std::vector<const Measurement*> products;
+  for (const Measurement& point : points) {
+    const auto* gemm = std::get_if<Gemm>(&point.what);
+    if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1 && gemm->m >= kFewestRows &&
+        flops(*gemm).value >= kSmallestFlop) {
+      products.push_back(&point);
+    }
+  }
+  if (products.size() < kFewestPoints) return {};
+  const TiledGemm start = *model;
+  const double peak = device.peak(std::get<Gemm>(products.front()->what).precision).value;
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    Device trial = device;
+    trial.gemm = with_values(start, values);
+    return [trial](const Measurement& point) { return price(trial, std::get<Gemm>(point.what)); };
+  };
+  const FitReport report = fit_sample("gemm", split_sample(products, weight_shape, options),
+                                      gemm_parameters(start, peak), model_of, options);
+  *model = with_values(start, values_of(report));
+  device.errors.gemm = stated_error(report);
+  return {report};
+}
+
+}  // namespace prequel

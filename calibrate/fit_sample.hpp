@@ -1,0 +1,41 @@
+#pragma once
+
+/// What the fits of calibrate/fit.hpp have in common.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calibrate/fit.hpp"
+
+namespace prequel {
+
+/// The points of one fit, and those to check it with.
+struct FitSample {
+  std::vector<Measurement> fitted;
+  std::vector<Measurement> held_out;
+};
+
+/// Splits by shape: all points with the same key go the same way (fixed seed). With fewer than
+/// four keys nothing is held out.
+FitSample split_sample(const std::vector<const Measurement*>& points,
+                       const std::function<std::string(const Measurement&)>& shape,
+                       const FitOptions& options);
+
+/// A model with given values of its parameters.
+using ModelOf = std::function<Predictor(const std::vector<double>& values)>;
+
+/// Fits `parameters` so that the model meets the points, with one scale per environment (their
+/// geometric mean is 1), and reports the errors with these scales taken out. The held-out error
+/// is that of a fit to the other points alone; the constants are those of a fit to all.
+FitReport fit_sample(const std::string& what, const FitSample& sample,
+                     const std::vector<Parameter>& parameters, const ModelOf& model_of,
+                     const FitOptions& options);
+
+/// The error that a device file states: that of the held-out shapes where there are any.
+double stated_error(const FitReport& report);
+
+/// The values of a report's constants, in their order.
+std::vector<double> values_of(const FitReport& report);
+
+}  // namespace prequel

@@ -1,0 +1,186 @@
+#include "calibrate/fitted_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "calibrate/json_layout.hpp"
+
+namespace prequel {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string gigabytes_per_second(double rate) {
+  return fmt::format("{:.4g} GB/s", rounded(rate / kGB));
+}
+
+std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& reports) {
+  std::size_t points = 0;
+  std::set<std::string> sources;
+  for (const FitReport& report : reports) {
+    points += report.errors.n;
+    sources.insert(report.sources);
+  }
+  return fmt::format("fitted to {} points of {} by `{}`", points, fmt::join(sources, ", "),
+                     origin.command);
+}
+
+json gemm_section(const Device& device, const FitOrigin& origin,
+                  const std::vector<FitReport>& reports) {
+  const auto& model = std::get<TiledGemm>(device.gemm);
+  json tiles = json::array();
+  for (const GemmTile& tile : model.tiles) {
+    tiles.push_back({{"m", static_cast<int>(tile.m)},
+                     {"n", static_cast<int>(tile.n)},
+                     {"quality", rounded(tile.quality)}});
+  }
+  json splits = json::array();
+  for (const double split : model.splits) splits.push_back(static_cast<int>(split));
+  return {{"origin", origin_text(origin, reports)},
+          {"relative_error", rounded(device.errors.gemm, 2)},
+          {"model", "tiled"},
+          {"efficiency", rounded(model.efficiency)},
+          {"launch_s", rounded(model.launch_s)},
+          {"tile_overhead_s", rounded(model.tile_overhead_s)},
+          {"tail", rounded(model.tail)},
+          {"l2_rate", gigabytes_per_second(model.l2_rate)},
+          {"memory_fraction", rounded(model.memory_fraction)},
+          {"split_s", rounded(model.split_s)},
+          {"droop", rounded(model.droop)},
+          {"wgrad_factor", rounded(model.wgrad_factor)},
+          {"misaligned_fraction", rounded(model.misaligned_fraction)},
+          {"splits", splits},
+          {"tiles", tiles}};
+}
+
+json stream_entry(const StreamModel& model) {
+  json entry{{"launch_s", rounded(model.launch_s)},
+             {"memory_fraction", rounded(model.memory_fraction)}};
+  if (model.cached_bytes > 0.0) {
+    entry["cached"] = {{"bytes", fmt::format("{:.3g} MB", rounded(model.cached_bytes / 1e6, 3))},
+                       {"fraction", rounded(model.cached_fraction)}};
+  }
+  if (model.row_rate > 0.0) {
+    entry["rows"] = {{"overhead_bytes", rounded(model.row_overhead_bytes, 3)},
+                     {"rate", gigabytes_per_second(model.row_rate)}};
+  }
+  return entry;
+}
+
+/// Kinds that were not measured stay as they are in the base, with their own origin.
+json streams_section(json section, const Device& device, const FitOrigin& origin,
+                     const std::vector<FitReport>& reports) {
+  section["origin"] = origin_text(origin, reports);
+  section["relative_error"] = rounded(device.errors.stream, 2);
+  for (const FitReport& report : reports) {
+    for (std::size_t i = 0; i < kStreamKinds; ++i) {
+      if (name(static_cast<StreamKind>(i)) == report.what) {
+        section[report.what] = stream_entry(device.streams[i]);
+      }
+    }
+  }
+  return section;
+}
+
+json pass_entry(const AttentionPass& pass) {
+  json entry{{"efficiency", rounded(pass.efficiency)},
+             {"saturation_tokens", rounded(pass.saturation_tokens)},
+             {"launch_s", rounded(pass.launch_s)},
+             {"tail", rounded(pass.tail)},
+             {"memory_fraction", rounded(pass.memory_fraction)}};
+  if (pass.flop_factor != 1.0) entry["flop_factor"] = rounded(pass.flop_factor);
+  return entry;
+}
+
+json attention_section(json section, const Device& device, const FitOrigin& origin,
+                       const std::vector<FitReport>& reports) {
+  section["origin"] = origin_text(origin, reports) +
+                      "; backward passes without measurements keep their ratio to forward";
+  section["relative_error"] = rounded(device.errors.attention, 2);
+  json& kernels = section["kernels"];
+  for (const AttentionKernel& kernel : device.attention) {
+    const bool fitted = std::any_of(reports.begin(), reports.end(), [&](const FitReport& report) {
+      return report.what.starts_with(kernel.name + " ");
+    });
+    if (!fitted) continue;
+    json sizes = json::array();
+    for (const AttentionHeadSize& size : kernel.head_sizes) {
+      sizes.push_back({{"head_dim", static_cast<int>(size.head_dim)},
+                       {"forward", pass_entry(size.forward)},
+                       {"backward", pass_entry(size.backward)}});
+    }
+    json& entry = kernels[kernel.name];
+    if (!kernel.measured_as.empty()) entry["measured_as"] = kernel.measured_as;
+    entry["skips_masked"] = kernel.skips_masked;
+    entry["head_sizes"] = sizes;
+  }
+  return section;
+}
+
+json link_entry(const LinkModel& link) {
+  json entry{{"latency_s", rounded(link.latency_s)}};
+  if (link.step_s > 0.0) entry["step_s"] = rounded(link.step_s);
+  entry["bandwidth"] = gigabytes_per_second(link.bandwidth.value);
+  if (link.fill_s > 0.0) entry["fill_s"] = rounded(link.fill_s);
+  if (link.local_bandwidth.value > 0.0) {
+    entry["local_bandwidth"] = gigabytes_per_second(link.local_bandwidth.value);
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string fitted_device_file(const std::string& base, const Device& device,
+                               const std::vector<FitReport>& gemm,
+                               const std::vector<FitReport>& streams,
+                               const std::vector<FitReport>& attention, const FitOrigin& origin) {
+  json file = json::parse(base);
+  file["name"] = origin.name;
+  if (!gemm.empty()) file["gemm"] = gemm_section(device, origin, gemm);
+  if (!streams.empty()) {
+    file["memory_bound"] = streams_section(file["memory_bound"], device, origin, streams);
+  }
+  if (!attention.empty()) {
+    file["attention"] = attention_section(file["attention"], device, origin, attention);
+  }
+  return laid_out(file);
+}
+
+std::string fitted_cluster_file(const std::string& base, const CollectiveModel& node,
+                                const std::vector<FitReport>& reports, const FitOrigin& origin) {
+  json file = json::parse(base);
+  file["name"] = origin.name;
+  double errors = 0.0;
+  double points = 0.0;
+  for (const FitReport& report : reports) {
+    const ErrorStatistics& held =
+        report.held_out_errors.n > 0 ? report.held_out_errors : report.errors;
+    errors += held.mape * static_cast<double>(report.errors.n);
+    points += static_cast<double>(report.errors.n);
+  }
+  json section = link_entry(node.ring);
+  section["origin"] = fmt::format("{}; mean error {:.1f} %", origin_text(origin, reports),
+                                  points > 0.0 ? 100.0 * errors / points : 0.0);
+  json overrides = json::array();
+  for (const CollectiveOverride& other : node.overrides) {
+    json entry{{"op", std::string(name(other.op))}};
+    if (other.ranks > 0) entry["ranks"] = other.ranks;
+    entry.update(link_entry(other.link));
+    overrides.push_back(entry);
+  }
+  if (!overrides.empty()) section["overrides"] = overrides;
+  if (node.tree) section["tree"] = link_entry(*node.tree);
+  if (node.nvls) {
+    section["nvls"] = {{"min_ranks", node.nvls_min_ranks}};
+    section["nvls"].update(link_entry(*node.nvls));
+  }
+  file["node"]["collectives"] = section;
+  return laid_out(file);
+}
+
+}  // namespace prequel

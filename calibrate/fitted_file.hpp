@@ -1,0 +1,31 @@
+#pragma once
+
+/// Writes what was fitted into a device or cluster file.
+
+#include <string>
+#include <vector>
+
+#include "calibrate/fit.hpp"
+#include "hw/collective.hpp"
+#include "hw/device.hpp"
+
+namespace prequel {
+
+/// What is made, by which command.
+struct FitOrigin {
+  std::string name;     ///< of the new device or cluster
+  std::string command;  ///< that makes the file again
+};
+
+/// The device file `base` (its text) under the new name, with the sections that `reports` are
+/// about replaced by those of `device`; each says its origin and error.
+std::string fitted_device_file(const std::string& base, const Device& device,
+                               const std::vector<FitReport>& gemm,
+                               const std::vector<FitReport>& streams,
+                               const std::vector<FitReport>& attention, const FitOrigin& origin);
+
+/// The cluster file `base` (its text) under the new name, with `/node/collectives` replaced.
+std::string fitted_cluster_file(const std::string& base, const CollectiveModel& node,
+                                const std::vector<FitReport>& reports, const FitOrigin& origin);
+
+}  // namespace prequel

@@ -1,0 +1,178 @@
+#include "calibrate/fit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+namespace prequel {
+namespace {
+
+Device a100() {
+  return read_device(Document::read(PREQUEL_DATA_DIR "/devices/a100-sxm-80gb.json"));
+}
+
+/// Noise with a fixed seed, the same for the same number of calls.
+class Noise {
+ public:
+  explicit Noise(double relative) : spread_(0.0, relative) {}
+  double operator()() { return std::exp(spread_(random_)); }
+
+ private:
+  std::mt19937_64 random_{11};
+  std::normal_distribution<double> spread_;
+};
+
+Measurement measured(decltype(Measurement::what) what, Seconds time, const std::string& source) {
+  Measurement point;
+  point.what = std::move(what);
+  point.time = time;
+  point.fields = {{"source", source}};
+  return point;
+}
+
+const FittedConstant& constant(const FitReport& report, const std::string& name) {
+  for (const FittedConstant& one : report.constants) {
+    if (one.name == name) return one;
+  }
+  FAIL("no constant " << name);
+  return report.constants.front();
+}
+
+/// Within three of the stated errors, or 1 % where that is more.
+void check_found(const FitReport& report, const std::string& name, double truth) {
+  const FittedConstant& found = constant(report, name);
+  const double distance = std::abs(std::log(found.value / truth));
+  CHECK_MESSAGE(distance < std::max(3.0 * found.relative_error, 0.01),
+                name << ": " << found.value << " for " << truth);
+}
+
+TEST_CASE("the constants of a ring are recovered from noisy collectives") {
+  CollectiveModel truth;
+  truth.ring = {8e-6, 1e-6, {2.3e11}, 2.5e-5, {8e11}};
+  Noise noise(0.03);
+  std::vector<Measurement> points;
+  for (const CollectiveOp op :
+       {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    for (const int ranks : {2, 4, 8}) {
+      for (double bytes = 1024.0; bytes < 2e9; bytes *= 4.0) {
+        const Seconds time = collective_time(truth, op, ranks, {bytes}) * noise();
+        points.push_back(measured(MeasuredCollective{op, ranks, 1, {bytes}}, time, "a"));
+      }
+    }
+  }
+  CollectiveModel fitted;
+  const auto reports = fit_collectives(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK_FALSE(fitted.nvls);
+  CHECK(reports[0].held_out_errors.mape < 0.05);
+  check_found(reports[0], "latency_s", 8e-6);
+  check_found(reports[0], "step_s", 1e-6);
+  check_found(reports[0], "bandwidth", 2.3e11);
+  check_found(reports[0], "fill_s", 2.5e-5);
+}
+
+TEST_CASE("an all_reduce that outruns its ring is taken for a reduction in the switch") {
+  CollectiveModel truth;
+  truth.ring = {5e-6, 8e-7, {3.9e11}, 1e-5, {9e11}};
+  truth.nvls = LinkModel{1.5e-5, 0.0, {5.2e11}, 2.7e-5, {}};
+  truth.nvls_min_ranks = 8;
+  std::vector<Measurement> points;
+  for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_gather}) {
+    for (const int ranks : {2, 4, 8}) {
+      for (double bytes = 1024.0; bytes < 2e9; bytes *= 4.0) {
+        points.push_back(measured(MeasuredCollective{op, ranks, 1, {bytes}},
+                                  collective_time(truth, op, ranks, {bytes}), "a"));
+      }
+    }
+  }
+  CollectiveModel fitted;
+  static_cast<void>(fit_collectives(points, {}, fitted));
+  REQUIRE(fitted.nvls);
+  CHECK(fitted.nvls_min_ranks == 8);
+  CHECK(collective_time(fitted, CollectiveOp::all_reduce, 8, {1e9}).value ==
+        doctest::Approx(collective_time(truth, CollectiveOp::all_reduce, 8, {1e9}).value)
+            .epsilon(0.05));
+}
+
+TEST_CASE("the constants of a row-wise kernel are recovered, in two environments at once") {
+  Device truth = a100();
+  const auto kind = static_cast<std::size_t>(StreamKind::gelu);
+  truth.streams[kind] = {2e-6, 1.5e7, 0.9, 0.6, 1e3, 9e9};
+  Noise noise(0.02);
+  std::vector<Measurement> points;
+  for (const double width : {2e3, 5e3, 1.1e4, 3e4, 7e4}) {
+    for (double rows = 1.0; rows < 4e4; rows *= 2.0) {
+      const MeasuredStream what{{StreamKind::gelu, {rows * width}, rows}};
+      const Seconds time = price(truth, what.stream);
+      points.push_back(measured(what, time * noise(), "a"));
+      points.push_back(measured(what, time * 1.2 * noise(), "b"));
+    }
+  }
+  Device fitted = a100();
+  const auto reports = fit_streams(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].errors.mape < 0.03);
+  CHECK(reports[0].held_out_errors.n > 0);
+  // The environments' geometric mean is the reference: both factors of sqrt(1.2) go into rates.
+  check_found(reports[0], "memory_fraction", 0.6 / std::sqrt(1.2));
+}
+
+TEST_CASE("the efficiency of an attention kernel is recovered, and a new kernel is added") {
+  Device truth = a100();
+  const AttentionPass pass{0.6, 400.0, 1e-5, 0.5, 0.5, 1.0};
+  truth.attention = {{"new", {}, true, {{96.0, pass, pass}}}};
+  Noise noise(0.03);
+  std::vector<Measurement> points;
+  for (const std::int64_t heads : {4, 8, 16, 32, 64}) {
+    for (std::int64_t seq = 256; seq <= 16384; seq *= 2) {
+      const FusedAttention what{
+          .batch = 2, .seq = seq, .heads = heads, .kv_heads = heads, .head_dim = 96};
+      points.push_back(
+          measured(MeasuredAttention{what, "new"}, price(truth, what, "new") * noise(), "a"));
+    }
+  }
+  Device fitted = a100();
+  const auto reports = fit_attention(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].what == "new 96 forward");
+  check_found(reports[0], "efficiency", 0.6);
+  CHECK(attention_kernel(fitted, "new").head_sizes.size() == 1);
+}
+
+TEST_CASE("GEMM constants of another device are recovered from its times") {
+  Device truth = a100();
+  auto& model = std::get<TiledGemm>(truth.gemm);
+  model.launch_s = 4e-6;
+  model.memory_fraction = 0.7;
+  model.efficiency *= 0.9;
+  Noise noise(0.03);
+  std::mt19937_64 random(12);
+  std::uniform_int_distribution<std::int64_t> blocks(2, 96);
+  std::vector<Measurement> points;
+  for (int shape = 0; shape < 40; ++shape) {
+    const std::int64_t n = 128 * blocks(random);
+    const std::int64_t k = 128 * blocks(random);
+    for (std::int64_t m = 64; m <= 8192; m *= 4) {
+      const Gemm gemm{m, n, k};
+      points.push_back(measured(gemm, price(truth, gemm) * noise(), "a"));
+    }
+  }
+  Device fitted = a100();
+  const auto reports = fit_gemm(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].held_out_errors.mape < 0.05);
+  check_found(reports[0], "memory_fraction", 0.7);
+  const Gemm large{8192, 8192, 8192};
+  CHECK(price(fitted, large).value == doctest::Approx(price(truth, large).value).epsilon(0.02));
+}
+
+TEST_CASE("too few points fit nothing and leave the device as it is") {
+  Device device = a100();
+  const double before = std::get<TiledGemm>(device.gemm).efficiency;
+  CHECK(fit_gemm({measured(Gemm{4096, 4096, 4096}, {1e-3}, "a")}, {}, device).empty());
+  CHECK(std::get<TiledGemm>(device.gemm).efficiency == before);
+}
+
+}  // namespace
+}  // namespace prequel

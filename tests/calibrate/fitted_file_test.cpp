@@ -1,0 +1,69 @@
+#include "calibrate/fitted_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "hw/base/files.hpp"
+
+namespace prequel {
+namespace {
+
+const std::string kBase = PREQUEL_DATA_DIR "/devices/a100-sxm-80gb.json";
+
+FitReport report(const std::string& what) {
+  FitReport made;
+  made.what = what;
+  made.sources = "table";
+  made.errors.n = 40;
+  return made;
+}
+
+TEST_CASE("a fitted device file reads back with its constants, name and origin") {
+  Device device = read_device(Document::read(kBase));
+  std::get<TiledGemm>(device.gemm).efficiency = 0.8125;
+  device.streams[static_cast<std::size_t>(StreamKind::gelu)] = {1e-6, 2e6, 0.9, 0.5, 100.0, 8e9};
+  device.attention.push_back(
+      {"new",
+       {},
+       true,
+       {{64.0, {0.5, 1.0, 1e-5, 0.1, 0.5, 1.0}, {0.4, 1.0, 1e-5, 0.1, 0.5, 2.5}}}});
+  const std::string text =
+      fitted_device_file(read_file(kBase), device, {report("gemm")}, {report("gelu")},
+                         {report("new 64 forward")}, {"mine", "prequel calibrate fit x.csv"});
+
+  const Device read = read_device(Document::parse("mine.json", text));
+  CHECK(read.name == "mine");
+  CHECK(std::get<TiledGemm>(read.gemm).efficiency == 0.8125);
+  CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].row_rate == doctest::Approx(8e9));
+  CHECK(attention_kernel(read, "new").head_sizes[0].backward.flop_factor == 2.5);
+  CHECK(nlohmann::json::parse(text)["gemm"]["origin"] ==
+        "fitted to 40 points of table by `prequel calibrate fit x.csv`");
+}
+
+TEST_CASE("sections that were not fitted stay as they are") {
+  const Device device = read_device(Document::read(kBase));
+  const auto text = fitted_device_file(read_file(kBase), device, {}, {}, {}, {"mine", "command"});
+  auto base = nlohmann::json::parse(read_file(kBase));
+  base["name"] = "mine";
+  CHECK(nlohmann::json::parse(text) == base);
+}
+
+TEST_CASE("fitted collectives replace those of the node and read back") {
+  CollectiveModel node;
+  node.ring = {8e-6, 1e-6, {2.5e11}, 2e-5, {8e11}};
+  node.overrides = {{CollectiveOp::all_to_all, 0, {1e-5, 0.0, {2.4e11}, 0.0, {}}}};
+  node.nvls = LinkModel{1.5e-5, 0.0, {5e11}, 2e-5, {}};
+  node.nvls_min_ranks = 8;
+  const std::string text = fitted_cluster_file(R"({"name": "old", "nodes": 4})", node,
+                                               {report("ring")}, {"new", "command"});
+  const Document document = Document::parse("c.json", text);
+  const CollectiveModel read = read_collectives(document.root().at("node").at("collectives"));
+  CHECK(read.ring.local_bandwidth.value == doctest::Approx(8e11));
+  CHECK(read.overrides.size() == 1);
+  CHECK(read.nvls_min_ranks == 8);
+  CHECK(document.json()["name"] == "new");
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,82 @@
+#include "calibrate/measurement.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/error_text.hpp"
+
+namespace prequel {
+namespace {
+
+TEST_CASE("a row with m, n and k is a product, its layout the pass") {
+  const Measurement point = read_measurement({{"m", "4096"},
+                                              {"n", "1024"},
+                                              {"k", "512"},
+                                              {"dtype", "fp16"},
+                                              {"transA", "N"},
+                                              {"transB", "T"},
+                                              {"time_us", "12.5"}});
+  const auto& gemm = std::get<Gemm>(point.what);
+  CHECK(gemm.n == 1024);
+  CHECK(gemm.precision == Precision::fp16);
+  CHECK(gemm.pass == GemmPass::wgrad);
+  CHECK(point.time.value == doctest::Approx(12.5e-6));
+  CHECK(point.fields.at("operator") == "gemm");
+  CHECK(point.fields.at("size_class") == "10^9..10^10 FLOP");
+}
+
+TEST_CASE("a row with ranks is a collective") {
+  const Measurement point = read_measurement({{"op", "all_gather"},
+                                              {"ranks", "8"},
+                                              {"nodes", "1"},
+                                              {"bytes", "4096"},
+                                              {"time_s", "2e-5"}});
+  const auto& what = std::get<MeasuredCollective>(point.what);
+  CHECK(what.op == CollectiveOp::all_gather);
+  CHECK(what.ranks == 8);
+  CHECK(point.time.value == doctest::Approx(2e-5));
+}
+
+TEST_CASE("a row with seq and heads is attention; unequal head sizes count by their mean") {
+  const Measurement point = read_measurement({{"batch", "2"},
+                                              {"seq", "4096"},
+                                              {"heads", "16"},
+                                              {"kv_heads", "2"},
+                                              {"qk_head_dim", "192"},
+                                              {"v_head_dim", "128"},
+                                              {"pass", "bwd"},
+                                              {"causal", "1"},
+                                              {"time_us", "100"}});
+  const auto& what = std::get<MeasuredAttention>(point.what);
+  CHECK(what.attention.head_dim == 160);
+  CHECK(what.attention.kv_heads == 2);
+  CHECK(what.attention.backward);
+  CHECK(what.kernel == "flash-2");
+}
+
+TEST_CASE("two chained kernels share the bytes of their row") {
+  const Measurement point =
+      read_measurement({{"op", "add_x2"}, {"tokens", "8"}, {"bytes", "1200"}, {"time_us", "3"}});
+  const auto& what = std::get<MeasuredStream>(point.what);
+  CHECK(what.count == 2.0);
+  CHECK(what.stream.kind == StreamKind::residual_add);
+  CHECK(what.stream.bytes.value == 600.0);
+  CHECK(what.stream.rows == 8.0);
+}
+
+TEST_CASE("what is missing or not sound in a row is said") {
+  const auto read = [](Fields fields) {
+    return error_text([&] { static_cast<void>(read_measurement(std::move(fields))); });
+  };
+  CHECK(read({{"m", "1"}}) == "no time_us");
+  CHECK(read({{"time_us", "-3"}}) == "time_us: expected a positive number, got \"-3\"");
+  CHECK(read({{"time_us", "3"}, {"op", "dance"}, {"bytes", "1"}}) == "op: \"dance\" is not known");
+  CHECK(read({{"time_us", "3"}, {"m", "1.5"}, {"n", "1"}, {"k", "1"}}) ==
+        "m: expected a whole number, got \"1.5\"");
+  CHECK(read({{"time_us", "3"}, {"m", "1"}, {"n", "1"}, {"k", "1"}, {"dtype", "int4"}}) ==
+        "dtype: expected fp32, tf32, fp16, bf16 or fp8, got \"int4\"");
+  CHECK(read({{"time_us", "3"}, {"op", "allreduce"}, {"ranks", "2"}}) ==
+        "op: \"allreduce\" is not a collective");
+}
+
+}  // namespace
+}  // namespace prequel
