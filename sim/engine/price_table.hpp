@@ -15,7 +15,7 @@ template <class Kind, std::uint32_t kinds>
 class PriceTable {
  public:
   /// Zeros.
-  explicit PriceTable(std::uint32_t items) : items_(items), values_(kinds * items) {}
+  explicit PriceTable(std::uint32_t items) : items_(items), values_(std::size_t{kinds} * items) {}
 
   static constexpr PriceId price(Kind kind, std::uint32_t item, std::uint32_t items) {
     return static_cast<PriceId>(kind) * items + item;

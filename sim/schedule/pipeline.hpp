@@ -49,6 +49,11 @@ inline constexpr std::uint32_t kTaskKinds = 9;
 enum class StageStream : std::uint8_t { compute, send_forward, send_backward, communication };
 inline constexpr std::uint32_t kStageStreams = 4;
 
+/// Of all stages.
+constexpr std::size_t stream_count(const PipelineShape& shape) {
+  return std::size_t{shape.stages} * kStageStreams;
+}
+
 constexpr StreamId stream_of(StageStream stream, std::uint32_t stage) {
   return stage * kStageStreams + static_cast<StreamId>(stream);
 }

@@ -71,7 +71,7 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
                          const BlockTable& durations) {
   assert(shape_problem(kind, shape).empty());
   const auto exact = exact_durations(durations.values(), shape.micro_batches);
-  Clock clock(exact, shape.stages * kStageStreams);
+  Clock clock(exact, stream_count(shape));
 
   emit_pipeline(kind, shape, clock);
   ScheduleResult result;
@@ -93,7 +93,7 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
 std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
                               const BlockTable& changes) {
   assert(shape_problem(kind, shape).empty());
-  Peak peak(changes.values(), shape.stages * kStageStreams);
+  Peak peak(changes.values(), stream_count(shape));
   emit_pipeline(kind, shape, peak);
   std::vector<double> held(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
@@ -116,7 +116,7 @@ std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape) {
 
 TaskGraph build_graph(ScheduleKind kind, const PipelineShape& shape) {
   assert(shape_problem(kind, shape).empty());
-  GraphBuilder builder(shape.stages * kStageStreams);
+  GraphBuilder builder(stream_count(shape));
   emit_pipeline(kind, shape, builder);
   PipelineEmitter(shape, builder).step_end();
   return builder.build();

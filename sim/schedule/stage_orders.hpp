@@ -2,6 +2,7 @@
 
 /// Schedules that are given as an order of passes for each stage, told in an order that works.
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <queue>
@@ -81,11 +82,10 @@ class BidirectionalPipeline {
   }
 
   bool can_run(std::uint32_t stage, std::span<const StagePass> turn) {
-    for (const StagePass pass : turn) {
-      if (pass.kind == TaskKind::weight_gradient || stage == first_stage(pass)) continue;
-      if (inputs(stage, pass).empty()) return false;
-    }
-    return true;
+    return std::ranges::all_of(turn, [&](StagePass pass) {
+      const bool needs_input = pass.kind != TaskKind::weight_gradient && stage != first_stage(pass);
+      return !needs_input || !inputs(stage, pass).empty();
+    });
   }
 
   void run_turn(std::uint32_t stage, std::span<const StagePass> turn) {

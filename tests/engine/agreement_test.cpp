@@ -17,10 +17,10 @@ class RandomPlans {
   explicit RandomPlans(std::uint32_t seed) : random_(seed) {}
 
   PipelineShape shape(ScheduleKind kind) {
-    PipelineShape shape{between(1, 12), between(1, 70)};
+    PipelineShape shape{between(1, 12), between(1, between(0, 9) == 0 ? 150 : 20)};
     if (kind == ScheduleKind::interleaved) {
       shape.chunks = between(2, 4);
-      shape.micro_batches = shape.stages * between(1, 9);
+      shape.micro_batches = shape.stages * between(1, 5);
     }
     if (kind == ScheduleKind::dualpipe) {
       shape.stages = 2 * between(1, 6);
@@ -90,14 +90,15 @@ TEST_CASE("no two tasks overlap on a stream, and every block does every micro ba
       const auto times = run_graph(graph, shape, durations);
       const auto result = run_clock(schedule.kind, shape, durations);
 
-      std::vector<double> free_at(shape.stages * kStageStreams);
+      std::vector<double> free_at(stream_count(shape));
+      std::uint32_t overlaps = 0;
       std::vector<double> computing(shape.stages);
       std::vector<std::uint32_t> forwards(shape.blocks());
       for (TaskId task = 0; task < graph.tasks().size(); ++task) {
         const auto& [stream, price, label] = graph.tasks()[task];
         const double duration = durations.values()[price];
         const double start = times.finish[task] - duration;
-        REQUIRE(start >= free_at[stream] - 1e-12);
+        overlaps += start < free_at[stream] - 1e-12 ? 1 : 0;
         free_at[stream] = times.finish[task];
         if (static_cast<TaskKind>(label.kind) == TaskKind::forward) {
           ++forwards[label.chunk * shape.stages + label.stage];
@@ -107,6 +108,7 @@ TEST_CASE("no two tasks overlap on a stream, and every block does every micro ba
           computing[label.stage] += duration;
         }
       }
+      REQUIRE(overlaps == 0);
       const bool halved = schedule.kind == ScheduleKind::dualpipe;
       for (const auto count : forwards) REQUIRE(count == shape.micro_batches / (halved ? 2 : 1));
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {

@@ -170,8 +170,11 @@ TEST_CASE("ZB-H1 has the bubble (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2W)") 
       CAPTURE(stages);
       CAPTURE(micro_batches);
       const double waits = stages - 1;
-      for (const auto [f, b, w] :
+      for (const auto& times :
            {std::array{2.0, 2.0, 2.0}, std::array{4.0, 4.0, 3.0}, std::array{8.0, 9.0, 7.0}}) {
+        const double f = times[0];
+        const double b = times[1];
+        const double w = times[2];
         CAPTURE(f);
         const auto durations = split_stages(shape, f, b, w);
         CHECK(bubble(ScheduleKind::zb_h1, shape, durations) == waits * (f + b - w));
@@ -194,7 +197,7 @@ TEST_CASE("DualPipe has the bubble (p/2 - 1)(F + B + B - 3W)") {
       CAPTURE(micro_batches);
       const auto durations = split_stages(shape, 4, 4, 3);
       CHECK(run_clock(ScheduleKind::dualpipe, shape, durations).seconds ==
-            micro_batches * 11.0 + (stages / 2 - 1) * (4.0 + 7 + 7 - 3 * 3));
+            micro_batches * 11.0 + (stages / 2.0 - 1) * (4 + 7 + 7 - 3 * 3));
     }
   }
 }
