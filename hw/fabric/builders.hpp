@@ -24,8 +24,9 @@ void connect(Fabric& fabric, const FabricDescription& description, const EdgeLis
 LinkId connect(Fabric& fabric, const FabricDescription& description, VertexId a, VertexId b,
                LinkClass link_class, const LinkSpec& spec);
 
-/// Plugs every NIC of a node into one vertex.
-void plug(Fabric& fabric, const FabricDescription& description, int node, VertexId into);
+/// Plugs a NIC of a node, or all of them, into a switch.
+void plug(Fabric& fabric, const FabricDescription& description, int node, int nic, VertexId into);
+void plug_all(Fabric& fabric, const FabricDescription& description, int node, VertexId into);
 
 /// The sizes of a fat tree that holds a number of nodes. Leaves are dealt to pods in order; each
 /// pod has `spines` spine switches, joined to every leaf of it; spine switch i of all pods is

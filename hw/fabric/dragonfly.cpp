@@ -22,7 +22,7 @@ void connect(Fabric& fabric, const FabricDescription& description, const Dragonf
     return first + static_cast<VertexId>(group * dragonfly.routers + i);
   };
   for (int node = 0; node < nodes; ++node) {
-    plug(fabric, description, node, router(0, node / dragonfly.nodes_per_router));
+    plug_all(fabric, description, node, router(0, node / dragonfly.nodes_per_router));
   }
   for (int group = 0; group < dragonfly.groups; ++group) {
     for (int a = 0; a < dragonfly.routers; ++a) {

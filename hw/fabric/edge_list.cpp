@@ -19,11 +19,10 @@ void connect(Fabric& fabric, const FabricDescription& description, const EdgeLis
     connect(fabric, description, switches[static_cast<std::size_t>(edge.a)],
             switches[static_cast<std::size_t>(edge.b)], LinkClass::cable, edge.link);
   }
-  std::size_t nic = 0;
   for (int node = 0; node < nodes; ++node) {
+    int nic = 0;
     for (const int into : list.attachments[static_cast<std::size_t>(node)]) {
-      connect(fabric, description, fabric.nics()[nic++], switches[static_cast<std::size_t>(into)],
-              LinkClass::nic, description.node.nic);
+      plug(fabric, description, node, nic++, switches[static_cast<std::size_t>(into)]);
     }
   }
 }

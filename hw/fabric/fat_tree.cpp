@@ -76,8 +76,7 @@ void connect(Fabric& fabric, const FabricDescription& description, const FatTree
     const int block = node / layout.nodes_per_leaf;
     for (int i = 0; i < nics; ++i) {
       const int leaf = tree.rail_optimized ? block * nics + i : block;
-      connect(fabric, description, fabric.nics()[static_cast<std::size_t>(node * nics + i)],
-              leaves + static_cast<VertexId>(leaf), LinkClass::nic, description.node.nic);
+      plug(fabric, description, node, i, leaves + static_cast<VertexId>(leaf));
     }
   }
   const LinkSpec spine_link{layout.spine_link, tree.link.latency};

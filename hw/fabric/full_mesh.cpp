@@ -19,7 +19,7 @@ void connect(Fabric& fabric, const FabricDescription& description, const FullMes
   std::vector<VertexId> routers;
   for (int node = 0; node < nodes; ++node) {
     routers.push_back(fabric.add(VertexKind::network_switch));
-    plug(fabric, description, node, routers.back());
+    plug_all(fabric, description, node, routers.back());
   }
   for (std::size_t a = 0; a < routers.size(); ++a) {
     for (std::size_t b = a + 1; b < routers.size(); ++b) {

@@ -14,12 +14,14 @@ LinkId connect(Fabric& fabric, const FabricDescription& description, VertexId a,
   return fabric.connect(a, b, link_class, scaled.bandwidth, scaled.latency);
 }
 
-void plug(Fabric& fabric, const FabricDescription& description, int node, VertexId into) {
-  const NodeFabric& inside = description.node;
-  for (int i = 0; i < inside.nics; ++i) {
-    const VertexId nic = fabric.nics()[static_cast<std::size_t>(node * inside.nics + i)];
-    connect(fabric, description, nic, into, LinkClass::nic, inside.nic);
-  }
+void plug(Fabric& fabric, const FabricDescription& description, int node, int nic, VertexId into) {
+  const int index = node * description.node.nics + nic;
+  connect(fabric, description, fabric.nics()[static_cast<std::size_t>(index)], into, LinkClass::nic,
+          description.node.nic);
+}
+
+void plug_all(Fabric& fabric, const FabricDescription& description, int node, VertexId into) {
+  for (int nic = 0; nic < description.node.nics; ++nic) plug(fabric, description, node, nic, into);
 }
 
 void add_node(Fabric& fabric, const FabricDescription& description, std::int32_t node) {

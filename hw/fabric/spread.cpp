@@ -14,8 +14,8 @@ Graph make_graph(const Fabric& fabric) {
     ids.push_back(static_cast<LinkId>(edges.size()));
     edges.emplace_back(link.from, link.to);
   }
-  return Graph(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), ids.begin(),
-               static_cast<std::uint32_t>(fabric.vertices().size()));
+  return {boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), ids.begin(),
+          static_cast<std::uint32_t>(fabric.vertices().size())};
 }
 
 bool Spread::search(VertexId target, std::span<const Demand> demands, std::int32_t node) {

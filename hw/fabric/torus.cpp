@@ -35,7 +35,7 @@ void connect(Fabric& fabric, const FabricDescription& description, const TorusNe
     const VertexId router = fabric.add(VertexKind::network_switch);
     if (i == 0) shape.first_router = router;
     const int node = static_cast<int>(i);
-    if (node < nodes) plug(fabric, description, node, router);
+    if (node < nodes) plug_all(fabric, description, node, router);
   }
 
   const std::size_t rank = shape.dimensions.size();
