@@ -34,25 +34,36 @@ Points where(const Points& points, const std::function<bool(const MeasuredCollec
   return kept;
 }
 
-std::vector<Parameter> link_parameters(bool with_steps) {
+/// Steps and the part that a rank keeps show only between groups of different size.
+std::vector<Parameter> link_parameters(bool many_sizes) {
   std::vector<Parameter> parameters{
       {"latency_s", 8e-6, 1e-7, 1e-2, 0.02},
       {"bandwidth", 1e11, 1e7, 2e12},
       {"fill_s", 1e-5, 1e-8, 1e-2, 0.02},
-      {"local_bandwidth", 6e11, 1e9, 2e13, 0.05},
   };
-  if (with_steps) parameters.push_back({"step_s", 1e-6, 1e-9, 1e-3, 0.02});
+  if (!many_sizes) return parameters;
+  parameters.push_back({"step_s", 1e-6, 1e-9, 1e-3, 0.02});
+  parameters.push_back({"local_bandwidth", 6e11, 1e9, 2e13, 0.05});
   return parameters;
 }
 
-LinkModel with_values(const std::vector<double>& values, bool with_steps) {
-  return {values[0], with_steps ? values[4] : 0.0, {values[1]}, values[2], {values[3]}};
+LinkModel with_values(const std::vector<double>& values, bool many_sizes) {
+  LinkModel link{values[0], 0.0, {values[1]}, values[2], {}};
+  if (many_sizes) {
+    link.step_s = values[3];
+    link.local_bandwidth = {values[4]};
+  }
+  return link;
 }
 
 std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& points,
-                                         bool with_steps, const FitOptions& options) {
-  const auto model_of = [with_steps](const std::vector<double>& values) -> Predictor {
-    const LinkModel link = with_values(values, with_steps);
+                                         const FitOptions& options) {
+  const int ranks = collective(*points.front()).ranks;
+  const bool many_sizes = std::any_of(points.begin(), points.end(), [ranks](const auto* point) {
+    return collective(*point).ranks != ranks;
+  });
+  const auto model_of = [many_sizes](const std::vector<double>& values) -> Predictor {
+    const LinkModel link = with_values(values, many_sizes);
     return [link](const Measurement& point) {
       const MeasuredCollective& measured = collective(point);
       return link_time(link, measured.op, measured.ranks, measured.bytes,
@@ -60,8 +71,8 @@ std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& 
     };
   };
   FitReport report = fit_sample(what, split_sample(points, message_size, options),
-                                link_parameters(with_steps), model_of, options);
-  const LinkModel link = with_values(values_of(report), with_steps);
+                                link_parameters(many_sizes), model_of, options);
+  const LinkModel link = with_values(values_of(report), many_sizes);
   return {std::move(report), link};
 }
 
@@ -105,15 +116,15 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
   const Points candidates = where(rings, in_switch);
   if (rings.size() >= kFewestPoints) {
     const bool enough = certain_rings.size() >= kFewestPoints;
-    auto [report, ring] = fit_link("ring", enough ? certain_rings : rings, true, options);
+    auto [report, ring] = fit_link("ring", enough ? certain_rings : rings, options);
     const bool switches =
         enough && candidates.size() >= kFewestPoints && too_slow(ring, candidates) > kInSwitch;
-    if (enough && !switches) std::tie(report, ring) = fit_link("ring", rings, true, options);
+    if (enough && !switches) std::tie(report, ring) = fit_link("ring", rings, options);
     node = CollectiveModel{};
     node.ring = ring;
     reports.push_back(std::move(report));
     if (switches) {
-      auto [nvls_report, nvls] = fit_link("all_reduce in the switch", candidates, false, options);
+      auto [nvls_report, nvls] = fit_link("all_reduce in the switch", candidates, options);
       node.nvls = nvls;
       node.nvls_min_ranks = most;
       reports.push_back(std::move(nvls_report));
@@ -123,7 +134,7 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
        {CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
     const Points own = where(all, [op](const MeasuredCollective& what) { return what.op == op; });
     if (own.size() < kFewestPoints) continue;
-    auto [report, link] = fit_link(std::string(name(op)), own, true, options);
+    auto [report, link] = fit_link(std::string(name(op)), own, options);
     std::erase_if(node.overrides, [op](const CollectiveOverride& other) { return other.op == op; });
     node.overrides.push_back({op, 0, link});
     reports.push_back(std::move(report));

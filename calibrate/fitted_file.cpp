@@ -16,7 +16,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 std::string gigabytes_per_second(double rate) {
-  return fmt::format("{:.4g} GB/s", rounded(rate / kGB));
+  return fmt::format("{} GB/s", rounded(rate / kGB));
 }
 
 std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& reports) {
@@ -62,7 +62,7 @@ json stream_entry(const StreamModel& model) {
   json entry{{"launch_s", rounded(model.launch_s)},
              {"memory_fraction", rounded(model.memory_fraction)}};
   if (model.cached_bytes > 0.0) {
-    entry["cached"] = {{"bytes", fmt::format("{:.3g} MB", rounded(model.cached_bytes / 1e6, 3))},
+    entry["cached"] = {{"bytes", fmt::format("{} MB", rounded(model.cached_bytes / 1e6, 3))},
                        {"fraction", rounded(model.cached_fraction)}};
   }
   if (model.row_rate > 0.0) {

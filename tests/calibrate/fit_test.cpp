@@ -12,6 +12,13 @@ Device a100() {
   return read_device(Document::read(PREQUEL_DATA_DIR "/devices/a100-sxm-80gb.json"));
 }
 
+/// first, first·factor, first·factor², …
+std::vector<double> powers(double first, double factor, int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(first * std::pow(factor, i));
+  return values;
+}
+
 /// Noise with a fixed seed, the same for the same number of calls.
 class Noise {
  public:
@@ -55,7 +62,7 @@ TEST_CASE("the constants of a ring are recovered from noisy collectives") {
   for (const CollectiveOp op :
        {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
     for (const int ranks : {2, 4, 8}) {
-      for (double bytes = 1024.0; bytes < 2e9; bytes *= 4.0) {
+      for (const double bytes : powers(1024.0, 4.0, 11)) {
         const Seconds time = collective_time(truth, op, ranks, {bytes}) * noise();
         points.push_back(measured(MeasuredCollective{op, ranks, 1, {bytes}}, time, "a"));
       }
@@ -80,7 +87,7 @@ TEST_CASE("an all_reduce that outruns its ring is taken for a reduction in the s
   std::vector<Measurement> points;
   for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_gather}) {
     for (const int ranks : {2, 4, 8}) {
-      for (double bytes = 1024.0; bytes < 2e9; bytes *= 4.0) {
+      for (const double bytes : powers(1024.0, 4.0, 11)) {
         points.push_back(measured(MeasuredCollective{op, ranks, 1, {bytes}},
                                   collective_time(truth, op, ranks, {bytes}), "a"));
       }
@@ -102,7 +109,7 @@ TEST_CASE("the constants of a row-wise kernel are recovered, in two environments
   Noise noise(0.02);
   std::vector<Measurement> points;
   for (const double width : {2e3, 5e3, 1.1e4, 3e4, 7e4}) {
-    for (double rows = 1.0; rows < 4e4; rows *= 2.0) {
+    for (const double rows : powers(1.0, 2.0, 16)) {
       const MeasuredStream what{{StreamKind::gelu, {rows * width}, rows}};
       const Seconds time = price(truth, what.stream);
       points.push_back(measured(what, time * noise(), "a"));
