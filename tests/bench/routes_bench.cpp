@@ -37,7 +37,7 @@ void routes(benchmark::State& state) {
     benchmark::DoNotOptimize(
         group_bandwidth(router, placement.groups({Axis::pipeline}), TrafficPattern::send_next));
   }
-  state.SetItemsProcessed(2 * placement.ranks() * state.iterations());
+  state.SetItemsProcessed(std::int64_t{2} * placement.ranks() * state.iterations());
 }
 BENCHMARK(routes)->Name("routes/2048_nodes")->Unit(benchmark::kMillisecond);
 
