@@ -19,14 +19,14 @@ using FlowGraph = boost::adjacency_list<
         boost::property<boost::edge_residual_capacity_t, Capacity,
                         boost::property<boost::edge_reverse_t, Traits::edge_descriptor>>>>;
 
-/// Joins two vertices by an edge each way.
-void join(FlowGraph& graph, VertexId a, VertexId b, Capacity there, Capacity back) {
-  const auto edge = boost::add_edge(a, b, graph).first;
-  const auto other = boost::add_edge(b, a, graph).first;
-  boost::put(boost::edge_capacity, graph, edge, there);
-  boost::put(boost::edge_capacity, graph, other, back);
-  boost::put(boost::edge_reverse, graph, edge, other);
-  boost::put(boost::edge_reverse, graph, other, edge);
+/// Adds an edge, and the reverse edge without capacity that the algorithm wants.
+void join(FlowGraph& graph, VertexId from, VertexId to, Capacity capacity) {
+  const auto edge = boost::add_edge(from, to, graph).first;
+  const auto back = boost::add_edge(to, from, graph).first;
+  boost::put(boost::edge_capacity, graph, edge, capacity);
+  boost::put(boost::edge_capacity, graph, back, 0);
+  boost::put(boost::edge_reverse, graph, edge, back);
+  boost::put(boost::edge_reverse, graph, back, edge);
 }
 
 Capacity whole(BytesPerSecond rate) {
@@ -69,23 +69,22 @@ BytesPerSecond max_flow(const Fabric& fabric, std::span<const std::uint32_t> fro
   FlowGraph graph(vertices.size() + 2);
   const auto source = static_cast<VertexId>(vertices.size());
   const VertexId sink = source + 1;
-  std::vector<Capacity> rate(vertices.size());  // of all links of a vertex
-  for (std::size_t i = 0; i < fabric.links().size(); i += 2) {
-    const Link& link = fabric.links()[i];
+  std::vector<Capacity> out(vertices.size());  // of all links from a vertex
+  std::vector<Capacity> in(vertices.size());
+  for (const Link& link : fabric.links()) {
     if (!forwards[link.from] || !forwards[link.to]) continue;
-    const Capacity there = whole(link.bandwidth);
-    const Capacity back = whole(fabric.links()[i + 1].bandwidth);
-    join(graph, link.from, link.to, there, back);
-    rate[link.from] += std::max(there, back);
-    rate[link.to] += std::max(there, back);
+    const Capacity capacity = whole(link.bandwidth);
+    join(graph, link.from, link.to, capacity);
+    out[link.from] += capacity;
+    in[link.to] += capacity;
   }
   for (const std::uint32_t device : from) {
     const VertexId vertex = fabric.devices()[device];
-    join(graph, source, vertex, rate[vertex], 0);
+    join(graph, source, vertex, out[vertex]);
   }
   for (const std::uint32_t device : to) {
     const VertexId vertex = fabric.devices()[device];
-    join(graph, vertex, sink, rate[vertex], 0);
+    join(graph, vertex, sink, in[vertex]);
   }
   return {static_cast<double>(boost::push_relabel_max_flow(graph, source, sink))};
 }
