@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_sample.hpp"
@@ -57,6 +59,37 @@ TiledGemm with_values(TiledGemm model, const std::vector<double>& values) {
   return model;
 }
 
+/// Median of measured / priced over the products that `keep` chooses; nothing if they are few.
+std::optional<double> slowness(const std::vector<Measurement>& points, const Device& device,
+                               std::size_t fewest, const std::function<bool(const Gemm&)>& keep) {
+  std::vector<double> ratios;
+  for (const Measurement& point : points) {
+    const auto* gemm = std::get_if<Gemm>(&point.what);
+    if (gemm && keep(*gemm)) ratios.push_back(point.time / price(device, *gemm));
+  }
+  if (ratios.size() < fewest) return std::nullopt;
+  return quantile(std::move(ratios), 0.5);
+}
+
+/// The two constants that are plain ratios to what was fitted: weight gradients over forward
+/// products of the same environments, and batched products off the tensor cores.
+void fit_ratios(const std::vector<Measurement>& points, Device& device, TiledGemm& model) {
+  const auto large = [](const Gemm& gemm) { return flops(gemm).value >= kSmallestFlop; };
+  const auto of_pass = [&](GemmPass pass) {
+    return slowness(points, device, 10, [&, pass](const Gemm& gemm) {
+      return gemm.pass == pass && gemm.batch == 1 && large(gemm);
+    });
+  };
+  const auto forward = of_pass(GemmPass::forward);
+  const auto wgrad = of_pass(GemmPass::wgrad);
+  if (forward && wgrad) model.wgrad_factor *= *wgrad / *forward;
+  const auto misaligned = slowness(points, device, 4, [&](const Gemm& gemm) {
+    return leaves_tensor_cores(gemm) && large(gemm);
+  });
+  if (misaligned)
+    model.misaligned_fraction = std::min(1.0, model.misaligned_fraction / *misaligned);
+}
+
 }  // namespace
 
 std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const FitOptions& options,
@@ -82,6 +115,7 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
   const FitReport report = fit_sample("gemm", split_sample(products, weight_shape, options),
                                       gemm_parameters(start, peak), model_of, options);
   *model = with_values(start, values_of(report));
+  fit_ratios(points, device, *model);
   device.errors.gemm = stated_error(report);
   return {report};
 }

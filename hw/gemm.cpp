@@ -35,11 +35,6 @@ double sustained_clock_factor(double droop, double flop) {
   return 1.0 + droop * std::min(std::log10(flop / 1e11), 1.5);
 }
 
-bool leaves_tensor_cores(const Gemm& gemm) {
-  if (gemm.batch == 1 || bytes_per_element(gemm.precision) != 2.0) return false;
-  return gemm.k % 8 != 0 || gemm.n % 8 != 0;
-}
-
 double tiled_time(const TiledGemm& model, const Device& device, const Gemm& gemm) {
   const double peak = device.peak(gemm.precision).value;
   const double units = device.compute_units;
@@ -86,6 +81,11 @@ double flat_time(const FlatGemm& model, const Device& device, const Gemm& gemm) 
 }
 
 }  // namespace
+
+bool leaves_tensor_cores(const Gemm& gemm) {
+  if (gemm.batch == 1 || bytes_per_element(gemm.precision) != 2.0) return false;
+  return gemm.k % 8 != 0 || gemm.n % 8 != 0;
+}
 
 Flops flops(const Gemm& gemm) {
   return {2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *

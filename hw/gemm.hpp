@@ -63,6 +63,10 @@ using GemmModel = std::variant<TiledGemm, FlatGemm>;
 /// if the device has no such precision.
 Seconds price(const Device& device, const Gemm& gemm);
 
+/// Whether the library leaves the tensor cores: a batched product in two-byte formats whose k or n
+/// is not a multiple of 16 bytes (attention with an odd head size).
+bool leaves_tensor_cores(const Gemm& gemm);
+
 /// 2·m·n·k·batch.
 Flops flops(const Gemm& gemm);
 

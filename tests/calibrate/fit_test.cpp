@@ -153,6 +153,8 @@ TEST_CASE("GEMM constants of another device are recovered from its times") {
   model.launch_s = 4e-6;
   model.memory_fraction = 0.7;
   model.efficiency *= 0.9;
+  model.wgrad_factor = 1.2;
+  model.misaligned_fraction = 0.05;
   Noise noise(0.03);
   std::mt19937_64 random(12);
   std::uniform_int_distribution<std::int64_t> blocks(2, 96);
@@ -163,13 +165,23 @@ TEST_CASE("GEMM constants of another device are recovered from its times") {
     for (std::int64_t m = 64; m <= 8192; m *= 4) {
       const Gemm gemm{m, n, k};
       points.push_back(measured(gemm, price(truth, gemm) * noise(), "a"));
+      Gemm gradient = gemm;
+      gradient.pass = GemmPass::wgrad;
+      points.push_back(measured(gradient, price(truth, gradient) * noise(), "a"));
     }
+  }
+  for (const std::int64_t head_dim : {108, 150, 450, 110}) {
+    const Gemm scores{2048, 2048, head_dim, 16};
+    points.push_back(measured(scores, price(truth, scores), "a"));
   }
   Device fitted = a100();
   const auto reports = fit_gemm(points, {}, fitted);
   REQUIRE(reports.size() == 1);
   CHECK(reports[0].held_out_errors.mape < 0.05);
   check_found(reports[0], "memory_fraction", 0.7);
+  CHECK(std::get<TiledGemm>(fitted.gemm).wgrad_factor == doctest::Approx(1.2).epsilon(0.03));
+  CHECK(std::get<TiledGemm>(fitted.gemm).misaligned_fraction ==
+        doctest::Approx(0.05).epsilon(0.03));
   const Gemm large{8192, 8192, 8192};
   CHECK(price(fitted, large).value == doctest::Approx(price(truth, large).value).epsilon(0.02));
 }
