@@ -95,7 +95,8 @@ struct Document::State {
   std::string file;
   std::string text;  ///< empty if the document was never text
   Json root;
-  std::vector<std::string> overrides;     ///< pointers that `set` changed or made
+  /// Pointers that `set` changed or made, each with what asked for it.
+  std::vector<std::pair<std::string, std::string>> overrides;
   std::map<std::string, Object> objects;  ///< by pointer
   std::vector<Problem> problems;
 
@@ -139,17 +140,21 @@ struct Document::State {
     }
   }
 
-  [[nodiscard]] bool overridden(std::string_view pointer) const {
-    return std::any_of(overrides.begin(), overrides.end(), [&](const std::string& changed) {
-      return pointer.starts_with(changed) &&
-             (pointer.size() == changed.size() || pointer[changed.size()] == '/');
-    });
+  /// " (from --set)" where the pointer lies in a field that was set.
+  [[nodiscard]] std::string override_note(std::string_view pointer) const {
+    for (const auto& [changed, from] : overrides) {
+      if (pointer.starts_with(changed) &&
+          (pointer.size() == changed.size() || pointer[changed.size()] == '/')) {
+        return " (from " + from + ")";
+      }
+    }
+    return {};
   }
 
   [[nodiscard]] std::string line(const Problem& problem) const {
     return fmt::format("{}: {}{}{}{}", printable(file, 4096), printable(problem.pointer, 200),
                        problem.pointer.empty() ? "" : ": ", problem.message,
-                       overridden(problem.pointer) ? " (from --set)" : "");
+                       override_note(problem.pointer));
   }
 
   /// The problems, one a line, in the order of the document.
@@ -195,7 +200,7 @@ Document Document::from(std::string file, const Json& value) {
   return Document(std::move(state));
 }
 
-void Document::set(const std::string& dotted, const std::string& value) {
+void Document::set(const std::string& dotted, const std::string& value, const std::string& from) {
   const auto refuse = [&](const std::string& why) {
     throw InputError(fmt::format("--set {}: {}", printable(dotted, 200), why));
   };
@@ -227,7 +232,7 @@ void Document::set(const std::string& dotted, const std::string& value) {
   } catch (const InputError&) {
     *target = value;
   }
-  state_->overrides.push_back(made.value_or(pointer));
+  state_->overrides.emplace_back(made.value_or(pointer), from);
 }
 
 Cursor Document::root() const {

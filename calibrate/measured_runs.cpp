@@ -1,0 +1,306 @@
+#include "calibrate/measured_runs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::array kColumns{"id",
+                              "source",
+                              "table",
+                              "cluster",
+                              "framework",
+                              "software",
+                              "nodes",
+                              "gpus",
+                              "model",
+                              "layers",
+                              "hidden",
+                              "heads",
+                              "kv_heads",
+                              "ffn_hidden",
+                              "seq_len",
+                              "vocab",
+                              "params",
+                              "mlp",
+                              "position",
+                              "tied_embeddings",
+                              "dp",
+                              "tp",
+                              "pp",
+                              "cp",
+                              "ep",
+                              "vpp",
+                              "schedule",
+                              "sequence_parallel",
+                              "zero_stage",
+                              "offload",
+                              "mbs",
+                              "gbs",
+                              "precision",
+                              "attention",
+                              "recompute",
+                              "date",
+                              "launch",
+                              "grad_precision",
+                              "stage_split",
+                              "clock_ghz",
+                              "sec_per_iter",
+                              "tflops_per_gpu",
+                              "flops_definition",
+                              "mfu",
+                              "hfu",
+                              "mem_gib",
+                              "status",
+                              "notes"};
+
+/// Reads typed cells of one row; the first thing that is wrong is kept.
+class Cells {
+ public:
+  explicit Cells(const std::map<std::string, std::string>& cells) : cells_(cells) {}
+
+  [[nodiscard]] std::string text(const std::string& column) const {
+    const auto found = cells_.find(column);
+    return found == cells_.end() ? std::string() : found->second;
+  }
+
+  std::optional<std::int64_t> whole(const std::string& column, std::int64_t least,
+                                    std::int64_t most) {
+    const std::string cell = text(column);
+    if (cell.empty()) return std::nullopt;
+    const auto value = parse_integer(cell);
+    if (value && *value >= least && *value <= most) return *value;
+    wrong(column, cell, fmt::format("a whole number from {} to {}", least, most));
+    return std::nullopt;
+  }
+
+  std::optional<double> positive(const std::string& column) {
+    const std::string cell = text(column);
+    if (cell.empty()) return std::nullopt;
+    const auto value = parse_number(cell);
+    if (value && *value > 0 && *value < 1e15) return *value;
+    wrong(column, cell, "a positive number");
+    return std::nullopt;
+  }
+
+  template <class Enum, std::size_t N>
+  std::optional<Enum> choice(const std::string& column,
+                             const std::array<std::string_view, N>& names) {
+    const std::string cell = text(column);
+    if (cell.empty()) return std::nullopt;
+    for (std::size_t i = 0; i < N; ++i) {
+      if (names[i] == cell) return Enum(i);
+    }
+    std::vector<std::string> known(names.begin(), names.end());
+    wrong(column, cell, fmt::format("one of {}", fmt::join(known, ", ")));
+    return std::nullopt;
+  }
+
+  void wrong(const std::string& column, const std::string& cell, const std::string& expected) {
+    note(fmt::format("{}: expected {}, got {}", column, expected, in_quotes(cell)));
+  }
+  void note(const std::string& contradiction) {
+    if (contradiction_.empty()) contradiction_ = contradiction;
+  }
+  [[nodiscard]] const std::string& contradiction() const { return contradiction_; }
+
+ private:
+  const std::map<std::string, std::string>& cells_;
+  std::string contradiction_;
+};
+
+constexpr std::int64_t kMost = 1 << 20;
+constexpr std::int64_t kMostDegree = 1 << 13;
+constexpr std::array<std::string_view, 5> kPrecisions_{"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr std::array<std::string_view, 2> kMlps{"gelu", "swiglu"};
+constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
+constexpr std::array<std::string_view, 3> kStatuses{"ok", "oom", "failed"};
+constexpr std::array<std::string_view, 2> kFlags{"0", "1"};
+
+/// The shape, if the row says enough of it.
+std::optional<Transformer> read_shape(Cells& cells) {
+  Transformer model;
+  const auto layers = cells.whole("layers", 1, 100'000);
+  const auto hidden = cells.whole("hidden", 1, 1 << 24);
+  const auto heads = cells.whole("heads", 1, 1 << 24);
+  const auto vocab = cells.whole("vocab", 1, 1 << 24);
+  const auto seq_len = cells.whole("seq_len", 1, 1 << 24);
+  const auto kv_heads = cells.whole("kv_heads", 1, 1 << 24);
+  const auto ffn_hidden = cells.whole("ffn_hidden", 1, 1 << 24);
+  const auto mlp = cells.choice<Mlp>("mlp", kMlps);
+  const auto position = cells.choice<PositionEmbedding>("position", kPositions);
+  const auto tied = cells.choice<int>("tied_embeddings", kFlags);
+  if (!layers || !hidden || !heads || !vocab || !seq_len) return std::nullopt;
+  model.name = cells.text("model");
+  model.layers = *layers;
+  model.hidden = *hidden;
+  model.heads = *heads;
+  model.kv_heads = kv_heads.value_or(*heads);
+  model.vocab = *vocab;
+  model.max_positions = *seq_len;
+  model.ffn_hidden = ffn_hidden.value_or(4 * *hidden);
+  model.mlp = mlp.value_or(Mlp::gelu);
+  model.position = position.value_or(PositionEmbedding::learned);
+  model.tied_embeddings = tied.value_or(1) == 1;
+  // The tables say position and MLP; the rest of the modern block comes with rotary positions.
+  const bool llama_like = model.mlp == Mlp::swiglu && model.position == PositionEmbedding::rope;
+  model.norm = llama_like ? Norm::rms_norm : Norm::layer_norm;
+  model.linear_bias = !llama_like;
+  model.embedding_norm = model.position == PositionEmbedding::alibi;
+  if (*hidden % *heads != 0) {
+    cells.note(fmt::format("hidden {} is not a multiple of heads {}", *hidden, *heads));
+    return std::nullopt;
+  }
+  model.head_dim = *hidden / *heads;
+  return model;
+}
+
+PlanRequest read_layout(Cells& cells) {
+  PlanRequest plan;
+  plan.dp = cells.whole("dp", 1, kMost);
+  plan.tp = cells.whole("tp", 1, kMostDegree);
+  plan.pp = cells.whole("pp", 1, kMostDegree);
+  plan.cp = cells.whole("cp", 1, kMostDegree);
+  plan.ep = cells.whole("ep", 1, kMostDegree);
+  plan.vpp = cells.whole("vpp", 1, kMostDegree);
+  plan.mbs = cells.whole("mbs", 1, kMost);
+  plan.gbs = cells.whole("gbs", 1, 1 << 30);
+  plan.seq_len = cells.whole("seq_len", 1, 1 << 24);
+  plan.zero = cells.whole("zero_stage", 0, 3);
+  plan.offload = cells.choice<Offload>("offload", kOffloadNames);
+  plan.recompute = cells.choice<Recompute>("recompute", kRecomputeNames);
+  plan.precision = cells.choice<Precision>("precision", kPrecisions_);
+  plan.attention = cells.choice<AttentionKind>("attention", kAttentionNames);
+  plan.grad_precision = cells.choice<Precision>("grad_precision", kPrecisions_);
+  plan.stage_split = cells.choice<StageSplit>("stage_split", kStageSplitNames);
+  if (const auto flag = cells.choice<int>("sequence_parallel", kFlags)) {
+    plan.sequence_parallel = *flag == 1;
+  }
+  if (const std::string schedule = cells.text("schedule"); !schedule.empty()) {
+    plan.schedule = schedule;
+  }
+  return plan;
+}
+
+/// Cells that contradict each other.
+void check_agreement(Cells& cells, const MeasuredRun& run) {
+  const PlanRequest& plan = run.plan;
+  if (run.gpus && plan.dp && plan.tp && plan.pp) {
+    const std::int64_t ranks = *plan.dp * *plan.tp * *plan.pp * plan.cp.value_or(1);
+    if (ranks != *run.gpus) {
+      cells.note(fmt::format("dp {} x tp {} x pp {} = {} ranks, but gpus is {}", *plan.dp, *plan.tp,
+                             *plan.pp, ranks, *run.gpus));
+    }
+  }
+  if (run.nodes && run.gpus && *run.gpus < *run.nodes) {
+    cells.note(fmt::format("{} gpus on {} nodes", *run.gpus, *run.nodes));
+  }
+  if (plan.gbs && plan.dp && plan.mbs && *plan.gbs % (*plan.dp * *plan.mbs) != 0) {
+    cells.note(
+        fmt::format("gbs {} is not a multiple of dp {} x mbs {}", *plan.gbs, *plan.dp, *plan.mbs));
+  }
+  if (run.sec_per_iter && run.status == RunStatus::failed) {
+    cells.note("a failed run with a time per iteration");
+  }
+}
+
+MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
+                     const std::string& file) {
+  MeasuredRun run;
+  run.file = file;
+  run.line = row.line;
+  for (std::size_t i = 0; i < std::min(columns.size(), row.cells.size()); ++i) {
+    if (const auto cell = trimmed(row.cells[i]); !cell.empty()) run.cells[columns[i]] = cell;
+  }
+  Cells cells(run.cells);
+  run.id = cells.text("id");
+  run.source = cells.text("source");
+  run.table = cells.text("table");
+  run.cluster = cells.text("cluster");
+  run.software = cells.text("software");
+  run.date = cells.text("date");
+  run.model_name = cells.text("model");
+  run.flops_definition = cells.text("flops_definition");
+  run.notes = cells.text("notes");
+  if (row.cells.size() != columns.size()) {
+    cells.note(fmt::format("{} cells in a table of {} columns", row.cells.size(), columns.size()));
+  }
+  if (run.id.empty()) cells.note("id: empty");
+  run.nodes = cells.whole("nodes", 1, kMost);
+  run.gpus = cells.whole("gpus", 1, kMost);
+  run.model = read_shape(cells);
+  run.plan = read_layout(cells);
+  run.launch = cells.choice<Launch>("launch", kLaunchNames);
+  run.clock_ghz = cells.positive("clock_ghz");
+  run.sec_per_iter = cells.positive("sec_per_iter");
+  run.tflops_per_gpu = cells.positive("tflops_per_gpu");
+  run.mfu = cells.positive("mfu");
+  run.hfu = cells.positive("hfu");
+  run.mem_gib = cells.positive("mem_gib");
+  if (const auto status = cells.choice<RunStatus>("status", kStatuses)) {
+    run.status = *status;
+  } else {
+    cells.note("status: empty; expected ok, oom or failed");
+  }
+  check_agreement(cells, run);
+  run.contradiction = cells.contradiction();
+  return run;
+}
+
+void check_columns(const CsvReader& table, const std::string& file) {
+  const std::vector<std::string> known(kColumns.begin(), kColumns.end());
+  std::vector<std::string> problems;
+  for (const std::string& column : table.columns()) {
+    if (std::find(known.begin(), known.end(), column) == known.end()) {
+      problems.push_back(fmt::format("{}: column {}: unknown{}", file, in_quotes(column),
+                                     did_you_mean(column, known)));
+      if (problems.size() == 5) break;
+    }
+  }
+  for (const char* needed : {"id", "cluster", "status"}) {
+    if (!table.column(needed)) {
+      problems.push_back(fmt::format("{}: column \"{}\": missing", file, needed));
+    }
+  }
+  if (!problems.empty()) throw InputError(problems);
+}
+
+}  // namespace
+
+std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {
+  CsvReader table(in, file);
+  check_columns(table, file);
+  std::vector<MeasuredRun> runs;
+  std::set<std::string> ids;
+  while (const auto row = table.next()) {
+    MeasuredRun run = read_run(table.columns(), *row, file);
+    if (!ids.insert(run.id).second && run.contradiction.empty()) {
+      run.contradiction = fmt::format("id {}: used by an earlier row", in_quotes(run.id));
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw InputError(path + ": a directory; expected a CSV table of measured runs");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(path + ": cannot be read; no such file, or no permission");
+  return read_measured_runs(in, path);
+}
+
+}  // namespace prequel

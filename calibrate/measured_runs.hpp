@@ -1,0 +1,44 @@
+#pragma once
+
+/// Tables of measured training runs (data/runs/*.csv): one row a run, checked for contradictions.
+
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/library.hpp"
+
+namespace prequel {
+
+enum class RunStatus : std::uint8_t { ok, oom, failed };
+
+/// One row. What the cells say, before software defaults.
+struct MeasuredRun {
+  std::string file;
+  std::size_t line{};
+  std::string id, source, table, cluster, software, date, model_name, flops_definition;
+  std::map<std::string, std::string> cells;  ///< every column that is not empty, for grouping
+
+  std::optional<std::int64_t> nodes, gpus;
+  std::optional<Transformer> model;  ///< empty where the shape is not said
+  PlanRequest plan;
+  std::optional<Launch> launch;
+  std::optional<double> clock_ghz;
+
+  std::optional<double> sec_per_iter, tflops_per_gpu, mfu, hfu, mem_gib;
+  RunStatus status{};
+  std::string notes;
+  /// Why the row contradicts itself or cannot be read; empty when it is sound.
+  std::string contradiction;
+};
+
+/// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or
+/// `status` column, an unknown column, broken quoting); a row that cannot be read is kept with its
+/// `contradiction`.
+std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file);
+std::vector<MeasuredRun> read_measured_runs(const std::string& path);
+
+}  // namespace prequel

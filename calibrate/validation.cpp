@@ -1,0 +1,297 @@
+#include "calibrate/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "calibrate/ranking.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/parallel.hpp"
+
+namespace prequel {
+namespace {
+
+/// Inputs of one (cluster, software, device settings): read once, used by many rows.
+struct Inputs {
+  Cluster cluster;
+  Device device;
+  Software software;
+};
+
+Inputs read_inputs(const Library& library, const MeasuredRun& run,
+                   const std::vector<Override>& overrides) {
+  Inputs inputs;
+  Document cluster = library.open("clusters", run.cluster);
+  apply_overrides(cluster, overrides, "cluster");
+  inputs.cluster = read_cluster(cluster);
+  Document device = library.open("devices", inputs.cluster.device);
+  if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
+  apply_overrides(device, overrides, "device");
+  inputs.device = read_device(device);
+  Document software =
+      library.open("software", run.software.empty() ? inputs.cluster.software : run.software);
+  if (run.launch) software.set("launch", std::string(name(*run.launch)));
+  apply_overrides(software, overrides, "software");
+  inputs.software = read_software(software);
+  return inputs;
+}
+
+/// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
+/// node is judged by its degrees.
+PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
+  PlanRequest plan = run.plan;
+  const bool whole_nodes =
+      run.nodes && run.gpus && *run.gpus == *run.nodes * cluster.devices_per_node;
+  if (whole_nodes) plan.nodes = run.nodes;
+  return plan;
+}
+
+/// A plan whose batch is not said can still be known not to fit: its states alone do not.
+bool states_alone_exceed(const RunScenario& sized) {
+  const Scenario& scenario = sized.scenario;
+  const auto dealt = deal_stages(scenario.model.layers, scenario.plan.pp, scenario.plan.vpp,
+                                 scenario.software.stage_dealing, scenario.plan.stage_split);
+  const StageMemory memory =
+      stage_memory(scenario.model, scenario.plan, scenario.software, {dealt.front()}, 0);
+  return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;
+}
+
+ValidatedRun validate_run(const Library& library, MeasuredRun run,
+                          const std::vector<Override>& overrides) {
+  ValidatedRun result;
+  result.run = std::move(run);
+  const MeasuredRun& row = result.run;
+  if (!row.contradiction.empty()) {
+    result.outcome = Outcome::invalid;
+    result.reason = row.contradiction;
+    return result;
+  }
+  try {
+    if (!row.plan.gbs) {
+      MeasuredRun sized = row;
+      sized.plan.mbs = 1;
+      sized.plan.gbs = row.plan.dp.value_or(1);
+      if (row.status != RunStatus::oom ||
+          !states_alone_exceed(run_scenario(library, sized, overrides))) {
+        throw InputError("gbs: empty, and no default");
+      }
+      result.outcome = Outcome::predicted;
+      result.fits = false;
+      return result;
+    }
+    RunScenario scenario = run_scenario(library, row, overrides);
+    result.prediction = predict(scenario.scenario);
+    result.prediction->warnings.insert(result.prediction->warnings.begin(),
+                                       scenario.warnings.begin(), scenario.warnings.end());
+  } catch (const InputError& error) {
+    result.outcome = Outcome::unsupported;
+    result.reason = error.problems().front();
+    return result;
+  }
+  result.outcome = Outcome::predicted;
+  result.fits = result.prediction->verdict != MemoryVerdict::oom;
+  if (row.status == RunStatus::ok) {
+    if (row.sec_per_iter) {
+      result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;
+    }
+    if (row.mem_gib) {
+      result.memory_error = result.prediction->peak_memory.value / kGiB / *row.mem_gib - 1;
+    }
+  }
+  return result;
+}
+
+/// The baseline that peers' simplest models are: hardware FLOPs over one efficiency, here the
+/// median efficiency of all rows.
+void add_baseline(std::vector<ValidatedRun>& runs) {
+  std::vector<double> ratios;  // measured seconds over seconds at peak
+  const auto at_peak = [](const ValidatedRun& run) {
+    const Prediction& prediction = *run.prediction;
+    return prediction.flops.hardware.value /
+           (prediction.peak.value * static_cast<double>(run.run.gpus.value_or(1)));
+  };
+  for (const ValidatedRun& run : runs) {
+    if (run.time_error) ratios.push_back(*run.run.sec_per_iter / at_peak(run));
+  }
+  if (ratios.empty()) return;
+  const double typical = quantile(ratios, 0.5);
+  for (ValidatedRun& run : runs) {
+    if (!run.time_error) continue;
+    run.baseline_s = typical * at_peak(run);
+    run.baseline_error = *run.baseline_s / *run.run.sec_per_iter - 1;
+  }
+}
+
+std::string cell(const MeasuredRun& run, const std::string& column) {
+  const auto found = run.cells.find(column);
+  return found == run.cells.end() ? std::string() : found->second;
+}
+
+/// Sets of rows that a team would have chosen from: one source, one table or day, one cluster and
+/// size, one model, one batch (within 2 %).
+std::vector<std::vector<const ValidatedRun*>> ranking_sets(
+    const std::vector<const ValidatedRun*>& runs) {
+  std::map<std::string, std::vector<const ValidatedRun*>> candidates;
+  for (const ValidatedRun* run : runs) {
+    if (!run->time_error) continue;
+    std::string common;
+    for (const char* column :
+         {"source", "cluster", "gpus", "layers", "hidden", "heads", "seq_len"}) {
+      common += cell(run->run, column) + "\n";
+    }
+    candidates[common + "table " + run->run.table].push_back(run);
+    if (!run->run.date.empty()) candidates[common + "date " + run->run.date].push_back(run);
+  }
+  std::vector<std::vector<const ValidatedRun*>> sets;
+  for (auto& [key, members] : candidates) {
+    std::stable_sort(members.begin(), members.end(), [](const auto* a, const auto* b) {
+      return *a->run.plan.gbs < *b->run.plan.gbs;
+    });
+    std::size_t begin = 0;
+    for (std::size_t i = 1; i <= members.size(); ++i) {
+      const bool same =
+          i < members.size() && static_cast<double>(*members[i]->run.plan.gbs) <=
+                                    1.02 * static_cast<double>(*members[begin]->run.plan.gbs);
+      if (same) continue;
+      std::vector<const ValidatedRun*> set(members.begin() + static_cast<std::ptrdiff_t>(begin),
+                                           members.begin() + static_cast<std::ptrdiff_t>(i));
+      if (set.size() >= 3 && std::find(sets.begin(), sets.end(), set) == sets.end()) {
+        sets.push_back(std::move(set));
+      }
+      begin = i;
+    }
+  }
+  return sets;
+}
+
+RankingQuality rank_quality(const std::vector<const ValidatedRun*>& runs) {
+  RankingQuality quality;
+  for (const auto& set : ranking_sets(runs)) {
+    std::vector<double> predicted, measured;
+    for (const ValidatedRun* run : set) {
+      predicted.push_back(run->prediction->sec_per_iter.value);
+      measured.push_back(*run->run.sec_per_iter);
+    }
+    quality.sets += 1;
+    quality.kendall_tau += kendall_tau(predicted, measured);
+    const double regret = top1_regret(predicted, measured);
+    quality.top1_regret += regret;
+    quality.worst_regret = std::max(quality.worst_regret, regret);
+  }
+  if (quality.sets > 0) {
+    quality.kendall_tau /= static_cast<double>(quality.sets);
+    quality.top1_regret /= static_cast<double>(quality.sets);
+  }
+  return quality;
+}
+
+ValidationGroup summarise_group(const std::string& group_name,
+                                const std::vector<const ValidatedRun*>& runs) {
+  ValidationGroup group;
+  group.name = group_name;
+  std::vector<double> time, baseline, memory;
+  for (const ValidatedRun* run : runs) {
+    group.runs += 1;
+    group.predicted += run->outcome == Outcome::predicted;
+    group.unsupported += run->outcome == Outcome::unsupported;
+    group.invalid += run->outcome == Outcome::invalid;
+    if (run->time_error) time.push_back(*run->time_error);
+    if (run->baseline_error) baseline.push_back(*run->baseline_error);
+    if (run->memory_error) memory.push_back(*run->memory_error);
+    if (run->outcome != Outcome::predicted) continue;
+    if (run->run.status == RunStatus::oom) {
+      group.fit.oom_measured += 1;
+      group.fit.oom_predicted += !run->fits;
+    } else if (run->run.status == RunStatus::ok) {
+      group.fit.false_oom += !run->fits;
+    }
+  }
+  group.time = error_statistics(time);
+  group.baseline = error_statistics(baseline);
+  group.memory = error_statistics(memory);
+  group.ranking = rank_quality(runs);
+  return group;
+}
+
+}  // namespace
+
+RunScenario run_scenario(const Library& library, const MeasuredRun& run,
+                         const std::vector<Override>& overrides) {
+  if (!run.model) {
+    for (const char* column : {"layers", "hidden", "heads", "vocab", "seq_len"}) {
+      if (cell(run, column).empty()) throw InputError(std::string(column) + ": empty");
+    }
+  }
+  const Inputs inputs = read_inputs(library, run, overrides);
+  const ResolvedPlan resolved = resolve_plan(requested_plan(run, inputs.cluster), *run.model,
+                                             inputs.cluster, inputs.software);
+  return {{*run.model, inputs.device, inputs.cluster, inputs.software, resolved.plan},
+          resolved.warnings};
+}
+
+std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
+                                        const std::vector<Override>& overrides,
+                                        const std::function<void(std::size_t)>& progress) {
+  std::vector<ValidatedRun> results(runs.size());
+  std::mutex mutex;
+  std::size_t done = 0;
+  parallel_for(runs.size(), [&](std::size_t i) {
+    results[i] = validate_run(library, std::move(runs[i]), overrides);
+    const std::lock_guard lock(mutex);
+    progress(++done);
+  });
+  add_baseline(results);
+  return results;
+}
+
+std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
+                                        const std::vector<std::string>& columns) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const ValidatedRun*>> members;
+  for (const ValidatedRun& run : runs) {
+    std::string key;
+    for (const std::string& column : columns) {
+      if (!key.empty()) key += ", ";
+      key += cell(run.run, column);
+    }
+    if (columns.empty()) key = "all";
+    if (!members.contains(key)) order.push_back(key);
+    members[key].push_back(&run);
+  }
+  std::vector<ValidationGroup> groups;
+  for (const std::string& key : order) groups.push_back(summarise_group(key, members[key]));
+  return groups;
+}
+
+std::string gap_explanation(const ValidatedRun& run) {
+  if (!run.prediction || !run.run.sec_per_iter) return {};
+  const Breakdown& parts = run.prediction->breakdown;
+  const double gap = *run.run.sec_per_iter - run.prediction->sec_per_iter.value;
+  std::vector<std::pair<double, std::string>> changes;
+  const auto consider = [&](double part, const char* part_name) {
+    const double factor = part > 0 ? (part + gap) / part : 0;
+    if (factor > 0 && factor < 5) {
+      changes.emplace_back(std::abs(std::log(factor)),
+                           fmt::format("{} x{:.2f}", part_name, factor));
+    }
+  };
+  consider(parts.compute + parts.recompute, "kernels");
+  consider(parts.tp_comm, "tensor-parallel communication");
+  consider(parts.pp_comm, "stage transfers");
+  consider(parts.dp_comm, "data-parallel communication");
+  consider(parts.bubble, "bubble");
+  consider(parts.host, "launches");
+  consider(parts.other, "fixed time");
+  std::sort(changes.begin(), changes.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, changes.size()); ++i) {
+    text += (i > 0 ? " or " : "") + changes[i].second;
+  }
+  return text.empty() ? "no single part explains it" : text;
+}
+
+}  // namespace prequel

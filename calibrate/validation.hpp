@@ -1,0 +1,73 @@
+#pragma once
+
+/// Predicts measured runs and says how far the predictions are from them.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibrate/error_statistics.hpp"
+#include "calibrate/measured_runs.hpp"
+#include "sim/prediction.hpp"
+
+namespace prequel {
+
+enum class Outcome : std::uint8_t { predicted, unsupported, invalid };
+
+/// One row beside its prediction.
+struct ValidatedRun {
+  MeasuredRun run;
+  Outcome outcome{};
+  std::string reason;  ///< why it is not predicted
+  std::optional<Prediction> prediction;
+  bool fits{};                       ///< predicted
+  std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
+  std::optional<double> time_error;  ///< predicted / measured - 1, of `ok` rows
+  std::optional<double> baseline_error;
+  std::optional<double> memory_error;
+};
+
+struct FitCounts {
+  std::size_t oom_measured{};
+  std::size_t oom_predicted{};  ///< of those
+  std::size_t false_oom{};      ///< runs that ran and are called oom
+};
+
+struct RankingQuality {
+  std::size_t sets{};
+  double kendall_tau{};  ///< mean over the sets
+  double top1_regret{};  ///< mean over the sets
+  double worst_regret{};
+};
+
+struct ValidationGroup {
+  std::string name;
+  std::size_t runs{}, predicted{}, unsupported{}, invalid{};
+  ErrorStatistics time, baseline, memory;
+  FitCounts fit;
+  RankingQuality ranking;
+};
+
+/// What a row says, as inputs of a prediction: the files it names, its cells over their defaults.
+/// Throws InputError for unknown names and for what is not modelled.
+struct RunScenario {
+  Scenario scenario;
+  std::vector<std::string> warnings;
+};
+RunScenario run_scenario(const Library& library, const MeasuredRun& run,
+                         const std::vector<Override>& overrides);
+
+/// Predicts every row, in the order of the rows; `progress` is told how many are done.
+std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
+                                        const std::vector<Override>& overrides,
+                                        const std::function<void(std::size_t)>& progress);
+
+/// Groups rows by the values of some columns ("source", "table", …), in order of appearance.
+std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
+                                        const std::vector<std::string>& columns);
+
+/// Which part of the prediction would have to change, and by how much, to meet the measured time.
+std::string gap_explanation(const ValidatedRun& run);
+
+}  // namespace prequel

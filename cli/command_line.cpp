@@ -1,0 +1,210 @@
+#include "cli/command_line.hpp"
+
+#include <cstdio>
+#include <functional>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "cli/options.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+/// One flag of the plan: how contract and Megatron spell it, and the plan's field.
+struct PlanFlag {
+  const char* flags;
+  const char* field;
+  const char* help;
+};
+constexpr PlanFlag kPlanFlags[] = {
+    {"--nodes", "nodes", "nodes in use"},
+    {"--dp,--data-parallel-size", "dp", "data-parallel degree"},
+    {"--tp,--tensor-model-parallel-size", "tp", "tensor-parallel degree"},
+    {"--pp,--pipeline-model-parallel-size", "pp", "pipeline stages"},
+    {"--cp,--context-parallel-size", "cp", "context-parallel degree"},
+    {"--ep,--expert-model-parallel-size", "ep", "expert-parallel degree"},
+    {"--vpp", "vpp", "model chunks per pipeline stage"},
+    {"--mbs,--micro-batch-size", "mbs", "micro batch, sequences"},
+    {"--gbs,--global-batch-size", "gbs", "global batch, sequences"},
+    {"--seq-len,--seq-length", "seq_len", "tokens of a sequence"},
+    {"--zero,--zero-stage", "zero", "ZeRO stage, 0 to 3"},
+    {"--offload", "offload", "none, optimizer or optimizer+params in host memory"},
+    {"--recompute", "recompute", "none, selective or full"},
+    {"--precision", "precision", "fp32, tf32, fp16, bf16 or fp8"},
+    {"--attention", "attention", "unfused, fused-softmax or flash"},
+    {"--schedule", "schedule", "pipeline schedule, e.g. 1f1b"},
+};
+
+void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
+  command.add_flag_callback(
+      "--json", [&format] { format = OutputFormat::json; }, "print one JSON document");
+  if (!with_csv) return;
+  command.add_flag_callback(
+      "--csv", [&format] { format = OutputFormat::csv; }, "print one table");
+}
+
+void add_set(CLI::App& command, std::vector<Override>& overrides) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--set",
+          [&overrides](const std::vector<std::string>& settings) {
+            for (const std::string& setting : settings) {
+              const std::size_t equals = setting.find('=');
+              if (equals == std::string::npos) {
+                throw InputError("--set " + setting + ": expected PATH=VALUE");
+              }
+              overrides.push_back({setting.substr(0, equals), setting.substr(equals + 1), "--set"});
+            }
+          },
+          "override any field: software.launch=blocking, device.clock_ghz=2.2")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_name(CLI::App& command, const char* flag, std::optional<std::string>& name,
+              const char* help) {
+  command.add_option_function<std::string>(
+      flag, [&name](const std::string& value) { name = value; }, help);
+}
+
+void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
+  for (const PlanFlag& flag : kPlanFlags) {
+    const std::string path = std::string("plan.") + flag.field;
+    const std::string first = std::string(flag.flags).substr(0, std::string(flag.flags).find(','));
+    command
+        .add_option_function<std::string>(
+            flag.flags,
+            [&overrides, path, first](const std::string& value) {
+              overrides.push_back({path, value, first});
+            },
+            flag.help)
+        ->type_name("")
+        ->group("Plan");
+  }
+  command
+      .add_flag_function(
+          "--sequence-parallel,!--no-sequence-parallel",
+          [&overrides](std::int64_t count) {
+            overrides.push_back(
+                {"plan.sequence_parallel", count > 0 ? "true" : "false", "--sequence-parallel"});
+          },
+          "split norms and dropouts over the tensor-parallel group")
+      ->group("Plan");
+}
+
+void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
+  CLI::App& command =
+      *app.add_subcommand("predict", "Seconds per iteration, memory and utilisation of one plan");
+  command.add_option_function<std::string>(
+      "job", [&options](const std::string& job) { options.request.job = job; },
+      "job file, or the name of a shipped one");
+  add_name(command, "--model", options.request.model, "model name or file");
+  add_name(command, "--cluster", options.request.cluster, "cluster name or file");
+  add_name(command, "--device", options.request.device, "device name or file");
+  add_name(command, "--software", options.request.software, "software stack name or file");
+  add_plan_flags(command, options.request.overrides);
+  add_set(command, options.request.overrides);
+  command.add_option("--flops", options.flops_convention,
+                     "how FLOPs are counted: prequel, megatron-hw, bs-noemb, mosaic-2023, "
+                     "mosaic-2023-star");
+  add_format(command, options.format, false);
+  command.callback(action);
+}
+
+void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& action) {
+  CLI::App& command =
+      *app.add_subcommand("show", "Lists and prints models, devices, clusters, software and jobs");
+  command.add_option("kind", options.kind, "models, devices, clusters, software or jobs");
+  command.add_option("name", options.name, "print this one, with the origin of each number");
+  add_format(command, options.format, false);
+  command.callback(action);
+}
+
+void add_validate(CLI::App& app, ValidateOptions& options, const std::function<void()>& action) {
+  CLI::App& command =
+      *app.add_subcommand("validate", "Predicts measured runs and reports the errors");
+  command.add_option("runs", options.files, "tables of measured runs (CSV; - for stdin)")
+      ->required();
+  command
+      .add_option("--by", options.group_columns, "columns that make the groups, e.g. source,table")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--max-mape", options.max_mape,
+                     "exit with 1 if the mean error of a group is above this percentage");
+  command.add_option("--worst", options.worst, "how many of the worst rows to show");
+  add_set(command, options.overrides);
+  add_format(command, options.format, true);
+  command.callback(action);
+}
+
+/// What the parser did not understand, with the nearest option or command of the sub-command used.
+std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  if (const auto chosen = app.get_subcommands(); !chosen.empty()) command = chosen.front();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+  }
+  for (const CLI::App* sub : command->get_subcommands(nullptr)) known.push_back(sub->get_name());
+  std::string text;
+  for (const std::string& extra : app.remaining(true)) {
+    const std::string word = extra.substr(0, extra.find('='));
+    text += fmt::format("{}{}: unknown{}", text.empty() ? "" : "\n", printable(extra),
+                        did_you_mean(word, known));
+  }
+  return text.empty() ? std::string(error.what()) : text;
+}
+
+void print_problems(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) fmt::print(stderr, "prequel: {}\n", problem);
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+  CLI::App app(
+      "Examples:\n"
+      "  prequel predict bloom-176b-jean-zay\n"
+      "  prequel predict --model bloom-176b --cluster jean-zay-a100 --nodes 48 --tp 8 "
+      "--pp 12 --mbs 2 --gbs 2048\n\n"
+      "Predicts time, memory and utilisation of distributed LLM training.",
+      "prequel");
+  app.set_version_flag("--version", PREQUEL_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+  CommonOptions common;
+  PredictOptions predict;
+  ShowOptions show;
+  ValidateOptions validate;
+  int status = kExitDone;
+  app.add_option("--data-dir", common.data_directories,
+                 "look here first for models, devices, clusters, software (repeatable)")
+      ->allow_extra_args(false);
+  app.add_option("--color", common.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
+  add_predict(app, predict, [&] { status = run_predict(common, predict); });
+  add_show(app, show, [&] { status = run_show(common, show); });
+  add_validate(app, validate, [&] { status = run_validate(common, validate); });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    print_problems({parse_problem(app, error) + "\nprequel --help shows how to call it"});
+    return kExitBadInput;
+  } catch (const InputError& error) {
+    print_problems(error.problems());
+    return kExitBadInput;
+  } catch (const std::exception& error) {
+    print_problems({fmt::format("internal error: {}", error.what())});
+    return kExitBadInput;
+  }
+  return status;
+}
+
+}  // namespace prequel

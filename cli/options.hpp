@@ -1,0 +1,52 @@
+#pragma once
+
+/// What the command line says, command by command. cli/command_line.cpp fills these, the commands
+/// read them.
+
+#include <string>
+#include <vector>
+
+#include "models/library.hpp"
+
+namespace prequel {
+
+enum class OutputFormat : std::uint8_t { text, json, csv };
+
+/// Options that all commands share.
+struct CommonOptions {
+  std::vector<std::string> data_directories;
+  std::string color{"auto"};  ///< auto, always, never
+  bool quiet{};
+};
+
+struct PredictOptions {
+  JobRequest request;
+  std::string flops_convention{"prequel"};
+  OutputFormat format{};
+};
+
+struct ShowOptions {
+  std::string kind;  ///< models, devices, clusters, software, jobs (or the singular)
+  std::string name;  ///< empty: list the kind
+  OutputFormat format{};
+};
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> group_columns{"source"};
+  std::vector<Override> overrides;
+  double max_mape{-1};  ///< percent; below 0: no limit
+  int worst{5};         ///< rows shown with the largest errors
+  OutputFormat format{};
+};
+
+/// Exit statuses of the program (contract with scripts).
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitNo = 1;  ///< the answer is "no": out of memory, nothing fits, limit
+inline constexpr int kExitBadInput = 2;
+
+int run_predict(const CommonOptions& common, const PredictOptions& options);
+int run_show(const CommonOptions& common, const ShowOptions& options);
+int run_validate(const CommonOptions& common, const ValidateOptions& options);
+
+}  // namespace prequel

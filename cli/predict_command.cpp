@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include "cli/options.hpp"
+#include "cli/prediction_format.hpp"
+#include "cli/table.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+
+int run_predict(const CommonOptions& common, const PredictOptions& options) {
+  const auto convention = flops_convention(options.flops_convention);
+  if (!convention) {
+    throw InputError("--flops " + printable(options.flops_convention) + ": unknown convention" +
+                     did_you_mean(options.flops_convention,
+                                  {kFlopsConventionNames.begin(), kFlopsConventionNames.end()}));
+  }
+  const Library library(common.data_directories);
+  const Job job = read_job(library, options.request);
+  ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
+  const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
+  Prediction prediction = predict(scenario, *convention);
+  prediction.warnings.insert(prediction.warnings.begin(), resolved.warnings.begin(),
+                             resolved.warnings.end());
+  if (!common.quiet) {
+    for (const std::string& warning : prediction.warnings) {
+      fmt::print(stderr, "{}\n", wrapped("warning: " + warning, 100, "  "));
+    }
+  }
+  fmt::print("{}", options.format == OutputFormat::json
+                       ? prediction_json(scenario, prediction, job.measured)
+                       : prediction_text(scenario, prediction, job.measured));
+  return prediction.verdict == MemoryVerdict::oom ? kExitNo : kExitDone;
+}
+
+}  // namespace prequel

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.hpp"
+#include "cli/table.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::array kKinds{"models", "devices", "clusters", "software", "jobs"};
+
+/// "model" and "models" are the same kind.
+std::string plural_kind(const std::string& word) {
+  for (const std::string kind : kKinds) {
+    if (word == kind || word + "s" == kind) return kind;
+  }
+  throw InputError("show " + printable(word) + ": unknown kind" +
+                   did_you_mean(word, {kKinds.begin(), kKinds.end()}) +
+                   "; models, devices, clusters, software and jobs are known");
+}
+
+/// Prints every leaf of a file under the origin that covers it.
+void print_values(const nlohmann::json& value, const std::string& path, std::string origin,
+                  std::string& last_origin) {
+  if (value.is_object()) {
+    if (const auto own = value.find("origin"); own != value.end() && own->is_string()) {
+      origin = own->get<std::string>();
+    }
+    for (const auto& [key, member] : value.items()) {
+      if (key == "origin" || key == "schema") continue;
+      print_values(member, path.empty() ? key : path + "." + key, origin, last_origin);
+    }
+    return;
+  }
+  if (value.is_array() && !value.empty() && value.front().is_structured()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      print_values(value[i], fmt::format("{}.{}", path, i), origin, last_origin);
+    }
+    return;
+  }
+  if (origin != last_origin) {
+    fmt::print("\n{}\n", wrapped("# " + (origin.empty() ? "no origin said" : origin), 98, "# "));
+    last_origin = origin;
+  }
+  fmt::print("{:<48} {}\n", path, value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace
+
+int run_show(const CommonOptions& common, const ShowOptions& options) {
+  const Library library(common.data_directories);
+  if (options.kind.empty()) {
+    for (const std::string kind : kKinds) {
+      fmt::print("{}\n",
+                 wrapped(fmt::format("{:<10} {}", kind, fmt::join(library.names(kind), "  ")), 98,
+                         std::string(11, ' ')));
+    }
+    return kExitDone;
+  }
+  const std::string kind = plural_kind(options.kind);
+  if (options.name.empty()) {
+    for (const std::string& file : library.names(kind)) fmt::print("{}\n", file);
+    return kExitDone;
+  }
+  const Document document = library.open(kind, options.name);
+  if (options.format == OutputFormat::json) {
+    fmt::print("{}\n", document.json().dump(2));
+    return kExitDone;
+  }
+  fmt::print("{}\n", document.file());
+  std::string last_origin = "\n";
+  print_values(document.json(), "", "", last_origin);
+  return kExitDone;
+}
+
+}  // namespace prequel

@@ -1,0 +1,31 @@
+#pragma once
+
+/// Aligned tables and small charts in plain text.
+
+#include <string>
+#include <vector>
+
+namespace prequel {
+
+/// Rows of cells under a header; the first column is aligned left, the others right.
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// All rows, each beginning with `indent` and ending with a line break.
+  [[nodiscard]] std::string text(const std::string& indent = "  ") const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// A bar of `width` characters at most, in eighths of a character; `share` from 0 to 1.
+std::string bar(double share, int width);
+
+/// Characters that a terminal shows for UTF-8 text (combining marks not considered).
+std::size_t display_width(const std::string& text);
+
+/// `text` broken at blanks so that no line is longer than `width`; later lines get `indent`.
+std::string wrapped(const std::string& text, std::size_t width, const std::string& indent);
+
+}  // namespace prequel

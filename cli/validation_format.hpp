@@ -1,0 +1,23 @@
+#pragma once
+
+/// A validation as people and programs read it.
+
+#include <string>
+#include <vector>
+
+#include "calibrate/validation.hpp"
+
+namespace prequel {
+
+/// Groups as a table, the worst rows with a guess why, rows without a prediction with the reason.
+std::string validation_text(const std::vector<ValidatedRun>& runs,
+                            const std::vector<ValidationGroup>& groups, int worst);
+
+/// The document `prequel/validation/1`.
+std::string validation_json(const std::vector<ValidatedRun>& runs,
+                            const std::vector<ValidationGroup>& groups);
+
+/// One row a run.
+std::string validation_csv(const std::vector<ValidatedRun>& runs);
+
+}  // namespace prequel

@@ -1,0 +1,157 @@
+#pragma once
+
+/// The software stack: what the framework adds to, or takes from, what the hardware costs.
+/// One file of data/software/ a release, since the constants of one release belong to it.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hw/base/units.hpp"
+#include "hw/operators.hpp"
+
+namespace prequel {
+
+class Document;
+
+/// Which activations the backward pass computes again.
+enum class Recompute : std::uint8_t { none, selective, full };
+/// What lives in host memory instead of device memory.
+enum class Offload : std::uint8_t { none, optimizer, optimizer_params };
+/// How attention is computed: separate kernels, a fused mask-scale-softmax, or one flash kernel.
+enum class AttentionKind : std::uint8_t { unfused, fused_softmax, flash };
+/// Whether the host waits for each kernel (`CUDA_LAUNCH_BLOCKING=1`).
+enum class Launch : std::uint8_t { async, blocking };
+/// How blocks that do not divide evenly are dealt to pipeline stages.
+enum class StageDealing : std::uint8_t {
+  refuse,         ///< Megatron-LM: layers % pp must be 0
+  ceil_per_stage  ///< Megatron-DeepSpeed 2022: ceil(layers / pp) each until none are left
+};
+/// What is counted as a layer when layers are dealt to stages.
+enum class StageSplit : std::uint8_t { blocks, embedding_as_layer };
+/// When gradients are reduced over the data-parallel group.
+enum class GradientOverlap : std::uint8_t {
+  none,         ///< after the last backward pass
+  no_pipeline,  ///< with the backward pass when pp = 1, else after it
+  always        ///< with the backward pass of the last micro batch
+};
+
+inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
+inline constexpr std::array<std::string_view, 3> kOffloadNames{"none", "optimizer",
+                                                               "optimizer+params"};
+inline constexpr std::array<std::string_view, 3> kAttentionNames{"unfused", "fused-softmax",
+                                                                 "flash"};
+inline constexpr std::array<std::string_view, 2> kLaunchNames{"async", "blocking"};
+inline constexpr std::array<std::string_view, 2> kStageSplitNames{"blocks", "embedding-as-layer"};
+
+/// The name of an enumerator, as files and flags spell it.
+constexpr std::string_view name(Recompute v) {
+  return kRecomputeNames[static_cast<std::size_t>(v)];
+}
+constexpr std::string_view name(Offload v) {
+  return kOffloadNames[static_cast<std::size_t>(v)];
+}
+constexpr std::string_view name(AttentionKind v) {
+  return kAttentionNames[static_cast<std::size_t>(v)];
+}
+constexpr std::string_view name(Launch v) {
+  return kLaunchNames[static_cast<std::size_t>(v)];
+}
+constexpr std::string_view name(StageSplit v) {
+  return kStageSplitNames[static_cast<std::size_t>(v)];
+}
+
+/// What a plan takes from the software when neither flag nor job says it.
+struct PlanDefaults {
+  int zero{};
+  Recompute recompute{};
+  Precision precision{};
+  AttentionKind attention{};
+  Offload offload{};
+  StageSplit stage_split{};
+  bool sequence_parallel{};
+  std::string schedule;
+  std::optional<Precision> grad_precision;  ///< empty: the precision of the matrix products
+};
+
+/// What mask, softmax and dropout of unfused attention cost per element of the score matrix, all
+/// passes together: memory traffic, and time of scalar code where a CPU is not memory-bound there.
+struct ScoreTraffic {
+  double forward_bytes{};
+  double backward_bytes{};
+  Seconds forward_time{};
+  Seconds backward_time{};
+};
+
+/// How kernels of the stack differ from the best ones of the device.
+struct KernelStack {
+  double gemm_time_factor{1.0};          ///< over the device's GEMM model: sustained clock, library
+  double pointwise_traffic_factor{1.0};  ///< over well-fused kernels; eager kernels move more
+  double cross_entropy_forward_bytes{};  ///< traffic per logit
+  double cross_entropy_backward_bytes{};      ///< traffic per logit
+  std::optional<ScoreTraffic> unfused;        ///< score traffic of `attention: unfused`
+  std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
+  double optimizer_traffic_bytes{};  ///< per parameter and step: states and gradient read, written
+  std::string flash_kernel;  ///< kernel generation of the device file for `attention: flash`
+};
+
+/// Time that the host adds.
+struct HostStack {
+  Launch launch{};
+  Seconds async_launch_per_layer{};     ///< forward; the same for recompute, 1.5 × for backward
+  Seconds blocking_launch_per_layer{};  ///< the same when the host waits for each kernel
+  Seconds layer_floor{};                ///< least time of one layer's forward pass: idle device
+  Seconds fixed_per_iteration{};        ///< optimizer launches, gradient norm, logging, data
+};
+
+/// How the stack communicates. The bytes of a gradient on the wire follow the plan's
+/// grad_precision.
+struct CommunicationStack {
+  GradientOverlap gradient_overlap{};
+  bool blocking_p2p{};                     ///< sends between stages hold up the compute stream
+  bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
+  double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
+  double weight_bytes{2.0};                ///< per parameter, all-gather of weights (ZeRO 1 to 3)
+  double overlap_contention{};       ///< share of the shorter of two overlapping tasks that is lost
+  BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
+  Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
+};
+
+/// Constants of the memory model (equations in models/memory.hpp).
+struct MemoryStack {
+  double weight_bytes{};            ///< per parameter
+  double gradient_bytes{};          ///< per parameter
+  double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
+  double layer_workspace_factor{};  ///< over the activations of the one layer that is live
+  double logit_bytes{};             ///< per logit on the last stage
+  double score_bytes{};             ///< per attention score kept for the backward pass (unfused)
+  std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
+  Bytes framework{};                      ///< context, libraries, NCCL buffers
+  Bytes allocator_cache{};     ///< freed blocks that the allocator keeps: printed, not needed
+  Bytes parallel_framework{};  ///< more of it when tp or pp > 1
+  double printed_cap{1.0};     ///< share of the device at which reserved memory saturates
+};
+
+/// One release of a training stack.
+struct Software {
+  std::string name;
+  std::string framework;    ///< megatron-lm, megatron-deepspeed, deepspeed, composer-fsdp, …
+  bool validated{};         ///< whether its constants were checked against measured runs
+  double relative_error{};  ///< expected error of sec_per_iter
+  std::string error_basis;
+  std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to this times tp
+  StageDealing stage_dealing{};
+  PlanDefaults defaults;
+  KernelStack kernels;
+  HostStack host;
+  CommunicationStack communication;
+  MemoryStack memory;
+};
+
+/// Reads a `prequel/software/1` file. Throws InputError with every problem of the file.
+Software read_software(const Document& file);
+
+}  // namespace prequel

@@ -1,0 +1,197 @@
+#include "models/library.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+
+namespace prequel {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+/// "models" → "model": the words that messages and flags use.
+std::string singular(const std::string& kind) {
+  return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
+}
+
+void check_inputs(const std::vector<Override>& overrides) {
+  const std::vector<std::string> inputs{"model", "device", "cluster", "software", "plan"};
+  for (const Override& override : overrides) {
+    const std::size_t dot = override.path.find('.');
+    const std::string input = override.path.substr(0, dot);
+    if (dot == std::string::npos || dot + 1 == override.path.size() ||
+        std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
+      throw InputError("--set " + override.path + "=" + override.value +
+                       ": expected PATH=VALUE with a path that begins with model., device., "
+                       "cluster., software. or plan." +
+                       did_you_mean(input, inputs));
+    }
+  }
+}
+
+/// What a job file holds, before any of its names is looked up.
+struct JobFile {
+  std::optional<std::string> model, cluster, software;
+  std::optional<nlohmann::json> inline_model, inline_cluster, inline_software;
+  nlohmann::json plan = nlohmann::json::object();
+  std::optional<Measured> measured;
+};
+
+void read_name_or_object(const Cursor& root, std::string_view key, std::optional<std::string>& name,
+                         std::optional<nlohmann::json>& object) {
+  const auto found = root.find(key);
+  if (!found) return;
+  if (found->is_object()) {
+    object = found->json();
+  } else {
+    name = found->text();
+  }
+}
+
+Measured read_measured(const Cursor& cursor) {
+  Measured measured;
+  if (const auto time = cursor.find("sec_per_iter")) {
+    measured.sec_per_iter = Seconds{time->number(kPositive)};
+  }
+  if (const auto rate = cursor.find("tflops_per_gpu")) {
+    measured.tflops_per_gpu = rate->number(kPositive);
+  }
+  if (const auto memory = cursor.find("mem_gib")) measured.memory_gib = memory->number(kPositive);
+  if (const auto source = cursor.find("source")) measured.source = source->text();
+  return measured;
+}
+
+JobFile read_job_file(const Document& document) {
+  const Cursor root = document.root();
+  JobFile job;
+  if (const auto schema = root.find("schema"); schema && schema->text() != "prequel/job/1") {
+    schema->problem("expected \"prequel/job/1\", got \"" + schema->text() + "\"");
+  }
+  read_name_or_object(root, "model", job.model, job.inline_model);
+  read_name_or_object(root, "cluster", job.cluster, job.inline_cluster);
+  read_name_or_object(root, "software", job.software, job.inline_software);
+  if (const auto plan = root.find("plan")) {
+    if (!plan->is_object()) plan->problem("expected an object with the plan's fields");
+    job.plan = plan->json();
+  }
+  if (const auto measured = root.find("measured")) job.measured = read_measured(*measured);
+  document.finish();
+  return job;
+}
+
+/// The document of one input: a flag's name wins over the job's name or object.
+Document input_document(const Library& library, const std::string& kind, const std::string& file,
+                        const std::optional<std::string>& flag,
+                        const std::optional<std::string>& name,
+                        const std::optional<nlohmann::json>& object) {
+  if (!flag && object) return Document::from(file + " /" + singular(kind), *object);
+  if (!flag && !name) {
+    throw InputError(file + ": no " + singular(kind) + " is named; --" + singular(kind) +
+                     " NAME would do (prequel show " + kind + " lists them)");
+  }
+  return library.open(kind, flag ? *flag : *name);
+}
+
+std::vector<std::string> data_directories(const std::vector<std::string>& extra) {
+  std::vector<std::string> directories;
+  for (const std::string& directory : extra) {
+    if (!fs::is_directory(directory)) {
+      throw InputError("--data-dir " + directory + ": not a directory");
+    }
+    directories.push_back(directory);
+  }
+  if (const char* variable = std::getenv("PREQUEL_DATA"); variable && *variable) {
+    directories.emplace_back(variable);
+  }
+  directories.emplace_back(PREQUEL_INSTALLED_DATA);
+  directories.emplace_back(PREQUEL_SOURCE_DATA);
+  return directories;
+}
+
+}  // namespace
+
+Library::Library(const std::vector<std::string>& extra) : directories_(data_directories(extra)) {}
+
+Document Library::open(const std::string& kind, const std::string& name) const {
+  if (is_path(name)) return Document::read(name);
+  for (const std::string& directory : directories_) {
+    const fs::path path = fs::path(directory) / kind / (name + ".json");
+    std::error_code ignored;
+    if (fs::is_regular_file(path, ignored)) return Document::read(path.string());
+  }
+  throw InputError("--" + singular(kind) + " " + name + ": unknown " + singular(kind) +
+                   did_you_mean(name, names(kind)) + "; prequel show " + kind + " lists them");
+}
+
+std::vector<std::string> Library::names(const std::string& kind) const {
+  std::vector<std::string> names;
+  for (const std::string& directory : directories_) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(fs::path(directory) / kind, ignored)) {
+      if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+void apply_overrides(Document& document, const std::vector<Override>& overrides,
+                     const std::string& input) {
+  for (const Override& override : overrides) {
+    if (override.path.starts_with(input + ".")) {
+      document.set(override.path.substr(input.size() + 1), override.value, override.from);
+    }
+  }
+}
+
+Job read_job(const Library& library, const JobRequest& request) {
+  check_inputs(request.overrides);
+  const std::string file = request.job.value_or("command line");
+  JobFile job_file;
+  if (request.job) {
+    job_file = read_job_file(is_path(*request.job) ? Document::read(*request.job)
+                                                   : library.open("jobs", *request.job));
+  }
+
+  Document model =
+      input_document(library, "models", file, request.model, job_file.model, job_file.inline_model);
+  Document cluster = input_document(library, "clusters", file, request.cluster, job_file.cluster,
+                                    job_file.inline_cluster);
+  apply_overrides(model, request.overrides, "model");
+  apply_overrides(cluster, request.overrides, "cluster");
+  Job job;
+  job.model = read_transformer(model);
+  job.cluster = read_cluster(cluster);
+
+  Document device = library.open("devices", request.device.value_or(job.cluster.device));
+  Document software = input_document(
+      library, "software", file, request.software,
+      job_file.software || job_file.inline_software ? job_file.software : job.cluster.software,
+      job_file.inline_software);
+  apply_overrides(device, request.overrides, "device");
+  apply_overrides(software, request.overrides, "software");
+  job.device = read_device(device);
+  job.software = read_software(software);
+
+  Document plan = Document::from(file, nlohmann::json{{"plan", job_file.plan}});
+  for (const Override& override : request.overrides) {
+    if (override.path.starts_with("plan.")) plan.set(override.path, override.value, override.from);
+  }
+  job.plan = read_plan(plan.root().at("plan"));
+  plan.finish();
+  job.measured = job_file.measured;
+  return job;
+}
+
+}  // namespace prequel

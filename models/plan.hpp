@@ -1,0 +1,66 @@
+#pragma once
+
+/// The plan: how a model is laid out over a cluster, what the user is looking for. A request says
+/// what the user said; resolving it fills every axis and checks all the rules that frameworks set.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hw/cluster.hpp"
+#include "hw/software.hpp"
+#include "models/transformer.hpp"
+
+namespace prequel {
+
+class Cursor;
+
+/// A plan as asked for: what is empty is derived or defaulted.
+struct PlanRequest {
+  std::optional<std::int64_t> nodes, dp, tp, pp, cp, ep, vpp, mbs, gbs, seq_len, zero;
+  std::optional<Offload> offload;
+  std::optional<Recompute> recompute;
+  std::optional<Precision> precision;
+  std::optional<AttentionKind> attention;
+  std::optional<bool> sequence_parallel;
+  std::optional<std::string> schedule;
+  std::optional<Precision> grad_precision;
+  std::optional<StageSplit> stage_split;
+};
+
+/// A plan with every axis said.
+struct Plan {
+  std::int64_t nodes{1};
+  std::int64_t gpus{1};  ///< devices in use: dp·tp·pp·cp
+  std::int64_t dp{1}, tp{1}, pp{1}, cp{1}, ep{1}, vpp{1};
+  std::int64_t mbs{1}, gbs{1}, seq_len{1};
+  std::int64_t zero{0};
+  Offload offload{};
+  Recompute recompute{};
+  Precision precision{};
+  AttentionKind attention{};
+  bool sequence_parallel{};
+  std::string schedule;
+  Precision grad_precision{};  ///< in which gradients are accumulated and reduced
+  StageSplit stage_split{};
+
+  /// Micro batches that each pipeline runs in one iteration.
+  [[nodiscard]] std::int64_t micro_batches() const { return gbs / (dp * mbs); }
+};
+
+/// A plan that can be run, and what the user should know about it.
+struct ResolvedPlan {
+  Plan plan;
+  std::vector<std::string> warnings;
+};
+
+/// Reads the `plan` object of a job.
+PlanRequest read_plan(const Cursor& cursor);
+
+/// Fills and checks. Throws InputError with every rule that is broken, each with the nearest
+/// legal value.
+ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
+                          const Cluster& cluster, const Software& software);
+
+}  // namespace prequel

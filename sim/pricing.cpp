@@ -1,0 +1,172 @@
+#include "sim/pricing.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace prequel {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+LayerSetting layer_setting(const Plan& plan) {
+  return {plan.mbs, plan.seq_len, plan.tp, plan.sequence_parallel, plan.precision, plan.attention};
+}
+
+/// Prices lists of operators on one rank of a tensor-parallel group.
+class OperatorPricer {
+ public:
+  explicit OperatorPricer(const Scenario& scenario)
+      : scenario_(scenario),
+        tensor_group_(group_shape(scenario.plan.tp, 1, scenario.cluster.devices_per_node)) {}
+
+  [[nodiscard]] PassCost price(const Operators& operators) const {
+    PassCost cost;
+    for (const Operator& op : operators) {
+      if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
+        cost.tp_comm += collective_seconds(*collective);
+      } else {
+        cost.compute += kernel_seconds(op);
+      }
+    }
+    return cost;
+  }
+
+ private:
+  [[nodiscard]] double kernel_seconds(const Operator& op) const {
+    const KernelStack& stack = scenario_.software.kernels;
+    const Device& device = scenario_.device;
+    if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
+      return stack.gemm_time_factor * prequel::price(device, *gemm).value;
+    }
+    if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
+      return prequel::price(device, *attention, stack.flash_kernel).value;
+    }
+    if (const auto* stream = std::get_if<Stream>(&op.what)) {
+      return prequel::price(device, *stream).value;
+    }
+    return std::get<Seconds>(op.what).value;
+  }
+
+  [[nodiscard]] double collective_seconds(const TensorCollective& collective) const {
+    const double time =
+        collective_time(scenario_.cluster, collective.op, tensor_group_, collective.bytes).value;
+    const bool blocking = scenario_.software.host.launch == Launch::blocking;
+    return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
+  }
+
+  const Scenario& scenario_;
+  GroupShape tensor_group_;
+};
+
+/// Launch time that is added to `layers` passes over a block; backward launches half as many
+/// kernels again.
+double launch_seconds(const HostStack& host, double layers) {
+  const bool blocking = host.launch == Launch::blocking;
+  return layers * (blocking ? host.blocking_launch_per_layer : host.async_launch_per_layer).value;
+}
+constexpr double kBackwardLaunches = 1.5;
+
+}  // namespace
+
+PassCost& PassCost::operator+=(const PassCost& other) {
+  compute += other.compute;
+  recompute += other.recompute;
+  tp_comm += other.tp_comm;
+  host += other.host;
+  return *this;
+}
+
+LayerCosts price_layers(const Scenario& scenario) {
+  const OperatorPricer pricer(scenario);
+  const Transformer& model = scenario.model;
+  const Software& software = scenario.software;
+  const LayerSetting setting = layer_setting(scenario.plan);
+
+  LayerCosts costs;
+  costs.block_forward = pricer.price(block_forward(model, setting, software));
+  costs.block_forward.host = launch_seconds(software.host, 1.0);
+
+  costs.block_backward = pricer.price(block_backward(model, setting, software));
+  costs.block_backward.host = launch_seconds(software.host, kBackwardLaunches);
+  const Recompute mode = scenario.plan.recompute;
+  const PassCost repeated = pricer.price(block_recompute(model, setting, software, mode));
+  costs.block_backward.recompute = repeated.compute;
+  costs.block_backward.tp_comm += repeated.tp_comm;
+  if (mode == Recompute::full) costs.block_backward.host += launch_seconds(software.host, 1.0);
+
+  costs.embedding_forward = pricer.price(embedding_forward(model, setting));
+  costs.embedding_backward = pricer.price(embedding_backward(model, setting));
+  costs.head_forward = pricer.price(head_forward(model, setting, software));
+  costs.head_backward = pricer.price(head_backward(model, setting, software));
+  return costs;
+}
+
+ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content) {
+  const double blocks = real(content.blocks);
+  ChunkCosts costs{blocks * layers.block_forward, blocks * layers.block_backward};
+  if (content.embedding) {
+    costs.forward += layers.embedding_forward;
+    costs.backward += layers.embedding_backward;
+  }
+  if (content.head) {
+    costs.forward += layers.head_forward;
+    costs.backward += layers.head_backward;
+  }
+  return costs;
+}
+
+Seconds stage_transfer_time(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.pp == 1) return {};
+  const Cluster& cluster = scenario.cluster;
+  const bool scattered =
+      scenario.software.communication.scatter_gather_p2p || plan.sequence_parallel;
+  const Bytes hidden{real(plan.mbs * plan.seq_len * scenario.model.hidden) *
+                     bytes_per_element(plan.precision)};
+  const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
+  // Two neighbours along the pipeline are this far apart in rank order: tp, cp, dp, pp.
+  const std::int64_t stride = plan.tp * plan.cp * plan.dp;
+  const GroupShape pair = group_shape(2, stride, cluster.devices_per_node);
+  Seconds time = collective_time(cluster, CollectiveOp::send_recv, pair, sent);
+  if (scattered && !plan.sequence_parallel && plan.tp > 1) {
+    time += collective_time(cluster, CollectiveOp::all_gather,
+                            group_shape(plan.tp, 1, cluster.devices_per_node), hidden);
+  }
+  return time;
+}
+
+Seconds gradient_reduce_time(const Scenario& scenario, double parameters) {
+  const Plan& plan = scenario.plan;
+  const GroupShape group =
+      group_shape(plan.dp, plan.tp * plan.cp, scenario.cluster.devices_per_node);
+  const Bytes gradients{parameters * bytes_per_element(plan.grad_precision)};
+  if (plan.zero == 0) {
+    return collective_time(scenario.cluster, CollectiveOp::all_reduce, group, gradients);
+  }
+  const Bytes weights{parameters * scenario.software.communication.weight_bytes};
+  return collective_time(scenario.cluster, CollectiveOp::reduce_scatter, group, gradients) +
+         collective_time(scenario.cluster, CollectiveOp::all_gather, group, weights);
+}
+
+Seconds tied_embedding_time(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.pp == 1 || !scenario.model.tied_embeddings) return {};
+  const std::int64_t vocab =
+      padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple);
+  const Bytes table{real(embedding_parameters(scenario.model, vocab) / plan.tp) *
+                    bytes_per_element(plan.grad_precision)};
+  const std::int64_t stride = plan.tp * plan.cp * plan.dp * (plan.pp - 1);
+  return collective_time(scenario.cluster, CollectiveOp::all_reduce,
+                         group_shape(2, stride, scenario.cluster.devices_per_node), table);
+}
+
+Seconds optimizer_time(const Scenario& scenario, double parameters) {
+  const Plan& plan = scenario.plan;
+  const double owned = plan.zero >= 1 ? parameters / real(plan.dp) : parameters;
+  const Bytes traffic{owned * scenario.software.kernels.optimizer_traffic_bytes};
+  return price(scenario.device, Stream{StreamKind::optimizer, traffic});
+}
+
+}  // namespace prequel

@@ -1,0 +1,70 @@
+#pragma once
+
+/// What the work of one pipeline stage costs on its devices: operators of models/, priced by hw/.
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/cluster.hpp"
+#include "hw/device.hpp"
+#include "hw/software.hpp"
+#include "models/operators.hpp"
+#include "models/plan.hpp"
+#include "models/stages.hpp"
+#include "models/transformer.hpp"
+
+namespace prequel {
+
+/// All that a prediction starts from; the plan is resolved.
+struct Scenario {
+  Transformer model;
+  Device device;
+  Cluster cluster;
+  Software software;
+  Plan plan;
+};
+
+/// Seconds of one pass over a stage, by what they are spent on.
+struct PassCost {
+  double compute{};    ///< kernels
+  double recompute{};  ///< kernels that repeat the forward pass
+  double tp_comm{};    ///< exposed tensor-parallel collectives, repeated ones included
+  double host{};       ///< launches that the device waits for
+
+  [[nodiscard]] double total() const { return compute + recompute + tp_comm + host; }
+  PassCost& operator+=(const PassCost& other);
+  friend PassCost operator*(double times, PassCost cost) {
+    return {times * cost.compute, times * cost.recompute, times * cost.tp_comm, times * cost.host};
+  }
+};
+
+/// Costs of one micro batch on the parts of which stages are made.
+struct LayerCosts {
+  PassCost block_forward, block_backward;  ///< backward with what is recomputed
+  PassCost embedding_forward, embedding_backward;
+  PassCost head_forward, head_backward;
+};
+
+/// Prices every operator once.
+LayerCosts price_layers(const Scenario& scenario);
+
+/// One micro batch on one model chunk.
+struct ChunkCosts {
+  PassCost forward, backward;
+};
+ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
+
+/// Time of sending one micro batch's hidden states (or their gradients) to the next stage.
+Seconds stage_transfer_time(const Scenario& scenario);
+
+/// Data-parallel communication of one stage that holds `parameters` per rank: gradients reduced,
+/// and with ZeRO 1 or 2 the updated weights gathered.
+Seconds gradient_reduce_time(const Scenario& scenario, double parameters);
+
+/// All-reduce of the tied embedding's gradient between the first and the last stage.
+Seconds tied_embedding_time(const Scenario& scenario);
+
+/// The optimizer's pass over the states that one rank owns of `parameters`.
+Seconds optimizer_time(const Scenario& scenario, double parameters);
+
+}  // namespace prequel
