@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -46,6 +47,15 @@ struct Pair {
 
 Seconds predict(const Device& device, const Measurement& point) {
   return std::visit(PricesOnDevice{device}, point.what);
+}
+
+Seconds predict(const Cluster& cluster, const Measurement& point) {
+  const auto* measured = std::get_if<MeasuredCollective>(&point.what);
+  if (!measured) throw InputError("a cluster has collectives only; check kernels with --device");
+  GroupShape group;
+  group.ranks = measured->ranks;
+  group.ranks_in_node = std::max(1, measured->ranks / measured->nodes);
+  return collective_time(cluster, measured->op, group, measured->bytes);
 }
 
 Seconds predict(const CollectiveModel& node, const Measurement& point) {

@@ -8,6 +8,7 @@
 
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/measurement.hpp"
+#include "hw/cluster.hpp"
 #include "hw/collective.hpp"
 #include "hw/device.hpp"
 
@@ -17,6 +18,8 @@ namespace prequel {
 using Predictor = std::function<Seconds(const Measurement&)>;
 
 Seconds predict(const Device& device, const Measurement& point);
+/// Collectives only; groups that span nodes take an equal share of each.
+Seconds predict(const Cluster& cluster, const Measurement& point);
 /// Collectives inside one node only.
 Seconds predict(const CollectiveModel& node, const Measurement& point);
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "cli/calibrate_parser.hpp"
 #include "cli/options.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
@@ -144,7 +145,10 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
 /// What the parser did not understand, with the nearest option or command of the sub-command used.
 std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
-  if (const auto chosen = app.get_subcommands(); !chosen.empty()) command = chosen.front();
+  for (auto chosen = command->get_subcommands(); !chosen.empty();
+       chosen = command->get_subcommands()) {
+    command = chosen.front();
+  }
   std::vector<std::string> known;
   for (const CLI::Option* option : command->get_options()) {
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
@@ -180,6 +184,8 @@ int run_command_line(int argc, const char* const* argv) {
   PredictOptions predict;
   ShowOptions show;
   ValidateOptions validate;
+  CalibrateCheckOptions calibrate_check;
+  CalibrateFitOptions calibrate_fit;
   int status = kExitDone;
   app.add_option("--data-dir", common.data_directories,
                  "look here first for models, devices, clusters, software (repeatable)")
@@ -190,6 +196,9 @@ int run_command_line(int argc, const char* const* argv) {
   add_predict(app, predict, [&] { status = run_predict(common, predict); });
   add_show(app, show, [&] { status = run_show(common, show); });
   add_validate(app, validate, [&] { status = run_validate(common, validate); });
+  add_calibrate(
+      app, calibrate_check, [&] { status = run_calibrate_check(common, calibrate_check); },
+      calibrate_fit, [&] { status = run_calibrate_fit(common, calibrate_fit); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

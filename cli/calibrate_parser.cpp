@@ -1,0 +1,77 @@
+#include "cli/calibrate_parser.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "hw/base/errors.hpp"
+
+namespace prequel {
+namespace {
+
+void add_base(CLI::App& command, const char* flag, std::optional<std::string>& name,
+              const char* help) {
+  command.add_option_function<std::string>(
+      flag, [&name](const std::string& value) { name = value; }, help);
+}
+
+void add_rows(CLI::App& command, std::vector<std::string>& files, std::vector<std::string>& where) {
+  command
+      .add_option("files", files,
+                  "tables of measured kernels (CSV), measurement files, nccl-tests logs")
+      ->required();
+  command.add_option("--where", where, "keep only rows of this kind (repeatable); * is any text")
+      ->type_name("COLUMN=VALUE|COLUMN!=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_check(CLI::App& app, CalibrateCheckOptions& options, const std::function<void()>& action) {
+  CLI::App& command =
+      *app.add_subcommand("check", "Errors of a device or cluster file against measurements");
+  add_rows(command, options.files, options.where);
+  add_base(command, "--device", options.device, "device name or file");
+  add_base(command, "--cluster", options.cluster, "cluster name or file");
+  command.add_option("--by", options.by,
+                     "column that makes the groups; also: operator, size_class");
+  command.add_option("--scale-per", options.scale_per,
+                     "take one factor out for each value of this column, e.g. source");
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
+  command.add_flag_callback(
+      "--csv", [&options] { options.format = OutputFormat::csv; }, "print one table");
+  command.callback(action);
+}
+
+void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand("fit", "Measurements to a device or cluster file");
+  add_rows(command, options.files, options.where);
+  command.add_option("--kind", options.kind, "device or cluster")
+      ->required()
+      ->check(CLI::IsMember({"device", "cluster"}));
+  command.add_option("--name", options.name, "name of the new device or cluster")->required();
+  command.add_option("--output", options.output, "file to write; - is stdout (the default)");
+  add_base(command, "--device", options.device, "device that gives what is not fitted");
+  add_base(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
+  command.add_option("--scale-per", options.scale_per,
+                     "column that names the environment; one factor is fitted for each");
+  command
+      .add_option("--hold-out", options.hold_out,
+                  "share of the shapes that the stated error is checked on")
+      ->check(CLI::Range(0.0, 0.9));
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; },
+      "print the report as one JSON document");
+  command.callback(action);
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, CalibrateCheckOptions& check,
+                   const std::function<void()>& run_check, CalibrateFitOptions& fit,
+                   const std::function<void()>& run_fit) {
+  CLI::App& command = *app.add_subcommand(
+      "calibrate", "Measures machines, and makes and checks device and cluster files");
+  command.require_subcommand(1);
+  add_check(command, check, run_check);
+  add_fit(command, fit, run_fit);
+}
+
+}  // namespace prequel
