@@ -37,18 +37,18 @@ GroupShape group_shape(std::int64_t size, std::int64_t stride, std::int64_t devi
 }
 
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,
-                        Bytes bytes) {
+                        Bytes bytes, BytesPerSecond rank_rate_limit) {
   if (group.ranks <= 1) return {};
   const int ranks = static_cast<int>(group.ranks);
   if (group.ranks_in_node == group.ranks) return collective_time(cluster.node, op, ranks, bytes);
   const NetworkModel& network = cluster.network;
-  const double share =
+  double rate =
       network.node_rate.value * network.efficiency / static_cast<double>(group.groups_in_node);
-  const bool uses_links = group.ranks_in_node > 1;
-  const BytesPerSecond rate{uses_links ? std::min(share, cluster.node.ring.bandwidth.value)
-                                       : share};
+  if (group.ranks_in_node > 1) rate = std::min(rate, cluster.node.ring.bandwidth.value);
+  if (rank_rate_limit.value > 0) rate = std::min(rate, rank_rate_limit.value);
   const Bytes wire{bytes.value * wire_factor(op, ranks)};
-  return network.latency + network.step_latency * ring_steps(op, ranks) + wire / rate;
+  return network.latency + network.step_latency * ring_steps(op, ranks) +
+         wire / BytesPerSecond{rate};
 }
 
 }  // namespace prequel

@@ -53,8 +53,10 @@ GroupShape group_shape(std::int64_t size, std::int64_t stride, std::int64_t devi
 
 /// Time of one collective of `bytes` (nccl-tests convention: the buffer of an all-reduce, the
 /// whole of an all-gather or reduce-scatter) over a group: the node's model when the group lies in
-/// one node, else one ring over the NICs that its node's groups share.
+/// one node, else one ring over the NICs that its node's groups share. `rank_rate_limit`, unless 0,
+/// is the most that a stack makes of them in one ring. `rank_rate_limit`, unless 0,
+/// is the most that a stack makes of them in one ring.
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,
-                        Bytes bytes);
+                        Bytes bytes, BytesPerSecond rank_rate_limit = {});
 
 }  // namespace prequel

@@ -32,8 +32,9 @@ struct KernelErrors {
 
 struct Device {
   std::string name;
-  double compute_units{};  ///< streaming multiprocessors of a GPU, cores of a CPU
-  Bytes memory{};          ///< what programs can allocate, all of them together
+  double compute_units{};   ///< streaming multiprocessors of a GPU, cores of a CPU
+  double clock_ratio{1.0};  ///< of the clock over the one that the peaks are given at
+  Bytes memory{};           ///< what programs can allocate, all of them together
   BytesPerSecond memory_rate{};
   BytesPerSecond host_link{};               ///< to host memory, one direction
   std::array<double, kPrecisions> peaks{};  ///< FLOP/s, dense, by Precision; 0: not there

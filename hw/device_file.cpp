@@ -129,12 +129,12 @@ Device read_device(const Document& document) {
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
 
-  const double clock =
+  device.clock_ratio =
       root.at("clock_ghz").number({0.1, 10.0}) / root.at("peak_clock_ghz").number({0.1, 10.0});
   const Cursor peaks = root.at("peaks_tflops");
   for (std::size_t i = 0; i < kPrecisions; ++i) {
     if (const auto peak = peaks.find(name(static_cast<Precision>(i)))) {
-      device.peaks[i] = peak->number(kPositive) * kTera * clock;
+      device.peaks[i] = peak->number(kPositive) * kTera * device.clock_ratio;
     }
   }
 

@@ -95,15 +95,16 @@ struct KernelStack {
   std::optional<ScoreTraffic> unfused;        ///< score traffic of `attention: unfused`
   std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
   double optimizer_traffic_bytes{};  ///< per parameter and step: states and gradient read, written
+  Seconds optimizer_time_per_parameter{};  ///< where the update is not memory-bound (CPU)
   std::string flash_kernel;  ///< kernel generation of the device file for `attention: flash`
 };
 
 /// Time that the host adds.
 struct HostStack {
   Launch launch{};
-  Seconds async_launch_per_layer{};     ///< forward; the same for recompute, 1.5 × for backward
+  Seconds async_launch_per_layer{};     ///< forward, and the same for recompute
   Seconds blocking_launch_per_layer{};  ///< the same when the host waits for each kernel
-  Seconds layer_floor{};                ///< least time of one layer's forward pass: idle device
+  double backward_launch_factor{1.5};   ///< launches of a backward pass over those of a forward one
   Seconds fixed_per_iteration{};        ///< optimizer launches, gradient norm, logging, data
 };
 
@@ -115,6 +116,7 @@ struct CommunicationStack {
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
   double weight_bytes{2.0};                ///< per parameter, all-gather of weights (ZeRO 1 to 3)
+  int fully_sharded_from_zero{3};          ///< ZeRO stage from which layers are gathered one by one
   double overlap_contention{};       ///< share of the shorter of two overlapping tasks that is lost
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
@@ -129,7 +131,8 @@ struct MemoryStack {
   double logit_bytes{};             ///< per logit on the last stage
   double score_bytes{};             ///< per attention score kept for the backward pass (unfused)
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
-  Bytes framework{};                      ///< context, libraries, NCCL buffers
+  double reduce_bytes{};       ///< per parameter, buffers of gradient reduction when dp > 1
+  Bytes framework{};           ///< context, libraries, NCCL buffers
   Bytes allocator_cache{};     ///< freed blocks that the allocator keeps: printed, not needed
   Bytes parallel_framework{};  ///< more of it when tp or pp > 1
   double printed_cap{1.0};     ///< share of the device at which reserved memory saturates

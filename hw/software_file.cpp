@@ -53,6 +53,7 @@ KernelStack read_kernels(const Cursor& section) {
   kernels.cross_entropy_backward_bytes =
       section.at("cross_entropy_backward_bytes").number(kNonNegative);
   kernels.optimizer_traffic_bytes = section.at("optimizer_traffic_bytes").number(kNonNegative);
+  kernels.optimizer_time_per_parameter = {factor_or(section, "optimizer_s_per_parameter", 0.0)};
   kernels.unfused = read_score_traffic(section, "unfused");
   kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
   if (const auto flash = section.find("flash_kernel")) kernels.flash_kernel = flash->text();
@@ -63,7 +64,7 @@ HostStack read_host(const Cursor& section) {
   HostStack host;
   host.async_launch_per_layer = time(section, "async_launch_per_layer_s");
   host.blocking_launch_per_layer = time(section, "blocking_launch_per_layer_s");
-  host.layer_floor = {factor_or(section, "layer_floor_s", 0.0)};
+  host.backward_launch_factor = factor_or(section, "backward_launch_factor", 1.5);
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;
 }
@@ -76,6 +77,9 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
   communication.weight_bytes = factor_or(section, "weight_bytes", communication.weight_bytes);
+  if (const auto from = section.find("fully_sharded_from_zero")) {
+    communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
+  }
   communication.overlap_contention = factor_or(section, "overlap_contention", 0.0);
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();
@@ -95,6 +99,7 @@ MemoryStack read_memory(const Cursor& section) {
   if (const auto extra = section.find("extra_pipeline_buffers")) {
     memory.extra_pipeline_buffers = extra->integer(0, 8);
   }
+  memory.reduce_bytes = factor_or(section, "reduce_bytes", 0.0);
   memory.framework = section.at("framework").bytes();
   if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();
   if (const auto more = section.find("parallel_framework")) {

@@ -93,7 +93,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   const double in_flight =
       std::min(real(chunks_in_flight) + extra, real(plan.micro_batches() * plan.vpp));
   // One more checkpoint a micro batch: the input that the stage received.
-  const double inputs = plan.pp > 1 ? block.checkpoint : 0.0;
+  const double inputs = plan.pp > 1 && extra > 0 ? block.checkpoint : 0.0;
   memory.activations = {in_flight * (real(most_blocks) * kept + inputs)};
 
   double live =
@@ -106,6 +106,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
     live += stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
+  if (plan.dp > 1) live += stack.reduce_bytes * parameters;
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;
   memory.framework = stack.framework + stack.allocator_cache;

@@ -46,7 +46,7 @@ class OperatorPricer {
     if (const auto* stream = std::get_if<Stream>(&op.what)) {
       return prequel::price(device, *stream).value;
     }
-    return std::get<Seconds>(op.what).value;
+    return std::get<Seconds>(op.what).value / device.clock_ratio;
   }
 
   [[nodiscard]] double collective_seconds(const TensorCollective& collective) const {
@@ -66,7 +66,16 @@ double launch_seconds(const HostStack& host, double layers) {
   const bool blocking = host.launch == Launch::blocking;
   return layers * (blocking ? host.blocking_launch_per_layer : host.async_launch_per_layer).value;
 }
-constexpr double kBackwardLaunches = 1.5;
+
+/// Adam on the host: the node's ranks share its memory; gradients come down and parameters go up,
+/// 2 bytes each, over one link a device. Not overlapped with the passes.
+Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
+  const double ranks = real(std::min(scenario.plan.gpus, scenario.cluster.devices_per_node));
+  const Bytes traffic{owned * ranks * scenario.software.kernels.optimizer_traffic_bytes};
+  const Seconds adam = traffic / scenario.cluster.host.memory_bandwidth;
+  const Seconds copies = host_copy_time(scenario.device, Bytes{owned * 4.0});
+  return std::max(adam, copies) + scenario.software.communication.offload_fixed;
+}
 
 }  // namespace
 
@@ -89,7 +98,7 @@ LayerCosts price_layers(const Scenario& scenario) {
   costs.block_forward.host = launch_seconds(software.host, 1.0);
 
   costs.block_backward = pricer.price(block_backward(model, setting, software));
-  costs.block_backward.host = launch_seconds(software.host, kBackwardLaunches);
+  costs.block_backward.host = launch_seconds(software.host, software.host.backward_launch_factor);
   const Recompute mode = scenario.plan.recompute;
   const PassCost repeated = pricer.price(block_recompute(model, setting, software, mode));
   costs.block_backward.recompute = repeated.compute;
@@ -164,9 +173,12 @@ Seconds tied_embedding_time(const Scenario& scenario) {
 
 Seconds optimizer_time(const Scenario& scenario, double parameters) {
   const Plan& plan = scenario.plan;
+  const KernelStack& stack = scenario.software.kernels;
   const double owned = plan.zero >= 1 ? parameters / real(plan.dp) : parameters;
-  const Bytes traffic{owned * scenario.software.kernels.optimizer_traffic_bytes};
-  return price(scenario.device, Stream{StreamKind::optimizer, traffic});
+  if (plan.offload != Offload::none) return offloaded_optimizer_time(scenario, owned);
+  return price(scenario.device,
+               Stream{StreamKind::optimizer, {owned * stack.optimizer_traffic_bytes}}) +
+         stack.optimizer_time_per_parameter * owned;
 }
 
 }  // namespace prequel
