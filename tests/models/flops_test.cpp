@@ -1,0 +1,107 @@
+#include "models/flops.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kPrinted = 1e-3;  // printed figures have four digits
+constexpr double kA100Peak = 312e12;
+
+bool has(const TableRow& row, const std::string& column) {
+  return !row.at(column).empty();
+}
+
+StepShape shape_of(const TableRow& row) {
+  return {std::stoll(row.at("gbs")),
+          std::stoll(row.at("seq_len")),
+          std::stoll(row.at("vocab")),
+          std::stoll(row.at("tp")),
+          row.at("recompute") == "full" ? Recompute::full : Recompute::none,
+          AttentionKind::fused_softmax};
+}
+
+/// FLOP/s of one device, for the FLOPs of one iteration.
+double rate(const TableRow& row, Flops flops) {
+  return flops.value / (std::stod(row.at("sec_per_iter")) * std::stod(row.at("gpus")));
+}
+
+/// The number that follows `label` in the notes of a row.
+double noted(const TableRow& row, const std::string& label) {
+  const std::string& notes = row.at("notes");
+  return std::stod(notes.substr(notes.find(label) + label.size()));
+}
+
+TEST_CASE("printed TFLOPs of the Jean Zay tables follow from their own rows") {
+  std::size_t rows = 0;
+  for (const TableRow& row : shipped_runs("bigscience-jz-a100.csv")) {
+    if (!has(row, "tflops_per_gpu") || !has(row, "sec_per_iter") || !has(row, "layers")) continue;
+    CAPTURE(row.at("id"));
+    const auto convention = flops_convention(row.at("flops_definition"));
+    REQUIRE(convention.has_value());
+    const StepFlops flops = step_flops(model_of(row), shape_of(row), *convention);
+    CHECK(rate(row, flops.hardware) / 1e12 ==
+          doctest::Approx(std::stod(row.at("tflops_per_gpu"))).epsilon(kPrinted));
+    ++rows;
+  }
+  CHECK(rows >= 60);
+}
+
+TEST_CASE("printed MFU, HFU, MFU* and HFU* of the MosaicGPT tables follow from their own rows") {
+  for (const TableRow& row : shipped_runs("mosaic-a100.csv")) {
+    CAPTURE(row.at("id"));
+    const StepFlops whole = step_flops(model_of(row), shape_of(row), FlopsConvention::mosaic_2023);
+    CHECK(rate(row, whole.model) / kA100Peak ==
+          doctest::Approx(std::stod(row.at("mfu"))).epsilon(kPrinted));
+    CHECK(rate(row, whole.hardware) / kA100Peak ==
+          doctest::Approx(std::stod(row.at("hfu"))).epsilon(kPrinted));
+    const StepFlops star =
+        step_flops(model_of(row), shape_of(row), FlopsConvention::mosaic_2023_star);
+    CHECK(rate(row, star.model) / kA100Peak ==
+          doctest::Approx(noted(row, "printed MFU* ")).epsilon(kPrinted));
+    CHECK(rate(row, star.hardware) / kA100Peak ==
+          doctest::Approx(noted(row, "HFU* ")).epsilon(kPrinted));
+  }
+}
+
+TEST_CASE("counted one by one, a GPT has the FLOPs of the closed form") {
+  const Transformer model = shipped_model("gpt3-175b");
+  const StepShape step{1536, 2048, 51200, 8, Recompute::full, AttentionKind::unfused};
+  const double h = static_cast<double>(model.hidden);
+  const double l = static_cast<double>(model.layers);
+  const double base = 72.0 * 1536 * 2048 * l * h * h;
+  const StepFlops flops = step_flops(model, step);
+  CHECK(flops.model.value ==
+        doctest::Approx(base * (1 + 2048 / (6 * h) + 51200 / (12 * l * h))).epsilon(1e-12));
+  CHECK(flops.hardware.value - flops.model.value ==
+        doctest::Approx(base / 3 * (1 + 2048 / (6 * h))).epsilon(1e-9));
+}
+
+TEST_CASE("hardware FLOPs grow from no over selective to full recompute") {
+  const Transformer model = shipped_model("gpt3-175b");
+  StepShape step{1536, 2048, 51200, 8, Recompute::none, AttentionKind::unfused};
+  const StepFlops none = step_flops(model, step);
+  step.recompute = Recompute::selective;
+  const StepFlops selective = step_flops(model, step);
+  step.attention = AttentionKind::flash;
+  const StepFlops selective_flash = step_flops(model, step);
+  CHECK(none.model.value == none.hardware.value);
+  CHECK(selective.model.value == none.model.value);
+  CHECK(selective.hardware.value > none.hardware.value);
+  CHECK(selective_flash.hardware.value == none.hardware.value);
+}
+
+TEST_CASE("conventions are known by their names") {
+  for (const std::string_view name : kFlopsConventionNames) {
+    REQUIRE(flops_convention(name).has_value());
+    CHECK(prequel::name(*flops_convention(name)) == name);
+  }
+  CHECK_FALSE(flops_convention("palm").has_value());
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,308 @@
+#include "models/plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/error_text.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+/// 72 layers of 13824 on 48 nodes of 8: a plan that is legal and has nothing to warn of.
+struct Question {
+  Question() {
+    model.layers = 72;
+    model.hidden = 13824;
+    model.heads = model.kv_heads = 64;
+    model.head_dim = 216;
+    model.ffn_hidden = 4 * 13824;
+    model.vocab = 51200;
+    model.max_positions = 2048;
+    model.position = PositionEmbedding::alibi;
+    request.nodes = 48;
+    request.tp = 8;
+    request.pp = 6;
+    request.mbs = 4;
+    request.gbs = 2048;
+  }
+  [[nodiscard]] ResolvedPlan resolve() const {
+    return resolve_plan(request, model, cluster, software);
+  }
+  [[nodiscard]] std::string problems() const {
+    return error_text([this] { (void)resolve(); });
+  }
+  [[nodiscard]] std::vector<std::string> warnings() const { return resolve().warnings; }
+
+  Transformer model;
+  PlanRequest request;
+  Cluster cluster = shipped_cluster("jean-zay-a100");
+  Software software = shipped_software("megatron-deepspeed-2022");
+};
+
+using Warnings = std::vector<std::string>;
+
+TEST_CASE("what is left out is derived from nodes, model and software") {
+  const ResolvedPlan resolved = Question().resolve();
+  const Plan& plan = resolved.plan;
+  CHECK(plan.gpus == 384);
+  CHECK(plan.dp == 8);
+  CHECK(plan.cp == 1);
+  CHECK(plan.ep == 1);
+  CHECK(plan.vpp == 1);
+  CHECK(plan.seq_len == 2048);
+  CHECK(plan.micro_batches() == 64);
+  CHECK(plan.zero == 1);
+  CHECK(plan.recompute == Recompute::full);
+  CHECK(plan.precision == Precision::bf16);
+  CHECK(plan.grad_precision == Precision::bf16);
+  CHECK(plan.attention == AttentionKind::fused_softmax);
+  CHECK(plan.schedule == "1f1b");
+  CHECK(resolved.warnings.empty());
+}
+
+TEST_CASE("without nodes they follow from the degrees") {
+  Question question;
+  question.request.nodes = {};
+  question.request.dp = 4;
+  const Plan plan = question.resolve().plan;
+  CHECK(plan.nodes == 24);
+  CHECK(plan.gpus == 192);
+}
+
+TEST_CASE("a part of one node needs no whole node") {
+  Question question;
+  question.request = {};
+  question.request.tp = 4;
+  question.request.gbs = 16;
+  const Plan plan = question.resolve().plan;
+  CHECK(plan.nodes == 1);
+  CHECK(plan.gpus == 4);
+}
+
+TEST_CASE("ranks that are not the GPUs of the nodes are refused") {
+  Question question;
+  question.request.dp = 7;
+  CHECK(question.problems() ==
+        "plan: tp 8 x pp 6 x dp 7 = 336 ranks, but 48 nodes of jean-zay-a100 have 384 GPUs; dp 8 "
+        "would do\n"
+        "plan: gbs 2048: not a multiple of dp 7 x mbs 4 = 28; 2044 or 2072 would do");
+  question.request.dp = {};
+  question.request.pp = 7;
+  question.request.gbs = 2047 * 4;
+  question.model.layers = 70;
+  CHECK(
+      question.problems().starts_with("plan: tp 8 x pp 7 x dp 6 = 336 ranks, but 48 nodes of "
+                                      "jean-zay-a100 have 384 GPUs; 42 or 84 nodes would do"));
+}
+
+TEST_CASE("ranks that leave a node in part empty are refused") {
+  Question question;
+  question.request.nodes = {};
+  question.request.tp = 4;
+  question.request.pp = 3;
+  question.request.dp = 3;
+  question.request.gbs = 12;
+  CHECK(question.problems() ==
+        "plan: tp 4 x pp 3 x dp 3 = 36 ranks do not fill whole nodes of 8 GPUs; 32 or 40 ranks "
+        "would do");
+}
+
+TEST_CASE("more nodes than the cluster has are refused") {
+  Question question;
+  question.request.nodes = 54;
+  question.request.gbs = 36 * 50;
+  CHECK(question.problems() == "plan: 54 nodes are needed, but jean-zay-a100 has 52");
+}
+
+TEST_CASE("a missing global batch is refused") {
+  Question question;
+  question.request.gbs = {};
+  CHECK(question.problems() ==
+        "plan: gbs: missing; the global batch size in sequences is needed (--gbs)");
+}
+
+TEST_CASE("a global batch that does not divide is refused with its neighbours") {
+  Question question;
+  question.request.gbs = 2050;
+  CHECK(question.problems() ==
+        "plan: gbs 2050: not a multiple of dp 8 x mbs 4 = 32; 2048 or 2080 would do");
+  question.request.gbs = 8;
+  CHECK(question.problems() == "plan: gbs 8: not a multiple of dp 8 x mbs 4 = 32; 32 would do");
+}
+
+TEST_CASE("heads, kv heads and MLP width must be shared evenly by the tensor ranks") {
+  Question question;
+  question.request.tp = 6;
+  question.request.nodes = {};
+  question.request.dp = 8;
+  CHECK(question.problems().starts_with(
+      "plan: tp 6: heads 64 are not a multiple of it; tp 8 would do"));
+  question = {};
+  question.model.kv_heads = 4;
+  CHECK(question.problems() == "plan: tp 8: kv_heads 4 are not a multiple of it; tp 4 would do");
+  question = {};
+  question.model.ffn_hidden = 36868;
+  CHECK(question.problems() ==
+        "plan: tp 8: ffn_hidden 36868 are not a multiple of it; tp 4 would do");
+}
+
+TEST_CASE("what is not modelled yet is refused by name") {
+  Question question;
+  question.request.cp = 2;
+  question.request.ep = 2;
+  question.request.precision = Precision::fp8;
+  question.request.offload = Offload::optimizer_params;
+  CHECK(question.problems() ==
+        "plan: cp: context parallelism is not modelled yet; cp 1 is\n"
+        "plan: ep: expert parallelism is not modelled yet; ep 1 is\n"
+        "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are\n"
+        "plan: offload: \"optimizer+params\" is not modelled yet; \"optimizer\" is");
+}
+
+TEST_CASE("more stages than layers are refused") {
+  Question question;
+  question.request.nodes = {};
+  question.request.tp = 4;
+  question.request.pp = 96;
+  CHECK(question.problems() ==
+        "plan: pp 96: more pipeline stages than the model's 72 layers; at most pp 72 does, or at "
+        "least 96 layers");
+}
+
+TEST_CASE("model chunks need stages and a schedule that has them") {
+  Question question;
+  question.request.nodes = {};
+  question.request.pp = 1;
+  question.request.vpp = 2;
+  CHECK(question.problems() ==
+        "plan: vpp 2: chunks need pipeline stages, and pp is 1; vpp 1 would do");
+  question = {};
+  question.request.vpp = 2;
+  question.request.schedule = "1f1b";
+  CHECK(question.problems() ==
+        "plan: vpp 2: schedule \"1f1b\" has no model chunks; \"interleaved-1f1b\" has");
+  question.request.vpp = {};
+  question.request.schedule = "interleaved-1f1b";
+  CHECK(question.problems().starts_with(
+      "plan: schedule: \"interleaved-1f1b\" needs vpp 2 or more; \"1f1b\" is the one for vpp 1"));
+  question.request.vpp = 2;
+  question.request.gbs = 2048 + 32;
+  CHECK(question.problems() ==
+        "plan: gbs 2080: 65 micro batches are not a multiple of pp 6, which the interleaved "
+        "schedule needs; gbs 1920 or 2112 would do");
+}
+
+TEST_CASE("sharded gradients do not go with pipeline stages") {
+  Question question;
+  question.request.zero = 2;
+  CHECK(question.problems() ==
+        "plan: zero 2: gradients that are sharded do not go with pipeline stages; zero 1 does, or "
+        "pp 1");
+}
+
+TEST_CASE("offload needs ZeRO") {
+  Question question;
+  question.request.zero = 0;
+  question.request.offload = Offload::optimizer;
+  CHECK(question.problems() == "plan: offload: needs ZeRO; zero 1 would do");
+}
+
+TEST_CASE("learned positions bound the sequence; others warn") {
+  Question question;
+  question.request.seq_len = 4096;
+  CHECK(question.warnings() ==
+        Warnings{"seq_len 4096 is longer than the model's max_position_embeddings 2048"});
+  question.model.position = PositionEmbedding::learned;
+  CHECK(question.problems() ==
+        "plan: seq_len 4096: the model has 2048 learned positions; 2048 would do");
+}
+
+TEST_CASE("sequence parallelism needs a sequence that the tensor ranks share evenly") {
+  Question question;
+  question.request.sequence_parallel = true;
+  question.request.seq_len = 2044;
+  CHECK(question.problems() ==
+        "plan: sequence_parallel: seq_len 2044 is not a multiple of tp 8; 2040 or 2048 would do");
+}
+
+TEST_CASE("all broken rules are told at once") {
+  Question question;
+  question.request.dp = 7;
+  question.request.cp = 2;
+  question.request.zero = 3;
+  question.request.gbs = 1;
+  CHECK(question.problems() ==
+        "plan: tp 8 x pp 6 x cp 2 x dp 7 = 672 ranks, but 48 nodes of jean-zay-a100 have 384 "
+        "GPUs; dp 4 would do\n"
+        "plan: cp: context parallelism is not modelled yet; cp 1 is\n"
+        "plan: gbs 1: not a multiple of dp 7 x mbs 4 = 28; 28 would do\n"
+        "plan: zero 3: gradients that are sharded do not go with pipeline stages; zero 1 does, or "
+        "pp 1");
+}
+
+TEST_CASE("heads of 150 are warned of, with the nearest counts that keep the tensor cores") {
+  Question question;
+  question.model = shipped_model("bigscience-200b");
+  question.request.pp = 10;
+  question.request.nodes = 40;
+  question.request.mbs = 1;
+  CHECK(question.warnings().front() ==
+        "head size 150 (96 heads) is not a multiple of 8: the attention products leave the tensor "
+        "cores; 72 heads (size 200) or 120 heads (size 120) would be aligned");
+}
+
+TEST_CASE("layers that do not divide are warned of with what each stage gets") {
+  Question question;
+  question.model.layers = 78;
+  question.request.pp = 12;
+  CHECK(question.warnings() ==
+        Warnings{"78 layers on pp 12: 11 stages of 7 layers and the last of 1; the speed is that "
+                 "of 7"});
+}
+
+TEST_CASE("an embedding that weighs more than a layer is warned of with better layer counts") {
+  Question question;
+  question.model.vocab = 250'880;
+  question.model.hidden = 14336;
+  question.model.head_dim = 224;
+  question.model.ffn_hidden = 4 * 14336;
+  question.request.pp = 12;
+  CHECK(question.warnings() ==
+        Warnings{"the embedding weighs as much as 1.5 layers, on the first stage and the last: 70 "
+                 "or 82 layers with --set plan.stage_split=embedding-as-layer would balance pp "
+                 "12"});
+  question.model.layers = 70;
+  question.request.stage_split = StageSplit::embedding_as_layer;
+  CHECK(question.warnings().empty());
+}
+
+TEST_CASE("tensor parallelism across nodes is warned of") {
+  Question question;
+  question.request.tp = 16;
+  question.request.pp = 3;
+  CHECK(question.warnings() ==
+        Warnings{"tp 16: tensor-parallel groups span nodes of 8 GPUs; their all-reduces cross the "
+                 "network"});
+}
+
+TEST_CASE("what has no effect is warned of") {
+  Question question;
+  question.request = {};
+  question.request.gbs = 8;
+  question.request.zero = 1;
+  question.request.sequence_parallel = true;
+  CHECK(question.warnings() ==
+        Warnings{"sequence_parallel: no effect with tp 1", "zero 1: no effect with dp 1"});
+}
+
+TEST_CASE("a long sequence that nobody asked for is warned of") {
+  Question question;
+  question.model.max_positions = 131'072;
+  CHECK(question.warnings() ==
+        Warnings{"seq_len: not said, the model's max_position_embeddings 131072 is taken"});
+  question.request.seq_len = 131'072;
+  CHECK(question.warnings().empty());
+}
+
+}  // namespace
+}  // namespace prequel
