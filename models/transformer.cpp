@@ -71,7 +71,8 @@ Transformer read_transformer(const Document& file) {
   model.heads = shape("num_attention_heads");
   model.kv_heads = shape_or("num_key_value_heads", model.heads);
   model.head_dim = shape_or("head_dim", model.heads > 0 ? model.hidden / model.heads : 0);
-  if (model.heads > 0 && !root.find("head_dim") && model.hidden % model.heads != 0) {
+  const bool width_read = model.hidden > 1;  // else a problem was noted already
+  if (width_read && !root.find("head_dim") && model.hidden % model.heads != 0) {
     root.at("num_attention_heads")
         .problem("hidden_size " + std::to_string(model.hidden) + " is not a multiple of " +
                  std::to_string(model.heads) + " heads, and head_dim is not given");

@@ -1,0 +1,209 @@
+#include "models/library.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/error_text.hpp"
+#include "tests/hw/base/temporary_folder.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kJob = R"({
+  "schema": "prequel/job/1",
+  "model": "bigscience-181b",
+  "cluster": "jean-zay-a100",
+  "plan": {"nodes": 48, "tp": 8, "pp": 6, "mbs": 4, "gbs": 2048, "precision": "fp16"},
+  "measured": {"sec_per_iter": 120.18, "mem_gib": 55, "source": "a table"}
+})";
+
+Job read(const std::string& path, const std::vector<Override>& overrides = {}) {
+  JobRequest request;
+  request.job = path;
+  request.overrides = overrides;
+  return read_job(shipped_library(), request);
+}
+
+/// What is said of a job file with this text, the path of the file cut to "job.json".
+std::string refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
+  const TemporaryFolder folder;
+  const std::string path = folder.with("job.json", text);
+  std::string error = error_text([&] { (void)read(path, overrides); });
+  for (std::size_t at = error.find(path); at != std::string::npos; at = error.find(path)) {
+    error.replace(at, path.size(), "job.json");
+  }
+  return error;
+}
+
+std::string refusal_of_set(const std::string& path, const std::string& value,
+                           const std::string& from = "--set") {
+  return refusal(kJob, {{path, value, from}});
+}
+
+TEST_CASE("a job brings model, cluster, its device and its software together") {
+  const TemporaryFolder folder;
+  const Job job = read(folder.with("job.json", kJob));
+  CHECK(job.model.name == "bigscience-181b");
+  CHECK(job.cluster.name == "jean-zay-a100");
+  CHECK(job.device.name == job.cluster.device);
+  CHECK(job.software.name == job.cluster.software);
+  CHECK(job.plan.nodes == 48);
+  CHECK_FALSE(job.plan.dp.has_value());
+  CHECK(job.plan.precision == Precision::fp16);
+  REQUIRE(job.measured.has_value());
+  CHECK(job.measured->sec_per_iter->value == 120.18);
+  CHECK(job.measured->memory_gib == 55.0);
+  CHECK(job.measured->source == "a table");
+}
+
+TEST_CASE("every shipped job can be read and resolved") {
+  const Library library = shipped_library();
+  for (const std::string& name : library.names("jobs")) {
+    CAPTURE(name);
+    JobRequest request;
+    request.job = name;
+    const Job job = read_job(library, request);
+    CHECK(resolve_plan(job.plan, job.model, job.cluster, job.software).plan.gpus > 0);
+  }
+}
+
+TEST_CASE("names on the command line replace those of the job") {
+  const TemporaryFolder folder;
+  JobRequest request;
+  request.job = folder.with("job.json", kJob);
+  request.model = "bloom-176b";
+  request.device = "a100-sxm-40gb";
+  const Job job = read_job(shipped_library(), request);
+  CHECK(job.model.name == "bloom-176b");
+  CHECK(job.device.name == "a100-sxm-40gb");
+}
+
+TEST_CASE("a job may hold its model itself, and problems name where it stands") {
+  const std::string head = R"({"cluster": "jean-zay-a100", "plan": {"gbs": 8}, "model": )";
+  const std::string tail = R"( "num_hidden_layers": 2, "num_attention_heads": 12,
+      "vocab_size": 50257, "max_position_embeddings": 1024}})";
+  const TemporaryFolder folder;
+  const std::string good = head + R"({"name": "mine", "hidden_size": 768,)" + tail;
+  CHECK(read(folder.with("job.json", good)).model.name == "mine");
+  CHECK(refusal(head + R"({"name": "mine", "hiden_size": 768,)" + tail) ==
+        "job.json /model: /hidden_size: missing; expected a whole number from 1 to 16777216\n"
+        "job.json /model: /hiden_size: unknown key; did you mean \"hidden_size\"?");
+}
+
+TEST_CASE("the first directory that has a name wins") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "models");
+  const std::string path = folder.with("models/gpt2-124m.json", R"({"name": "mine",
+      "num_hidden_layers": 2, "hidden_size": 768, "num_attention_heads": 12, "vocab_size": 10,
+      "max_position_embeddings": 8})");
+  const Library library({folder / ".", PREQUEL_DATA_DIR});
+  CHECK(read_transformer(library.open("models", "gpt2-124m")).name == "mine");
+  CHECK(read_transformer(library.open("models", "gpt2-345m")).name == "gpt2-345m");
+  CHECK(read_transformer(shipped_library().open("models", path)).name == "mine");
+}
+
+TEST_CASE("an unknown name is refused with the nearest one") {
+  CHECK(error_text([] { (void)shipped_library().open("clusters", "jean-zay-a10"); }) ==
+        "--cluster jean-zay-a10: unknown cluster (did you mean \"jean-zay-a100\"?); prequel show "
+        "clusters lists them");
+}
+
+TEST_CASE("a data directory that is none is refused") {
+  CHECK(error_text([] { Library({"/no/such"}); }) == "--data-dir /no/such: not a directory");
+}
+
+TEST_CASE("--set reaches every input") {
+  const TemporaryFolder folder;
+  const Job job = read(folder.with("job.json", kJob), {{"model.num_hidden_layers", "72"},
+                                                       {"cluster.nodes", "96"},
+                                                       {"device.memory", "64 GiB"},
+                                                       {"software.launch", "async"},
+                                                       {"plan.grad_precision", "fp32"}});
+  CHECK(job.model.layers == 72);
+  CHECK(job.cluster.nodes == 96);
+  CHECK(job.device.memory.value == 64 * kGiB);
+  CHECK(job.software.host.launch == Launch::async);
+  CHECK(job.plan.grad_precision == Precision::fp32);
+}
+
+TEST_CASE("--set of a path that leads nowhere is refused") {
+  CHECK(refusal_of_set("modle.hidden_size", "1") ==
+        "--set modle.hidden_size=1: expected PATH=VALUE with a path that begins with model., "
+        "device., cluster., software. or plan. (did you mean \"model\"?)");
+  CHECK(refusal_of_set("plan", "1") ==
+        "--set plan=1: expected PATH=VALUE with a path that begins with model., device., "
+        "cluster., software. or plan. (did you mean \"plan\"?)");
+  CHECK(refusal_of_set("plan.gsb", "1") ==
+        "job.json: /plan/gsb: unknown key; did you mean \"gbs\"? (from --set)");
+}
+
+TEST_CASE("a bad value names the flag that set it") {
+  CHECK(refusal_of_set("plan.tp", "eight", "--tp") ==
+        "job.json: /plan/tp: expected a whole number from 1 to 8192, got \"eight\" (from --tp)");
+}
+
+TEST_CASE("all problems of a plan are told at once, with their pointers") {
+  CHECK(refusal(R"({"model": "bloom-176b", "cluster": "jean-zay-a100", "plan": {
+      "nodes": "48", "tp": 0, "pp": -6, "mbs": 1e300, "gbs": 2048.5, "precison": "fp16",
+      "recompute": "ful", "sequence_parallel": 1}})") ==
+        "job.json: /plan/nodes: expected a whole number from 1 to 1048576, got \"48\"\n"
+        "job.json: /plan/tp: expected a whole number from 1 to 8192, got 0\n"
+        "job.json: /plan/pp: expected a whole number from 1 to 8192, got -6\n"
+        "job.json: /plan/mbs: expected a whole number from 1 to 1048576, got 1e+300\n"
+        "job.json: /plan/gbs: expected a whole number from 1 to 1073741824, got 2048.5\n"
+        "job.json: /plan/recompute: expected \"none\", \"selective\" or \"full\", got \"ful\" (did "
+        "you "
+        "mean \"full\"?)\n"
+        "job.json: /plan/sequence_parallel: expected true or false, got 1\n"
+        "job.json: /plan/precison: unknown key; did you mean \"precision\"?");
+}
+
+TEST_CASE("unknown keys and wrong types of a job are refused with the nearest key") {
+  CHECK(refusal(R"({"schema": "prequel/job/2", "modle": "x", "plan": 3, "cluster": []})") ==
+        "job.json: /schema: expected \"prequel/job/1\", got \"prequel/job/2\"\n"
+        "job.json: /modle: unknown key; did you mean \"model\"?\n"
+        "job.json: /plan: expected an object with the plan's fields\n"
+        "job.json: /cluster: expected text, got an array");
+}
+
+TEST_CASE("a job that lacks model or cluster says which flag would do") {
+  CHECK(refusal(R"({"cluster": "jean-zay-a100"})") ==
+        "job.json: no model is named; --model NAME would do (prequel show models lists them)");
+  CHECK(refusal(R"({"model": "bloom-176b"})") ==
+        "job.json: no cluster is named; --cluster NAME would do (prequel show clusters lists "
+        "them)");
+}
+
+TEST_CASE("what is no JSON is refused with the place") {
+  CHECK(refusal(std::string(kJob).substr(0, 60)) ==
+        "job.json: line 3, column 30: not JSON: unexpected end of input; expected string literal");
+  CHECK(refusal("") ==
+        "job.json: line 1, column 1: not JSON: unexpected end of input; expected '[', '{', or a "
+        "literal");
+  CHECK(refusal(R"({"plan": {"gbs": NaN}})") ==
+        "job.json: line 1, column 18: not JSON: invalid literal; last read: '\"gbs\": N'");
+  CHECK(refusal(R"({"model": "a", "model": "b"})") == "job.json: /model: the same key twice");
+}
+
+TEST_CASE("deeply nested JSON is refused") {
+  CHECK(refusal(std::string(100'000, '[')) == "job.json: nested deeper than 64 levels");
+}
+
+TEST_CASE("a missing file, a directory and a file of 200 MB are refused unread") {
+  const TemporaryFolder folder;
+  CHECK(error_text([&] { (void)read(folder / "no.json"); }) ==
+        (folder / "no.json") + ": no such file");
+  CHECK(error_text([&] { (void)read(folder / ""); }) ==
+        (folder / "") + ": is a directory; expected a file");
+  const std::string large = folder.with("large.json", "");
+  fs::resize_file(large, 200'000'000);
+  CHECK(error_text([&] { (void)read(large); }) == large + ": is 200 MB; at most 16 MiB");
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,176 @@
+#include "models/memory.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+/// One stage of a model whose memory can be told by hand.
+struct Case {
+  Case() {
+    plan.tp = 1;
+    plan.mbs = 2;
+    plan.gbs = 1024;
+    plan.seq_len = 1024;
+    plan.recompute = Recompute::full;
+    plan.precision = Precision::bf16;
+    plan.attention = AttentionKind::flash;
+  }
+  [[nodiscard]] StageMemory memory(std::int64_t in_flight = 1) const {
+    return stage_memory(model, plan, software, chunks, in_flight);
+  }
+  [[nodiscard]] double parameters() const {
+    return stage_parameters(model, plan, software, chunks);
+  }
+
+  Transformer model = shipped_model("gpt2-345m");
+  Plan plan;
+  Software software = shipped_software("megatron-deepspeed-2022");
+  std::vector<StageContent> chunks{{24, true, true}};
+};
+
+TEST_CASE("one stage holds the whole model, with its vocabulary padded") {
+  Case one;
+  one.model.vocab = 51200;
+  one.model.max_positions = 1024;
+  CHECK(one.parameters() == static_cast<double>(total_parameters(one.model)));
+}
+
+TEST_CASE("tensor ranks share blocks and tables, and stages the blocks") {
+  Case split;
+  split.plan.tp = 4;
+  split.plan.pp = 2;
+  split.chunks = {{12, false, false}};
+  CHECK(split.parameters() == 12.0 * static_cast<double>(layer_parameters(split.model)) / 4);
+}
+
+TEST_CASE("a tied head on another stage has a table of its own") {
+  Case first;
+  first.chunks = {{12, true, false}};
+  Case last;
+  last.chunks = {{12, false, true}};
+  Case whole;
+  const auto table = static_cast<double>(embedding_parameters(
+      whole.model, padded_vocab(whole.model.vocab, 1, whole.software.vocab_multiple)));
+  CHECK(first.parameters() + last.parameters() == whole.parameters() + table);
+}
+
+TEST_CASE("weights, gradients and optimizer take 2, 2 and 16 bytes a parameter without ZeRO") {
+  const Case one;
+  const StageMemory memory = one.memory();
+  CHECK(memory.weights.value == 2 * one.parameters());
+  CHECK(memory.gradients.value == 2 * one.parameters());
+  CHECK(memory.optimizer.value == 16 * one.parameters());
+}
+
+TEST_CASE("each ZeRO stage shards one more kind of state, and only that") {
+  Case sharded;
+  sharded.plan.dp = 8;
+  const StageMemory none = sharded.memory();
+  sharded.plan.zero = 1;
+  const StageMemory one = sharded.memory();
+  CHECK(one.optimizer.value == none.optimizer.value / 8);
+  CHECK(one.gradients.value == none.gradients.value);
+  sharded.plan.zero = 2;
+  const StageMemory two = sharded.memory();
+  CHECK(two.gradients.value == none.gradients.value / 8);
+  CHECK(two.weights.value == none.weights.value);
+  sharded.plan.zero = 3;
+  const StageMemory three = sharded.memory();
+  CHECK(three.weights.value == none.weights.value / 8);
+  CHECK(three.activations.value == none.activations.value);
+}
+
+TEST_CASE("with ZeRO, more data-parallel ranks never need more memory") {
+  for (const std::int64_t zero : {0, 1, 2}) {
+    double before = 1e300;
+    for (const std::int64_t dp : {1, 2, 4, 8, 64, 512}) {
+      Case sharded;
+      sharded.plan.zero = zero;
+      sharded.plan.dp = dp;
+      const double total = sharded.memory().total().value;
+      CHECK(total <= before);
+      CHECK((zero == 0 || total < before));
+      before = total;
+    }
+  }
+}
+
+TEST_CASE("full recompute keeps the input of every block, for every micro batch in flight") {
+  Case full;
+  full.plan.pp = 4;
+  full.chunks = {{6, false, false}};
+  const double checkpoint = 2.0 * 2 * 1024 * 1024;  // bytes of s·b·h in bf16
+  const auto buffers = static_cast<double>(full.software.memory.extra_pipeline_buffers);
+  CHECK(full.memory(4).activations.value == (4 + buffers) * (6 + 1) * checkpoint);
+}
+
+TEST_CASE("no more micro batches are held than there are") {
+  Case few;
+  few.plan.pp = 4;
+  few.plan.gbs = 4;
+  CHECK(few.plan.micro_batches() == 2);
+  CHECK(few.memory(4).activations.value == few.memory(2).activations.value);
+}
+
+TEST_CASE("activations grow from full over selective to no recompute") {
+  Case kept;
+  kept.plan.attention = AttentionKind::fused_softmax;
+  const double full = kept.memory().activations.value;
+  kept.plan.recompute = Recompute::selective;
+  const double selective = kept.memory().activations.value;
+  kept.plan.recompute = Recompute::none;
+  const double none = kept.memory().activations.value;
+  CHECK(full < selective);
+  CHECK(selective < none);
+  // arXiv 2205.05198: 34·s·b·h without scores, 5·a·s²·b for them.
+  CHECK(selective == 24 * 34.0 * 2 * 1024 * 1024);
+  CHECK(none - selective == 24 * 5.0 * 16 * 1024 * 1024 * 2);
+}
+
+TEST_CASE("sequence parallelism shares all activations of a block") {
+  Case split;
+  split.plan.tp = 4;
+  split.plan.recompute = Recompute::none;
+  split.plan.sequence_parallel = true;
+  CHECK(split.memory().activations.value == 24 * 34.0 * 2 * 1024 * 1024 / 4);
+}
+
+TEST_CASE("offload moves the optimizer to the host") {
+  Case offloaded;
+  offloaded.plan.zero = 1;
+  offloaded.plan.offload = Offload::optimizer;
+  CHECK(offloaded.memory().optimizer.value == 0);
+}
+
+TEST_CASE("a plan is tight from 88 % of the card, and out of memory beyond its allocation") {
+  Device device;
+  device.memory = Bytes{100};
+  StageMemory memory;
+  memory.weights = Bytes{87};
+  CHECK(memory_verdict(memory, device) == MemoryVerdict::fits);
+  memory.weights = Bytes{89};
+  CHECK(memory_verdict(memory, device) == MemoryVerdict::tight);
+  memory.framework = memory.allocator_cache = Bytes{20};
+  CHECK(memory_verdict(memory, device) == MemoryVerdict::tight);
+  memory.weights = Bytes{101};
+  CHECK(memory_verdict(memory, device) == MemoryVerdict::oom);
+}
+
+TEST_CASE("the printed peak saturates below the card, unless the plan does not fit") {
+  Device device;
+  device.memory = Bytes{100};
+  Software software;
+  software.memory.printed_cap = 0.98;
+  StageMemory memory;
+  memory.weights = Bytes{90};
+  memory.framework = memory.allocator_cache = Bytes{20};
+  CHECK(printed_peak(memory, device, software).value == 98);
+  memory.weights = Bytes{120};
+  CHECK(printed_peak(memory, device, software).value == 120);
+}
+
+}  // namespace
+}  // namespace prequel

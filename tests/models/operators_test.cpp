@@ -1,0 +1,128 @@
+#include "models/operators.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/flops.hpp"
+#include "tests/error_text.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+double gemm_flops(const Operators& operators) {
+  double flops = 0;
+  for (const Operator& op : operators) {
+    if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
+      flops += 2.0 * static_cast<double>(gemm->m) * static_cast<double>(gemm->n) *
+               static_cast<double>(gemm->k) * static_cast<double>(gemm->batch);
+    }
+  }
+  return flops;
+}
+
+/// Bytes that a rank of a ring sends: an all-reduce is a reduce-scatter and an all-gather.
+double ring_bytes(const Operators& operators) {
+  double bytes = 0;
+  for (const Operator& op : operators) {
+    if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
+      bytes += (collective->op == CollectiveOp::all_reduce ? 2 : 1) * collective->bytes.value;
+    }
+  }
+  return bytes;
+}
+
+LayerSetting setting(std::int64_t tp, AttentionKind attention = AttentionKind::fused_softmax) {
+  return {4, 2048, tp, false, Precision::bf16, attention};
+}
+
+const Software& stack() {
+  static const Software software = shipped_software("megatron-deepspeed-2022");
+  return software;
+}
+
+/// Products of all layers and the head, on all tensor ranks, for one micro batch.
+double step_products(const Transformer& model, const LayerSetting& setting, Recompute recompute) {
+  const double blocks = gemm_flops(block_forward(model, setting, stack())) +
+                        gemm_flops(block_backward(model, setting, stack())) +
+                        gemm_flops(block_recompute(model, setting, stack(), recompute));
+  const double head = gemm_flops(head_forward(model, setting, stack())) +
+                      gemm_flops(head_backward(model, setting, stack()));
+  return (static_cast<double>(model.layers) * blocks + head) * static_cast<double>(setting.tp);
+}
+
+TEST_CASE("the products of all operators are the FLOPs that a step is said to have") {
+  for (const char* name : {"gpt3-175b", "bloom-176b", "llama-3-70b", "gpt2-124m"}) {
+    const Transformer model = shipped_model(name);
+    for (const std::int64_t tp : {1, 4}) {
+      for (const auto recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+        const std::int64_t vocab = padded_vocab(model.vocab, tp, stack().vocab_multiple);
+        const StepFlops flops =
+            step_flops(model, {4, 2048, vocab, tp, recompute, AttentionKind::fused_softmax});
+        CAPTURE(name);
+        CAPTURE(tp);
+        CHECK(step_products(model, setting(tp), recompute) ==
+              doctest::Approx(flops.hardware.value).epsilon(1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("full recompute repeats the forward pass, selective the core of attention") {
+  const Transformer model = shipped_model("gpt3-175b");
+  const Operators forward = block_forward(model, setting(8), stack());
+  const Operators full = block_recompute(model, setting(8), stack(), Recompute::full);
+  CHECK(gemm_flops(full) == gemm_flops(forward));
+  CHECK(ring_bytes(full) == ring_bytes(forward));
+  const Operators selective = block_recompute(model, setting(8), stack(), Recompute::selective);
+  CHECK(gemm_flops(selective) == 2 * 2.0 * 4 * (96.0 / 8) * 2048 * 2048 * 128);
+  CHECK(ring_bytes(selective) == 0);
+  CHECK(block_recompute(model, setting(8), stack(), Recompute::none).empty());
+}
+
+TEST_CASE("a flash kernel repeats its scores by itself, so selective recompute adds nothing") {
+  const Transformer model = shipped_model("gpt3-175b");
+  CHECK(block_recompute(model, setting(8, AttentionKind::flash), stack(), Recompute::selective)
+            .empty());
+}
+
+TEST_CASE("a layer has two all-reduces forward and two backward, of the hidden states") {
+  const Transformer model = shipped_model("gpt3-175b");
+  const double hidden_bytes = 4.0 * 2048 * 12288 * 2;
+  CHECK(ring_bytes(block_forward(model, setting(8), stack())) == 2 * 2 * hidden_bytes);
+  CHECK(ring_bytes(block_backward(model, setting(8), stack())) == 2 * 2 * hidden_bytes);
+  CHECK(ring_bytes(block_forward(model, setting(1), stack())) == 0);
+}
+
+TEST_CASE("sequence parallelism moves the same bytes forward, and gathers inputs again backward") {
+  const Transformer model = shipped_model("gpt3-175b");
+  LayerSetting split = setting(8);
+  split.sequence_parallel = true;
+  const double hidden_bytes = 4.0 * 2048 * 12288 * 2;
+  CHECK(ring_bytes(block_forward(model, split, stack())) ==
+        ring_bytes(block_forward(model, setting(8), stack())));
+  CHECK(ring_bytes(block_backward(model, split, stack())) ==
+        ring_bytes(block_backward(model, setting(8), stack())) + 2 * hidden_bytes);
+}
+
+TEST_CASE("tensor ranks share the products of a layer evenly") {
+  const Transformer model = shipped_model("gpt3-175b");
+  const double whole = gemm_flops(block_forward(model, setting(1), stack()));
+  for (const std::int64_t tp : {2, 4, 8}) {
+    CHECK(gemm_flops(block_forward(model, setting(tp), stack())) * static_cast<double>(tp) ==
+          whole);
+  }
+}
+
+TEST_CASE("an attention that the software does not have is refused") {
+  Software software = stack();
+  software.kernels.unfused.reset();
+  CHECK(error_text([&] {
+          (void)block_forward(shipped_model("gpt2-124m"), setting(1, AttentionKind::unfused),
+                              software);
+        }) ==
+        "attention: software \"megatron-deepspeed-2022\" has no \"unfused\" attention "
+        "(kernels.score_traffic); another of \"unfused\", \"fused-softmax\", \"flash\" would do");
+}
+
+}  // namespace
+}  // namespace prequel
