@@ -127,6 +127,7 @@ struct MemoryStack {
   double weight_bytes{};            ///< per parameter
   double gradient_bytes{};          ///< per parameter
   double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
+  double unsharded_bytes{};  ///< per parameter, copies that the optimizer makes without ZeRO
   double layer_workspace_factor{};  ///< over the activations of the one layer that is live
   double logit_bytes{};             ///< per logit on the last stage
   double score_bytes{};             ///< per attention score kept for the backward pass (unfused)

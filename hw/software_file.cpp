@@ -93,6 +93,7 @@ MemoryStack read_memory(const Cursor& section) {
   memory.weight_bytes = section.at("weight_bytes").number(kNonNegative);
   memory.gradient_bytes = section.at("gradient_bytes").number(kNonNegative);
   memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);
+  memory.unsharded_bytes = factor_or(section, "unsharded_bytes", 0.0);
   memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
   memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);

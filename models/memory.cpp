@@ -81,6 +81,8 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   memory.optimizer = {
       offloaded ? 0.0 : parameters * stack.optimizer_bytes * share(plan.zero, 1, plan.dp)};
 
+  if (plan.zero == 0) memory.optimizer += Bytes{parameters * stack.unsharded_bytes};
+
   std::int64_t most_blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) {
     most_blocks = std::max(most_blocks, chunk.blocks);
