@@ -39,6 +39,18 @@ BlockActivations block_activations(const Transformer& model, const Plan& plan,
           2.0 * hidden_bytes / (plan.sequence_parallel ? t : 1.0)};
 }
 
+/// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
+/// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
+/// layer and of the root before they are scattered.
+double gathered_bytes(const Transformer& model, const Plan& plan, const Software& software,
+                      double parameters) {
+  if (plan.zero < software.communication.fully_sharded_from_zero) return 0;
+  const double layer = real(layer_parameters(model)) / real(plan.tp);
+  const double root = parameters - real(model.layers) * layer;
+  const double gradient_bytes = bytes_per_element(plan.grad_precision);
+  return (2 * layer + root) * software.communication.weight_bytes + (layer + root) * gradient_bytes;
+}
+
 double share(std::int64_t zero, std::int64_t from_stage, std::int64_t dp) {
   return zero >= from_stage ? 1.0 / real(dp) : 1.0;
 }
@@ -108,6 +120,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
     live += stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
+  live += gathered_bytes(model, plan, software, parameters);
   if (plan.dp > 1) live += stack.reduce_bytes * parameters;
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;
