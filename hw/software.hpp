@@ -127,11 +127,13 @@ struct MemoryStack {
   double weight_bytes{};            ///< per parameter
   double gradient_bytes{};          ///< per parameter
   double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
-  double unsharded_bytes{};  ///< per parameter, copies that the optimizer makes without ZeRO
+  double unsharded_bytes{};         ///< per parameter, copies that the optimizer makes without ZeRO
   double layer_workspace_factor{};  ///< over the activations of the one layer that is live
   double logit_bytes{};             ///< per logit on the last stage
   double score_bytes{};             ///< per attention score kept for the backward pass (unfused)
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
+  double live_parameters{};               ///< most that ZeRO-3 holds gathered; 0: whole layers
+  double reduce_bucket{};                 ///< most gradients whole at a time; 0: a layer's
   double reduce_bytes{};       ///< per parameter, buffers of gradient reduction when dp > 1
   Bytes framework{};           ///< context, libraries, NCCL buffers
   Bytes allocator_cache{};     ///< freed blocks that the allocator keeps: printed, not needed

@@ -100,6 +100,8 @@ MemoryStack read_memory(const Cursor& section) {
   if (const auto extra = section.find("extra_pipeline_buffers")) {
     memory.extra_pipeline_buffers = extra->integer(0, 8);
   }
+  memory.live_parameters = factor_or(section, "live_parameters", 0.0);
+  memory.reduce_bucket = factor_or(section, "reduce_bucket", 0.0);
   memory.reduce_bytes = factor_or(section, "reduce_bytes", 0.0);
   memory.framework = section.at("framework").bytes();
   if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();

@@ -41,14 +41,19 @@ BlockActivations block_activations(const Transformer& model, const Plan& plan,
 
 /// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
-/// layer and of the root before they are scattered.
+/// layer and of the root before they are scattered; less where the stack gathers smaller parts.
 double gathered_bytes(const Transformer& model, const Plan& plan, const Software& software,
                       double parameters) {
   if (plan.zero < software.communication.fully_sharded_from_zero) return 0;
   const double layer = real(layer_parameters(model)) / real(plan.tp);
   const double root = parameters - real(model.layers) * layer;
-  const double gradient_bytes = bytes_per_element(plan.grad_precision);
-  return (2 * layer + root) * software.communication.weight_bytes + (layer + root) * gradient_bytes;
+  const auto limited = [](double wanted, double limit) {
+    return limit > 0 ? std::min(wanted, limit) : wanted;
+  };
+  return limited(2 * layer + root, software.memory.live_parameters) *
+             software.communication.weight_bytes +
+         limited(layer + root, software.memory.reduce_bucket) *
+             bytes_per_element(plan.grad_precision);
 }
 
 double share(std::int64_t zero, std::int64_t from_stage, std::int64_t dp) {
