@@ -1,0 +1,204 @@
+#include "sim/prediction.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/error_text.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+using Settings = std::vector<std::pair<const char*, const char*>>;
+
+/// The shipped 176B-class job with some fields replaced.
+Scenario scenario_with(const Settings& settings) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
+Prediction predict_with(const Settings& settings) {
+  return predict(scenario_with(settings));
+}
+
+double seconds(const Settings& settings) {
+  return predict_with(settings).sec_per_iter.value;
+}
+
+TEST_CASE("the parts of the breakdown add up to the iteration, whatever the plan") {
+  std::mt19937 random(7);
+  const auto pick = [&](std::initializer_list<const char*> values) {
+    return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+  };
+  for (int i = 0; i < 60; ++i) {
+    const Prediction prediction =
+        predict_with({{"plan.tp", pick({"1", "2", "4", "8"})},
+                      {"plan.pp", pick({"1", "2", "4", "6", "12"})},
+                      {"plan.dp", "8"},
+                      {"plan.nodes", "null"},
+                      {"cluster.nodes", "96"},
+                      {"plan.mbs", pick({"1", "2", "4"})},
+                      {"plan.gbs", pick({"64", "256", "2048"})},
+                      {"plan.zero", pick({"0", "1"})},
+                      {"plan.recompute", pick({"none", "selective", "full"})},
+                      {"model.num_hidden_layers", pick({"24", "48", "70"})}});
+    const Breakdown& parts = prediction.breakdown;
+    CHECK(parts.total() == doctest::Approx(prediction.sec_per_iter.value).epsilon(1e-9));
+    for (const double part :
+         {parts.compute, parts.recompute, parts.tp_comm, parts.pp_comm, parts.dp_comm, parts.bubble,
+          parts.optimizer, parts.host, parts.other}) {
+      CHECK(part >= 0);
+    }
+  }
+}
+
+TEST_CASE("the same scenario gives the same answer to the last bit") {
+  const Scenario scenario = scenario_with({});
+  const Prediction first = predict(scenario);
+  const Prediction second = predict(scenario);
+  CHECK(first.sec_per_iter.value == second.sec_per_iter.value);
+  CHECK(first.peak_memory.value == second.peak_memory.value);
+  CHECK(first.breakdown.bubble == second.breakdown.bubble);
+}
+
+TEST_CASE("the shipped job is predicted within 5 % of its measured time and memory") {
+  const Prediction prediction = predict_with({});
+  CHECK(prediction.sec_per_iter.value == doctest::Approx(120.18).epsilon(0.05));
+  CHECK(prediction.peak_memory.value / kGiB == doctest::Approx(55).epsilon(0.05));
+  CHECK(prediction.verdict == MemoryVerdict::fits);
+}
+
+TEST_CASE("one pipeline without data parallelism has no bubble and no gradients to reduce") {
+  const Breakdown parts = predict_with({{"plan.nodes", "1"},
+                                        {"plan.dp", "1"},
+                                        {"plan.pp", "1"},
+                                        {"plan.gbs", "16"},
+                                        {"model.num_hidden_layers", "4"}})
+                              .breakdown;
+  CHECK(parts.bubble == doctest::Approx(0).epsilon(1e-9));
+  CHECK(parts.pp_comm == doctest::Approx(0).epsilon(1e-9));
+  CHECK(parts.dp_comm == 0);
+}
+
+TEST_CASE("without recompute nothing is spent on it") {
+  CHECK(predict_with({{"plan.recompute", "none"}}).breakdown.recompute == 0);
+}
+
+TEST_CASE("micro batches have their best size at 2 to 4, and 8 is tight") {
+  // Measured on 194B, pp 6, dp 8: 183.64, 172.36, 173.92 and 192.42 s.
+  const auto with_mbs = [](const char* mbs) {
+    return predict_with({{"model.num_hidden_layers", "78"},
+                         {"model.hidden_size", "14400"},
+                         {"model.num_attention_heads", "96"},
+                         {"plan.mbs", mbs}});
+  };
+  const Prediction one = with_mbs("1");
+  const Prediction two = with_mbs("2");
+  const Prediction four = with_mbs("4");
+  const Prediction eight = with_mbs("8");
+  CHECK(two.sec_per_iter < one.sec_per_iter);
+  CHECK(four.sec_per_iter < one.sec_per_iter);
+  CHECK(two.sec_per_iter < eight.sec_per_iter);
+  CHECK(four.sec_per_iter < eight.sec_per_iter);
+  CHECK(four.verdict == MemoryVerdict::fits);
+  CHECK(eight.verdict == MemoryVerdict::tight);
+}
+
+TEST_CASE("a hidden size of 14400 with heads of 150 is over 20 % slower per FLOP than 13824") {
+  // Measured: 221.21 s against 160.29 s on 40 nodes.
+  const auto seconds_per_flop = [](const char* hidden, const char* heads) {
+    const Prediction prediction = predict_with({{"plan.nodes", "40"},
+                                                {"plan.dp", "4"},
+                                                {"plan.pp", "10"},
+                                                {"plan.mbs", "1"},
+                                                {"model.num_hidden_layers", "80"},
+                                                {"model.hidden_size", hidden},
+                                                {"model.num_attention_heads", heads}});
+    return prediction.sec_per_iter.value / prediction.flops.model.value;
+  };
+  CHECK(seconds_per_flop("14400", "96") >= 1.2 * seconds_per_flop("13824", "64"));
+}
+
+TEST_CASE("72 layers of 14336 run no slower on 6 stages than on 12, within the model's error") {
+  // Measured: 121.48 s against 123.69 s.
+  const Settings model{{"model.num_hidden_layers", "72"},
+                       {"model.hidden_size", "14336"},
+                       {"model.num_attention_heads", "64"},
+                       {"plan.mbs", "4"}};
+  Settings six = model;
+  six.insert(six.end(), {{"plan.pp", "6"}, {"plan.dp", "8"}});
+  Settings twelve = model;
+  twelve.insert(twelve.end(), {{"plan.pp", "12"}, {"plan.dp", "4"}});
+  const Prediction prediction = predict_with(six);
+  CHECK(prediction.sec_per_iter.value < seconds(twelve));
+  CHECK(seconds(twelve) < prediction.sec_per_iter.value * (1 + 2 * prediction.relative_error));
+}
+
+TEST_CASE("64 heads are among the best at 14336, and 256 clearly slower") {
+  // Measured with 16, 32, 64, 128 and 256 heads: 121.0, 124.0, 120.2, 124.9 and 132.9 s.
+  const auto with_heads = [](const char* heads) {
+    return seconds({{"model.num_hidden_layers", "72"},
+                    {"model.hidden_size", "14336"},
+                    {"model.num_attention_heads", heads},
+                    {"plan.mbs", "4"}});
+  };
+  const double best = std::min({with_heads("16"), with_heads("32"), with_heads("128")});
+  CHECK(with_heads("64") < 1.05 * best);
+  CHECK(with_heads("256") > 1.05 * with_heads("64"));
+}
+
+TEST_CASE("a second data-parallel rank with ZeRO-1 saves memory and costs a little speed") {
+  // Measured on 200B: 73 to 51 GB and 98.9 to 97.1 TFLOPs.
+  const auto with_dp = [](const char* nodes, const char* gbs) {
+    return scenario_with({{"model.num_hidden_layers", "80"},
+                          {"model.hidden_size", "14400"},
+                          {"model.num_attention_heads", "96"},
+                          {"plan.nodes", nodes},
+                          {"plan.dp", "null"},
+                          {"plan.pp", "10"},
+                          {"plan.mbs", "1"},
+                          {"plan.gbs", gbs}});
+  };
+  const Scenario one = with_dp("10", "1024");
+  const Scenario two = with_dp("20", "2048");
+  const Prediction alone = predict(one);
+  const Prediction both = predict(two);
+  CHECK(both.peak_memory.value < 0.8 * alone.peak_memory.value);
+  CHECK(both.hardware_flops_rate(two.plan) < alone.hardware_flops_rate(one.plan));
+  CHECK(both.hardware_flops_rate(two.plan) > 0.95 * alone.hardware_flops_rate(one.plan));
+}
+
+TEST_CASE("78 layers on 12 stages are as slow as the stages of 7 that they make") {
+  const Settings plan{{"plan.pp", "12"}, {"plan.dp", "4"}};
+  Settings uneven = plan;
+  uneven.emplace_back("model.num_hidden_layers", "78");
+  Settings full = plan;
+  full.emplace_back("model.num_hidden_layers", "84");
+  const Prediction prediction = predict_with(uneven);
+  CHECK(prediction.stages[prediction.slowest_stage].blocks == 7);
+  CHECK(prediction.stages.back().blocks == 1);
+  CHECK(prediction.stages[1].busy_s ==
+        doctest::Approx(predict_with(full).stages[1].busy_s).epsilon(1e-9));
+  CHECK(prediction.sec_per_iter.value > seconds(plan));
+}
+
+TEST_CASE("synchronous launches cost time") {
+  CHECK(seconds({{"software.launch", "blocking"}}) > seconds({{"software.launch", "async"}}));
+}
+
+TEST_CASE("an unknown schedule is refused with the nearest one") {
+  CHECK(error_text([] {
+          (void)predict_with({{"plan.schedule", "1f1p"}});
+        }) ==
+        "plan: schedule \"1f1p\": unknown (did you mean \"1f1b\"?); prequel predict --help lists "
+        "them");
+}
+
+}  // namespace
+}  // namespace prequel
