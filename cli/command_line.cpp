@@ -40,6 +40,22 @@ constexpr PlanFlag kPlanFlags[] = {
     {"--schedule", "schedule", "pipeline schedule, e.g. 1f1b"},
 };
 
+/// Help that begins with examples.
+class HelpFormat : public CLI::Formatter {
+ public:
+  explicit HelpFormat(std::string examples) : examples_(std::move(examples)) {}
+  [[nodiscard]] std::string make_description(const CLI::App* app) const override {
+    return "Examples:\n" + examples_ + "\n" + CLI::Formatter::make_description(app);
+  }
+
+ private:
+  std::string examples_;
+};
+
+void add_examples(CLI::App& command, const char* examples) {
+  command.formatter(std::make_shared<HelpFormat>(examples));
+}
+
 void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
   command.add_flag_callback(
       "--json", [&format] { format = OutputFormat::json; }, "print one JSON document");
@@ -100,6 +116,10 @@ void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
 void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("predict", "Seconds per iteration, memory and utilisation of one plan");
+  add_examples(command,
+               "  prequel predict bloom-176b-jean-zay --mbs 2\n"
+               "  prequel predict --model gpt3-175b --cluster jean-zay-a100 --nodes 48 --tp 8 "
+               "--pp 12 --gbs 1536 --json\n");
   command.add_option_function<std::string>(
       "job", [&options](const std::string& job) { options.request.job = job; },
       "job file, or the name of a shipped one");
@@ -119,6 +139,9 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
 void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("show", "Lists and prints models, devices, clusters, software and jobs");
+  add_examples(command,
+               "  prequel show models\n"
+               "  prequel show device a100-sxm-80gb\n");
   command.add_option("kind", options.kind, "models, devices, clusters, software or jobs");
   command.add_option("name", options.name, "print this one, with the origin of each number");
   add_format(command, options.format, false);
@@ -128,6 +151,9 @@ void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& 
 void add_validate(CLI::App& app, ValidateOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("validate", "Predicts measured runs and reports the errors");
+  add_examples(command,
+               "  prequel validate data/runs/bigscience-jz-a100.csv --by date\n"
+               "  prequel validate mine.csv --max-mape 8 --worst 10\n");
   command.add_option("runs", options.files, "tables of measured runs (CSV; - for stdin)")
       ->required();
   command
@@ -142,25 +168,61 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
   command.callback(action);
 }
 
-/// What the parser did not understand, with the nearest option or command of the sub-command used.
-std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
+/// The innermost command that the command line names.
+const CLI::App& chosen_command(const CLI::App& app) {
   const CLI::App* command = &app;
   for (auto chosen = command->get_subcommands(); !chosen.empty();
        chosen = command->get_subcommands()) {
     command = chosen.front();
   }
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+  return *command;
+}
+
+std::vector<std::string> command_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands(nullptr)) names.push_back(sub->get_name());
+  return names;
+}
+
+/// Words that the parser did not understand, without those that are values of unknown options.
+std::vector<std::string> unknown_words(const CLI::App& app) {
+  std::vector<std::string> words;
+  bool after_option = false;
+  for (const std::string& word : app.remaining(true)) {
+    const bool option = word.starts_with("-");
+    if (option || !after_option) words.push_back(word);
+    after_option = option && word.find('=') == std::string::npos;
   }
-  for (const CLI::App* sub : command->get_subcommands(nullptr)) known.push_back(sub->get_name());
+  return words;
+}
+
+/// What the parser did not understand, with the nearest option or command that would do.
+std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = chosen_command(app);
+  const std::vector<std::string> commands = command_names(command);
+  const std::string choice = fmt::format("; the commands are {}", fmt::join(commands, ", "));
+  std::vector<std::string> known = commands;
+  for (const CLI::App* level : {&app, &command}) {
+    for (const CLI::Option* option : level->get_options()) {
+      for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+    }
+  }
   std::string text;
-  for (const std::string& extra : app.remaining(true)) {
-    const std::string word = extra.substr(0, extra.find('='));
-    text += fmt::format("{}{}: unknown{}", text.empty() ? "" : "\n", printable(extra),
-                        did_you_mean(word, known));
+  for (const std::string& word : unknown_words(app)) {
+    const bool is_command = !commands.empty() && !word.starts_with("-");
+    text +=
+        fmt::format("{}{}: unknown{}{}", text.empty() ? "" : "\n", printable(word),
+                    did_you_mean(word.substr(0, word.find('=')), known), is_command ? choice : "");
   }
-  return text.empty() ? std::string(error.what()) : text;
+  if (!text.empty()) return text;
+  if (!commands.empty()) return "no command" + choice;
+  const std::string what = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const bool missing = what.find("missing") != std::string::npos;
+    return what.substr(0, what.find(':')) +
+           (missing ? ": a value is missing" : ": given more than once");
+  }
+  return what;
 }
 
 void print_problems(const std::vector<std::string>& problems) {
@@ -170,13 +232,7 @@ void print_problems(const std::vector<std::string>& problems) {
 }  // namespace
 
 int run_command_line(int argc, const char* const* argv) {
-  CLI::App app(
-      "Examples:\n"
-      "  prequel predict bloom-176b-jean-zay\n"
-      "  prequel predict --model bloom-176b --cluster jean-zay-a100 --nodes 48 --tp 8 "
-      "--pp 12 --mbs 2 --gbs 2048\n\n"
-      "Predicts time, memory and utilisation of distributed LLM training.",
-      "prequel");
+  CLI::App app("Predicts time, memory and utilisation of distributed LLM training.", "prequel");
   app.set_version_flag("--version", PREQUEL_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
@@ -199,6 +255,9 @@ int run_command_line(int argc, const char* const* argv) {
   add_calibrate(
       app, calibrate_check, [&] { status = run_calibrate_check(common, calibrate_check); },
       calibrate_fit, [&] { status = run_calibrate_fit(common, calibrate_fit); });
+  add_examples(app,
+               "  prequel predict bloom-176b-jean-zay\n"
+               "  prequel validate data/runs/bigscience-jz-a100.csv\n");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

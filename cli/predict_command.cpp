@@ -14,7 +14,9 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   if (!convention) {
     throw InputError("--flops " + printable(options.flops_convention) + ": unknown convention" +
                      did_you_mean(options.flops_convention,
-                                  {kFlopsConventionNames.begin(), kFlopsConventionNames.end()}));
+                                  {kFlopsConventionNames.begin(), kFlopsConventionNames.end()}) +
+                     "; prequel, megatron-hw, bs-noemb, mosaic-2023 and mosaic-2023-star are "
+                     "known");
   }
   const Library library(common.data_directories);
   const Job job = read_job(library, options.request);

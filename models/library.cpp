@@ -9,6 +9,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
@@ -99,7 +100,16 @@ Document input_document(const Library& library, const std::string& kind, const s
     throw InputError(file + ": no " + singular(kind) + " is named; --" + singular(kind) +
                      " NAME would do (prequel show " + kind + " lists them)");
   }
-  return library.open(kind, flag ? *flag : *name);
+  return flag ? library.open(kind, *flag, "--" + singular(kind))
+              : library.open(kind, *name, file + ": /" + singular(kind));
+}
+
+/// Where an installed program finds its data, wherever its prefix was moved to.
+std::string data_beside_program() {
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  if (none) return {};
+  return (program.parent_path() / PREQUEL_DATA_FROM_PROGRAM).lexically_normal().string();
 }
 
 std::vector<std::string> data_directories(const std::vector<std::string>& extra) {
@@ -113,6 +123,9 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
   if (const char* variable = std::getenv("PREQUEL_DATA"); variable && *variable) {
     directories.emplace_back(variable);
   }
+  if (const std::string beside = data_beside_program(); !beside.empty()) {
+    directories.push_back(beside);
+  }
   directories.emplace_back(PREQUEL_INSTALLED_DATA);
   directories.emplace_back(PREQUEL_SOURCE_DATA);
   return directories;
@@ -122,15 +135,17 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
 
 Library::Library(const std::vector<std::string>& extra) : directories_(data_directories(extra)) {}
 
-Document Library::open(const std::string& kind, const std::string& name) const {
+Document Library::open(const std::string& kind, const std::string& name,
+                       const std::string& from) const {
   if (is_path(name)) return Document::read(name);
   for (const std::string& directory : directories_) {
     const fs::path path = fs::path(directory) / kind / (name + ".json");
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) return Document::read(path.string());
   }
-  throw InputError("--" + singular(kind) + " " + name + ": unknown " + singular(kind) +
-                   did_you_mean(name, names(kind)) + "; prequel show " + kind + " lists them");
+  throw InputError((from.empty() ? "" : from + ": ") + "unknown " + singular(kind) + " " +
+                   in_quotes(name) + did_you_mean(name, names(kind)) + "; prequel show " + kind +
+                   " lists them");
 }
 
 std::vector<std::string> Library::names(const std::string& kind) const {
@@ -174,11 +189,13 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.model = read_transformer(model);
   job.cluster = read_cluster(cluster);
 
-  Document device = library.open("devices", request.device.value_or(job.cluster.device));
-  Document software = input_document(
-      library, "software", file, request.software,
-      job_file.software || job_file.inline_software ? job_file.software : job.cluster.software,
-      job_file.inline_software);
+  Document device = request.device
+                        ? library.open("devices", *request.device, "--device")
+                        : library.open("devices", job.cluster.device, cluster.file() + ": /device");
+  const bool said = job_file.software || job_file.inline_software;
+  Document software =
+      input_document(library, "software", said ? file : cluster.file(), request.software,
+                     said ? job_file.software : job.cluster.software, job_file.inline_software);
   apply_overrides(device, request.overrides, "device");
   apply_overrides(software, request.overrides, "software");
   job.device = read_device(device);

@@ -20,12 +20,15 @@ class Document;
 /// The directories that hold models/, devices/, clusters/, software/ and jobs/, first match wins.
 class Library {
  public:
-  /// `extra` directories, then $PREQUEL_DATA, the installed share/prequel, the source tree.
+  /// `extra` directories, then $PREQUEL_DATA, share/prequel beside the program's bin, the
+  /// installed one, the source tree.
   explicit Library(const std::vector<std::string>& extra);
 
   /// The JSON file of that kind ("models", "devices", …): a path is taken as it is (it has a
-  /// slash or ends in .json), a name is looked up. Throws InputError that names the nearest.
-  [[nodiscard]] Document open(const std::string& kind, const std::string& name) const;
+  /// slash or ends in .json), a name is looked up. Throws InputError that names the nearest, and
+  /// begins with who asked (`from`: a flag, or a file and its key).
+  [[nodiscard]] Document open(const std::string& kind, const std::string& name,
+                              const std::string& from = {}) const;
   /// Names of all files of a kind, sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
 

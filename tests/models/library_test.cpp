@@ -109,7 +109,7 @@ TEST_CASE("the first directory that has a name wins") {
 
 TEST_CASE("an unknown name is refused with the nearest one") {
   CHECK(error_text([] { (void)shipped_library().open("clusters", "jean-zay-a10"); }) ==
-        "--cluster jean-zay-a10: unknown cluster (did you mean \"jean-zay-a100\"?); prequel show "
+        "unknown cluster \"jean-zay-a10\" (did you mean \"jean-zay-a100\"?); prequel show "
         "clusters lists them");
 }
 

@@ -1,0 +1,64 @@
+#include "cli/command_line.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+/// What a refused command line says; it must refuse with status 2 and an empty answer.
+std::string refusal(const std::string& arguments) {
+  const ProgramResult result = run_prequel(arguments);
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  return result.err;
+}
+
+TEST_CASE("an unknown command is refused with the nearest one and the list") {
+  CHECK(refusal("prdict") ==
+        "prequel: prdict: unknown (did you mean \"predict\"?); the commands are predict, show, "
+        "validate, calibrate\n"
+        "prequel --help shows how to call it\n");
+}
+
+TEST_CASE("no command at all is refused with the list") {
+  CHECK(refusal("") ==
+        "prequel: no command; the commands are predict, show, validate, calibrate\n"
+        "prequel --help shows how to call it\n");
+}
+
+TEST_CASE("an unknown option is refused with the nearest one, its value is not") {
+  CHECK(refusal("predict bloom-176b-jean-zay --nodse 48") ==
+        "prequel: --nodse: unknown (did you mean \"--nodes\"?)\n"
+        "prequel --help shows how to call it\n");
+  CHECK(refusal("--colour never show") ==
+        "prequel: --colour: unknown (did you mean \"--color\"?)\n"
+        "prequel --help shows how to call it\n");
+}
+
+TEST_CASE("an option without its value, or given twice, is refused") {
+  CHECK(refusal("predict --nodes") ==
+        "prequel: --nodes: a value is missing\nprequel --help shows how to call it\n");
+  CHECK(refusal("predict --mbs 1 --mbs 2") ==
+        "prequel: --mbs: given more than once\nprequel --help shows how to call it\n");
+}
+
+TEST_CASE("help begins with examples, for the program and for each command") {
+  for (const char* command : {"", "predict", "show", "validate"}) {
+    const ProgramResult help = run_prequel(std::string(command) + " --help");
+    CAPTURE(command);
+    CHECK(help.status == 0);
+    CHECK(help.err.empty());
+    CHECK(help.out.starts_with(std::string("Examples:\n  prequel ") + command));
+  }
+}
+
+TEST_CASE("the version is the answer to --version") {
+  const ProgramResult version = run_prequel("--version");
+  CHECK(version.status == 0);
+  CHECK(version.out.starts_with("prequel "));
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,155 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::json;
+
+Json predicted(const std::string& arguments, int status = 0) {
+  const ProgramResult result = run_prequel("predict " + arguments + " --json");
+  CHECK(result.status == status);
+  return Json::parse(result.out);
+}
+
+TEST_CASE("the JSON answer has the fields that scripts read") {
+  const Json answer = predicted("bloom-176b-jean-zay");
+  CHECK(answer.at("schema") == "prequel/prediction/1");
+  for (const char* field :
+       {"/sec_per_iter", "/samples_per_sec", "/tokens_per_sec", "/error/sec_per_iter",
+        "/tflops_per_gpu/model", "/tflops_per_gpu/hardware", "/mfu", "/hfu", "/peak_tflops",
+        "/memory/peak_gib", "/memory/capacity_gib", "/memory/stages/0/weights_gib",
+        "/memory/stages/0/gradients_gib", "/memory/stages/0/optimizer_gib",
+        "/memory/stages/0/activations_gib", "/memory/stages/0/buffers_gib",
+        "/memory/stages/0/framework_gib", "/memory/stages/0/peak_gib"}) {
+    CAPTURE(field);
+    CHECK(answer.at(Json::json_pointer(field)).get<double>() > 0);
+  }
+  CHECK(answer.at("error").at("basis").is_string());
+  CHECK(answer.at("flops_convention") == "prequel");
+  CHECK(answer.at("memory").at("fits") == true);
+  CHECK(answer.at("memory").at("verdict") == "fits");
+  CHECK(answer.at("memory").at("stages").size() == 6);
+  CHECK(answer.at("warnings").is_array());
+  CHECK(answer.at("plan").at("dp") == 8);
+  CHECK(answer.at("plan").at("zero") == 1);
+}
+
+TEST_CASE("the breakdown adds up to the seconds per iteration, and rates follow from them") {
+  const Json answer = predicted("bloom-176b-jean-zay");
+  double sum = 0;
+  for (const auto& [part, value] : answer.at("breakdown_s").items()) sum += value.get<double>();
+  const double step = answer.at("sec_per_iter").get<double>();
+  CHECK(sum == doctest::Approx(step).epsilon(1e-9));
+  CHECK(answer.at("samples_per_sec").get<double>() == doctest::Approx(2048 / step));
+  CHECK(answer.at("tokens_per_sec").get<double>() == doctest::Approx(2048 * 2048 / step));
+  CHECK(answer.at("mfu").get<double>() ==
+        doctest::Approx(answer.at("tflops_per_gpu").at("model").get<double>() /
+                        answer.at("peak_tflops").get<double>()));
+}
+
+TEST_CASE("the same question gets the same bytes") {
+  CHECK(run_prequel("predict bloom-176b-jean-zay --json").out ==
+        run_prequel("predict bloom-176b-jean-zay --json").out);
+}
+
+TEST_CASE("one command each tells what 48 nodes would do, and what 18 would") {
+  const std::string job = "bloom-176b-jean-zay --mbs 2 --tp 8 ";
+  const Json many = predicted(job + "--nodes 48 --pp 12 --dp 4");
+  const Json few = predicted(job + "--nodes 18 --pp 18 --dp 1");
+  CHECK(many.at("plan").at("gpus") == 384);
+  CHECK(few.at("plan").at("gpus") == 144);
+  CHECK(few.at("sec_per_iter").get<double>() > 2 * many.at("sec_per_iter").get<double>());
+}
+
+TEST_CASE("a plan is predicted from names alone") {
+  const Json answer = predicted(
+      "--model bloom-176b --cluster jean-zay-a100 --nodes 48 --tp 8 --pp 12 --mbs 2 --gbs 2048");
+  CHECK(answer.at("plan").at("dp") == 4);
+  CHECK(answer.at("software") == "megatron-deepspeed-2022");
+}
+
+TEST_CASE("Megatron's spelling of a flag does the same") {
+  CHECK(run_prequel("predict bloom-176b-jean-zay --json --micro-batch-size 2").out ==
+        run_prequel("predict bloom-176b-jean-zay --json --mbs 2").out);
+}
+
+TEST_CASE("a plan that does not fit is answered in full, with status 1") {
+  const Json answer = predicted("bloom-176b-jean-zay --pp 1 --tp 8 --dp 48 --gbs 3072 --mbs 1", 1);
+  CHECK(answer.at("memory").at("fits") == false);
+  CHECK(answer.at("memory").at("verdict") == "oom");
+  CHECK(answer.at("sec_per_iter").get<double>() > 0);
+}
+
+TEST_CASE("warnings go to stderr, unless they are not wanted") {
+  const std::string job = "predict bloom-176b-jean-zay --set model.num_attention_heads=512";
+  CHECK(run_prequel(job).err.starts_with(
+      "warning: head size 28 (512 heads) is not a multiple of 8: "));
+  CHECK(run_prequel(job + " --quiet").err.empty());
+}
+
+TEST_CASE("the text answer says units, convention, measured values and the stages") {
+  const std::string text = run_prequel("predict bloom-176b-jean-zay").out;
+  for (const char* part :
+       {"120.18 s", "tokens/s", "TFLOP/s", "FLOPs counted as \"prequel\", of a peak of 312 TFLOP/s",
+        "peak memory", "of 80.0 GiB, fits", "Where the time goes", "bubble", "stage"}) {
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("another convention counts other FLOPs in the same time") {
+  const Json own = predicted("bloom-176b-jean-zay");
+  const Json megatron = predicted("bloom-176b-jean-zay --flops megatron-hw");
+  CHECK(megatron.at("flops_convention") == "megatron-hw");
+  CHECK(megatron.at("sec_per_iter") == own.at("sec_per_iter"));
+  CHECK(megatron.at("tflops_per_gpu") != own.at("tflops_per_gpu"));
+}
+
+std::string refusal(const std::string& arguments) {
+  const ProgramResult result = run_prequel("predict " + arguments);
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  return result.err;
+}
+
+TEST_CASE("bad values name flag, field and what would do, with status 2") {
+  CHECK(refusal("bloom-176b-jean-zay --tp eight") ==
+        "prequel: bloom-176b-jean-zay: /plan/tp: expected a whole number from 1 to 8192, got "
+        "\"eight\" (from --tp)\n");
+  CHECK(refusal("bloom-176b-jean-zay --dp 7") ==
+        "prequel: plan: tp 8 x pp 6 x dp 7 = 336 ranks, but 48 nodes of jean-zay-a100 have 384 "
+        "GPUs; dp 8 would do\n"
+        "prequel: plan: gbs 2048: not a multiple of dp 7 x mbs 4 = 28; 2044 or 2072 would do\n");
+  CHECK(refusal("bloom-176b-jean-zay --flops megatron") ==
+        "prequel: --flops megatron: unknown convention; prequel, megatron-hw, bs-noemb, "
+        "mosaic-2023 and mosaic-2023-star are known\n");
+  CHECK(refusal("bloom-176b-jean-zay --set plan") == "prequel: --set plan: expected PATH=VALUE\n");
+}
+
+TEST_CASE("unknown names cite the flag or the file that has them") {
+  CHECK(refusal("bloom-176b-jean-zay --cluster jean-zay-a10") ==
+        "prequel: --cluster: unknown cluster \"jean-zay-a10\" (did you mean \"jean-zay-a100\"?); "
+        "prequel show clusters lists them\n");
+  CHECK(refusal("bloom-176b-jean-zya") ==
+        "prequel: unknown job \"bloom-176b-jean-zya\" (did you mean \"bloom-176b-jean-zay\"?); "
+        "prequel show jobs lists them\n");
+  const TemporaryFolder folder;
+  const std::string job = folder.with("job.json", R"({"model": "bloom-176", "plan": {"gbs": 1}})");
+  CHECK(refusal(job) == "prequel: " + job +
+                            ": /model: unknown model \"bloom-176\" (did you mean "
+                            "\"bloom-176b\"?); prequel show models lists them\n");
+}
+
+TEST_CASE("a missing or broken job file is refused") {
+  CHECK(refusal("/no/such.json") == "prequel: /no/such.json: no such file\n");
+  const TemporaryFolder folder;
+  const std::string job = folder.with("job.json", "{\"model\": ");
+  CHECK(refusal(job).starts_with("prequel: " + job + ": line 1, column "));
+}
+
+}  // namespace
+}  // namespace prequel

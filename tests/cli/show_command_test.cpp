@@ -1,0 +1,49 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+TEST_CASE("show lists all kinds, or the names of one") {
+  const ProgramResult all = run_prequel("show");
+  CHECK(all.status == 0);
+  for (const char* name : {"bloom-176b", "a100-sxm-80gb", "jean-zay-a100",
+                           "megatron-deepspeed-2022", "bloom-176b-jean-zay"}) {
+    CAPTURE(name);
+    CHECK(all.out.find(name) != std::string::npos);
+  }
+  const ProgramResult devices = run_prequel("show devices");
+  CHECK(devices.out.find("a100-sxm-40gb\na100-sxm-80gb\n") != std::string::npos);
+  CHECK(run_prequel("show device").out == devices.out);
+}
+
+TEST_CASE("show prints a file with the origin of each number") {
+  const ProgramResult cluster = run_prequel("show cluster jean-zay-a100");
+  CHECK(cluster.status == 0);
+  CHECK(cluster.out.find("# bigscience-workshop/bigscience jz/hpc-specs.md") != std::string::npos);
+  CHECK(cluster.out.find("network.efficiency") != std::string::npos);
+}
+
+TEST_CASE("show --json prints the file itself") {
+  const ProgramResult model = run_prequel("show model bloom-176b --json");
+  CHECK(nlohmann::json::parse(model.out).at("hidden_size") == 14336);
+}
+
+TEST_CASE("an unknown kind or name is refused with the nearest") {
+  const ProgramResult kind = run_prequel("show modls");
+  CHECK(kind.status == 2);
+  CHECK(kind.err ==
+        "prequel: show modls: unknown kind (did you mean \"models\"?); models, devices, clusters, "
+        "software and jobs are known\n");
+  const ProgramResult name = run_prequel("show model bloom-176");
+  CHECK(name.status == 2);
+  CHECK(name.err ==
+        "prequel: unknown model \"bloom-176\" (did you mean \"bloom-176b\"?); prequel show models "
+        "lists them\n");
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,80 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kTable = "'" PREQUEL_DATA_DIR "/runs/bigscience-jz-a100.csv'";
+
+TEST_CASE("validate answers in JSON with every row once and the statistics of each group") {
+  const ProgramResult result = run_prequel("validate " + kTable + " --by date --json");
+  CHECK(result.status == 0);
+  const Json answer = Json::parse(result.out);
+  CHECK(answer.at("schema") == "prequel/validation/1");
+  CHECK(answer.at("runs").size() == 75);
+  std::size_t rows = 0;
+  for (const Json& group : answer.at("groups")) {
+    rows += group.at("runs").get<std::size_t>();
+    CHECK(group.at("runs").get<int>() == group.at("predicted").get<int>() +
+                                             group.at("unsupported").get<int>() +
+                                             group.at("invalid").get<int>());
+    for (const char* what : {"time", "memory"}) {
+      for (const char* field : {"n", "mape", "median", "p90", "max", "bias"}) {
+        CHECK(group.at(what).at(field).is_number());
+      }
+    }
+    for (const char* field : {"oom_measured", "oom_predicted", "false_oom"}) {
+      CHECK(group.at("fit").at(field).is_number());
+    }
+    for (const char* field : {"sets", "kendall_tau", "top1_regret"}) {
+      CHECK(group.at("ranking").at(field).is_number());
+    }
+  }
+  CHECK(rows == 75);
+}
+
+TEST_CASE("a predicted row has its errors, another one its reason") {
+  const Json answer = Json::parse(run_prequel("validate " + kTable + " --json").out);
+  for (const Json& run : answer.at("runs")) {
+    CAPTURE(run.at("id").get<std::string>());
+    if (run.at("status") != "predicted") {
+      CHECK_FALSE(run.at("reason").get<std::string>().empty());
+      continue;
+    }
+    CHECK(run.at("predicted").at("fits").is_boolean());
+    if (!run.at("measured").contains("sec_per_iter")) continue;
+    CHECK(run.at("error").at("sec_per_iter").get<double>() ==
+          doctest::Approx(run.at("predicted").at("sec_per_iter").get<double>() /
+                              run.at("measured").at("sec_per_iter").get<double>() -
+                          1));
+  }
+}
+
+TEST_CASE("a mean error above --max-mape is the answer no") {
+  CHECK(run_prequel("validate " + kTable + " --max-mape 8").status == 0);
+  CHECK(run_prequel("validate " + kTable + " --max-mape 0.5").status == 1);
+}
+
+TEST_CASE("runs are read from stdin too") {
+  CHECK(run_prequel("validate - --csv <" + kTable).out.find("bigscience-jz-a100-0220-00,stdin") !=
+        std::string::npos);
+}
+
+TEST_CASE("a table that is none is refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.with("runs.csv", "id,cluster,stauts\n");
+  const ProgramResult result = run_prequel("validate " + path);
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  CHECK(result.err == "prequel: " + path +
+                          ": column \"stauts\": unknown (did you mean \"status\"?)\nprequel: " +
+                          path + ": column \"status\": missing\n");
+}
+
+}  // namespace
+}  // namespace prequel
