@@ -52,9 +52,7 @@ Seconds predict(const Device& device, const Measurement& point) {
 Seconds predict(const Cluster& cluster, const Measurement& point) {
   const auto* measured = std::get_if<MeasuredCollective>(&point.what);
   if (!measured) throw InputError("a cluster has collectives only; check kernels with --device");
-  GroupShape group;
-  group.ranks = measured->ranks;
-  group.ranks_in_node = std::max(1, measured->ranks / measured->nodes);
+  const GroupShape group = lone_group_shape(cluster, measured->ranks, measured->nodes);
   return collective_time(cluster, measured->op, group, measured->bytes);
 }
 

@@ -13,13 +13,14 @@ Cluster read_cluster(const Document& file) {
   cluster.device = root.at("device").text();
   cluster.software = root.at("software").text();
   cluster.nodes = root.at("nodes").integer(1, 1 << 20);
-  cluster.devices_per_node = root.at("devices_per_node").integer(1, 1024);
   cluster.node = read_collectives(root.at("node").at("collectives"));
   const Cursor network = root.at("network");
-  cluster.network.node_rate = network.at("node_rate").rate();
   cluster.network.efficiency = network.at("efficiency").number({0.0, 1.0, true});
   cluster.network.latency = {network.at("latency_s").number(kNonNegative)};
   cluster.network.step_latency = {network.at("step_latency_s").number(kNonNegative)};
+  FabricDescription fabric = read_fabric(root.at("fabric"));
+  cluster.devices_per_node = fabric.node.devices;
+  cluster.fabric = std::make_shared<const GroupRates>(std::move(fabric));
   if (const auto host = root.find("host")) {
     cluster.host.memory = host->at("memory").bytes();
     cluster.host.memory_bandwidth = host->at("memory_bandwidth").rate();
@@ -28,11 +29,29 @@ Cluster read_cluster(const Document& file) {
   return cluster;
 }
 
-GroupShape group_shape(std::int64_t size, std::int64_t stride, std::int64_t devices_per_node) {
+GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int64_t size,
+                       std::int64_t stride, TrafficPattern pattern) {
+  const std::int64_t per_node = cluster.devices_per_node;
   GroupShape shape;
   shape.ranks = size;
-  shape.ranks_in_node = std::clamp<std::int64_t>((devices_per_node + stride - 1) / stride, 1, size);
-  shape.groups_in_node = std::max<std::int64_t>(1, devices_per_node / shape.ranks_in_node);
+  shape.ranks_in_node = std::clamp<std::int64_t>((per_node + stride - 1) / stride, 1, size);
+  if (shape.ranks_in_node == size) return shape;
+  const RankGroups groups = RankGroups::strided(static_cast<int>(job_ranks),
+                                                static_cast<int>(stride), static_cast<int>(size));
+  shape.network_rate = cluster.network.efficiency * cluster.fabric->rate(groups, pattern);
+  return shape;
+}
+
+GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int64_t nodes) {
+  GroupShape shape;
+  shape.ranks = ranks;
+  shape.ranks_in_node = std::max<std::int64_t>(1, ranks / nodes);
+  if (shape.ranks_in_node == ranks) return shape;
+  // Each member brings the NICs of its device; one ring a NIC.
+  const NodeFabric& node = cluster.fabric->description().node;
+  const double share = static_cast<double>(shape.ranks_in_node) / std::max(1, node.devices);
+  const double nics = std::max(1.0, std::min(1.0, share) * node.nics);
+  shape.network_rate = cluster.network.efficiency * nics * node.nic.bandwidth;
   return shape;
 }
 
@@ -42,9 +61,7 @@ Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShap
   const int ranks = static_cast<int>(group.ranks);
   if (group.ranks_in_node == group.ranks) return collective_time(cluster.node, op, ranks, bytes);
   const NetworkModel& network = cluster.network;
-  double rate =
-      network.node_rate.value * network.efficiency / static_cast<double>(group.groups_in_node);
-  if (group.ranks_in_node > 1) rate = std::min(rate, cluster.node.ring.bandwidth.value);
+  double rate = group.network_rate.value;
   if (rank_rate_limit.value > 0) rate = std::min(rate, rank_rate_limit.value);
   const Bytes wire{bytes.value * wire_factor(op, ranks)};
   return network.latency + network.step_latency * ring_steps(op, ranks) +

@@ -3,21 +3,22 @@
 /// A cluster: nodes of equal devices, the links inside a node and the network between them.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "hw/base/units.hpp"
 #include "hw/collective.hpp"
+#include "hw/fabric/group_rates.hpp"
 
 namespace prequel {
 
 class Document;
 
-/// What one node puts on the network.
+/// What collectives get of the network, and what they wait for; its rates are the fabric's.
 struct NetworkModel {
-  BytesPerSecond node_rate{};  ///< all NICs of a node together, one direction, as sold
-  double efficiency{1.0};      ///< share of it that collectives reach
-  Seconds latency{};           ///< per collective or message
-  Seconds step_latency{};      ///< per step of a ring
+  double efficiency{1.0};  ///< share of the fabric's rate that collectives reach
+  Seconds latency{};       ///< per collective or message
+  Seconds step_latency{};  ///< per step of a ring
 };
 
 /// The host beside the devices of one node.
@@ -34,6 +35,8 @@ struct Cluster {
   std::int64_t devices_per_node{};
   CollectiveModel node;  ///< collectives inside a node
   NetworkModel network;
+  /// Links and switches, and the rates that groups of ranks get from them; shared by copies.
+  std::shared_ptr<const GroupRates> fabric;
   HostModel host;
 };
 
@@ -42,18 +45,23 @@ Cluster read_cluster(const Document& file);
 
 /// How a communicator lies on the nodes.
 struct GroupShape {
-  std::int64_t ranks{1};           ///< members of one group
-  std::int64_t ranks_in_node{1};   ///< members that share a node
-  std::int64_t groups_in_node{1};  ///< groups of the same kind that share a node's NICs
+  std::int64_t ranks{1};          ///< members of one group
+  std::int64_t ranks_in_node{1};  ///< members that share a node
+  BytesPerSecond network_rate{};  ///< what each member sends when the group spans nodes
 };
 
-/// The group of `size` ranks whose neighbours are `stride` ranks apart, when all such groups of
-/// nodes of `devices_per_node` communicate at once.
-GroupShape group_shape(std::int64_t size, std::int64_t stride, std::int64_t devices_per_node);
+/// The groups of `size` ranks whose neighbours are `stride` ranks apart, in a job of `job_ranks`,
+/// when all of them communicate at once: the fabric's links are loaded with all their routes.
+/// Throws InputError when the network cannot hold the ranks.
+GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int64_t size,
+                       std::int64_t stride, TrafficPattern pattern = TrafficPattern::ring);
+
+/// One group alone, the same number of its ranks on each of `nodes`, as nccl-tests runs.
+GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int64_t nodes);
 
 /// Time of one collective of `bytes` (nccl-tests convention: the buffer of an all-reduce, the
 /// whole of an all-gather or reduce-scatter) over a group: the node's model when the group lies in
-/// one node, else one ring over the NICs that its node's groups share. `rank_rate_limit`, unless 0,
+/// one node, else at the fabric's rate for it. `rank_rate_limit`, unless 0,
 /// is the most that a stack makes of them in one ring. `rank_rate_limit`, unless 0,
 /// is the most that a stack makes of them in one ring.
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,

@@ -19,7 +19,7 @@ class OperatorPricer {
  public:
   explicit OperatorPricer(const Scenario& scenario)
       : scenario_(scenario),
-        tensor_group_(group_shape(scenario.plan.tp, 1, scenario.cluster.devices_per_node)) {}
+        tensor_group_(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1)) {}
 
   [[nodiscard]] PassCost price(const Operators& operators) const {
     PassCost cost;
@@ -137,19 +137,19 @@ Seconds stage_transfer_time(const Scenario& scenario) {
   const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
   // Two neighbours along the pipeline are this far apart in rank order: tp, cp, dp, pp.
   const std::int64_t stride = plan.tp * plan.cp * plan.dp;
-  const GroupShape pair = group_shape(2, stride, cluster.devices_per_node);
+  const GroupShape pair =
+      group_shape(cluster, plan.gpus, plan.pp, stride, TrafficPattern::send_next);
   Seconds time = collective_time(cluster, CollectiveOp::send_recv, pair, sent);
   if (scattered && !plan.sequence_parallel && plan.tp > 1) {
     time += collective_time(cluster, CollectiveOp::all_gather,
-                            group_shape(plan.tp, 1, cluster.devices_per_node), hidden);
+                            group_shape(cluster, plan.gpus, plan.tp, 1), hidden);
   }
   return time;
 }
 
 Seconds gradient_reduce_time(const Scenario& scenario, double parameters) {
   const Plan& plan = scenario.plan;
-  const GroupShape group =
-      group_shape(plan.dp, plan.tp * plan.cp, scenario.cluster.devices_per_node);
+  const GroupShape group = group_shape(scenario.cluster, plan.gpus, plan.dp, plan.tp * plan.cp);
   const Bytes gradients{parameters * bytes_per_element(plan.grad_precision)};
   if (plan.zero == 0) {
     return collective_time(scenario.cluster, CollectiveOp::all_reduce, group, gradients);
@@ -166,9 +166,10 @@ Seconds tied_embedding_time(const Scenario& scenario) {
       padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple);
   const Bytes table{real(embedding_parameters(scenario.model, vocab) / plan.tp) *
                     bytes_per_element(plan.grad_precision)};
-  const std::int64_t stride = plan.tp * plan.cp * plan.dp * (plan.pp - 1);
+  // The end stages lie as far apart as neighbours do on a fabric without distance.
+  const std::int64_t stage_ranks = plan.tp * plan.cp * plan.dp;
   return collective_time(scenario.cluster, CollectiveOp::all_reduce,
-                         group_shape(2, stride, scenario.cluster.devices_per_node), table);
+                         group_shape(scenario.cluster, 2 * stage_ranks, 2, stage_ranks), table);
 }
 
 Seconds optimizer_time(const Scenario& scenario, double parameters) {

@@ -19,8 +19,7 @@ struct UnitTraffic {
 UnitTraffic unit_traffic(const Scenario& scenario, double parameters) {
   const Plan& plan = scenario.plan;
   const CommunicationStack& stack = scenario.software.communication;
-  const GroupShape group =
-      group_shape(plan.dp, plan.tp * plan.cp, scenario.cluster.devices_per_node);
+  const GroupShape group = group_shape(scenario.cluster, plan.gpus, plan.dp, plan.tp * plan.cp);
   const auto time = [&](CollectiveOp op, double bytes_per_parameter) {
     return collective_time(scenario.cluster, op, group, {parameters * bytes_per_parameter},
                            stack.rank_rate_limit)
