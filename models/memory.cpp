@@ -98,8 +98,6 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   memory.optimizer = {
       offloaded ? 0.0 : parameters * stack.optimizer_bytes * share(plan.zero, 1, plan.dp)};
 
-  if (plan.zero == 0) memory.optimizer += Bytes{parameters * stack.unsharded_bytes};
-
   std::int64_t most_blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) {
     most_blocks = std::max(most_blocks, chunk.blocks);
@@ -127,6 +125,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   }
   live += gathered_bytes(model, plan, software, parameters);
   if (plan.dp > 1) live += stack.reduce_bytes * parameters;
+  if (plan.zero == 0) live += stack.unsharded_bytes * parameters;
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;
   memory.framework = stack.framework + stack.allocator_cache;
