@@ -1,13 +1,21 @@
-// Asks an installed prequel what one matrix product costs.
+// Asks an installed prequel which micro batch of the shipped 176B-class job is the fastest.
 #include <cstdio>
 
-#include "hw/base/json_cursor.hpp"
-#include "hw/device.hpp"
+#include "models/library.hpp"
+#include "sim/prediction.hpp"
 
 int main() {
-  const prequel::Document file = prequel::Document::read(DATA_DIR "/devices/a100-sxm-80gb.json");
-  const prequel::Device device = prequel::read_device(file);
-  const prequel::Seconds time = price(device, prequel::Gemm{.m = 8192, .n = 8192, .k = 8192});
-  std::printf("%s: %.3f ms\n", device.name.c_str(), time.value * 1e3);
-  return time.value > 0.0 ? 0 : 1;
+  const prequel::Library library({DATA_DIR});
+  prequel::JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  const prequel::Job job = read_job(library, request);
+  prequel::PlanRequest wanted = job.plan;
+  for (const int mbs : {1, 2, 4, 8}) {
+    wanted.mbs = mbs;
+    const auto [plan, warnings] = resolve_plan(wanted, job.model, job.cluster, job.software);
+    const prequel::Scenario scenario{job.model, job.device, job.cluster, job.software, plan};
+    const prequel::Prediction answer = predict(scenario);
+    std::printf("mbs %d: %.1f s, %.1f GiB\n", mbs, answer.sec_per_iter.value,
+                answer.peak_memory.value / prequel::kGiB);
+  }
 }
