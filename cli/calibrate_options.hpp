@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says to `prequel calibrate check` and `prequel calibrate fit`.
+/// What the command line says to the sub-commands of `prequel calibrate`.
 
 #include <optional>
 #include <string>
@@ -33,7 +33,25 @@ struct CalibrateFitOptions {
   OutputFormat format{};
 };
 
+/// Handed on to prequel-measure.
+struct CalibrateMeasureOptions {
+  std::string backend;
+  std::string budget{"10m"};
+  std::string output;
+  bool resume{};
+};
+
+struct CalibrateCompareOptions {
+  std::vector<std::string> files;  ///< the first is what the others are compared with
+  int worst{5};                    ///< points shown of each file
+  OutputFormat format{};
+};
+
 int run_calibrate_check(const CommonOptions& common, const CalibrateCheckOptions& options);
 int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& options);
+/// Does not return where it succeeds: prequel-measure runs in this process's place, so that
+/// signals reach it.
+int run_calibrate_measure(const CommonOptions& common, const CalibrateMeasureOptions& options);
+int run_calibrate_compare(const CommonOptions& common, const CalibrateCompareOptions& options);
 
 }  // namespace prequel

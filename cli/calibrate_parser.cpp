@@ -62,16 +62,43 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
   command.callback(action);
 }
 
+void add_measure(CLI::App& app, CalibrateMeasureOptions& options,
+                 const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "measure", "Measures this machine into a file (under mpirun or srun: its collectives)");
+  command.add_option("--backend", options.backend, "cpu, mpi, cuda or nccl")->required();
+  command.add_option("--output", options.output, "measurement file to write")->required();
+  command.add_option("--budget", options.budget, "time to spend at most (10m)");
+  command.add_flag("--resume", options.resume, "go on with the file: measure what it lacks");
+  command.callback(action);
+}
+
+void add_compare(CLI::App& app, CalibrateCompareOptions& options,
+                 const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "compare", "What changed between two measurements, or which of several nodes is slow");
+  command
+      .add_option("files", options.files,
+                  "measurement files; the first is what the others are compared with")
+      ->required()
+      ->expected(2, 10000);
+  command.add_option("--worst", options.worst, "how many points to show of each file")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
+  command.callback(action);
+}
+
 }  // namespace
 
-void add_calibrate(CLI::App& app, CalibrateCheckOptions& check,
-                   const std::function<void()>& run_check, CalibrateFitOptions& fit,
-                   const std::function<void()>& run_fit) {
+void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions) {
   CLI::App& command = *app.add_subcommand(
       "calibrate", "Measures machines, and makes and checks device and cluster files");
   command.require_subcommand(1);
-  add_check(command, check, run_check);
-  add_fit(command, fit, run_fit);
+  add_measure(command, options.measure, actions.measure);
+  add_fit(command, options.fit, actions.fit);
+  add_check(command, options.check, actions.check);
+  add_compare(command, options.compare, actions.compare);
 }
 
 }  // namespace prequel

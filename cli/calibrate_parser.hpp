@@ -12,9 +12,18 @@ class App;
 
 namespace prequel {
 
-/// Adds `calibrate` with its sub-commands; the actions run the one that was chosen.
-void add_calibrate(CLI::App& app, CalibrateCheckOptions& check,
-                   const std::function<void()>& run_check, CalibrateFitOptions& fit,
-                   const std::function<void()>& run_fit);
+/// What each sub-command is told, and what runs it.
+struct CalibrateOptions {
+  CalibrateMeasureOptions measure;
+  CalibrateFitOptions fit;
+  CalibrateCheckOptions check;
+  CalibrateCompareOptions compare;
+};
+struct CalibrateActions {
+  std::function<void()> measure, fit, check, compare;
+};
+
+/// Adds `calibrate` with its sub-commands; the action of the one that was chosen runs.
+void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions);
 
 }  // namespace prequel

@@ -240,8 +240,7 @@ int run_command_line(int argc, const char* const* argv) {
   PredictOptions predict;
   ShowOptions show;
   ValidateOptions validate;
-  CalibrateCheckOptions calibrate_check;
-  CalibrateFitOptions calibrate_fit;
+  CalibrateOptions calibrate;
   int status = kExitDone;
   app.add_option("--data-dir", common.data_directories,
                  "look here first for models, devices, clusters, software (repeatable)")
@@ -252,9 +251,11 @@ int run_command_line(int argc, const char* const* argv) {
   add_predict(app, predict, [&] { status = run_predict(common, predict); });
   add_show(app, show, [&] { status = run_show(common, show); });
   add_validate(app, validate, [&] { status = run_validate(common, validate); });
-  add_calibrate(
-      app, calibrate_check, [&] { status = run_calibrate_check(common, calibrate_check); },
-      calibrate_fit, [&] { status = run_calibrate_fit(common, calibrate_fit); });
+  add_calibrate(app, calibrate,
+                {.measure = [&] { status = run_calibrate_measure(common, calibrate.measure); },
+                 .fit = [&] { status = run_calibrate_fit(common, calibrate.fit); },
+                 .check = [&] { status = run_calibrate_check(common, calibrate.check); },
+                 .compare = [&] { status = run_calibrate_compare(common, calibrate.compare); }});
   add_examples(app,
                "  prequel predict bloom-176b-jean-zay\n"
                "  prequel validate data/runs/bigscience-jz-a100.csv\n");

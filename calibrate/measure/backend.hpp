@@ -1,0 +1,58 @@
+#pragma once
+
+/// What measures: a processor, a GPU, or a group of processes.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "calibrate/measure/work.hpp"
+#include "hw/base/units.hpp"
+
+namespace prequel {
+
+/// A device or its driver refused: exit status 3.
+class DeviceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// There is no room for this point; the others go on.
+class OutOfMemory : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Runs the prepared work once and says how long it took.
+using Run = std::function<Seconds()>;
+
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  /// What the numbers depend on: versions, clocks, settings.
+  [[nodiscard]] virtual std::map<std::string, std::string> context() const = 0;
+  /// The works whose times fix the constants that the fit is after.
+  [[nodiscard]] virtual std::vector<Work> grid() const = 0;
+  /// Random data in place, ready to run. Throws OutOfMemory or DeviceError.
+  virtual Run prepare(const Work& work) = 0;
+  /// Of a group of processes: what the first says. All call it at the same point.
+  virtual bool agree(bool here) { return here; }
+  /// The first of a group of processes writes the file.
+  [[nodiscard]] virtual bool is_first() const { return true; }
+};
+
+/// Those that this program was built with make themselves; the others throw DeviceError and say
+/// what to install.
+std::unique_ptr<Backend> make_cpu_backend();
+std::unique_ptr<Backend> make_mpi_backend();
+std::unique_ptr<Backend> make_cuda_backend();
+std::unique_ptr<Backend> make_nccl_backend();
+
+}  // namespace prequel

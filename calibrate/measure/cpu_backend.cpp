@@ -1,0 +1,154 @@
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include "calibrate/measure/backend.hpp"
+#include "calibrate/measure/host_context.hpp"
+#include "calibrate/measure/sampling.hpp"
+#include "calibrate/measure/stream_kernels.hpp"
+
+namespace prequel {
+namespace {
+
+/// Operands are taken from sets of buffers of together about this size, so that a product finds
+/// its operands in memory, as in training, and not in the cache.
+constexpr double kRotatedBytes = 3.2e7;
+
+/// Of a memory-bound kernel's arrays: far beyond any cache, and quick to fill.
+constexpr double kMostElements = 8.5e6;
+
+template <typename Body>
+Run timed(Body body) {
+  return [body = std::move(body), clock = steady_clock()]() mutable {
+    const Seconds start = clock();
+    body();
+    return Seconds{clock().value - start.value};
+  };
+}
+
+std::vector<float> random_floats(std::size_t count, float smallest) {
+  std::vector<float> floats(count);
+  fill_random(floats, smallest);
+  return floats;
+}
+
+struct Operands {
+  std::vector<float> a, b, c;
+};
+
+/// Row-major C = A·B. A weight is stored [out, in]: the forward product takes its transpose, dgrad
+/// takes it as it is, and wgrad takes the transpose of the output's gradient and accumulates.
+void multiply(const Gemm& gemm, Operands& operands) {
+  const bool forward = gemm.pass == GemmPass::forward;
+  const bool wgrad = gemm.pass == GemmPass::wgrad;
+  const auto m = static_cast<blasint>(gemm.m);
+  const auto n = static_cast<blasint>(gemm.n);
+  const auto k = static_cast<blasint>(gemm.k);
+  for (std::int64_t i = 0; i < gemm.batch; ++i) {
+    cblas_sgemm(CblasRowMajor, wgrad ? CblasTrans : CblasNoTrans,
+                forward ? CblasTrans : CblasNoTrans, m, n, k, 1.0F,
+                operands.a.data() + i * gemm.m * gemm.k, wgrad ? m : k,
+                operands.b.data() + i * gemm.k * gemm.n, forward ? k : n, wgrad ? 1.0F : 0.0F,
+                operands.c.data() + i * gemm.m * gemm.n, n);
+  }
+}
+
+Run prepare_gemm(const Gemm& gemm) {
+  const auto size = [&](std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::size_t>(gemm.batch * rows * columns);
+  };
+  const std::size_t a = size(gemm.m, gemm.k);
+  const std::size_t b = size(gemm.k, gemm.n);
+  const std::size_t c = size(gemm.m, gemm.n);
+  const double bytes = 4.0 * static_cast<double>(a + b + c);
+  const int sets = std::clamp(static_cast<int>(kRotatedBytes / bytes), 1, 8);
+  std::vector<Operands> rotated;
+  for (int i = 0; i < sets; ++i) {
+    rotated.push_back({random_floats(a, -0.5F), random_floats(b, -0.5F), random_floats(c, -0.5F)});
+  }
+  return timed([gemm, rotated = std::move(rotated), next = std::size_t{0}]() mutable {
+    multiply(gemm, rotated[next++ % rotated.size()]);
+  });
+}
+
+Run prepare_stream(const Stream& stream) {
+  return timed(
+      [kind = stream.kind, arrays = make_stream(stream)]() mutable { run_stream(kind, arrays); });
+}
+
+/// Shapes of small transformers: what a processor trains in reasonable time.
+void add_gemms(std::vector<Work>& works) {
+  for (const std::int64_t m : {128, 512, 1024, 2048}) {
+    for (const std::int64_t hidden : {256, 512, 768, 1024}) {
+      for (const auto& [n, k] : {std::pair{3 * hidden, hidden}, std::pair{hidden, hidden},
+                                 std::pair{4 * hidden, hidden}, std::pair{hidden, 4 * hidden}}) {
+        works.emplace_back(Gemm{m, n, k, 1, Precision::fp32, GemmPass::forward});
+        if (m != 1024) continue;
+        works.emplace_back(Gemm{m, k, n, 1, Precision::fp32, GemmPass::dgrad});
+        works.emplace_back(Gemm{n, k, m, 1, Precision::fp32, GemmPass::wgrad});
+      }
+    }
+  }
+  for (const std::int64_t seq : {128, 256, 512}) {  // scores and context of unfused attention
+    for (const std::int64_t head_dim : {48, 64, 108}) {
+      works.emplace_back(Gemm{seq, seq, head_dim, 16, Precision::fp32, GemmPass::forward});
+      works.emplace_back(Gemm{seq, head_dim, seq, 16, Precision::fp32, GemmPass::dgrad});
+    }
+  }
+}
+
+void add_streams(std::vector<Work>& works) {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(StreamKind::copy); ++i) {
+    const auto kind = static_cast<StreamKind>(i);
+    const int passes = stream_passes(kind);
+    if (passes == 0) continue;
+    const bool by_rows = kind == StreamKind::layer_norm || kind == StreamKind::rms_norm ||
+                         kind == StreamKind::softmax || kind == StreamKind::cross_entropy;
+    for (const double width : {512.0, 1024.0, 4096.0, 32768.0}) {
+      for (const double rows : {64.0, 256.0, 1024.0, 2048.0}) {
+        if (rows * width > kMostElements) continue;
+        const double bytes = 4.0 * passes * rows * width;
+        works.emplace_back(Stream{kind, {bytes}, by_rows ? rows : 0.0});
+      }
+    }
+  }
+}
+
+class CpuBackend final : public Backend {
+ public:
+  [[nodiscard]] std::map<std::string, std::string> context() const override {
+    auto context = host_context();
+    context["backend"] = "cpu";
+    context["openblas"] = openblas_get_config();
+    context["threads"] = fmt::format("{}", openblas_get_num_threads());
+    return context;
+  }
+
+  [[nodiscard]] std::vector<Work> grid() const override {
+    std::vector<Work> works;
+    add_gemms(works);
+    add_streams(works);
+    return works;
+  }
+
+  Run prepare(const Work& work) override {
+    try {
+      if (const auto* gemm = std::get_if<Gemm>(&work)) return prepare_gemm(*gemm);
+      if (const auto* stream = std::get_if<Stream>(&work)) return prepare_stream(*stream);
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemory("out of host memory");
+    }
+    throw DeviceError("cpu: cannot measure " + work_text(work));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() {
+  return std::make_unique<CpuBackend>();
+}
+
+}  // namespace prequel

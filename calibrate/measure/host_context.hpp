@@ -1,0 +1,14 @@
+#pragma once
+
+/// The machine as a measurement file names it.
+
+#include <map>
+#include <string>
+
+namespace prequel {
+
+/// Host, processor, cores, clock and its governor, load, kernel and date. What the machine does
+/// not tell is left out.
+std::map<std::string, std::string> host_context();
+
+}  // namespace prequel

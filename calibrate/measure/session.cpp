@@ -1,0 +1,72 @@
+#include "calibrate/measure/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace prequel {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Raw samples kept of a point, evenly picked: enough to see its distribution.
+constexpr std::size_t kSamplesKept = 50;
+
+/// Digits beyond the clock's would only make the file longer.
+double rounded(double seconds) {
+  return std::strtod(fmt::format("{:.6g}", seconds).c_str(), nullptr);
+}
+
+std::string results_text(const std::vector<double>& samples) {
+  const Quantiles summary = quantiles(samples);
+  ordered_json kept = ordered_json::array();
+  const std::size_t step = (samples.size() + kSamplesKept - 1) / kSamplesKept;
+  for (std::size_t i = 0; i < samples.size(); i += step) kept.push_back(rounded(samples[i]));
+  return ordered_json{{"time_s", rounded(summary.median.value)},
+                      {"p10_s", rounded(summary.p10.value)},
+                      {"p90_s", rounded(summary.p90.value)},
+                      {"samples", samples.size()},
+                      {"raw_s", kept}}
+      .dump();
+}
+
+}  // namespace
+
+SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
+                          const Clock& clock, const Progress& progress) {
+  const double end = clock().value + options.budget.value;
+  const std::vector<Work> works = spread(backend.grid());
+  SessionResult result;
+  double slowest = 0.0;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    const Work& work = works[i];
+    const double begin = clock().value;
+    if (backend.agree(journal && journal->has(work))) {
+      ++result.resumed;
+    } else if (!backend.agree(begin + slowest < end)) {
+      ++result.left;
+    } else {
+      const double share = (end - begin) / static_cast<double>(works.size() - i);
+      try {
+        const Run run = backend.prepare(work);
+        SamplingRule rule = options.rule;
+        rule.budget.value = share - (clock().value - begin);
+        const auto samples =
+            sample(run, rule, clock, [&](bool here) { return backend.agree(here); });
+        if (journal) journal->add(work, results_text(samples));
+        ++result.measured;
+      } catch (const OutOfMemory& error) {
+        if (journal) journal->add(work, ordered_json{{"skipped", error.what()}}.dump());
+        ++result.skipped;
+      }
+      slowest = std::max(slowest, clock().value - begin);
+    }
+    progress(i + 1, works.size(), {std::max(0.0, end - clock().value)});
+  }
+  return result;
+}
+
+}  // namespace prequel
