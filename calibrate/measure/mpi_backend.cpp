@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <exception>
 #include <map>
 #include <new>
 #include <utility>
@@ -99,6 +100,9 @@ class MpiBackend final : public Backend {
   }
 
   ~MpiBackend() override {
+    // After an error the others wait in a collective and would never finalize: leaving without it
+    // makes mpirun end them.
+    if (std::uncaught_exceptions() > 0 && ranks_ > 1) return;
     for (auto& [size, group] : groups_) MPI_Comm_free(&group.comm);
     MPI_Finalize();
   }

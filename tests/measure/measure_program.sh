@@ -1,0 +1,95 @@
+#!/bin/sh
+# Tests of `prequel calibrate measure` as a user runs it: measure_program.sh TEST PREQUEL
+set -eu
+test=$1
+prequel=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+file=$folder/measured.jsonl
+
+fail() {
+  echo "failed: $*" >&2
+  exit 1
+}
+
+points() { grep -c '^{"op"' "$file"; }
+
+# The points without their times: none twice.
+check_no_point_twice() {
+  twice=$(grep '^{"op"' "$file" | sed 's/,"time_s".*//' | sort | uniq -d)
+  [ -z "$twice" ] || fail "measured twice: $twice"
+}
+
+# Runs $@ as N processes of this machine.
+run_mpi() {
+  processes=$1
+  shift
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+    OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none \
+    mpirun --oversubscribe -n "$processes" "$@"
+}
+
+absent_device() {
+  status=0
+  CUDA_VISIBLE_DEVICES='' "$prequel" calibrate measure --backend cuda --output "$file" \
+    2>"$folder/error" || status=$?
+  [ "$status" -eq 3 ] || fail "exit status $status"
+  grep -q '^prequel-measure: .*cuda' "$folder/error" || fail "no clear message"
+  [ ! -e "$file" ] || fail "a file was made"
+}
+
+budget() {
+  begin=$(date +%s)
+  "$prequel" calibrate measure --backend cpu --budget 20s --output "$file"
+  took=$(($(date +%s) - begin))
+  [ "$took" -le 25 ] || fail "took $took s"
+  [ "$(points)" -ge 20 ] || fail "only $(points) points"
+  check_no_point_twice
+  "$prequel" calibrate compare "$file" "$file" | grep -q '^  all .* 0 .*+0.0' ||
+    fail "it differs from itself"
+}
+
+resume() {
+  "$prequel" calibrate measure --backend cpu --budget 60s --output "$file" &
+  measuring=$!
+  sleep 4
+  kill -9 "$measuring"
+  wait "$measuring" || true
+  before=$(points)
+  [ "$before" -ge 2 ] || fail "nothing measured before the kill"
+  cp "$file" "$folder/before"
+  printf '{"op":"cut o' >>"$file"
+  "$prequel" calibrate measure --backend cpu --budget 5s --resume --output "$file"
+  [ "$(points)" -gt "$before" ] || fail "nothing measured after"
+  check_no_point_twice
+  head -n "$(wc -l <"$folder/before")" "$file" | cmp - "$folder/before" || fail "something was lost"
+}
+
+two_writers() {
+  "$prequel" calibrate measure --backend cpu --budget 5s --output "$file" &
+  measuring=$!
+  sleep 2
+  status=0
+  "$prequel" calibrate measure --backend cpu --resume --output "$file" 2>"$folder/error" || status=$?
+  wait "$measuring"
+  [ "$status" -eq 2 ] || fail "exit status $status"
+  grep -q 'another process is writing to it' "$folder/error" || fail "no clear message"
+}
+
+mpi_two() {
+  run_mpi 2 "$prequel" calibrate measure --backend mpi --budget 15s --output "$file"
+  check_no_point_twice
+  "$prequel" calibrate fit "$file" --kind cluster --name here --output "$folder/here.json"
+}
+
+mpi_four() {
+  run_mpi 4 "$prequel" calibrate measure --backend mpi --budget 15s --output "$file"
+  check_no_point_twice
+  grep -q '"ranks":2,' "$file" || fail "no group of two"
+  grep -q '"ranks":4,' "$file" || fail "no group of four"
+}
+
+case $test in
+  absent_device | budget | resume | two_writers | mpi_two | mpi_four) "$test" ;;
+  *) fail "no test $test" ;;
+esac
