@@ -123,7 +123,8 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option_function<std::string>(
       "job", [&options](const std::string& job) { options.request.job = job; },
       "job file, or the name of a shipped one");
-  add_name(command, "--model", options.request.model, "model name or file");
+  add_name(command, "--model", options.request.model,
+           "model name or file, or a Hugging Face config.json");
   add_name(command, "--cluster", options.request.cluster, "cluster name or file");
   add_name(command, "--device", options.request.device, "device name or file");
   add_name(command, "--software", options.request.software, "software stack name or file");
@@ -133,6 +134,17 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
                      "how FLOPs are counted: prequel, megatron-hw, bs-noemb, mosaic-2023, "
                      "mosaic-2023-star");
   add_format(command, options.format, false);
+  command.callback(action);
+}
+
+void add_import(CLI::App& app, ImportOptions& options, const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand("import", "Other tools' files to a job (on stdout)");
+  command
+      .add_option("files", options.files,
+                  "Hugging Face config.json, DeepSpeed ds_config.json; later ones override")
+      ->required();
+  add_name(command, "--cluster", options.cluster, "cluster name for the job");
+  add_name(command, "--software", options.software, "software stack name for the job");
   command.callback(action);
 }
 
@@ -238,6 +250,7 @@ int run_command_line(int argc, const char* const* argv) {
   app.fallthrough();
   CommonOptions common;
   PredictOptions predict;
+  ImportOptions import;
   ShowOptions show;
   ValidateOptions validate;
   CalibrateOptions calibrate;
@@ -249,6 +262,7 @@ int run_command_line(int argc, const char* const* argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
   add_predict(app, predict, [&] { status = run_predict(common, predict); });
+  add_import(app, import, [&] { status = run_import(common, import); });
   add_show(app, show, [&] { status = run_show(common, show); });
   add_validate(app, validate, [&] { status = run_validate(common, validate); });
   add_calibrate(app, calibrate,

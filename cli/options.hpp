@@ -25,6 +25,11 @@ struct PredictOptions {
   OutputFormat format{};
 };
 
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::optional<std::string> cluster, software;  ///< names for the job
+};
+
 struct ShowOptions {
   std::string kind;  ///< models, devices, clusters, software, jobs (or the singular)
   std::string name;  ///< empty: list the kind
@@ -46,6 +51,7 @@ inline constexpr int kExitNo = 1;  ///< the answer is "no": out of memory, nothi
 inline constexpr int kExitBadInput = 2;
 
 int run_predict(const CommonOptions& common, const PredictOptions& options);
+int run_import(const CommonOptions& common, const ImportOptions& options);
 int run_show(const CommonOptions& common, const ShowOptions& options);
 int run_validate(const CommonOptions& common, const ValidateOptions& options);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/import/foreign_file.hpp"
 #include "cli/options.hpp"
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
@@ -8,6 +9,19 @@
 #include "hw/base/text.hpp"
 
 namespace prequel {
+namespace {
+
+/// `--model config.json` of Hugging Face: what was made of it goes to stderr.
+JobRequest with_translated_model(const CommonOptions& common, JobRequest request) {
+  if (!request.model) return request;
+  if (const auto translated = translate_model(*request.model)) {
+    request.model_text = translated->json;
+    if (!common.quiet) fmt::print(stderr, "{}", report_text(translated->report));
+  }
+  return request;
+}
+
+}  // namespace
 
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
   const auto convention = flops_convention(options.flops_convention);
@@ -19,7 +33,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
                      "known");
   }
   const Library library(common.data_directories);
-  const Job job = read_job(library, options.request);
+  const Job job = read_job(library, with_translated_model(common, options.request));
   ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
   const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
   Prediction prediction = predict(scenario, *convention);

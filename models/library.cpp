@@ -179,8 +179,10 @@ Job read_job(const Library& library, const JobRequest& request) {
                                                    : library.open("jobs", *request.job));
   }
 
-  Document model =
-      input_document(library, "models", file, request.model, job_file.model, job_file.inline_model);
+  Document model = request.model && request.model_text
+                       ? Document::parse(*request.model, *request.model_text)
+                       : input_document(library, "models", file, request.model, job_file.model,
+                                        job_file.inline_model);
   Document cluster = input_document(library, "clusters", file, request.cluster, job_file.cluster,
                                     job_file.inline_cluster);
   apply_overrides(model, request.overrides, "model");

@@ -55,11 +55,12 @@ struct Measured {
   std::string source;
 };
 
-/// What the user asks: a job file (its path, and its text where that was read already), names that
-/// replace those of the job, and fields that replace everything.
+/// What the user asks: a job file, names that replace those of the job, and fields that replace
+/// everything.
 struct JobRequest {
   std::optional<std::string> job;
   std::optional<std::string> model, device, cluster, software;
+  std::optional<std::string> model_text;  ///< of the model file, where `model` was translated
   std::vector<Override> overrides;
 };
 

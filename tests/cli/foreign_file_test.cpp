@@ -1,0 +1,85 @@
+#include "cli/import/foreign_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "tests/error_text.hpp"
+
+namespace prequel {
+namespace {
+
+std::string fixture(const std::string& name) {
+  return std::string(PREQUEL_FIXTURES "/") + name;
+}
+
+Transformer model_of(const std::string& name) {
+  const auto translated = translate_model(fixture(name));
+  REQUIRE(translated);
+  return read_transformer(Document::parse(name, translated->json));
+}
+
+TEST_CASE("a config of each family gives the parameters that its authors state") {
+  const struct {
+    const char* file;
+    double billions;
+  } known[] = {{"gpt2-config.json", 0.124},      {"bloom-config.json", 176.2},
+               {"opt-config.json", 65.7},        {"gpt-neox-config.json", 20.6},
+               {"llama-2-7b-config.json", 6.74}, {"llama-3-70b-config.json", 70.6},
+               {"mistral-7b-config.json", 7.24}, {"qwen3-0.6b-config.json", 0.596},
+               {"gemma-7b-config.json", 8.54},   {"mpt-7b-config.json", 6.65},
+               {"falcon-7b-config.json", 6.92}};
+  for (const auto& one : known) {
+    CAPTURE(one.file);
+    const double parameters = static_cast<double>(total_parameters(model_of(one.file)));
+    CHECK(parameters / 1e9 == doctest::Approx(one.billions).epsilon(0.005));
+  }
+}
+
+TEST_CASE("multi-query attention of Falcon and grouped queries of Llama 3 are read") {
+  CHECK(model_of("falcon-7b-config.json").kv_heads == 1);
+  CHECK(model_of("llama-3-70b-config.json").kv_heads == 8);
+  CHECK(model_of("mpt-7b-config.json").position == PositionEmbedding::alibi);
+}
+
+TEST_CASE("keys that are not used are listed as ignored") {
+  const ImportedJob job = import_files({fixture("gpt2-config.json")});
+  CHECK(job.report.ignored ==
+        std::vector<std::string>{"activation_function", "n_ctx", "resid_pdrop"});
+}
+
+TEST_CASE("a mixture of experts is refused") {
+  const std::string file = fixture("mixtral-config.json");
+  CHECK(error_text([&] { (void)translate_model(file); }) ==
+        file +
+            ": a mixture of experts (model_type \"mixtral\"); only dense decoders are modelled "
+            "so far");
+}
+
+TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precision") {
+  const PlanRequest plan = import_files({fixture("ds-config.json")}).plan;
+  CHECK(plan.gbs == 2048);
+  CHECK(plan.mbs == 2);
+  CHECK(plan.zero == 1);
+  CHECK(plan.precision == Precision::bf16);
+  CHECK_FALSE(plan.offload);
+  const ImportedJob offloaded = import_files({fixture("ds-offload-config.json")});
+  CHECK(offloaded.plan.offload == Offload::optimizer_params);
+  CHECK(offloaded.plan.zero == 3);
+  CHECK(offloaded.plan.precision == Precision::fp16);
+  CHECK(offloaded.gradient_accumulation_steps == 8);
+}
+
+TEST_CASE("a model and a DeepSpeed config make one job") {
+  ImportedJob job = import_files({fixture("llama-2-7b-config.json"), fixture("ds-config.json")});
+  const Document document = Document::parse("job", job_json(job, "two files"));
+  CHECK(document.root().at("plan").at("gbs").integer(1, 1 << 20) == 2048);
+  CHECK(document.root().at("model").at("hidden_size").integer(1, 1 << 20) == 4096);
+}
+
+TEST_CASE("the name of a model is no file to translate") {
+  CHECK_FALSE(translate_model("llama-2-7b"));
+  CHECK_FALSE(translate_model("no/such.json"));
+}
+
+}  // namespace
+}  // namespace prequel
