@@ -15,29 +15,9 @@
 namespace prequel {
 namespace {
 
-/// Inputs of one (cluster, software, device settings): read once, used by many rows.
-struct Inputs {
-  Cluster cluster;
-  Device device;
-  Software software;
-};
-
-Inputs read_inputs(const Library& library, const MeasuredRun& run,
-                   const std::vector<Override>& overrides) {
-  Inputs inputs;
-  Document cluster = library.open("clusters", run.cluster);
-  apply_overrides(cluster, overrides, "cluster");
-  inputs.cluster = read_cluster(cluster);
-  Document device = library.open("devices", inputs.cluster.device);
-  if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
-  apply_overrides(device, overrides, "device");
-  inputs.device = read_device(device);
-  Document software =
-      library.open("software", run.software.empty() ? inputs.cluster.software : run.software);
-  if (run.launch) software.set("launch", std::string(name(*run.launch)));
-  apply_overrides(software, overrides, "software");
-  inputs.software = read_software(software);
-  return inputs;
+std::string cell(const MeasuredRun& run, const std::string& column) {
+  const auto found = run.cells.find(column);
+  return found == run.cells.end() ? std::string() : found->second;
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -60,8 +40,7 @@ bool states_alone_exceed(const RunScenario& sized) {
   return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;
 }
 
-ValidatedRun validate_run(const Library& library, MeasuredRun run,
-                          const std::vector<Override>& overrides) {
+ValidatedRun validate_run(RunInputs& inputs, MeasuredRun run) {
   ValidatedRun result;
   result.run = std::move(run);
   const MeasuredRun& row = result.run;
@@ -75,15 +54,14 @@ ValidatedRun validate_run(const Library& library, MeasuredRun run,
       MeasuredRun sized = row;
       sized.plan.mbs = 1;
       sized.plan.gbs = row.plan.dp.value_or(1);
-      if (row.status != RunStatus::oom ||
-          !states_alone_exceed(run_scenario(library, sized, overrides))) {
+      if (row.status != RunStatus::oom || !states_alone_exceed(inputs.scenario(sized))) {
         throw InputError("gbs: empty, and no default");
       }
       result.outcome = Outcome::predicted;
       result.fits = false;
       return result;
     }
-    RunScenario scenario = run_scenario(library, row, overrides);
+    RunScenario scenario = inputs.scenario(row);
     result.prediction = predict(scenario.scenario);
     result.prediction->warnings.insert(result.prediction->warnings.begin(),
                                        scenario.warnings.begin(), scenario.warnings.end());
@@ -124,11 +102,6 @@ void add_baseline(std::vector<ValidatedRun>& runs) {
     run.baseline_s = typical * at_peak(run);
     run.baseline_error = *run.baseline_s / *run.run.sec_per_iter - 1;
   }
-}
-
-std::string cell(const MeasuredRun& run, const std::string& column) {
-  const auto found = run.cells.find(column);
-  return found == run.cells.end() ? std::string() : found->second;
 }
 
 /// Sets of rows that a team would have chosen from: one source, one table or day, one cluster and
@@ -219,17 +192,52 @@ ValidationGroup summarise_group(const std::string& group_name,
 
 }  // namespace
 
-RunScenario run_scenario(const Library& library, const MeasuredRun& run,
-                         const std::vector<Override>& overrides) {
+struct RunInputs::Files {
+  Cluster cluster;
+  Device device;
+  Software software;
+};
+
+RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
+    : library_(library), overrides_(std::move(overrides)) {}
+RunInputs::~RunInputs() = default;
+
+std::shared_ptr<const RunInputs::Files> RunInputs::files(const MeasuredRun& run) {
+  const std::string key = run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
+                          cell(run, "clock_ghz");
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const Files>& known = known_[key];
+  if (!known) known = std::make_shared<const Files>(read(run));
+  return known;
+}
+
+RunInputs::Files RunInputs::read(const MeasuredRun& run) const {
+  Files files;
+  Document cluster = library_.open("clusters", run.cluster);
+  apply_overrides(cluster, overrides_, "cluster");
+  files.cluster = read_cluster(cluster);
+  Document device = library_.open("devices", files.cluster.device);
+  if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
+  apply_overrides(device, overrides_, "device");
+  files.device = read_device(device);
+  Document software =
+      library_.open("software", run.software.empty() ? files.cluster.software : run.software);
+  if (run.launch) software.set("launch", std::string(name(*run.launch)));
+  apply_overrides(software, overrides_, "software");
+  files.software = read_software(software);
+  return files;
+}
+
+RunScenario RunInputs::scenario(const MeasuredRun& run) {
   if (!run.model) {
     for (const char* column : {"layers", "hidden", "heads", "vocab", "seq_len"}) {
       if (cell(run, column).empty()) throw InputError(std::string(column) + ": empty");
     }
   }
-  const Inputs inputs = read_inputs(library, run, overrides);
-  const ResolvedPlan resolved = resolve_plan(requested_plan(run, inputs.cluster), *run.model,
-                                             inputs.cluster, inputs.software);
-  return {{*run.model, inputs.device, inputs.cluster, inputs.software, resolved.plan},
+  const std::shared_ptr<const Files> inputs = files(run);
+  const ResolvedPlan resolved = resolve_plan(requested_plan(run, inputs->cluster), *run.model,
+                                             inputs->cluster, inputs->software);
+  return {{*run.model, inputs->device, inputs->cluster, inputs->software, resolved.plan},
           resolved.warnings};
 }
 
@@ -237,10 +245,11 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
                                         const std::vector<Override>& overrides,
                                         const std::function<void(std::size_t)>& progress) {
   std::vector<ValidatedRun> results(runs.size());
+  RunInputs inputs(library, overrides);
   std::mutex mutex;
   std::size_t done = 0;
   parallel_for(runs.size(), [&](std::size_t i) {
-    results[i] = validate_run(library, std::move(runs[i]), overrides);
+    results[i] = validate_run(inputs, std::move(runs[i]));
     const std::lock_guard lock(mutex);
     progress(++done);
   });

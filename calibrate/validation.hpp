@@ -3,6 +3,9 @@
 /// Predicts measured runs and says how far the predictions are from them.
 
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,14 +52,33 @@ struct ValidationGroup {
   RankingQuality ranking;
 };
 
-/// What a row says, as inputs of a prediction: the files it names, its cells over their defaults.
-/// Throws InputError for unknown names and for what is not modelled.
+/// What a row says, as inputs of a prediction.
 struct RunScenario {
   Scenario scenario;
   std::vector<std::string> warnings;
 };
-RunScenario run_scenario(const Library& library, const MeasuredRun& run,
-                         const std::vector<Override>& overrides);
+/// The files that rows name, their cells over the files' defaults. Throws InputError for unknown
+/// names and for what is not modelled.
+class RunInputs {
+ public:
+  RunInputs(const Library& library, std::vector<Override> overrides);
+  ~RunInputs();
+  RunInputs(const RunInputs&) = delete;
+  RunInputs& operator=(const RunInputs&) = delete;
+
+  /// May be asked by several threads; each file is read once.
+  [[nodiscard]] RunScenario scenario(const MeasuredRun& run);
+
+ private:
+  struct Files;
+  [[nodiscard]] std::shared_ptr<const Files> files(const MeasuredRun& run);
+  [[nodiscard]] Files read(const MeasuredRun& run) const;
+
+  const Library& library_;
+  std::vector<Override> overrides_;
+  std::mutex mutex_;  ///< of what follows
+  std::map<std::string, std::shared_ptr<const Files>> known_;
+};
 
 /// Predicts every row, in the order of the rows; `progress` is told how many are done.
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,

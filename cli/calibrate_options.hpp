@@ -47,11 +47,22 @@ struct CalibrateCompareOptions {
   OutputFormat format{};
 };
 
+struct CalibrateRunsOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> constants;  ///< paths as of --set
+  int folds{5};
+  std::string kind{"software"};  ///< of the file that is written
+  std::string name;
+  std::string output;  ///< empty: no file
+  OutputFormat format{};
+};
+
 int run_calibrate_check(const CommonOptions& common, const CalibrateCheckOptions& options);
 int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& options);
 /// Does not return where it succeeds: prequel-measure runs in this process's place, so that
 /// signals reach it.
 int run_calibrate_measure(const CommonOptions& common, const CalibrateMeasureOptions& options);
 int run_calibrate_compare(const CommonOptions& common, const CalibrateCompareOptions& options);
+int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& options);
 
 }  // namespace prequel

@@ -89,6 +89,28 @@ void add_compare(CLI::App& app, CalibrateCompareOptions& options,
   command.callback(action);
 }
 
+void add_runs(CLI::App& app, CalibrateRunsOptions& options, const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "runs", "Measured runs to the few constants of a software or cluster file");
+  command.add_option("files", options.files, "tables of measured runs (CSV)")->required();
+  command
+      .add_option("--fit", options.constants,
+                  "a constant to fit, e.g. software.host.fixed_per_iteration_s (up to five)")
+      ->required()
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+  command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
+      ->check(CLI::Range(1, 100));
+  command.add_option("--kind", options.kind, "of the file that is written: software or cluster")
+      ->check(CLI::IsMember({"software", "cluster"}));
+  command.add_option("--name", options.name, "name in the file that is written");
+  command.add_option("--output", options.output, "write the file with the fitted constants here");
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; },
+      "print the report as one JSON document");
+  command.callback(action);
+}
+
 }  // namespace
 
 void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions) {
@@ -99,6 +121,7 @@ void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActi
   add_fit(command, options.fit, actions.fit);
   add_check(command, options.check, actions.check);
   add_compare(command, options.compare, actions.compare);
+  add_runs(command, options.runs, actions.runs);
 }
 
 }  // namespace prequel

@@ -18,9 +18,10 @@ struct CalibrateOptions {
   CalibrateFitOptions fit;
   CalibrateCheckOptions check;
   CalibrateCompareOptions compare;
+  CalibrateRunsOptions runs;
 };
 struct CalibrateActions {
-  std::function<void()> measure, fit, check, compare;
+  std::function<void()> measure, fit, check, compare, runs;
 };
 
 /// Adds `calibrate` with its sub-commands; the action of the one that was chosen runs.

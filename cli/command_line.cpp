@@ -269,7 +269,8 @@ int run_command_line(int argc, const char* const* argv) {
                 {.measure = [&] { status = run_calibrate_measure(common, calibrate.measure); },
                  .fit = [&] { status = run_calibrate_fit(common, calibrate.fit); },
                  .check = [&] { status = run_calibrate_check(common, calibrate.check); },
-                 .compare = [&] { status = run_calibrate_compare(common, calibrate.compare); }});
+                 .compare = [&] { status = run_calibrate_compare(common, calibrate.compare); },
+                 .runs = [&] { status = run_calibrate_runs(common, calibrate.runs); }});
   add_examples(app,
                "  prequel predict bloom-176b-jean-zay\n"
                "  prequel validate data/runs/bigscience-jz-a100.csv\n");
