@@ -88,9 +88,10 @@ std::string breakdown_text(const Prediction& prediction) {
       {"pp comm", parts.pp_comm},     {"dp comm", parts.dp_comm},     {"bubble", parts.bubble},
       {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
   for (const auto& [label, value] : rows) {
-    if (value == 0) continue;
-    text += fmt::format("  {:<10}{:>10}{:>6.1f} %  {}\n", label, seconds(value), 100 * value / step,
-                        bar(value / step, 40));
+    if (value < 1e-9 * step) continue;
+    const std::string length = bar(value / step, 40);
+    text += fmt::format("  {:<10}{:>10}{:>6.1f} %{}{}\n", label, seconds(value), 100 * value / step,
+                        length.empty() ? "" : "  ", length);
   }
   return text;
 }

@@ -101,6 +101,10 @@ TEST_CASE("the text answer says units, convention, measured values and the stage
   }
 }
 
+TEST_CASE("no line of the text answer ends in a blank") {
+  CHECK(run_prequel("predict bloom-176b-jean-zay").out.find(" \n") == std::string::npos);
+}
+
 TEST_CASE("another convention counts other FLOPs in the same time") {
   const Json own = predicted("bloom-176b-jean-zay");
   const Json megatron = predicted("bloom-176b-jean-zay --flops megatron-hw");

@@ -17,10 +17,11 @@ struct ProgramResult {
   std::string out, err;
 };
 
-/// `arguments` as a shell would read them; its data are those of the source tree.
+/// `arguments` as a shell would read them, in the source tree and with its data.
 inline ProgramResult run_prequel(const std::string& arguments) {
   const TemporaryFolder folder;
-  const std::string command = "PREQUEL_DATA='" PREQUEL_DATA_DIR "' '" PREQUEL_PROGRAM "' " +
+  const std::string command = "cd '" PREQUEL_SOURCE_DIR "' && PREQUEL_DATA=data '" PREQUEL_PROGRAM
+                              "' " +
                               arguments + " >" + (folder / "out") + " 2>" + (folder / "err");
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder / "out"),

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kTable = "'" PREQUEL_DATA_DIR "/runs/bigscience-jz-a100.csv'";
+const std::string kTable = "data/runs/bigscience-jz-a100.csv";
 
 TEST_CASE("validate answers in JSON with every row once and the statistics of each group") {
   const ProgramResult result = run_prequel("validate " + kTable + " --by date --json");

@@ -1,0 +1,26 @@
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+TEST_CASE("every call of prequel in the README does what it says") {
+  std::istringstream readme(read_file(PREQUEL_SOURCE_DIR "/README.md"));
+  const std::string program = "prequel ";
+  int calls = 0;
+  for (std::string line; std::getline(readme, line);) {
+    if (!line.starts_with(program) || line.find("mine.csv") != std::string::npos) continue;
+    CAPTURE(line);
+    const ProgramResult result = run_prequel(line.substr(program.size()));
+    CHECK(result.status == 0);
+    CHECK_FALSE(result.out.empty());
+    ++calls;
+  }
+  CHECK(calls >= 5);
+}
+
+}  // namespace
+}  // namespace prequel
