@@ -7,6 +7,10 @@
 namespace prequel {
 namespace {
 
+const std::string kCommands =
+    "; the commands are predict, import, show, validate, calibrate\n"
+    "prequel --help shows how to call it\n";
+
 /// What a refused command line says; it must refuse with status 2 and an empty answer.
 std::string refusal(const std::string& arguments) {
   const ProgramResult result = run_prequel(arguments);
@@ -16,16 +20,11 @@ std::string refusal(const std::string& arguments) {
 }
 
 TEST_CASE("an unknown command is refused with the nearest one and the list") {
-  CHECK(refusal("prdict") ==
-        "prequel: prdict: unknown (did you mean \"predict\"?); the commands are predict, show, "
-        "validate, calibrate\n"
-        "prequel --help shows how to call it\n");
+  CHECK(refusal("prdict") == "prequel: prdict: unknown (did you mean \"predict\"?)" + kCommands);
 }
 
 TEST_CASE("no command at all is refused with the list") {
-  CHECK(refusal("") ==
-        "prequel: no command; the commands are predict, show, validate, calibrate\n"
-        "prequel --help shows how to call it\n");
+  CHECK(refusal("") == "prequel: no command" + kCommands);
 }
 
 TEST_CASE("an unknown option is refused with the nearest one, its value is not") {
