@@ -90,12 +90,36 @@ void fit_ratios(const std::vector<Measurement>& points, Device& device, TiledGem
     model.misaligned_fraction = std::min(1.0, model.misaligned_fraction / *misaligned);
 }
 
+/// One rate and one launch for all shapes, small ones included: processors without tensor cores.
+std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const FitOptions& options,
+                                Device& device) {
+  std::vector<const Measurement*> products;
+  for (const Measurement& point : points) {
+    const auto* gemm = std::get_if<Gemm>(&point.what);
+    if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1) products.push_back(&point);
+  }
+  if (products.size() < kFewestPoints) return {};
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    Device trial = device;
+    trial.gemm = FlatGemm{values[0], values[1]};
+    return [trial](const Measurement& point) { return price(trial, std::get<Gemm>(point.what)); };
+  };
+  const std::vector<Parameter> parameters{{"efficiency", 0.5, 1e-4, 1.0},
+                                          {"launch_s", 1e-5, 1e-7, 1e-3, 0.05}};
+  const FitReport report = fit_sample("gemm", split_sample(products, weight_shape, options),
+                                      parameters, model_of, options);
+  const std::vector<double> values = values_of(report);
+  device.gemm = FlatGemm{values[0], values[1]};
+  device.errors.gemm = stated_error(report);
+  return {report};
+}
+
 }  // namespace
 
 std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const FitOptions& options,
                                 Device& device) {
   auto* model = std::get_if<TiledGemm>(&device.gemm);
-  if (!model) return {};
+  if (!model) return fit_flat(points, options, device);
   std::vector<const Measurement*> products;
   for (const Measurement& point : points) {
     const auto* gemm = std::get_if<Gemm>(&point.what);

@@ -32,6 +32,13 @@ std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& r
 
 json gemm_section(const Device& device, const FitOrigin& origin,
                   const std::vector<FitReport>& reports) {
+  if (const auto* flat = std::get_if<FlatGemm>(&device.gemm)) {
+    return {{"origin", origin_text(origin, reports)},
+            {"relative_error", rounded(device.errors.gemm, 2)},
+            {"model", "flat"},
+            {"efficiency", rounded(flat->efficiency)},
+            {"launch_s", rounded(flat->launch_s)}};
+  }
   const auto& model = std::get<TiledGemm>(device.gemm);
   json tiles = json::array();
   for (const GemmTile& tile : model.tiles) {

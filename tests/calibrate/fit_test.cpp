@@ -193,5 +193,25 @@ TEST_CASE("too few points fit nothing and leave the device as it is") {
   CHECK(std::get<TiledGemm>(device.gemm).efficiency == before);
 }
 
+TEST_CASE("a flat product model is fitted to small products too") {
+  Device truth;
+  truth.peaks[static_cast<std::size_t>(Precision::fp32)] = {1e12};
+  truth.gemm = FlatGemm{0.4, 2e-5};
+  std::vector<Measurement> points;
+  for (const std::int64_t m : {64, 256, 1024}) {
+    for (std::int64_t width = 128; width <= 2048; width += 128) {
+      Measurement point;
+      point.what = Gemm{m, width, 256, 1, Precision::fp32};
+      point.time = price(truth, std::get<Gemm>(point.what));
+      points.push_back(point);
+    }
+  }
+  Device device = truth;
+  device.gemm = FlatGemm{0.9, 0.0};
+  REQUIRE(fit_gemm(points, {}, device).size() == 1);
+  CHECK(std::get<FlatGemm>(device.gemm).efficiency == doctest::Approx(0.4).epsilon(0.01));
+  CHECK(std::get<FlatGemm>(device.gemm).launch_s == doctest::Approx(2e-5).epsilon(0.02));
+}
+
 }  // namespace
 }  // namespace prequel
