@@ -11,12 +11,18 @@
 namespace prequel {
 namespace {
 
-/// `--model config.json` of Hugging Face: what was made of it goes to stderr.
-JobRequest with_translated_model(const CommonOptions& common, JobRequest request) {
+/// A launch script as the job, a Hugging Face config as the model: what was made of them goes to
+/// stderr.
+JobRequest translated(const CommonOptions& common, JobRequest request) {
+  if (request.job && is_launch_script(*request.job)) {
+    const ImportedJob job = import_files({*request.job});
+    request.job_text = job_json(job, *request.job);
+    if (!common.quiet) fmt::print(stderr, "{}", report_text(job.report));
+  }
   if (!request.model) return request;
-  if (const auto translated = translate_model(*request.model)) {
-    request.model_text = translated->json;
-    if (!common.quiet) fmt::print(stderr, "{}", report_text(translated->report));
+  if (const auto model = translate_model(*request.model)) {
+    request.model_text = model->json;
+    if (!common.quiet) fmt::print(stderr, "{}", report_text(model->report));
   }
   return request;
 }
@@ -33,7 +39,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
                      "known");
   }
   const Library library(common.data_directories);
-  const Job job = read_job(library, with_translated_model(common, options.request));
+  const Job job = read_job(library, translated(common, options.request));
   ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
   const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
   Prediction prediction = predict(scenario, *convention);

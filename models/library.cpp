@@ -175,8 +175,9 @@ Job read_job(const Library& library, const JobRequest& request) {
   const std::string file = request.job.value_or("command line");
   JobFile job_file;
   if (request.job) {
-    job_file = read_job_file(is_path(*request.job) ? Document::read(*request.job)
-                                                   : library.open("jobs", *request.job));
+    job_file = read_job_file(request.job_text        ? Document::parse(file, *request.job_text)
+                             : is_path(*request.job) ? Document::read(*request.job)
+                                                     : library.open("jobs", *request.job));
   }
 
   Document model = request.model && request.model_text

@@ -60,7 +60,8 @@ struct Measured {
 struct JobRequest {
   std::optional<std::string> job;
   std::optional<std::string> model, device, cluster, software;
-  std::optional<std::string> model_text;  ///< of the model file, where `model` was translated
+  /// What `job` and `model` hold as files of prequel, where they were translated from other tools'.
+  std::optional<std::string> job_text, model_text;
   std::vector<Override> overrides;
 };
 

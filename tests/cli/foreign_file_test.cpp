@@ -76,6 +76,39 @@ TEST_CASE("a model and a DeepSpeed config make one job") {
   CHECK(document.root().at("model").at("hidden_size").integer(1, 1 << 20) == 4096);
 }
 
+TEST_CASE("a Megatron script with arrays gives GPT-3 175B on 1,024 devices") {
+  const ImportedJob job = import_files({fixture("megatron-gpt3-175b.sh")});
+  CHECK(job.model.layers == 96);
+  CHECK(job.model.hidden == 12288);
+  CHECK(job.model.vocab == 50257);
+  CHECK(job.gpus == 1024);
+  CHECK(job.plan.nodes == 128);
+  CHECK(job.plan.dp == 8);
+  CHECK(job.plan.tp == 8);
+  CHECK(job.plan.pp == 16);
+  CHECK(job.plan.mbs == 1);
+  CHECK(job.plan.gbs == 1536);
+  CHECK(job.plan.precision == Precision::fp16);
+}
+
+TEST_CASE("a Slurm script with quoted arguments and a here-document gives the 176B job") {
+  const ImportedJob job = import_files({fixture("bigscience-176b.slurm")});
+  CHECK(job.model.layers == 70);
+  CHECK(job.model.hidden == 14336);
+  CHECK(job.model.position == PositionEmbedding::alibi);
+  CHECK(job.model.embedding_norm == true);
+  CHECK(job.gpus == 384);
+  CHECK(job.plan.nodes == 48);
+  CHECK(job.plan.dp == 4);
+  CHECK(job.plan.pp == 12);
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.gbs == 2048);
+  CHECK(job.plan.zero == 0);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.plan.stage_split == StageSplit::embedding_as_layer);
+  CHECK(job.plan.recompute == Recompute::full);
+}
+
 TEST_CASE("the name of a model is no file to translate") {
   CHECK_FALSE(translate_model("llama-2-7b"));
   CHECK_FALSE(translate_model("no/such.json"));

@@ -1,0 +1,22 @@
+#pragma once
+
+/// Reads bash launch scripts without running them: variables, arrays, arithmetic, continued lines,
+/// here-documents and `#SBATCH` lines. Branches and loops are read once, in order.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prequel {
+
+/// The words of all commands and `#SBATCH` lines. What cannot be known without running the script
+/// keeps its `$`.
+struct LaunchScript {
+  std::vector<std::string> words;
+  std::vector<std::string> here_documents;
+};
+
+/// Throws InputError for scripts that expand to more than 4 MiB.
+LaunchScript read_launch_script(const std::string& file, std::string_view text);
+
+}  // namespace prequel

@@ -1,0 +1,182 @@
+#include "cli/import/megatron_arguments.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+using Count = std::optional<std::int64_t>;
+
+/// Flags that take a whole number, and the field that they set.
+struct NumberFlag {
+  const char* flag;
+  Count& (*field)(ImportedJob& job);
+};
+constexpr NumberFlag kNumbers[] = {
+    {"--num-layers", [](ImportedJob& job) -> Count& { return job.model.layers; }},
+    {"--hidden-size", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
+    {"--num-attention-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
+    {"--num-query-groups", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
+    {"--num-key-value-heads", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
+    {"--kv-channels", [](ImportedJob& job) -> Count& { return job.model.head_dim; }},
+    {"--ffn-hidden-size", [](ImportedJob& job) -> Count& { return job.model.ffn_hidden; }},
+    {"--vocab-size", [](ImportedJob& job) -> Count& { return job.model.vocab; }},
+    {"--max-position-embeddings",
+     [](ImportedJob& job) -> Count& { return job.model.max_positions; }},
+    {"--seq-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--micro-batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--global-batch-size", [](ImportedJob& job) -> Count& { return job.plan.gbs; }},
+    {"--tensor-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
+    {"--pipeline-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.pp; }},
+    {"--context-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
+    {"--num-layers-per-virtual-pipeline-stage",
+     [](ImportedJob& job) -> Count& { return job.layers_per_virtual_stage; }},
+    {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
+    {"--nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
+    {"--nnodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
+    {"--num-nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
+    {"--nproc-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--num-gpus", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--gpus-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+};
+
+/// Flags that stand alone.
+struct SwitchFlag {
+  const char* flag;
+  void (*apply)(ImportedJob& job);
+};
+constexpr SwitchFlag kSwitches[] = {
+    {"--swiglu", [](ImportedJob& job) { job.model.mlp = Mlp::swiglu; }},
+    {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
+    {"--untie-embeddings-and-output-weights",
+     [](ImportedJob& job) { job.model.tied_embeddings = false; }},
+    {"--embed-layernorm", [](ImportedJob& job) { job.model.embedding_norm = true; }},
+    {"--use-rotary-position-embeddings",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::rope; }},
+    {"--fp16", [](ImportedJob& job) { job.plan.precision = Precision::fp16; }},
+    {"--bf16", [](ImportedJob& job) { job.plan.precision = Precision::bf16; }},
+    {"--sequence-parallel", [](ImportedJob& job) { job.plan.sequence_parallel = true; }},
+    {"--use-distributed-optimizer", [](ImportedJob& job) { job.plan.zero = 1; }},
+    {"--use-flash-attn", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--checkpoint-activations", [](ImportedJob& job) { job.plan.recompute = Recompute::full; }},
+    {"--recompute-activations",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--accumulate-allreduce-grads-in-fp32",
+     [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
+    {"--cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
+};
+
+/// Flags whose value is one of a few words; other words change nothing that is modelled.
+struct WordFlag {
+  const char* flag;
+  const char* word;
+  void (*apply)(ImportedJob& job);
+};
+constexpr WordFlag kWords[] = {
+    {"--position-embedding-type", "alibi",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
+    {"--position-embedding-type", "rope",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::rope; }},
+    {"--position-embedding-type", "learned_absolute",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::learned; }},
+    {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--normalization", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    {"--recompute-granularity", "full",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::full; }},
+    {"--recompute-granularity", "selective",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--attention-backend", "flash",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--pp-partition-method", "type:transformer|embedding",
+     [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
+    {"--tokenizer-type", "GPT2BPETokenizer", [](ImportedJob& job) {
+       if (job.model.vocab) return;
+       job.model.vocab = 50257;  // origin: the vocabulary of GPT-2's byte-pair encoding
+       job.report.assumed.emplace_back("vocab_size 50257: that of the GPT-2 tokenizer");
+     }}};
+
+/// A Python or shell number: "2048", "220_000_000".
+std::optional<long long> whole(std::string text) {
+  std::erase(text, '_');
+  return parse_integer(text);
+}
+
+class Arguments {
+ public:
+  Arguments(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
+
+  void take(std::string flag, const std::string& value) {
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    for (const NumberFlag& known : kNumbers) {
+      if (flag == known.flag) return number(flag, value, known.field(job_));
+    }
+    for (const SwitchFlag& known : kSwitches) {
+      if (flag == known.flag) return known.apply(job_);
+    }
+    bool is_word_flag = false;
+    for (const WordFlag& known : kWords) {
+      is_word_flag = is_word_flag || flag == known.flag;
+      if (flag == known.flag && value == known.word) return known.apply(job_);
+    }
+    if (flag == "--gres" && value.starts_with("gpu:")) {
+      return number(flag, value.substr(value.rfind(':') + 1), job_.gpus_per_node);
+    }
+    if (flag == "--num-experts") {
+      Count experts;
+      number(flag, value, experts);
+      if (experts.value_or(1) <= 1) return;
+      throw InputError(file_ + ": --num-experts " + printable(value) +
+                       ": a mixture of experts; only dense decoders are modelled so far");
+    }
+    if (seen_.insert(flag).second) {
+      job_.report.ignored.push_back(is_word_flag ? flag + " " + value : flag);
+    }
+  }
+
+ private:
+  void number(const std::string& flag, const std::string& value, Count& field) {
+    if (value.find('$') != std::string::npos || value.find('`') != std::string::npos) {
+      job_.report.assumed.push_back(
+          fmt::format("{} is left out: {} could not be resolved", flag, printable(value)));
+      return;
+    }
+    const auto found = whole(value);
+    if (!found || *found < 0 || *found > (1LL << 30)) {
+      throw InputError(fmt::format("{}: {}: expected a whole number from 0 to {}, got {}", file_,
+                                   flag, 1LL << 30, in_quotes(value)));
+    }
+    field = *found;
+  }
+
+  std::string file_;
+  ImportedJob& job_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
+                             ImportedJob& job) {
+  Arguments arguments(file, job);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("--") || words[i].size() == 2) continue;
+    const std::size_t equals = words[i].find('=');
+    std::string value;
+    if (equals != std::string::npos) {
+      value = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with("--")) {
+      value = words[i + 1];
+    }
+    std::erase(value, '\'');  // quotes that came out of a quoted variable
+    arguments.take(words[i].substr(0, equals), value);
+  }
+}
+
+}  // namespace prequel
