@@ -6,6 +6,7 @@
 
 #include "sim/engine/clock.hpp"
 #include "sim/engine/event_queue.hpp"
+#include "sim/schedule/ranks.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {
@@ -68,6 +69,31 @@ void build(benchmark::State& state) {
   set_items(state, build_graph(ScheduleKind::one_f_one_b, shape).tasks().size());
 }
 BENCHMARK(build)->Name("build_graph/384")->Unit(benchmark::kMillisecond);
+
+/// Every rank with jitter in each layer. An item is what one rank does between two
+/// synchronisations of its tensor-parallel group, twice a layer; its `kernels` are summed.
+void lanes(benchmark::State& state, std::uint32_t stages, std::uint32_t micro_batches,
+           StageRanks ranks, double kernels) {
+  const PipelineShape shape{stages, micro_batches};
+  const auto durations = uneven_durations(shape);
+  const Jitter jitter{0.02, 1};
+  for ([[maybe_unused]] auto _ : state) {
+    benchmark::DoNotOptimize(
+        run_ranks(ScheduleKind::one_f_one_b, shape, durations, ranks, {}, jitter));
+  }
+  const std::size_t items =
+      std::size_t{2} * stages * micro_batches * ranks.count() * ranks.synchronisations;
+  set_items(state, items);
+  state.counters["kernels"] = kernels * static_cast<double>(items);
+}
+// 70 layers on 12 stages, about six each; 4 replicas of 8 ranks.
+BENCHMARK_CAPTURE(lanes, 176b_384, 12, 128, StageRanks{8, 4, 12}, 31)
+    ->Name("lanes/176b_384")
+    ->Unit(benchmark::kMillisecond);
+// 126 layers on 16 stages, eight each; 16 micro batches on 128 replicas of 8 ranks.
+BENCHMARK_CAPTURE(lanes, 405b_16384, 16, 16, StageRanks{8, 128, 16}, 24)
+    ->Name("lanes/405b_16384")
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace prequel

@@ -1,0 +1,121 @@
+#include "sim/engine/lanes.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numbers>
+
+namespace prequel {
+
+double normal_draw(std::uint64_t seed, std::uint64_t counter) {
+  // SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): any
+  // element of the sequence at once.
+  std::uint64_t bits = seed * 0xd1342543de82ef95U + (counter + 1) * 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  bits ^= bits >> 31U;
+  const auto sum = static_cast<std::int64_t>((bits & 0xffffU) + (bits >> 16U & 0xffffU) +
+                                             (bits >> 32U & 0xffffU) + (bits >> 48U));
+  // Four uniform integers below n have mean 4 (n - 1) / 2 and variance near 4 n² / 12.
+  constexpr double kRange = 0x1p16;
+  return (static_cast<double>(sum) - 2 * (kRange - 1)) * (std::numbers::sqrt3 / kRange);
+}
+
+Lanes::Lanes(std::span<const LaneTask> tasks, std::span<const double> slowness, std::size_t streams,
+             std::uint32_t lanes, std::uint32_t group, Jitter jitter)
+    : tasks_(tasks),
+      slowness_(slowness),
+      lanes_(lanes),
+      group_(group),
+      jitter_(jitter),
+      last_(streams) {
+  assert(group > 0 && lanes % group == 0 && slowness.size() == streams * lanes);
+}
+
+void Lanes::restart(std::uint64_t seed) {
+  jitter_.seed = seed;
+  draws_ = 0;
+  times_.clear();
+  std::ranges::fill(last_, Token{});
+}
+
+std::span<const double> Lanes::finish(StreamId stream) const {
+  const Token last = last_[stream];
+  if (last.offset == kNothing) return {};
+  return std::span(times_).subspan(last.offset, lanes_);
+}
+
+double Lanes::end() const {
+  return times_.empty() ? 0 : *std::ranges::max_element(times_);
+}
+
+Lanes::Token Lanes::run_lanes(StreamId stream, const LaneTask& task,
+                              std::span<const Token> before) {
+  const Token token{times_.size()};
+  times_.resize(times_.size() + lanes_);
+  const std::span times = std::span(times_).subspan(token.offset);
+  start(times, before);
+  if (task.sync == LaneSync::across) wait_across(times);
+  const double* slowness = slowness_.data() + std::size_t{stream} * lanes_;
+  if (task.sync == LaneSync::group) {
+    work_in_groups(times, slowness, task);
+  } else {
+    work_alone(times, slowness, task);
+  }
+  return token;
+}
+
+void Lanes::start(std::span<double> times, std::span<const Token> before) const {
+  for (const Token token : before) {
+    if (token.offset == kNothing) continue;
+    const double* ends = times_.data() + token.offset;
+    for (std::size_t lane = 0; lane < times.size(); ++lane) {
+      times[lane] = std::max(times[lane], ends[lane]);
+    }
+  }
+}
+
+void Lanes::wait_across(std::span<double> times) const {
+  for (std::uint32_t member = 0; member < group_; ++member) {
+    double all_there = 0;
+    for (std::size_t lane = member; lane < lanes_; lane += group_) {
+      all_there = std::max(all_there, times[lane]);
+    }
+    for (std::size_t lane = member; lane < lanes_; lane += group_) times[lane] = all_there;
+  }
+}
+
+double Lanes::drawn(bool jitters) {
+  if (!jitters || jitter_.sigma == 0) return 1;
+  return std::max(0.0, 1 + jitter_.sigma * normal_draw(jitter_.seed, draws_++));
+}
+
+void Lanes::work_alone(std::span<double> times, const double* slowness, const LaneTask& task) {
+  const double duration = task.duration / task.parts;
+  for (std::size_t lane = 0; lane < times.size(); ++lane) {
+    for (std::uint32_t part = 0; part < task.parts; ++part) {
+      times[lane] += duration * slowness[lane] * drawn(task.jitters);
+    }
+  }
+}
+
+void Lanes::work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task) {
+  const double duration = task.duration / task.parts;
+  for (std::size_t first = 0; first < times.size(); first += group_) {
+    const std::span group = times.subspan(first, group_);
+    double done = 0;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      done = std::max(done, group[i] + duration * slowness[first + i] * drawn(task.jitters));
+    }
+    // From here on the group starts each part together.
+    for (std::uint32_t part = 1; part < task.parts; ++part) {
+      double longest = 0;
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        longest = std::max(longest, slowness[first + i] * drawn(task.jitters));
+      }
+      done += duration * longest;
+    }
+    std::ranges::fill(group, done);
+  }
+}
+
+}  // namespace prequel

@@ -1,0 +1,92 @@
+#pragma once
+
+/// The reader that follows every rank: a stream is many lanes, each with its own speed.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/engine/task.hpp"
+
+namespace prequel {
+
+/// Whom a lane waits for when it has done its part of a task.
+enum class LaneSync : std::uint8_t {
+  none,    ///< nobody: lane r of the next task needs lane r of this one alone
+  group,   ///< its group of neighbouring lanes, as in tensor parallelism
+  across,  ///< before it starts: the same lane of all groups, as in data parallelism
+};
+
+/// What lanes do for a price.
+struct LaneTask {
+  double duration{};        ///< s, of a lane at full speed
+  std::uint32_t parts = 1;  ///< equal parts; jitter is drawn for each, and `group` waits after each
+  LaneSync sync{};
+  bool jitters = false;
+};
+
+/// Jitter of relative standard deviation `sigma`, drawn for each lane and part.
+struct Jitter {
+  double sigma{};
+  std::uint64_t seed{};
+};
+
+/// A draw of mean 0 and standard deviation 1 that depends on its arguments alone, not on who draws
+/// before: the sum of four uniform draws, scaled (Irwin–Hall), and so never beyond ±2 √3.
+double normal_draw(std::uint64_t seed, std::uint64_t counter);
+
+class Lanes {
+ public:
+  /// Lane `i` of the task ends at times[offset + i].
+  struct Token {
+    std::size_t offset = kNothing;
+  };
+
+  /// `tasks`, indexed by PriceId, and `slowness` must outlive the reader. Every stream has `lanes`
+  /// lanes in groups of `group`, which divides them; lane i of stream s takes
+  /// slowness[s * lanes + i] times its duration.
+  Lanes(std::span<const LaneTask> tasks, std::span<const double> slowness, std::size_t streams,
+        std::uint32_t lanes, std::uint32_t group, Jitter jitter);
+
+  template <class... Tokens>
+  Token run(StreamId stream, PriceId price, Label /*label*/, Tokens... after) {
+    const std::array<Token, 1 + sizeof...(after)> before{last_[stream], after...};
+    return last_[stream] = run_lanes(stream, tasks_[price], before);
+  }
+
+  [[nodiscard]] Token last(StreamId stream) const { return last_[stream]; }
+
+  void begin_repeating() {}
+  /// Jitter never repeats.
+  std::uint32_t skip(std::uint32_t /*remaining*/, std::span<Token> /*carried*/) { return 0; }
+
+  /// Forgets all tasks and keeps the memory.
+  void restart(std::uint64_t seed);
+
+  /// When each lane of the stream ends, s; empty before its first task.
+  [[nodiscard]] std::span<const double> finish(StreamId stream) const;
+  /// End of the last lane of all, s.
+  [[nodiscard]] double end() const;
+
+ private:
+  static constexpr std::size_t kNothing = ~std::size_t{0};
+
+  Token run_lanes(StreamId stream, const LaneTask& task, std::span<const Token> before);
+  void start(std::span<double> times, std::span<const Token> before) const;
+  void wait_across(std::span<double> times) const;
+  void work_alone(std::span<double> times, const double* slowness, const LaneTask& task);
+  void work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task);
+  [[nodiscard]] double drawn(bool jitters);
+
+  std::span<const LaneTask> tasks_;
+  std::span<const double> slowness_;
+  std::uint32_t lanes_;
+  std::uint32_t group_;
+  Jitter jitter_;
+  std::uint64_t draws_ = 0;
+  std::vector<double> times_;  // of all tasks so far, `lanes_` each
+  std::vector<Token> last_;    // by stream
+};
+
+}  // namespace prequel

@@ -1,0 +1,80 @@
+#include "sim/schedule/ranks.hpp"
+
+#include <cassert>
+
+#include "sim/schedule/emit.hpp"
+
+namespace prequel {
+namespace {
+
+LaneTask lane_task(TaskKind kind, double duration, const StageRanks& ranks) {
+  switch (kind) {
+    case TaskKind::forward:
+    case TaskKind::backward:
+    case TaskKind::input_gradient:
+    case TaskKind::weight_gradient:
+      return {duration, ranks.synchronisations, LaneSync::group, true};
+    case TaskKind::gradient_reduce: return {duration, 1, LaneSync::across, false};
+    case TaskKind::send_forward:
+    case TaskKind::send_backward:
+    case TaskKind::embedding_reduce:
+    case TaskKind::optimizer: return {duration, 1, LaneSync::none, false};
+  }
+  return {};
+}
+
+std::vector<LaneTask> lane_tasks(const PipelineShape& shape, const BlockTable& durations,
+                                 const StageRanks& ranks) {
+  std::vector<LaneTask> tasks;
+  tasks.reserve(durations.values().size());
+  for (const double duration : durations.values()) {
+    const auto kind = static_cast<TaskKind>(tasks.size() / shape.blocks());
+    tasks.push_back(lane_task(kind, duration, ranks));
+  }
+  return tasks;
+}
+
+std::vector<double> lane_slowness(const PipelineShape& shape, const StageRanks& ranks,
+                                  const RankSlowness& slowness) {
+  std::vector<double> lanes;
+  lanes.reserve(stream_count(shape) * ranks.count());
+  for (std::size_t stage = 0; stage < shape.stages; ++stage) {
+    for (std::uint32_t stream = 0; stream < kStageStreams; ++stream) {
+      const auto kind = static_cast<StageStream>(stream);
+      const bool sends = kind == StageStream::send_forward || kind == StageStream::send_backward;
+      const bool computes = kind == StageStream::compute;
+      for (std::size_t i = stage * ranks.count(); i < (stage + 1) * ranks.count(); ++i) {
+        if (computes && !slowness.compute.empty()) {
+          lanes.push_back(slowness.compute[i]);
+        } else if (sends && !slowness.sends.empty()) {
+          lanes.push_back(slowness.sends[i]);
+        } else {
+          lanes.push_back(1);
+        }
+      }
+    }
+  }
+  return lanes;
+}
+
+}  // namespace
+
+std::vector<double> run_ranks(ScheduleKind kind, const PipelineShape& shape,
+                              const BlockTable& durations, const StageRanks& ranks,
+                              const RankSlowness& slowness, Jitter jitter, std::uint32_t samples) {
+  assert(shape_problem(kind, shape).empty());
+  const auto tasks = lane_tasks(shape, durations, ranks);
+  const auto lanes_slow = lane_slowness(shape, ranks, slowness);
+  Lanes lanes(tasks, lanes_slow, stream_count(shape), ranks.count(), ranks.tensor_parallel, jitter);
+  std::vector<double> seconds;
+  seconds.reserve(samples);
+  for (std::uint32_t sample = 0; sample < samples; ++sample) {
+    lanes.restart(jitter.seed + sample);
+    emit_pipeline(kind, shape, lanes);
+    PipelineEmitter(shape, lanes).step_end();
+    seconds.push_back(lanes.end());
+  }
+  return seconds;
+}
+
+}  // namespace prequel

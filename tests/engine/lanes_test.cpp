@@ -1,0 +1,83 @@
+#include "sim/engine/lanes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace prequel {
+namespace {
+
+std::vector<double> times_of(const Lanes& lanes, StreamId stream) {
+  const auto times = lanes.finish(stream);
+  return {times.begin(), times.end()};
+}
+
+TEST_CASE("a lane that waits for nobody ends by its own speed") {
+  const std::vector<LaneTask> tasks{{2.0, 1, LaneSync::none, false}};
+  const std::vector<double> slowness{1, 1.5, 1, 1};
+  Lanes lanes(tasks, slowness, 1, 4, 2, {});
+  lanes.run(0, 0, {});
+  CHECK(times_of(lanes, 0) == std::vector<double>{2, 3, 2, 2});
+  CHECK(lanes.end() == 3);
+}
+
+TEST_CASE("a group goes at the speed of its slowest lane, other groups do not") {
+  const std::vector<LaneTask> tasks{{2.0, 4, LaneSync::group, false}};
+  const std::vector<double> slowness{1, 1.5, 1, 1};
+  Lanes lanes(tasks, slowness, 1, 4, 2, {});
+  lanes.run(0, 0, {});
+  CHECK(times_of(lanes, 0) == std::vector<double>{3, 3, 2, 2});
+}
+
+TEST_CASE("across groups, each lane starts when the same lane of all groups is there") {
+  const std::vector<LaneTask> tasks{{2.0, 1, LaneSync::none, false},
+                                    {1.0, 1, LaneSync::across, false}};
+  const std::vector<double> slowness{1, 1.5, 1, 1};
+  Lanes lanes(tasks, slowness, 1, 4, 2, {});
+  lanes.run(0, 0, {});
+  lanes.run(0, 1, {});
+  CHECK(times_of(lanes, 0) == std::vector<double>{3, 4.5, 3, 4});
+}
+
+TEST_CASE("lanes of one task wait for the same lanes of another") {
+  const std::vector<LaneTask> tasks{{2.0, 1, LaneSync::none, false}};
+  const std::vector<double> slowness{1, 2, 3, 1};
+  Lanes lanes(tasks, slowness, 2, 2, 1, {});
+  lanes.run(1, 0, {}, lanes.run(0, 0, {}));
+  CHECK(times_of(lanes, 0) == std::vector<double>{2, 4});
+  CHECK(times_of(lanes, 1) == std::vector<double>{8, 6});
+}
+
+TEST_CASE("draws have mean 0 and standard deviation 1") {
+  constexpr int kDraws = 100000;
+  double sum = 0;
+  double squares = 0;
+  double largest = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double draw = normal_draw(7, static_cast<std::uint64_t>(i));
+    sum += draw;
+    squares += draw * draw;
+    largest = std::max(largest, std::abs(draw));
+  }
+  CHECK(std::abs(sum / kDraws) < 0.01);
+  CHECK(squares / kDraws == doctest::Approx(1).epsilon(0.01));
+  CHECK(largest <= 2 * std::sqrt(3.0));
+}
+
+TEST_CASE("a restart with one seed repeats to the last bit, with another it differs") {
+  const std::vector<LaneTask> tasks{{2.0, 3, LaneSync::group, true}};
+  const std::vector<double> slowness(4, 1.0);
+  Lanes lanes(tasks, slowness, 1, 4, 2, {0.02, 1});
+  lanes.run(0, 0, {});
+  const auto first = times_of(lanes, 0);
+  lanes.restart(2);
+  lanes.run(0, 0, {});
+  CHECK(times_of(lanes, 0) != first);
+  lanes.restart(1);
+  lanes.run(0, 0, {});
+  CHECK(times_of(lanes, 0) == first);
+}
+
+}  // namespace
+}  // namespace prequel
