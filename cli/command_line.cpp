@@ -113,6 +113,42 @@ void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
       ->group("Plan");
 }
 
+/// NODE:SPEED, such as 7:0.9.
+SlowNode slow_node(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  SlowNode slow;
+  if (colon == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, colon), slow.node) ||
+      !CLI::detail::lexical_cast(text.substr(colon + 1), slow.speed) || !(slow.speed > 0)) {
+    throw InputError("--slow-node " + printable(text) +
+                     ": expected NODE:SPEED with a speed above 0, such as 7:0.9");
+  }
+  return slow;
+}
+
+void add_what_if(CLI::App& command, WhatIf& what_if) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--slow-node",
+          [&what_if](const std::vector<std::string>& nodes) {
+            for (const std::string& node : nodes) what_if.slow_nodes.push_back(slow_node(node));
+          },
+          "a node whose devices compute at this share of their speed (repeatable)")
+      ->type_name("NODE:SPEED")
+      ->allow_extra_args(false)
+      ->group("What if");
+  CLI::Option* jitter =
+      command
+          .add_option("--jitter", what_if.jitter,
+                      "relative standard deviation of each rank's time in each layer")
+          ->check(CLI::Range(0.0, 1.0))
+          ->group("What if");
+  command.add_option("--seed", what_if.seed, "of the jitter")->needs(jitter)->group("What if");
+  command.add_option("--samples", what_if.samples, "iterations to draw")
+      ->needs(jitter)
+      ->check(CLI::Range(1, 1000000))
+      ->group("What if");
+}
+
 void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("predict", "Seconds per iteration, memory and utilisation of one plan");
@@ -133,6 +169,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option("--flops", options.flops_convention,
                      "how FLOPs are counted: prequel, megatron-hw, bs-noemb, mosaic-2023, "
                      "mosaic-2023-star");
+  add_what_if(command, options.what_if);
   add_format(command, options.format, false);
   command.callback(action);
 }

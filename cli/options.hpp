@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/library.hpp"
+#include "sim/what_if.hpp"
 
 namespace prequel {
 
@@ -22,6 +23,7 @@ struct CommonOptions {
 struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
+  WhatIf what_if;
   OutputFormat format{};
 };
 

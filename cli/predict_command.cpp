@@ -50,9 +50,14 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
       fmt::print(stderr, "{}\n", wrapped("warning: " + warning, 100, "  "));
     }
   }
-  fmt::print("{}", options.format == OutputFormat::json
-                       ? prediction_json(scenario, prediction, job.measured)
-                       : prediction_text(scenario, prediction, job.measured));
+  std::optional<StepDistribution> distribution;
+  if (options.what_if.any()) distribution = what_if(scenario, options.what_if);
+  if (options.format == OutputFormat::json) {
+    fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution));
+  } else {
+    fmt::print("{}", prediction_text(scenario, prediction, job.measured));
+    if (distribution) fmt::print("\n{}", what_if_text(*distribution, options.what_if));
+  }
   return prediction.verdict == MemoryVerdict::oom ? kExitNo : kExitDone;
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/library.hpp"
 #include "sim/prediction.hpp"
+#include "sim/what_if.hpp"
 
 namespace prequel {
 
@@ -14,9 +15,13 @@ namespace prequel {
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured);
 
-/// The document `prequel/prediction/1`.
+/// The iteration on ranks that are not alike, for people.
+std::string what_if_text(const StepDistribution& distribution, const WhatIf& question);
+
+/// The document `prequel/prediction/1`; with `distribution`, that too.
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
-                            const std::optional<Measured>& measured);
+                            const std::optional<Measured>& measured,
+                            const std::optional<StepDistribution>& distribution = {});
 
 /// "fits", "tight" or "oom".
 std::string_view name(MemoryVerdict verdict);

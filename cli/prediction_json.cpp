@@ -64,7 +64,8 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
 }  // namespace
 
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
-                            const std::optional<Measured>& measured) {
+                            const std::optional<Measured>& measured,
+                            const std::optional<StepDistribution>& distribution) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double samples = static_cast<double>(plan.gbs) / step;
@@ -106,6 +107,12 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
     if (measured->memory_gib) was["mem_gib"] = *measured->memory_gib;
     if (!measured->source.empty()) was["source"] = measured->source;
     json["measured"] = was;
+  }
+  if (distribution) {
+    json["what_if_sec_per_iter"] = {{"mean", distribution->mean},
+                                    {"p5", distribution->p5},
+                                    {"p50", distribution->p50},
+                                    {"p95", distribution->p95}};
   }
   json["warnings"] = prediction.warnings;
   return json.dump(2) + "\n";

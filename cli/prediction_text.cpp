@@ -120,6 +120,13 @@ std::string memory_text(const Scenario& scenario, const Prediction& prediction) 
 
 }  // namespace
 
+std::string what_if_text(const StepDistribution& distribution, const WhatIf& question) {
+  return fmt::format(
+      "What if ({} samples): mean {:.2f} s, P5 {:.2f} s, P50 {:.2f} s, P95 {:.2f} s per "
+      "iteration\n",
+      question.samples, distribution.mean, distribution.p5, distribution.p50, distribution.p95);
+}
+
 std::string_view name(MemoryVerdict verdict) {
   switch (verdict) {
     case MemoryVerdict::fits: return "fits";

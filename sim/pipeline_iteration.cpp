@@ -44,6 +44,13 @@ class Iteration {
     }
   }
 
+  [[nodiscard]] PipelineGame game() const {
+    // Twice a layer: after attention and after the MLP.
+    const std::int64_t layers = scenario_.model.layers / shape_.blocks();
+    return {kind_, shape_, duration_table(),
+            static_cast<std::uint32_t>(std::max<std::int64_t>(1, 2 * layers))};
+  }
+
   /// Plays the schedule and fills times, stages and breakdown.
   void play(Prediction& prediction) const {
     const BlockTable durations = duration_table();
@@ -168,6 +175,10 @@ class Iteration {
 };
 
 }  // namespace
+
+PipelineGame pipeline_game(const Scenario& scenario) {
+  return Iteration(scenario).game();
+}
 
 void play_pipeline(const Scenario& scenario, Prediction& prediction) {
   Iteration(scenario).play(prediction);

@@ -1,0 +1,75 @@
+#include "sim/what_if.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/parallel.hpp"
+#include "sim/iteration.hpp"
+#include "sim/schedule/ranks.hpp"
+
+namespace prequel {
+namespace {
+
+void check(const Scenario& scenario, const WhatIf& question) {
+  if (is_fully_sharded(scenario)) {
+    throw InputError(
+        "what-if: ranks of their own speed are played for pipelines, not for fully sharded layers; "
+        "--zero 1 would do");
+  }
+  const std::int64_t per_node = scenario.cluster.devices_per_node;
+  const std::int64_t nodes = (scenario.plan.gpus + per_node - 1) / per_node;
+  for (const SlowNode& slow : question.slow_nodes) {
+    if (slow.node >= 0 && slow.node < nodes) continue;
+    throw InputError(fmt::format("--slow-node {}: the job runs on nodes 0 to {}; {} would do",
+                                 slow.node, nodes - 1, slow.node < 0 ? 0 : nodes - 1));
+  }
+}
+
+/// Sharded sequences keep their ranks beside the tensor-parallel ones, as one group.
+StageRanks stage_ranks(const Plan& plan, std::uint32_t synchronisations) {
+  return {static_cast<std::uint32_t>(plan.tp * plan.cp), static_cast<std::uint32_t>(plan.dp),
+          synchronisations};
+}
+
+RankSlowness rank_slowness(const Scenario& scenario, const WhatIf& question) {
+  RankSlowness slowness;
+  slowness.compute.assign(static_cast<std::size_t>(scenario.plan.gpus), 1.0);
+  for (std::size_t rank = 0; rank < slowness.compute.size(); ++rank) {
+    const auto node = static_cast<std::int64_t>(rank) / scenario.cluster.devices_per_node;
+    for (const SlowNode& slow : question.slow_nodes) {
+      if (slow.node == node) slowness.compute[rank] /= slow.speed;
+    }
+  }
+  return slowness;
+}
+
+/// The value below which `share` of the sorted ones lie (nearest rank).
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
+  return sorted[std::min(index, sorted.size() - 1)];
+}
+
+}  // namespace
+
+StepDistribution what_if(const Scenario& scenario, const WhatIf& question) {
+  check(scenario, question);
+  const PipelineGame game = pipeline_game(scenario);
+  const StageRanks ranks = stage_ranks(scenario.plan, game.synchronisations);
+  const RankSlowness slowness = rank_slowness(scenario, question);
+  std::vector<double> seconds(question.samples);
+  parallel_for(seconds.size(), [&](std::size_t sample) {
+    const Jitter jitter{question.jitter, question.seed + sample};
+    seconds[sample] =
+        run_ranks(game.kind, game.shape, game.durations, ranks, slowness, jitter).front() +
+        scenario.software.host.fixed_per_iteration.value;
+  });
+  std::ranges::sort(seconds);
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return {sum / static_cast<double>(seconds.size()), percentile(seconds, 0.05),
+          percentile(seconds, 0.5), percentile(seconds, 0.95)};
+}
+
+}  // namespace prequel
