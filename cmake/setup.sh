@@ -5,8 +5,10 @@ set -eu
 usage() {
   cat >&2 <<'END'
 usage: sh cmake/setup.sh run [ARGUMENT…]   build, then run prequel with these arguments
-       sh cmake/setup.sh test [PRESET]     build with warnings as errors, then run every test
-                                           (PRESET: release, debug or tsan; default release)
+       sh cmake/setup.sh test [PRESET [CTEST-ARGUMENT…]]
+                                           build with warnings as errors, then run every test
+                                           (PRESET: release, debug or tsan; default release) or
+                                           those that the arguments for ctest choose
 END
   exit 2
 }
@@ -71,12 +73,12 @@ case $task in
     ;;
   test)
     preset=${1:-release}
-    [ $# -le 1 ] || usage
+    [ $# -eq 0 ] || shift
     # shellcheck disable=SC2086 # a list of words
     install_packages $test_packages
     build "$preset"
     cd "$root"
-    exec ctest --preset "$preset" --parallel "$(nproc)"
+    exec ctest --preset "$preset" --parallel "$(nproc)" "$@"
     ;;
   *) usage ;;
 esac
