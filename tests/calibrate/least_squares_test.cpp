@@ -12,10 +12,10 @@ namespace {
 Residuals line(double noise, std::size_t count) {
   return [noise, count](const std::vector<double>& values, std::vector<double>& residuals) {
     std::mt19937_64 random(9);
-    std::normal_distribution<double> spread(0.0, noise);
+    std::normal_distribution<double> spread(0.0, 1.0);
     for (std::size_t i = 0; i < count; ++i) {
       const double bytes = std::pow(1.3, static_cast<double>(i));
-      const double measured = (5.0 + bytes / 2.0) * std::exp(spread(random));
+      const double measured = (5.0 + bytes / 2.0) * std::exp(noise * spread(random));
       residuals[i] = std::log((values[0] + bytes / values[1]) / measured);
     }
   };
