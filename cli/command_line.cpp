@@ -7,19 +7,24 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/calibrate_parser.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/completion.hpp"
+#include "cli/manual.hpp"
 #include "cli/options.hpp"
+#include "cli/parse_problem.hpp"
+#include "cli/version.hpp"
 #include "hw/base/errors.hpp"
-#include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
 
-/// One flag of the plan: how contract and Megatron spell it, and the plan's field.
+/// One flag of the plan: how scripts and Megatron spell it, and the plan's field.
 struct PlanFlag {
   const char* flags;
   const char* field;
   const char* help;
+  const char* values = "N";  ///< what it takes
 };
 constexpr PlanFlag kPlanFlags[] = {
     {"--nodes", "nodes", "nodes in use"},
@@ -32,29 +37,23 @@ constexpr PlanFlag kPlanFlags[] = {
     {"--mbs,--micro-batch-size", "mbs", "micro batch, sequences"},
     {"--gbs,--global-batch-size", "gbs", "global batch, sequences"},
     {"--seq-len,--seq-length", "seq_len", "tokens of a sequence"},
-    {"--zero,--zero-stage", "zero", "ZeRO stage, 0 to 3"},
-    {"--offload", "offload", "none, optimizer or optimizer+params in host memory"},
-    {"--recompute", "recompute", "none, selective or full"},
-    {"--precision", "precision", "fp32, tf32, fp16, bf16 or fp8"},
-    {"--attention", "attention", "unfused, fused-softmax or flash"},
-    {"--schedule", "schedule", "pipeline schedule, e.g. 1f1b"},
+    {"--zero,--zero-stage", "zero", "ZeRO stage", "0|1|2|3"},
+    {"--offload", "offload", "what host memory holds", "none|optimizer|optimizer+params"},
+    {"--recompute", "recompute", "activations that the backward pass recomputes",
+     "none|selective|full"},
+    {"--precision", "precision", "of matrix products", "fp32|tf32|fp16|bf16|fp8"},
+    {"--attention", "attention", "its implementation", "unfused|fused-softmax|flash"},
+    {"--schedule", "schedule", "pipeline schedule, e.g. 1f1b", "NAME"},
 };
 
-/// Help that begins with examples.
+/// Help that begins with the examples; they are kept as the command's footer.
 class HelpFormat : public CLI::Formatter {
  public:
-  explicit HelpFormat(std::string examples) : examples_(std::move(examples)) {}
   [[nodiscard]] std::string make_description(const CLI::App* app) const override {
-    return "Examples:\n" + examples_ + "\n" + CLI::Formatter::make_description(app);
+    return "Examples:\n" + app->get_footer() + "\n" + CLI::Formatter::make_description(app);
   }
-
- private:
-  std::string examples_;
+  [[nodiscard]] std::string make_footer(const CLI::App* /*app*/) const override { return {}; }
 };
-
-void add_examples(CLI::App& command, const char* examples) {
-  command.formatter(std::make_shared<HelpFormat>(examples));
-}
 
 void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
   command.add_flag_callback(
@@ -99,7 +98,7 @@ void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
               overrides.push_back({path, value, first});
             },
             flag.help)
-        ->type_name("")
+        ->type_name(flag.values)
         ->group("Plan");
   }
   command
@@ -152,10 +151,10 @@ void add_what_if(CLI::App& command, WhatIf& what_if) {
 void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("predict", "Seconds per iteration, memory and utilisation of one plan");
-  add_examples(command,
-               "  prequel predict bloom-176b-jean-zay --mbs 2\n"
-               "  prequel predict --model gpt3-175b --cluster jean-zay-a100 --nodes 48 --tp 8 "
-               "--pp 12 --gbs 1536 --json\n");
+  command.footer(
+      "  prequel predict bloom-176b-jean-zay --mbs 2\n"
+      "  prequel predict --model gpt3-175b --cluster jean-zay-a100 --nodes 48 --tp 8 "
+      "--pp 12 --gbs 1536 --json\n");
   command.add_option_function<std::string>(
       "job", [&options](const std::string& job) { options.request.job = job; },
       "job file, the name of a shipped one, or a Megatron launch script");
@@ -166,9 +165,8 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   add_name(command, "--software", options.request.software, "software stack name or file");
   add_plan_flags(command, options.request.overrides);
   add_set(command, options.request.overrides);
-  command.add_option("--flops", options.flops_convention,
-                     "how FLOPs are counted: prequel, megatron-hw, bs-noemb, mosaic-2023, "
-                     "mosaic-2023-star");
+  command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
+      ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.what_if);
   add_format(command, options.format, false);
   command.callback(action);
@@ -176,6 +174,10 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
 
 void add_import(CLI::App& app, ImportOptions& options, const std::function<void()>& action) {
   CLI::App& command = *app.add_subcommand("import", "Other tools' files to a job (on stdout)");
+  command.footer(
+      "  prequel import train.sh --cluster dgx-a100 > job.json\n"
+      "  prequel import config.json ds_config.json --software megatron-deepspeed-2023 > "
+      "job.json\n");
   command
       .add_option("files", options.files,
                   "Hugging Face config.json, Megatron launch script, DeepSpeed ds_config.json; "
@@ -189,10 +191,11 @@ void add_import(CLI::App& app, ImportOptions& options, const std::function<void(
 void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("show", "Lists and prints models, devices, clusters, software and jobs");
-  add_examples(command,
-               "  prequel show models\n"
-               "  prequel show device a100-sxm-80gb\n");
-  command.add_option("kind", options.kind, "models, devices, clusters, software or jobs");
+  command.footer(
+      "  prequel show models\n"
+      "  prequel show device a100-sxm-80gb\n");
+  command.add_option("kind", options.kind, "what to list")
+      ->type_name("models|devices|clusters|software|jobs");
   command.add_option("name", options.name, "print this one, with the origin of each number");
   add_format(command, options.format, false);
   command.callback(action);
@@ -201,9 +204,9 @@ void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& 
 void add_validate(CLI::App& app, ValidateOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("validate", "Predicts measured runs and reports the errors");
-  add_examples(command,
-               "  prequel validate data/runs/bigscience-jz-a100.csv --by date\n"
-               "  prequel validate mine.csv --max-mape 8 --worst 10\n");
+  command.footer(
+      "  prequel validate data/runs/bigscience-jz-a100.csv --by date\n"
+      "  prequel validate mine.csv --max-mape 8 --worst 10\n");
   command.add_option("runs", options.files, "tables of measured runs (CSV; - for stdin)")
       ->required();
   command
@@ -218,61 +221,31 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
   command.callback(action);
 }
 
-/// The innermost command that the command line names.
-const CLI::App& chosen_command(const CLI::App& app) {
-  const CLI::App* command = &app;
-  for (auto chosen = command->get_subcommands(); !chosen.empty();
-       chosen = command->get_subcommands()) {
-    command = chosen.front();
-  }
-  return *command;
+void add_completion(CLI::App& app) {
+  CLI::App& command =
+      *app.add_subcommand("completion", "The script that lets a shell complete prequel's calls");
+  command.footer(
+      "  eval \"$(prequel completion bash)\"\n"
+      "  prequel completion fish > ~/.config/fish/completions/prequel.fish\n");
+  const auto shell = std::make_shared<std::string>();
+  command.add_option("shell", *shell, "the shell")
+      ->required()
+      ->type_name("bash|zsh|fish")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+  command.callback([&app, shell] {
+    const Shell chosen = *shell == "bash"  ? Shell::bash
+                         : *shell == "zsh" ? Shell::zsh
+                                           : Shell::fish;
+    fmt::print("{}", completion_script(describe(app), chosen));
+  });
 }
 
-std::vector<std::string> command_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : command.get_subcommands(nullptr)) names.push_back(sub->get_name());
-  return names;
-}
-
-/// Words that the parser did not understand, without those that are values of unknown options.
-std::vector<std::string> unknown_words(const CLI::App& app) {
-  std::vector<std::string> words;
-  bool after_option = false;
-  for (const std::string& word : app.remaining(true)) {
-    const bool option = word.starts_with("-");
-    if (option || !after_option) words.push_back(word);
-    after_option = option && word.find('=') == std::string::npos;
-  }
-  return words;
-}
-
-/// What the parser did not understand, with the nearest option or command that would do.
-std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& command = chosen_command(app);
-  const std::vector<std::string> commands = command_names(command);
-  const std::string choice = fmt::format("; the commands are {}", fmt::join(commands, ", "));
-  std::vector<std::string> known = commands;
-  for (const CLI::App* level : {&app, &command}) {
-    for (const CLI::Option* option : level->get_options()) {
-      for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
-    }
-  }
-  std::string text;
-  for (const std::string& word : unknown_words(app)) {
-    const bool is_command = !commands.empty() && !word.starts_with("-");
-    text +=
-        fmt::format("{}{}: unknown{}{}", text.empty() ? "" : "\n", printable(word),
-                    did_you_mean(word.substr(0, word.find('=')), known), is_command ? choice : "");
-  }
-  if (!text.empty()) return text;
-  if (!commands.empty()) return "no command" + choice;
-  const std::string what = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    const bool missing = what.find("missing") != std::string::npos;
-    return what.substr(0, what.find(':')) +
-           (missing ? ": a value is missing" : ": given more than once");
-  }
-  return what;
+void add_manual(CLI::App& app) {
+  CLI::App& command = *app.add_subcommand("manual", "The manual page, for man");
+  command.footer(
+      "  prequel manual | man -l -\n"
+      "  prequel manual > prequel.1\n");
+  command.callback([&app] { fmt::print("{}", manual_page(describe(app), version())); });
 }
 
 void print_problems(const std::vector<std::string>& problems) {
@@ -283,7 +256,7 @@ void print_problems(const std::vector<std::string>& problems) {
 
 int run_command_line(int argc, const char* const* argv) {
   CLI::App app("Predicts time, memory and utilisation of distributed LLM training.", "prequel");
-  app.set_version_flag("--version", PREQUEL_VERSION);
+  app.formatter(std::make_shared<HelpFormat>());
   app.require_subcommand(1);
   app.fallthrough();
   CommonOptions common;
@@ -296,8 +269,9 @@ int run_command_line(int argc, const char* const* argv) {
   app.add_option("--data-dir", common.data_directories,
                  "look here first for models, devices, clusters, software (repeatable)")
       ->allow_extra_args(false);
-  app.add_option("--color", common.color, "auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--color", common.color, "colour the output")
+      ->type_name("auto|always|never")
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
   add_predict(app, predict, [&] { status = run_predict(common, predict); });
   add_import(app, import, [&] { status = run_import(common, import); });
@@ -309,9 +283,14 @@ int run_command_line(int argc, const char* const* argv) {
                  .check = [&] { status = run_calibrate_check(common, calibrate.check); },
                  .compare = [&] { status = run_calibrate_compare(common, calibrate.compare); },
                  .runs = [&] { status = run_calibrate_runs(common, calibrate.runs); }});
-  add_examples(app,
-               "  prequel predict bloom-176b-jean-zay\n"
-               "  prequel validate data/runs/bigscience-jz-a100.csv\n");
+  add_completion(app);
+  add_manual(app);
+  app.set_version_flag(
+      "--version", [&] { return build_facts(Library(common.data_directories)); },
+      "what this is and how it was built");
+  app.footer(
+      "  prequel predict bloom-176b-jean-zay\n"
+      "  prequel validate data/runs/bigscience-jz-a100.csv\n");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -161,6 +161,14 @@ std::vector<std::string> Library::names(const std::string& kind) const {
   return names;
 }
 
+std::string Library::directory() const {
+  std::error_code ignored;
+  const auto found =
+      std::find_if(directories_.begin(), directories_.end(),
+                   [&](const std::string& path) { return fs::is_directory(path, ignored); });
+  return found == directories_.end() ? std::string() : *found;
+}
+
 void apply_overrides(Document& document, const std::vector<Override>& overrides,
                      const std::string& input) {
   for (const Override& override : overrides) {

@@ -31,6 +31,8 @@ class Library {
                               const std::string& from = {}) const;
   /// Names of all files of a kind, sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
+  /// The first of the directories that is there; empty if none is.
+  [[nodiscard]] std::string directory() const;
 
  private:
   std::vector<std::string> directories_;

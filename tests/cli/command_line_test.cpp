@@ -8,7 +8,8 @@ namespace prequel {
 namespace {
 
 const std::string kCommands =
-    "; the commands are predict, import, show, validate, calibrate\n"
+    "; the commands are predict, import, show, validate, calibrate, completion, "
+    "manual\n"
     "prequel --help shows how to call it\n";
 
 /// What a refused command line says; it must refuse with status 2 and an empty answer.
@@ -44,19 +45,28 @@ TEST_CASE("an option without its value, or given twice, is refused") {
 }
 
 TEST_CASE("help begins with examples, for the program and for each command") {
-  for (const char* command : {"", "predict", "show", "validate"}) {
+  for (const char* command :
+       {"", "predict", "import", "show", "validate", "calibrate", "calibrate measure",
+        "calibrate fit", "calibrate check", "calibrate compare", "calibrate runs", "manual"}) {
     const ProgramResult help = run_prequel(std::string(command) + " --help");
     CAPTURE(command);
     CHECK(help.status == 0);
     CHECK(help.err.empty());
     CHECK(help.out.starts_with(std::string("Examples:\n  prequel ") + command));
+    const std::string second = help.out.substr(help.out.find('\n', 10));
+    CHECK(second.substr(0, second.find("\n\n")).find(std::string("prequel ") + command) !=
+          std::string::npos);
   }
 }
 
-TEST_CASE("the version is the answer to --version") {
+TEST_CASE("the version comes with the facts of the build") {
   const ProgramResult version = run_prequel("--version");
   CHECK(version.status == 0);
   CHECK(version.out.starts_with("prequel "));
+  for (const char* fact : {"\ncompiler    ", "\nbuild type  ", "\ndata        data\n"}) {
+    CAPTURE(fact);
+    CHECK(version.out.find(fact) != std::string::npos);
+  }
 }
 
 }  // namespace

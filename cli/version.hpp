@@ -1,0 +1,18 @@
+#pragma once
+
+/// What this program is and how it was built.
+
+#include <string>
+
+#include "models/library.hpp"
+
+namespace prequel {
+
+/// "prequel 0.1.0", for files that are written.
+std::string version();
+
+/// `version`, the commit where the build knows it, compiler, build type and data folder, a line
+/// each.
+std::string build_facts(const Library& library);
+
+}  // namespace prequel
