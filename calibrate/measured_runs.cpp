@@ -260,7 +260,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
 }
 
 void check_columns(const CsvReader& table, const std::string& file) {
-  const std::vector<std::string> known(kColumns.begin(), kColumns.end());
+  const std::vector<std::string> known = run_columns();
   std::vector<std::string> problems;
   for (const std::string& column : table.columns()) {
     if (std::find(known.begin(), known.end(), column) == known.end()) {
@@ -278,6 +278,10 @@ void check_columns(const CsvReader& table, const std::string& file) {
 }
 
 }  // namespace
+
+std::vector<std::string> run_columns() {
+  return {kColumns.begin(), kColumns.end()};
+}
 
 std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {
   CsvReader table(in, file);

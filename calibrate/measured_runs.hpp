@@ -35,6 +35,9 @@ struct MeasuredRun {
   std::string contradiction;
 };
 
+/// The columns that a table may have, in the order of the shipped ones.
+std::vector<std::string> run_columns();
+
 /// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or
 /// `status` column, an unknown column, broken quoting); a row that cannot be read is kept with its
 /// `contradiction`.

@@ -157,7 +157,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       "--pp 12 --gbs 1536 --json\n");
   command.add_option_function<std::string>(
       "job", [&options](const std::string& job) { options.request.job = job; },
-      "job file, the name of a shipped one, or a Megatron launch script");
+      "job file, the name of a shipped one, or a Megatron launch script or log (- for stdin)");
   add_name(command, "--model", options.request.model,
            "model name or file, or a Hugging Face config.json");
   add_name(command, "--cluster", options.request.cluster, "cluster name or file");
@@ -173,15 +173,15 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
 }
 
 void add_import(CLI::App& app, ImportOptions& options, const std::function<void()>& action) {
-  CLI::App& command = *app.add_subcommand("import", "Other tools' files to a job (on stdout)");
+  CLI::App& command = *app.add_subcommand(
+      "import", "Other tools' files to a job, training logs to a table of runs (on stdout)");
   command.footer(
-      "  prequel import train.sh --cluster dgx-a100 > job.json\n"
-      "  prequel import config.json ds_config.json --software megatron-deepspeed-2023 > "
-      "job.json\n");
+      "  prequel import config.json ds_config.json > job.json\n"
+      "  prequel import train.sh log.txt | prequel validate -\n");
   command
       .add_option("files", options.files,
-                  "Hugging Face config.json, Megatron launch script, DeepSpeed ds_config.json; "
-                  "later ones override")
+                  "Hugging Face config.json, DeepSpeed ds_config.json, Megatron launch script, "
+                  "training log (- for stdin); later ones override")
       ->required();
   add_name(command, "--cluster", options.cluster, "cluster name for the job");
   add_name(command, "--software", options.software, "software stack name for the job");

@@ -6,11 +6,17 @@
 namespace prequel {
 
 int run_import(const CommonOptions& common, const ImportOptions& options) {
-  ImportedJob job = import_files(options.files);
+  Import import = import_files(options.files);
+  ImportedJob& job = import.job;
   job.cluster = options.cluster;
   job.software = options.software;
+  if (!import.runs.empty()) assume_names(import);
   if (!common.quiet) fmt::print(stderr, "{}", report_text(job.report));
-  fmt::print("{}", job_json(job, fmt::format("{}", fmt::join(options.files, ", "))));
+  if (import.runs.empty()) {
+    fmt::print("{}", job_json(job, fmt::format("{}", fmt::join(options.files, ", "))));
+  } else {
+    fmt::print("{}", runs_csv(import.runs));
+  }
   return kExitDone;
 }
 

@@ -11,13 +11,14 @@
 namespace prequel {
 namespace {
 
-/// A launch script as the job, a Hugging Face config as the model: what was made of them goes to
-/// stderr.
+/// A launch script or log as the job, a Hugging Face config as the model: what was made of them
+/// goes to stderr.
 JobRequest translated(const CommonOptions& common, JobRequest request) {
-  if (request.job && is_launch_script(*request.job)) {
-    const ImportedJob job = import_files({*request.job});
-    request.job_text = job_json(job, *request.job);
-    if (!common.quiet) fmt::print(stderr, "{}", report_text(job.report));
+  if (request.job) {
+    if (const auto job = translate_job(*request.job)) {
+      request.job_text = job->json;
+      if (!common.quiet) fmt::print(stderr, "{}", report_text(job->report));
+    }
   }
   if (!request.model) return request;
   if (const auto model = translate_model(*request.model)) {

@@ -89,6 +89,24 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst) {
   return "\n" + table.text();
 }
 
+/// Everything that there is to say of one run, on one line.
+std::string one_line(const ValidatedRun& run) {
+  const Prediction& prediction = *run.prediction;
+  std::string text = fmt::format("{}: predicted {:.2f} s per iteration, measured {:.2f} s: {} %",
+                                 run.run.id, prediction.sec_per_iter.value, *run.run.sec_per_iter,
+                                 signed_percent(*run.time_error));
+  if (std::abs(*run.time_error) <= prediction.relative_error) {
+    text += fmt::format(" (the stated error is {:.0f} %)", 100 * prediction.relative_error);
+  }
+  text += "; would explain it: " + gap_explanation(run);
+  if (run.memory_error) {
+    text += fmt::format("; memory {:.1f} GiB, measured {:.1f} GiB: {} %",
+                        prediction.peak_memory.value / kGiB, *run.run.mem_gib,
+                        signed_percent(*run.memory_error));
+  }
+  return text + "\n";
+}
+
 Json summary_json(const ErrorStatistics& summary) {
   return {{"n", summary.n},     {"mape", summary.mape}, {"median", summary.median},
           {"p90", summary.p90}, {"max", summary.max},   {"bias", summary.bias}};
@@ -144,6 +162,7 @@ Json group_json(const ValidationGroup& group) {
 
 std::string validation_text(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups, int worst) {
+  if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front());
   std::string text = groups_text(groups) + worst_text(runs, worst);
   TextTable rest({"not predicted", "", "reason"});
   bool any = false;

@@ -2,26 +2,42 @@
 
 /// Finds out which tool wrote a file, by its content, and reads it.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/import/imported_job.hpp"
+#include "cli/import/logged_runs.hpp"
 
 namespace prequel {
 
-/// Reads the files into one job, later ones over earlier ones, and completes it. Throws InputError
-/// for a file that cannot be read or that no reader knows.
-ImportedJob import_files(const std::vector<std::string>& files);
+/// What files say: one job and, of training logs, the runs that were timed or that failed.
+struct Import {
+  ImportedJob job;
+  std::vector<LoggedRun> runs;
+};
 
-/// Whether `path` is a file that is not JSON: as a job it can only be a launch script.
-bool is_launch_script(const std::string& path);
+/// Reads the files (`-` is stdin) into one job, later ones over earlier ones but logs over all, and
+/// completes it. A file is what its content says, whatever its name. Throws InputError for a file
+/// that cannot be read or that no reader knows.
+Import import_files(const std::vector<std::string>& files);
 
-/// The model file that a Hugging Face config stands for, and what was made of it; nothing when
-/// `path` is no such config (a name, a model file of prequel's own, or not to be read).
-struct TranslatedModel {
+/// Names the cluster and the software stack that the runs are to be predicted with, where the user
+/// did not; says so in the report.
+void assume_names(Import& import);
+
+/// A job or model file of prequel's own, made from another tool's, and what was made of it.
+struct Translated {
   std::string json;
   ImportReport report;
 };
-std::optional<TranslatedModel> translate_model(const std::string& path);
+
+/// The job that a launch script or a log stands for; nothing when `path` is a name or JSON. On
+/// stdin (`-`) a job of prequel's own is handed on as it is.
+std::optional<Translated> translate_job(const std::string& path);
+
+/// The model file that a Hugging Face config stands for; nothing when `path` is no such config (a
+/// name, a model file of prequel's own, or not to be read).
+std::optional<Translated> translate_model(const std::string& path);
 
 }  // namespace prequel

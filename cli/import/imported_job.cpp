@@ -7,6 +7,7 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
+#include "hw/device.hpp"
 
 namespace prequel {
 namespace {
@@ -14,13 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kPositionNames[] = {"learned", "alibi", "rope", "none"};
-constexpr std::string_view kPrecisionNames[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::size_t kMostIgnored = 12;  // names on one line of the report
 constexpr std::int64_t kMostBatch = 1LL << 30;
-
-std::string precision_name(Precision precision) {
-  return std::string(kPrecisionNames[static_cast<std::size_t>(precision)]);
-}
 
 template <class T>
 void put(Json& json, const char* key, const std::optional<T>& value) {
@@ -62,11 +58,11 @@ Json plan_object(const PlanRequest& plan) {
   put(json, "zero", plan.zero);
   if (plan.offload) json["offload"] = name(*plan.offload);
   if (plan.recompute) json["recompute"] = name(*plan.recompute);
-  if (plan.precision) json["precision"] = precision_name(*plan.precision);
+  if (plan.precision) json["precision"] = name(*plan.precision);
   if (plan.attention) json["attention"] = name(*plan.attention);
   put(json, "sequence_parallel", plan.sequence_parallel);
   put(json, "schedule", plan.schedule);
-  if (plan.grad_precision) json["grad_precision"] = precision_name(*plan.grad_precision);
+  if (plan.grad_precision) json["grad_precision"] = name(*plan.grad_precision);
   if (plan.stage_split) json["stage_split"] = name(*plan.stage_split);
   return json;
 }
@@ -89,6 +85,10 @@ std::string text_of(const Json& json) {
 void complete(ImportedJob& job) {
   PlanRequest& plan = job.plan;
   const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
+  if (!job.gpus_per_node && job.tasks_per_node.value_or(1) > 1) {
+    job.gpus_per_node = job.tasks_per_node;
+    assume(fmt::format("{} devices a node: one for each task", *job.gpus_per_node));
+  }
   if (!job.gpus && plan.nodes && job.gpus_per_node && *plan.nodes < kMostBatch &&
       *job.gpus_per_node < kMostBatch) {
     job.gpus = *plan.nodes * *job.gpus_per_node;
@@ -148,6 +148,7 @@ std::string report_text(const ImportReport& report) {
   std::string text;
   for (const std::string& line : report.read) text += fmt::format("read: {}\n", line);
   for (const std::string& line : report.assumed) text += fmt::format("assumed: {}\n", line);
+  for (const std::string& line : report.left_out) text += fmt::format("left out: {}\n", line);
   if (report.ignored.empty()) return text;
   std::string names;
   for (std::size_t i = 0; i < std::min(kMostIgnored, report.ignored.size()); ++i) {

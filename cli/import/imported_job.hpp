@@ -12,9 +12,10 @@
 
 namespace prequel {
 
-/// What was read, what prequel took as given though no file says it, and what it does not use.
+/// What was read, what prequel took as given though no file says it, what was measured but is not
+/// used, and the names of what it does not use.
 struct ImportReport {
-  std::vector<std::string> read, assumed, ignored;
+  std::vector<std::string> read, assumed, left_out, ignored;
 };
 
 /// The shape of the model; what is empty was not said.
@@ -32,10 +33,16 @@ struct ImportedModel {
 struct ImportedJob {
   ImportedModel model;
   PlanRequest plan;
-  std::optional<std::int64_t> gpus;           ///< all devices of the job
-  std::optional<std::int64_t> gpus_per_node;  ///< devices, or tasks where each has one device
+  std::optional<std::int64_t> gpus;            ///< all devices of the job
+  std::optional<std::int64_t> gpus_per_node;   ///< devices
+  std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
+  std::optional<std::string> device_type;      ///< as Slurm names it: a100, h100
   std::optional<std::int64_t> gradient_accumulation_steps;
   std::optional<std::int64_t> layers_per_virtual_stage;
+  std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
+  bool grouped_queries{};
+  bool deepspeed{};                              ///< whether DeepSpeed's engine trains
+  bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later
   std::optional<std::string> cluster, software;  ///< names that the user gave
   ImportReport report;
 };
@@ -47,7 +54,8 @@ void complete(ImportedJob& job);
 std::string model_json(const ImportedModel& model, const std::string& origin);
 /// The `prequel/job/1` file of a completed job; `origin` names the files it was made from.
 std::string job_json(const ImportedJob& job, const std::string& origin);
-/// The report as lines for stderr: "read: …", "assumed: …", "ignored: …".
+/// The report as lines for stderr: "read: …", "assumed: …", "left out: …",
+/// "ignored: …".
 std::string report_text(const ImportReport& report);
 
 }  // namespace prequel

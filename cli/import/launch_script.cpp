@@ -15,6 +15,19 @@ namespace {
 constexpr std::size_t kMostExpanded = 4u << 20;
 constexpr int kMostNested = 8;
 
+/// Slurm's options in brief, and the variables that it sets from the long ones.
+constexpr std::pair<const char*, const char*> kSlurmBriefs[] = {
+    {"-N", "--nodes"}, {"-n", "--ntasks"}, {"-G", "--gpus"}};
+constexpr std::pair<const char*, const char*> kSlurmVariables[] = {
+    {"--nodes", "SLURM_NNODES"},
+    {"--nodes", "SLURM_JOB_NUM_NODES"},
+    {"--ntasks", "SLURM_NTASKS"},
+    {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
+    {"--gpus", "SLURM_GPUS"},
+    {"--gpus-per-node", "SLURM_GPUS_PER_NODE"},
+    {"--gpus-per-node", "SLURM_GPUS_ON_NODE"},
+    {"--gres", "SLURM_GPUS_ON_NODE"}};
+
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
@@ -149,13 +162,17 @@ class Reader {
     std::vector<std::string> options;
     split(line.substr(7, line.find(" #", 7) - 7), options);
     for (std::size_t i = 0; i < options.size(); ++i) {
-      if (options[i] == "-N") options[i] = "--nodes";
+      for (const auto& [brief, full] : kSlurmBriefs) {
+        if (options[i] == brief) options[i] = full;
+      }
       const std::size_t equals = options[i].find('=');
       const std::string name = options[i].substr(0, equals);
       std::string value;
       if (equals != std::string::npos) value = options[i].substr(equals + 1);
       if (value.empty() && i + 1 < options.size()) value = options[i + 1];
-      if (name == "--nodes") variables_["SLURM_NNODES"] = variables_["SLURM_JOB_NUM_NODES"] = value;
+      for (const auto& [option, variable] : kSlurmVariables) {
+        if (name == option) variables_[variable] = value.substr(value.rfind(':') + 1);
+      }
     }
     result.words.insert(result.words.end(), options.begin(), options.end());
   }

@@ -23,7 +23,7 @@ constexpr NumberFlag kNumbers[] = {
     {"--num-layers", [](ImportedJob& job) -> Count& { return job.model.layers; }},
     {"--hidden-size", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
     {"--num-attention-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
-    {"--num-query-groups", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
+    {"--num-query-groups", [](ImportedJob& job) -> Count& { return job.query_groups; }},
     {"--num-key-value-heads", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
     {"--kv-channels", [](ImportedJob& job) -> Count& { return job.model.head_dim; }},
     {"--ffn-hidden-size", [](ImportedJob& job) -> Count& { return job.model.ffn_hidden; }},
@@ -38,13 +38,25 @@ constexpr NumberFlag kNumbers[] = {
     {"--context-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
     {"--num-layers-per-virtual-pipeline-stage",
      [](ImportedJob& job) -> Count& { return job.layers_per_virtual_stage; }},
+    {"--num-virtual-stages-per-pipeline-rank",
+     [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
+    {"--expert-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.ep; }},
+    {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
+    {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
     {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
-    {"--nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--nnodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--num-nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--nproc-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
     {"--num-gpus", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--ntasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
+    {"--tasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
+};
+
+/// Slurm's counts of devices, `8` or `a100:8` or `gpu:a100:8`, and the field that they set.
+constexpr NumberFlag kDevices[] = {
     {"--gpus-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--gres", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--gpus", [](ImportedJob& job) -> Count& { return job.gpus; }},
 };
 
 /// Flags that stand alone.
@@ -54,6 +66,14 @@ struct SwitchFlag {
 };
 constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", [](ImportedJob& job) { job.model.mlp = Mlp::swiglu; }},
+    {"--group-query-attention", [](ImportedJob& job) { job.grouped_queries = true; }},
+    {"--use-mcore-models", [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--deepspeed", [](ImportedJob& job) { job.deepspeed = true; }},
+    {"--no-position-embedding",
+     [](ImportedJob& job) {
+       if (!job.model.position) job.model.position = PositionEmbedding::none;
+     }},
+    {"--fp8-format", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
     {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
     {"--untie-embeddings-and-output-weights",
      [](ImportedJob& job) { job.model.tied_embeddings = false; }},
@@ -65,6 +85,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--sequence-parallel", [](ImportedJob& job) { job.plan.sequence_parallel = true; }},
     {"--use-distributed-optimizer", [](ImportedJob& job) { job.plan.zero = 1; }},
     {"--use-flash-attn", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--use-flash-attn-v2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--checkpoint-activations", [](ImportedJob& job) { job.plan.recompute = Recompute::full; }},
     {"--recompute-activations",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
@@ -72,6 +93,19 @@ constexpr SwitchFlag kSwitches[] = {
      [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
     {"--cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
 };
+
+bool is_switch(const std::string& flag) {
+  return std::any_of(std::begin(kSwitches), std::end(kSwitches),
+                     [&](const SwitchFlag& known) { return flag == known.flag; });
+}
+
+/// The vocabulary that comes with a tokenizer.
+void assume_vocabulary(ImportedJob& job, std::int64_t vocab, const char* tokenizer) {
+  if (job.model.vocab) return;
+  job.model.vocab = vocab;
+  job.report.assumed.push_back(
+      fmt::format("vocab_size {}: that of the {} tokenizer", vocab, tokenizer));
+}
 
 /// Flags whose value is one of a few words; other words change nothing that is modelled.
 struct WordFlag {
@@ -88,19 +122,22 @@ constexpr WordFlag kWords[] = {
      [](ImportedJob& job) { job.model.position = PositionEmbedding::learned; }},
     {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--normalization", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    {"--normalization", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--normalization", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--recompute-granularity", "full",
      [](ImportedJob& job) { job.plan.recompute = Recompute::full; }},
     {"--recompute-granularity", "selective",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--transformer-impl", "transformer_engine",
+     [](ImportedJob& job) { job.megatron_core = true; }},
     {"--attention-backend", "flash",
      [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--pp-partition-method", "type:transformer|embedding",
      [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
-    {"--tokenizer-type", "GPT2BPETokenizer", [](ImportedJob& job) {
-       if (job.model.vocab) return;
-       job.model.vocab = 50257;  // origin: the vocabulary of GPT-2's byte-pair encoding
-       job.report.assumed.emplace_back("vocab_size 50257: that of the GPT-2 tokenizer");
-     }}};
+    {"--tokenizer-type", "GPT2BPETokenizer",
+     [](ImportedJob& job) { assume_vocabulary(job, 50257, "GPT-2"); }},
+    {"--tokenizer-type", "Llama2Tokenizer",
+     [](ImportedJob& job) { assume_vocabulary(job, 32000, "Llama 2"); }}};
 
 /// A Python or shell number: "2048", "220_000_000".
 std::optional<long long> whole(std::string text) {
@@ -125,8 +162,15 @@ class Arguments {
       is_word_flag = is_word_flag || flag == known.flag;
       if (flag == known.flag && value == known.word) return known.apply(job_);
     }
-    if (flag == "--gres" && value.starts_with("gpu:")) {
-      return number(flag, value.substr(value.rfind(':') + 1), job_.gpus_per_node);
+    for (const NumberFlag& known : kDevices) {
+      if (flag == known.flag) return devices(flag, value, known.field(job_));
+    }
+    if (flag == "--nodes") {  // Slurm takes a range, too: at least that many
+      return number(flag, value.substr(0, value.find('-', 1)), job_.plan.nodes);
+    }
+    if (flag == "--rampup-batch-size") {
+      job_.report.assumed.emplace_back("the batch size at the end of --rampup-batch-size");
+      return;
     }
     if (flag == "--num-experts") {
       Count experts;
@@ -141,6 +185,17 @@ class Arguments {
   }
 
  private:
+  /// `8`, `a100:8`, `gpu:8` or `gpu:a100:8`; other resources (`--gres=nvme`) are none of ours.
+  void devices(const std::string& flag, const std::string& value, Count& field) {
+    if (flag == "--gres" && !value.starts_with("gpu")) return;
+    const std::size_t last = value.rfind(':');
+    if (last == std::string::npos) return flag == "--gres" ? void() : number(flag, value, field);
+    const std::string type = value.substr(0, last);
+    const std::string name = type.substr(type.rfind(':') + 1);  // npos + 1 is 0
+    if (name != "gpu") job_.device_type = name;
+    number(flag, value.substr(last + 1), field);
+  }
+
   void number(const std::string& flag, const std::string& value, Count& field) {
     if (value.find('$') != std::string::npos || value.find('`') != std::string::npos) {
       job_.report.assumed.push_back(
@@ -166,6 +221,14 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
                              ImportedJob& job) {
   Arguments arguments(file, job);
   for (std::size_t i = 0; i < words.size(); ++i) {
+    // What stands alone, behind no flag that could take it, may have been flags.
+    if (words[i].starts_with('$') &&
+        (i == 0 || !words[i - 1].starts_with("--") || is_switch(words[i - 1]))) {
+      job.report.ignored.push_back(printable(words[i]) + " (not resolved)");
+    }
+    if (words[i] == "-np" && i + 1 < words.size()) {  // mpirun's number of processes
+      arguments.take("--gpus", words[i + 1]);
+    }
     if (!words[i].starts_with("--") || words[i].size() == 2) continue;
     const std::size_t equals = words[i].find('=');
     std::string value;
@@ -176,6 +239,31 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
     }
     std::erase(value, '\'');  // quotes that came out of a quoted variable
     arguments.take(words[i].substr(0, equals), value);
+  }
+}
+
+void assume_megatron_defaults(ImportedJob& job) {
+  std::vector<std::string> assumed;
+  PlanRequest& plan = job.plan;
+  if (!plan.recompute) {
+    plan.recompute = Recompute::none;
+    assumed.emplace_back("no recomputation");
+  }
+  if (!plan.zero && !job.deepspeed) {
+    plan.zero = 0;
+    assumed.emplace_back("ZeRO 0");
+  }
+  if (!plan.sequence_parallel) plan.sequence_parallel = false;
+  if (!assumed.empty()) {
+    job.report.assumed.push_back(
+        fmt::format("{}: no argument asks for it", fmt::join(assumed, ", ")));
+  }
+  ImportedModel& model = job.model;
+  if (job.grouped_queries && job.query_groups) model.kv_heads = job.query_groups;
+  if (!model.ffn_hidden && model.mlp == Mlp::swiglu && model.hidden) {
+    // Megatron keeps the parameters of the plain MLP: two thirds of 4h, a multiple of 64.
+    const std::int64_t width = *model.hidden * 8 / 3 / 64 * 64;
+    if (width > 0) model.ffn_hidden = width;
   }
 }
 

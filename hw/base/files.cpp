@@ -129,6 +129,25 @@ std::string read_file(const std::string& path, std::size_t limit) {
   }
 }
 
+void read_pieces(const std::string& path, const std::function<bool(std::string_view)>& take) {
+  const Descriptor file(path == "-" ? ::dup(STDIN_FILENO)
+                                    : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.open() && errno == ENOENT) refuse(path, "no such file");
+  struct stat status {};
+  if (!file.open() || ::fstat(file.number(), &status) != 0) {
+    refuse(path, "cannot be read: " + system_message());
+  }
+  if (S_ISDIR(status.st_mode)) refuse(path, "is a directory; expected a file");
+  constexpr std::size_t kPiece = 1u << 20;
+  const auto piece = std::make_unique<char[]>(kPiece);
+  while (true) {
+    const ssize_t got = ::read(file.number(), piece.get(), kPiece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse(path, "cannot be read: " + system_message());
+    if (got == 0 || !take({piece.get(), static_cast<std::size_t>(got)})) return;
+  }
+}
+
 void write_file(const std::string& path, std::string_view content) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;

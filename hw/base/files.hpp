@@ -3,6 +3,7 @@
 /// Reading and writing whole files, safely.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@ namespace prequel {
 /// The content of a regular file of at most `limit` bytes. Throws InputError: missing, a
 /// directory, device or pipe, too large, not readable.
 std::string read_file(const std::string& path, std::size_t limit = 16u << 20);
+
+/// Hands the content of a file or pipe, or of stdin where `path` is `-`, to `take` piece by piece,
+/// in constant memory; `take` says whether it wants more. Throws InputError as `read_file` does.
+void read_pieces(const std::string& path, const std::function<bool(std::string_view)>& take);
 
 /// Writes `content` to a temporary file beside `path`, then renames it: `path` holds the old
 /// content or all of the new one, never a part. A device or pipe is written to as it is. Throws

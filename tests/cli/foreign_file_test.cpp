@@ -42,7 +42,7 @@ TEST_CASE("multi-query attention of Falcon and grouped queries of Llama 3 are re
 }
 
 TEST_CASE("keys that are not used are listed as ignored") {
-  const ImportedJob job = import_files({fixture("gpt2-config.json")});
+  const ImportedJob job = import_files({fixture("gpt2-config.json")}).job;
   CHECK(job.report.ignored ==
         std::vector<std::string>{"activation_function", "n_ctx", "resid_pdrop"});
 }
@@ -56,13 +56,13 @@ TEST_CASE("a mixture of experts is refused") {
 }
 
 TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precision") {
-  const PlanRequest plan = import_files({fixture("ds-config.json")}).plan;
+  const PlanRequest plan = import_files({fixture("ds-config.json")}).job.plan;
   CHECK(plan.gbs == 2048);
   CHECK(plan.mbs == 2);
   CHECK(plan.zero == 1);
   CHECK(plan.precision == Precision::bf16);
   CHECK_FALSE(plan.offload);
-  const ImportedJob offloaded = import_files({fixture("ds-offload-config.json")});
+  const ImportedJob offloaded = import_files({fixture("ds-offload-config.json")}).job;
   CHECK(offloaded.plan.offload == Offload::optimizer_params);
   CHECK(offloaded.plan.zero == 3);
   CHECK(offloaded.plan.precision == Precision::fp16);
@@ -70,14 +70,15 @@ TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precisi
 }
 
 TEST_CASE("a model and a DeepSpeed config make one job") {
-  ImportedJob job = import_files({fixture("llama-2-7b-config.json"), fixture("ds-config.json")});
+  ImportedJob job =
+      import_files({fixture("llama-2-7b-config.json"), fixture("ds-config.json")}).job;
   const Document document = Document::parse("job", job_json(job, "two files"));
   CHECK(document.root().at("plan").at("gbs").integer(1, 1 << 20) == 2048);
   CHECK(document.root().at("model").at("hidden_size").integer(1, 1 << 20) == 4096);
 }
 
 TEST_CASE("a Megatron script with arrays gives GPT-3 175B on 1,024 devices") {
-  const ImportedJob job = import_files({fixture("megatron-gpt3-175b.sh")});
+  const ImportedJob job = import_files({fixture("megatron-gpt3-175b.sh")}).job;
   CHECK(job.model.layers == 96);
   CHECK(job.model.hidden == 12288);
   CHECK(job.model.vocab == 50257);
@@ -92,7 +93,7 @@ TEST_CASE("a Megatron script with arrays gives GPT-3 175B on 1,024 devices") {
 }
 
 TEST_CASE("a Slurm script with quoted arguments and a here-document gives the 176B job") {
-  const ImportedJob job = import_files({fixture("bigscience-176b.slurm")});
+  const ImportedJob job = import_files({fixture("bigscience-176b.slurm")}).job;
   CHECK(job.model.layers == 70);
   CHECK(job.model.hidden == 14336);
   CHECK(job.model.position == PositionEmbedding::alibi);

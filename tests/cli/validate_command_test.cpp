@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -63,6 +64,34 @@ TEST_CASE("a mean error above --max-mape is the answer no") {
 TEST_CASE("runs are read from stdin too") {
   CHECK(run_prequel("validate - --csv <" + kTable).out.find("bigscience-jz-a100-0220-00,stdin") !=
         std::string::npos);
+}
+
+TEST_CASE("a script and its log go through import to one line about the run") {
+  const std::string files =
+      "tests/cli/fixtures/bigscience-176b.slurm tests/cli/fixtures/bigscience.log";
+  const ProgramResult runs = run_prequel("import " + files + " --cluster jean-zay-a100");
+  CHECK(runs.status == 0);
+  CHECK(runs.err.find("training log of 20 iteration lines and arguments\n") != std::string::npos);
+  const TemporaryFolder folder;
+  const ProgramResult result = run_prequel("validate - <" + folder.with("runs.csv", runs.out));
+  CHECK(result.status == 0);
+  CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
+  CHECK(result.out.starts_with("bigscience-gbs2048: predicted "));
+  CHECK(result.out.find(" s per iteration, measured 104.50 s: ") != std::string::npos);
+  CHECK(result.out.find("; would explain it: ") != std::string::npos);
+  CHECK(result.out.find(" GiB, measured 52.0 GiB: ") != std::string::npos);
+}
+
+TEST_CASE("a script, its log or a job on stdin are predicted") {
+  for (const char* file :
+       {"tests/cli/fixtures/bigscience-176b.slurm", "tests/cli/fixtures/bigscience.log",
+        "data/jobs/bloom-176b-jean-zay.json"}) {
+    CAPTURE(file);
+    const ProgramResult result =
+        run_prequel(std::string("predict - --cluster jean-zay-a100 --json <") + file);
+    CHECK(result.status == 0);
+    CHECK(Json::parse(result.out).at("plan").at("gpus") == 384);
+  }
 }
 
 TEST_CASE("a table that is none is refused") {

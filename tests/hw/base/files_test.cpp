@@ -89,6 +89,24 @@ TEST_CASE("a device is written to and not replaced") {
   CHECK(fs::is_character_file("/dev/null"));
 }
 
+TEST_CASE("a file of any length is read in pieces, as far as it is wanted") {
+  const TemporaryFolder folder;
+  const std::string content(3'000'000, 'x');
+  const std::string path = folder.with("long", content);
+  std::string got;
+  read_pieces(path, [&](std::string_view piece) {
+    got += piece;
+    return true;
+  });
+  CHECK(got == content);
+  int pieces = 0;
+  read_pieces(path, [&](std::string_view) { return ++pieces < 2; });
+  CHECK(pieces == 2);
+  const auto none = [](std::string_view) { return true; };
+  CHECK(error_text([&] { read_pieces("/no/such", none); }) == "/no/such: no such file");
+  CHECK(error_text([&] { read_pieces("/", none); }) == "/: is a directory; expected a file");
+}
+
 TEST_CASE("a full device is an error") {
   CHECK(error_text([] { write_file("/dev/full", "x"); }) ==
         "/dev/full: cannot be written: No space left on device");

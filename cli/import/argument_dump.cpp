@@ -1,0 +1,107 @@
+#include "cli/import/argument_dump.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "cli/import/megatron_arguments.hpp"
+#include "hw/base/csv.hpp"
+
+namespace prequel {
+namespace {
+
+using Values = std::map<std::string, std::string>;
+using Count = std::optional<std::int64_t>;
+constexpr std::int64_t kMost = 1LL << 30;
+
+/// Arguments that flags never set by that name.
+constexpr const char* kOwnNames[] = {
+    "world_size",        "data_parallel_size",    "virtual_pipeline_model_parallel_size",
+    "padded_vocab_size", "params_dtype",          "add_bias_linear",
+    "glu_activation",    "masked_softmax_fusion", "zero_stage"};
+
+std::string value_of(const Values& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? std::string() : found->second;
+}
+
+/// A positive whole number, also where it is printed as `1.0`.
+void take(const Values& values, const std::string& name, Count& target, std::int64_t least = 1) {
+  const auto number = parse_number(value_of(values, name));
+  if (!number || *number < static_cast<double>(least) || *number > static_cast<double>(kMost)) {
+    return;
+  }
+  target = static_cast<std::int64_t>(*number);
+}
+
+/// The command line that would have set what is not None or False: `swiglu True` is `--swiglu`.
+std::vector<std::string> as_flags(const LogSection::Arguments& arguments) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : arguments) {
+    if (value == "None" || value == "False" || value == "[]") continue;
+    if (std::find(std::begin(kOwnNames), std::end(kOwnNames), name) != std::end(kOwnNames)) {
+      continue;
+    }
+    words.push_back("--" + name);
+    // An enumerator is printed with its class: PositionEmbeddingType.alibi.
+    const std::size_t dot = value.find("Type.");
+    if (value != "True") words.push_back(dot == std::string::npos ? value : value.substr(dot + 5));
+  }
+  return words;
+}
+
+}  // namespace
+
+void read_argument_dump(const std::string& file, const LogSection::Arguments& arguments,
+                        ImportedJob& job) {
+  if (arguments.empty()) return;
+  const Values values(arguments.begin(), arguments.end());
+  const Count gpus_before =
+      job.gpus ? job.gpus
+               : std::optional(job.plan.nodes.value_or(0) * job.gpus_per_node.value_or(0));
+  job.plan.recompute.reset();
+  job.plan.sequence_parallel.reset();
+  job.plan.zero.reset();
+  ImportReport report = std::move(job.report);
+  job.report = {};
+  read_megatron_arguments(file, as_flags(arguments), job);
+  // A dump has hundreds of arguments that do not matter; naming them helps nobody.
+  report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());
+  job.report = std::move(report);
+  take(values, "world_size", job.gpus);
+  if (job.gpus != gpus_before) job.plan.nodes.reset();  // follows from the devices of a node
+  take(values, "data_parallel_size", job.plan.dp);
+  take(values, "virtual_pipeline_model_parallel_size", job.plan.vpp);
+  take(values, "padded_vocab_size", job.model.vocab);
+  take(values, "zero_stage", job.plan.zero, 0);
+  if (const std::string type = value_of(values, "params_dtype"); type == "torch.bfloat16") {
+    job.plan.precision = Precision::bf16;
+  } else if (type == "torch.float16" || type == "torch.half") {
+    job.plan.precision = Precision::fp16;
+  } else if (type == "torch.float32" || type == "torch.float") {
+    job.plan.precision = Precision::fp32;
+  }
+  if (value_of(values, "add_bias_linear") == "False") job.model.linear_bias = false;
+  if (value_of(values, "glu_activation") == "swiglu") job.model.mlp = Mlp::swiglu;
+  if (!job.plan.attention && value_of(values, "masked_softmax_fusion") == "True") {
+    job.plan.attention = AttentionKind::fused_softmax;
+  }
+  assume_megatron_defaults(job);
+}
+
+void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& job) {
+  if (arguments.empty()) return;
+  job.deepspeed = true;
+  const Values values(arguments.begin(), arguments.end());
+  take(values, "train_batch_size", job.plan.gbs);
+  take(values, "train_micro_batch_size_per_gpu", job.plan.mbs);
+  take(values, "gradient_accumulation_steps", job.gradient_accumulation_steps);
+  take(values, "world_size", job.gpus);
+  take(values, "zero_optimization_stage", job.plan.zero, 0);
+  for (const char* name : {"bfloat16_enabled", "bf16_enabled"}) {
+    if (value_of(values, name).starts_with("True")) job.plan.precision = Precision::bf16;
+  }
+  if (value_of(values, "fp16_enabled").starts_with("True")) job.plan.precision = Precision::fp16;
+}
+
+}  // namespace prequel

@@ -1,0 +1,36 @@
+#pragma once
+
+/// Turns training logs into rows of a table of measured runs.
+
+#include <string>
+#include <vector>
+
+#include "cli/import/imported_job.hpp"
+#include "cli/import/training_log.hpp"
+
+namespace prequel {
+
+/// One run that a log tells of: a plan at one global batch size.
+struct LoggedRun {
+  std::string id;                        ///< unique within its log
+  std::string source;                    ///< the log
+  ImportedJob job;                       ///< completed
+  std::optional<double> sec_per_iter;    ///< the median
+  std::optional<double> tflops_per_gpu;  ///< the median, as printed
+  bool hardware_flops{};                 ///< whether that counts recomputation
+  std::optional<double> memory_gib;
+  bool out_of_memory{};
+  std::string notes;
+};
+
+/// One run for each settled global batch size (at least three lines after the warm-up; where none
+/// has as many, the last one as it is). `job` is what other files say; arguments in the log
+/// override it. What was left out is added to `report`. Throws InputError for a log that times
+/// nothing beyond its start-up, or rates of sequences without a batch size.
+std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& log,
+                                   const ImportedJob& job, ImportReport& report);
+
+/// The table (columns of measured_runs.hpp).
+std::string runs_csv(const std::vector<LoggedRun>& runs);
+
+}  // namespace prequel
