@@ -12,6 +12,7 @@
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
+#include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -248,8 +249,9 @@ void add_manual(CLI::App& app) {
   command.callback([&app] { fmt::print("{}", manual_page(describe(app), version())); });
 }
 
-void print_problems(const std::vector<std::string>& problems) {
-  for (const std::string& problem : problems) fmt::print(stderr, "prequel: {}\n", problem);
+void print_problems(const CommonOptions& common, const std::vector<std::string>& problems) {
+  const std::string label = inked(terminal(stderr, common.color), Ink::red, "prequel:");
+  for (const std::string& problem : problems) fmt::print(stderr, "{} {}\n", label, problem);
 }
 
 }  // namespace
@@ -296,13 +298,13 @@ int run_command_line(int argc, const char* const* argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    print_problems({parse_problem(app, error) + "\nprequel --help shows how to call it"});
+    print_problems(common, {parse_problem(app, error) + "\nprequel --help shows how to call it"});
     return kExitBadInput;
   } catch (const InputError& error) {
-    print_problems(error.problems());
+    print_problems(common, error.problems());
     return kExitBadInput;
   } catch (const std::exception& error) {
-    print_problems({fmt::format("internal error: {}", error.what())});
+    print_problems(common, {fmt::format("internal error: {}", error.what())});
     return kExitBadInput;
   }
   return status;

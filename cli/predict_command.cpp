@@ -47,8 +47,10 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   prediction.warnings.insert(prediction.warnings.begin(), resolved.warnings.begin(),
                              resolved.warnings.end());
   if (!common.quiet) {
+    const Terminal err = terminal(stderr, common.color);
     for (const std::string& warning : prediction.warnings) {
-      fmt::print(stderr, "{}\n", wrapped("warning: " + warning, 100, "  "));
+      const std::string label = inked(err, Ink::yellow, "warning:");
+      fmt::print(stderr, "{}\n", wrapped(label + " " + warning, err.at_most(100), "  "));
     }
   }
   std::optional<StepDistribution> distribution;
@@ -56,7 +58,8 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   if (options.format == OutputFormat::json) {
     fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution));
   } else {
-    fmt::print("{}", prediction_text(scenario, prediction, job.measured));
+    fmt::print("{}",
+               prediction_text(scenario, prediction, job.measured, terminal(stdout, common.color)));
     if (distribution) fmt::print("\n{}", what_if_text(*distribution, options.what_if));
   }
   return prediction.verdict == MemoryVerdict::oom ? kExitNo : kExitDone;

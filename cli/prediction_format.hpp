@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/terminal.hpp"
 #include "models/library.hpp"
 #include "sim/prediction.hpp"
 #include "sim/what_if.hpp"
@@ -13,7 +14,7 @@ namespace prequel {
 
 /// The table for people: numbers with units, memory per stage, the breakdown as a bar chart.
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
-                            const std::optional<Measured>& measured);
+                            const std::optional<Measured>& measured, const Terminal& terminal = {});
 
 /// The iteration on ranks that are not alike, for people.
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question);

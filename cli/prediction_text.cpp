@@ -22,23 +22,34 @@ std::string difference(double predicted, double measured) {
   return fmt::format("{:+.1f} %", 100 * (predicted / measured - 1));
 }
 
-std::string heading(const Scenario& scenario) {
+std::string heading(const Scenario& scenario, const Terminal& terminal) {
   const Plan& plan = scenario.plan;
-  std::string text =
-      fmt::format("{} on {} nodes x {} {} ({}), {}\n", scenario.model.name, plan.nodes,
+  const std::string text =
+      fmt::format("{} on {} nodes x {} {} ({}), {}", scenario.model.name, plan.nodes,
                   scenario.cluster.devices_per_node, scenario.device.name, scenario.cluster.name,
                   scenario.software.name);
-  text += fmt::format(
+  const std::string layout = fmt::format(
       "dp {}  tp {}  pp {}{}  mbs {}  gbs {}  seq {}  {}  zero {}  recompute {}  "
-      "attention {}  {}\n",
+      "attention {}  {}",
       plan.dp, plan.tp, plan.pp, plan.vpp > 1 ? fmt::format("  vpp {}", plan.vpp) : "", plan.mbs,
       plan.gbs, plan.seq_len, name(plan.precision), plan.zero, name(plan.recompute),
       name(plan.attention), plan.schedule);
-  return text;
+  const std::size_t width = terminal.at_most(1000);
+  return inked(terminal, Ink::bold, wrapped(text, width, "  ")) + "\n" +
+         wrapped(layout, width, "  ") + "\n";
+}
+
+Ink ink(MemoryVerdict verdict) {
+  switch (verdict) {
+    case MemoryVerdict::fits: return Ink::green;
+    case MemoryVerdict::tight: return Ink::yellow;
+    case MemoryVerdict::oom: return Ink::red;
+  }
+  return Ink::bold;
 }
 
 std::string headline(const Scenario& scenario, const Prediction& prediction,
-                     const std::optional<Measured>& measured) {
+                     const std::optional<Measured>& measured, const Terminal& terminal) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double model_rate = prediction.model_flops_rate(plan);
@@ -70,15 +81,17 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
   add("HFU", fmt::format("{:.1f} %", 100 * hardware_rate / prediction.peak.value), {}, 0, "");
   add("peak memory",
       fmt::format("{} of {} GiB, {}", gib(prediction.peak_memory), gib(scenario.device.memory),
-                  name(prediction.verdict)),
+                  inked(terminal, ink(prediction.verdict), std::string(name(prediction.verdict)))),
       compared ? measured->memory_gib : std::nullopt, prediction.peak_memory.value / kGiB, "GiB");
-  return table.text() +
-         fmt::format("  FLOPs counted as \"{}\", of a peak of {:.0f} TFLOP/s ({})\n  error: {}\n",
-                     name(prediction.convention), prediction.peak.value / kTera,
-                     name(plan.precision), prediction.error_basis);
+  const std::size_t width = terminal.at_most(1000);
+  const std::string flops =
+      fmt::format("FLOPs counted as \"{}\", of a peak of {:.0f} TFLOP/s ({})",
+                  name(prediction.convention), prediction.peak.value / kTera, name(plan.precision));
+  return table.text(terminal.width) + "  " + wrapped(flops, width - 2, "    ") + "\n  " +
+         wrapped("error: " + prediction.error_basis, width - 2, "    ") + "\n";
 }
 
-std::string breakdown_text(const Prediction& prediction) {
+std::string breakdown_text(const Prediction& prediction, const Terminal& terminal) {
   const Breakdown& parts = prediction.breakdown;
   const double step = prediction.sec_per_iter.value;
   std::string text =
@@ -89,14 +102,15 @@ std::string breakdown_text(const Prediction& prediction) {
       {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
   for (const auto& [label, value] : rows) {
     if (value < 1e-9 * step) continue;
-    const std::string length = bar(value / step, 40);
+    const std::string length = bar(value / step, static_cast<int>(terminal.at_most(72)) - 32);
     text += fmt::format("  {:<10}{:>10}{:>6.1f} %{}{}\n", label, seconds(value), 100 * value / step,
                         length.empty() ? "" : "  ", length);
   }
   return text;
 }
 
-std::string memory_text(const Scenario& scenario, const Prediction& prediction) {
+std::string memory_text(const Scenario& scenario, const Prediction& prediction,
+                        const Terminal& terminal) {
   TextTable table({"stage", "layers", "weights", "gradients", "optimizer", "activations", "buffers",
                    "framework", "peak GiB", "fwd", "bwd"});
   // Stages in the middle that are alike are told once.
@@ -115,7 +129,8 @@ std::string memory_text(const Scenario& scenario, const Prediction& prediction) 
                seconds(stages[i].forward_s), seconds(stages[i].backward_s)});
     i = last + 1;
   }
-  return "Memory per GPU (GiB) and time of one micro batch, by pipeline stage\n" + table.text();
+  return "Memory per GPU (GiB) and time of one micro batch, by pipeline stage\n" +
+         table.text(terminal.width);
 }
 
 }  // namespace
@@ -137,9 +152,10 @@ std::string_view name(MemoryVerdict verdict) {
 }
 
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
-                            const std::optional<Measured>& measured) {
-  return heading(scenario) + "\n" + headline(scenario, prediction, measured) + "\n" +
-         breakdown_text(prediction) + "\n" + memory_text(scenario, prediction);
+                            const std::optional<Measured>& measured, const Terminal& terminal) {
+  return heading(scenario, terminal) + "\n" + headline(scenario, prediction, measured, terminal) +
+         "\n" + breakdown_text(prediction, terminal) + "\n" +
+         memory_text(scenario, prediction, terminal);
 }
 
 }  // namespace prequel

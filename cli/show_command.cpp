@@ -6,6 +6,7 @@
 
 #include "cli/options.hpp"
 #include "cli/table.hpp"
+#include "cli/terminal.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -30,25 +31,25 @@ std::string plural_kind(const std::string& word) {
 
 /// Prints every leaf of a file under the origin that covers it.
 void print_values(const nlohmann::json& value, const std::string& path, std::string origin,
-                  std::string& last_origin) {
+                  std::string& last_origin, std::size_t width) {
   if (value.is_object()) {
     if (const auto own = value.find("origin"); own != value.end() && own->is_string()) {
       origin = own->get<std::string>();
     }
     for (const auto& [key, member] : value.items()) {
       if (key == "origin" || key == "schema") continue;
-      print_values(member, path.empty() ? key : path + "." + key, origin, last_origin);
+      print_values(member, path.empty() ? key : path + "." + key, origin, last_origin, width);
     }
     return;
   }
   if (value.is_array() && !value.empty() && value.front().is_structured()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
-      print_values(value[i], fmt::format("{}.{}", path, i), origin, last_origin);
+      print_values(value[i], fmt::format("{}.{}", path, i), origin, last_origin, width);
     }
     return;
   }
   if (origin != last_origin) {
-    fmt::print("\n{}\n", wrapped("# " + (origin.empty() ? "no origin said" : origin), 98, "# "));
+    fmt::print("\n{}\n", wrapped("# " + (origin.empty() ? "no origin said" : origin), width, "# "));
     last_origin = origin;
   }
   fmt::print("{:<48} {}\n", path, value.is_string() ? value.get<std::string>() : value.dump());
@@ -69,11 +70,12 @@ void print_bisection(const Cluster& cluster) {
 
 int run_show(const CommonOptions& common, const ShowOptions& options) {
   const Library library(common.data_directories);
+  const std::size_t width = terminal(stdout, common.color).at_most(98);
   if (options.kind.empty()) {
     for (const std::string kind : kKinds) {
       fmt::print("{}\n",
-                 wrapped(fmt::format("{:<10} {}", kind, fmt::join(library.names(kind), "  ")), 98,
-                         std::string(11, ' ')));
+                 wrapped(fmt::format("{:<10} {}", kind, fmt::join(library.names(kind), "  ")),
+                         width, std::string(11, ' ')));
     }
     return kExitDone;
   }
@@ -89,7 +91,7 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
   }
   fmt::print("{}\n", document.file());
   std::string last_origin = "\n";
-  print_values(document.json(), "", "", last_origin);
+  print_values(document.json(), "", "", last_origin, width);
   if (kind == "clusters") print_bisection(read_cluster(document));
   return kExitDone;
 }

@@ -7,12 +7,17 @@
 namespace prequel {
 
 std::size_t display_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  std::size_t width = 0;
+  bool escape = false;  // inside "\033[…m"
+  for (const char c : text) {
+    if (c == '\033') escape = true;
+    if (!escape && (static_cast<unsigned char>(c) & 0xC0) != 0x80) ++width;
+    if (c == 'm') escape = false;
+  }
+  return width;
 }
 
-std::string TextTable::text(const std::string& indent) const {
+std::string TextTable::text(std::size_t width, const std::string& indent) const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -21,15 +26,24 @@ std::string TextTable::text(const std::string& indent) const {
     }
   }
   std::string out;
-  for (const auto& row : rows_) {
-    std::string line = indent;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - display_width(row[i]), ' ');
-      if (i > 0) line += "  ";
-      line += i == 0 ? row[i] + padding : padding + row[i];
+  for (std::size_t first = 1; first == 1 || first < widths.size();) {
+    std::size_t last = first;  // behind the columns that fit, at least one
+    std::size_t used = indent.size() + (widths.empty() ? 0 : widths[0]);
+    while (last < widths.size() &&
+           (width == 0 || last == first || used + 2 + widths[last] <= width)) {
+      used += 2 + widths[last++];
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    for (const auto& row : rows_) {
+      std::string line = indent;
+      for (std::size_t i = 0; i < std::min(last, row.size()); i = i == 0 ? first : i + 1) {
+        const std::string padding(widths[i] - display_width(row[i]), ' ');
+        if (i > 0) line += "  ";
+        line += i == 0 ? row[i] + padding : padding + row[i];
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    first = std::max(last, first + 1);
   }
   return out;
 }

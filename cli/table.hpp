@@ -12,8 +12,9 @@ class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  /// All rows, each beginning with `indent` and ending with a line break.
-  [[nodiscard]] std::string text(const std::string& indent = "  ") const;
+  /// All rows, each beginning with `indent` and ending with a line break. Columns that do not fit
+  /// into `width` (0: any) stand below, again after the first column.
+  [[nodiscard]] std::string text(std::size_t width = 0, const std::string& indent = "  ") const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
@@ -22,7 +23,7 @@ class TextTable {
 /// A bar of `width` characters at most, in eighths of a character; `share` from 0 to 1.
 std::string bar(double share, int width);
 
-/// Characters that a terminal shows for UTF-8 text (combining marks not considered).
+/// Characters that a terminal shows for UTF-8 text with colours (combining marks not considered).
 std::size_t display_width(const std::string& text);
 
 /// `text` broken at blanks so that no line is longer than `width`; later lines get `indent`.

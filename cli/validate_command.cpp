@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
+#include "cli/terminal.hpp"
 #include "cli/validation_format.hpp"
 
 namespace prequel {
@@ -27,7 +28,10 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
   if (show_progress) fmt::print(stderr, "\r{:40}\r", "");
   const auto groups = group_runs(runs, options.group_columns);
   switch (options.format) {
-    case OutputFormat::text: fmt::print("{}", validation_text(runs, groups, options.worst)); break;
+    case OutputFormat::text:
+      fmt::print(
+          "{}", validation_text(runs, groups, options.worst, terminal(stdout, common.color).width));
+      break;
     case OutputFormat::json: fmt::print("{}", validation_json(runs, groups)); break;
     case OutputFormat::csv: fmt::print("{}", validation_csv(runs)); break;
   }

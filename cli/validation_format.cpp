@@ -45,7 +45,7 @@ void add_error_row(TextTable& table, const std::string& group, const char* what,
              signed_percent(summary.bias), baseline ? percent(baseline->mape) : ""});
 }
 
-std::string groups_text(const std::vector<ValidationGroup>& groups) {
+std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t width) {
   TextTable errors({"group", "of", "n", "MAPE %", "median", "P90", "max", "bias", "baseline"});
   std::string counts;
   for (const ValidationGroup& group : groups) {
@@ -66,11 +66,11 @@ std::string groups_text(const std::vector<ValidationGroup>& groups) {
     counts += "\n";
   }
   return "Errors of predictions against measured runs (predicted / measured - 1)\n" +
-         errors.text() +
+         errors.text(width) +
          "  baseline: hardware FLOPs over one efficiency, the median of all rows\n\n" + counts;
 }
 
-std::string worst_text(const std::vector<ValidatedRun>& runs, int worst) {
+std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::size_t width) {
   std::vector<const ValidatedRun*> order;
   for (const ValidatedRun& run : runs) {
     if (run.time_error) order.push_back(&run);
@@ -86,7 +86,7 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst) {
                fmt::format("{:.2f}", run->prediction->sec_per_iter.value),
                signed_percent(*run->time_error), gap_explanation(*run)});
   }
-  return "\n" + table.text();
+  return "\n" + table.text(width);
 }
 
 /// Everything that there is to say of one run, on one line.
@@ -161,9 +161,10 @@ Json group_json(const ValidationGroup& group) {
 }  // namespace
 
 std::string validation_text(const std::vector<ValidatedRun>& runs,
-                            const std::vector<ValidationGroup>& groups, int worst) {
+                            const std::vector<ValidationGroup>& groups, int worst,
+                            std::size_t width) {
   if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front());
-  std::string text = groups_text(groups) + worst_text(runs, worst);
+  std::string text = groups_text(groups, width) + worst_text(runs, worst, width);
   TextTable rest({"not predicted", "", "reason"});
   bool any = false;
   for (const ValidatedRun& run : runs) {
@@ -173,7 +174,7 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
                                  : run.run.id,
               outcome_name(run.outcome), run.reason});
   }
-  return any ? text + "\n" + rest.text() : text;
+  return any ? text + "\n" + rest.text(width) : text;
 }
 
 std::string validation_json(const std::vector<ValidatedRun>& runs,

@@ -9,9 +9,11 @@
 
 namespace prequel {
 
-/// Groups as a table, the worst rows with a guess why, rows without a prediction with the reason.
+/// Groups as a table, the worst rows with a guess why, rows without a prediction with the reason;
+/// lines of at most `width` characters (0: any).
 std::string validation_text(const std::vector<ValidatedRun>& runs,
-                            const std::vector<ValidationGroup>& groups, int worst);
+                            const std::vector<ValidationGroup>& groups, int worst,
+                            std::size_t width = 0);
 
 /// The document `prequel/validation/1`.
 std::string validation_json(const std::vector<ValidatedRun>& runs,

@@ -55,8 +55,15 @@ build() {
   fi
   (
     cd "$root"
-    cmake $fresh --preset "$1"
-    cmake --build --preset "$1" ${2:+--target "$2"}
+    # Nothing to tell where nothing is left to do: the configuration's lines are shown on failure,
+    # or where it begins anew.
+    if [ -n "$fresh" ]; then
+      cmake $fresh --preset "$1"
+    elif ! configured=$(cmake --preset "$1" 2>&1); then
+      printf '%s\n' "$configured"
+      exit 1
+    fi
+    cmake --build --preset "$1" ${2:+--target "$2"} ${2:+-- --quiet}
   ) >&2
 }
 
