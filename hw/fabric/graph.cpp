@@ -36,4 +36,11 @@ LinkId Fabric::connect(VertexId a, VertexId b, LinkClass link_class, BytesPerSec
   return id;
 }
 
+std::vector<double> link_capacities(const Fabric& fabric) {
+  std::vector<double> capacities;
+  capacities.reserve(fabric.links().size());
+  for (const Link& link : fabric.links()) capacities.push_back(link.bandwidth.value);
+  return capacities;
+}
+
 }  // namespace prequel

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "hw/base/link_share.hpp"
 #include "hw/base/units.hpp"
 
 namespace prequel {
 
 using VertexId = std::uint32_t;
-using LinkId = std::uint32_t;
 
 enum class VertexKind : std::uint8_t {
   device,
@@ -95,5 +95,8 @@ class Fabric {
   std::vector<VertexId> nics_;
   std::optional<Torus> torus_;
 };
+
+/// The bandwidth of every link of a fabric, in byte/s.
+std::vector<double> link_capacities(const Fabric& fabric);
 
 }  // namespace prequel

@@ -24,12 +24,6 @@ struct Flow {
   double rate{1.0};
 };
 
-/// The share of a flow that a link carries.
-struct LinkShare {
-  LinkId link{};
-  double share{};
-};
-
 /// The routes of one fabric. Its functions may be called from several threads.
 class Router {
  public:

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sim/engine/clock.hpp"
+#include "sim/engine/contention.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -74,6 +75,36 @@ TEST_CASE("clock and event queue agree on 1000 random plans of every schedule") 
       REQUIRE(times.stuck.empty());
       const double seconds = run_clock(schedule.kind, shape, durations).seconds;
       REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("where nothing is shared, a run with contention is the event queue's") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(6);
+    for (int plan = 0; plan < 200; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.shape(schedule.kind);
+      const auto durations = plans.durations(shape);
+      const auto graph = build_graph(schedule.kind, shape);
+      // Every stage a device that loses nothing.
+      std::vector<StreamPlace> streams;
+      for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+        streams.push_back({stage, StreamUse::computes});
+        streams.insert(streams.end(), kStageStreams - 1, {stage, StreamUse::communicates});
+      }
+      const std::vector<double> losses(shape.stages, 0.0);
+      Machine machine;
+      machine.streams = streams;
+      machine.overlap_loss = losses;
+      const auto expected = run_graph(graph, shape, durations).finish;
+      const auto times = run_contended(graph, durations.values(), machine).finish;
+      double worst = 0;
+      for (TaskId task = 0; task < times.size(); ++task) {
+        worst = std::max(worst, std::abs(times[task] / expected[task] - 1));
+      }
+      REQUIRE(worst < 1e-9);
     }
   }
 }
