@@ -20,6 +20,7 @@ set(PREQUEL_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/prequel)
 
 option(PREQUEL_TESTS "Build the tests and benchmarks" ON)
 option(PREQUEL_WERROR "Treat warnings as errors" OFF)
+option(PREQUEL_FUZZ "Build the fuzzers (clang only)" OFF)
 set(PREQUEL_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
 add_library(prequel_options INTERFACE)
@@ -34,6 +35,10 @@ if(PREQUEL_SANITIZE)
   target_compile_options(prequel_options INTERFACE
     -fsanitize=${PREQUEL_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(prequel_options INTERFACE -fsanitize=${PREQUEL_SANITIZE})
+endif()
+
+if(PREQUEL_FUZZ)
+  target_compile_options(prequel_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # prequel_library(NAME SOURCES file... [LINK target...]): the static library of one folder.

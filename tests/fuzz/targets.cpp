@@ -1,0 +1,135 @@
+#include "tests/fuzz/targets.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "calibrate/measured_runs.hpp"
+#include "calibrate/nccl_tests.hpp"
+#include "cli/import/deepspeed_config.hpp"
+#include "cli/import/hugging_face_config.hpp"
+#include "cli/import/launch_script.hpp"
+#include "cli/import/logged_runs.hpp"
+#include "cli/import/megatron_arguments.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/cluster.hpp"
+#include "hw/device.hpp"
+#include "hw/software.hpp"
+#include "models/transformer.hpp"
+
+namespace prequel {
+namespace {
+
+/// Like assert, but in every build.
+void must(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::abort();
+}
+
+/// A job that was imported can be written, and what is written is JSON.
+void check_job(ImportedJob job) {
+  complete(job);
+  (void)report_text(job.report);
+  const std::string json = job_json(job, "fuzz");
+  must(nlohmann::json::parse(json, nullptr, false).is_object(), "a job is a JSON object");
+}
+
+void launch_script(std::string_view text) {
+  const LaunchScript script = read_launch_script("train.sh", text);
+  ImportedJob job;
+  read_megatron_arguments("train.sh", script.words, job);
+  assume_megatron_defaults(job);
+  check_job(job);
+}
+
+TrainingLog log_in_pieces(std::string_view text, std::size_t piece) {
+  TrainingLogReader reader;
+  for (std::size_t at = 0; at < text.size(); at += piece) reader.take(text.substr(at, piece));
+  return reader.finish();
+}
+
+void training_log(std::string_view text) {
+  const TrainingLog log = log_in_pieces(text, text.size() + 1);
+  const TrainingLog again = log_in_pieces(text, 1 + text.size() / 7);
+  must(log.iteration_lines == again.iteration_lines && log.broken_lines == again.broken_lines &&
+           log.sections.size() == again.sections.size(),
+       "pieces of any size give the same");
+  if (!log.found()) return;
+  ImportReport report;
+  const auto runs = logged_runs("log.txt", log, {}, report);
+  std::istringstream table(runs_csv(runs));
+  must(read_measured_runs(table, "runs.csv").size() == runs.size(), "a run is a row");
+  check_job(runs.front().job);
+}
+
+void hugging_face_config(std::string_view text) {
+  const Document document = Document::parse("config.json", text);
+  if (!is_hugging_face_config(document)) return;
+  ImportedJob job;
+  read_hugging_face_config(document, job);
+  (void)read_transformer(Document::parse("model", model_json(job.model, "fuzz")));
+}
+
+void deepspeed_config(std::string_view text) {
+  const Document document = Document::parse("ds_config.json", text);
+  if (!is_deepspeed_config(document)) return;
+  ImportedJob job;
+  read_deepspeed_config(document, job);
+  check_job(job);
+}
+
+void runs_table(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  for (const MeasuredRun& run : read_measured_runs(in, "runs.csv")) {
+    must(run.line >= 2, "the header is no row");
+    must(!run.sec_per_iter || *run.sec_per_iter > 0, "times are positive");
+  }
+}
+
+void check_points(const MeasurementFile& file) {
+  for (const auto& point : file.points) must(point.time.value > 0, "times are positive");
+}
+
+void nccl_log(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  check_points(read_nccl_log(in, "all_reduce_perf.log"));
+}
+
+void nccl_json(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  check_points(read_nccl_json(in, "all_reduce_perf.json"));
+}
+
+/// All readers of prequel's own files on the same text; each may refuse it.
+void own_json(std::string_view text) {
+  const auto read = [&](const auto& reader) {
+    try {
+      (void)reader(Document::parse("file.json", text));
+    } catch (const InputError& refused) {
+      must(!refused.problems().empty(), "a refusal says why");
+    }
+  };
+  read([](const Document& file) { return read_transformer(file); });
+  read([](const Document& file) { return read_device(file); });
+  read([](const Document& file) { return read_cluster(file); });
+  read([](const Document& file) { return read_software(file); });
+}
+
+}  // namespace
+
+constexpr std::array<FuzzTarget, 8> kTargets{{{"launch_script", launch_script},
+                                              {"training_log", training_log},
+                                              {"hugging_face_config", hugging_face_config},
+                                              {"deepspeed_config", deepspeed_config},
+                                              {"runs_table", runs_table},
+                                              {"nccl_log", nccl_log},
+                                              {"nccl_json", nccl_json},
+                                              {"own_json", own_json}}};
+const std::array<FuzzTarget, 8> kFuzzTargets = kTargets;
+
+}  // namespace prequel
