@@ -249,6 +249,15 @@ void add_manual(CLI::App& app) {
   command.callback([&app] { fmt::print("{}", manual_page(describe(app), version())); });
 }
 
+/// Refuses values of flags that take none (`--json=3`), in all commands.
+void let_flags_stand_alone(CLI::App& command) {
+  for (CLI::Option* option :
+       command.get_options([](const CLI::Option* any) { return any->get_expected_max() == 0; })) {
+    option->disable_flag_override();
+  }
+  for (CLI::App* sub : command.get_subcommands(nullptr)) let_flags_stand_alone(*sub);
+}
+
 void print_problems(const CommonOptions& common, const std::vector<std::string>& problems) {
   const std::string label = inked(terminal(stderr, common.color), Ink::red, "prequel:");
   for (const std::string& problem : problems) fmt::print(stderr, "{} {}\n", label, problem);
@@ -293,6 +302,7 @@ int run_command_line(int argc, const char* const* argv) {
   app.footer(
       "  prequel predict bloom-176b-jean-zay\n"
       "  prequel validate data/runs/bigscience-jz-a100.csv\n");
+  let_flags_stand_alone(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

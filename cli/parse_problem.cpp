@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "hw/base/csv.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
@@ -38,6 +39,17 @@ std::vector<std::string> unknown_words(const CLI::App& app) {
   return words;
 }
 
+/// "Could not convert: --worst = a", as all other refusals are worded. Options that convert are
+/// numbers.
+std::string not_a_number(const std::string& what) {
+  const std::size_t name = what.find(": ");
+  const std::size_t equals = what.find(" = ");
+  if (name == std::string::npos || equals == std::string::npos || equals < name) return what;
+  const std::string value = what.substr(equals + 3);
+  return fmt::format("{}: expected a {}number, got {}", what.substr(name + 2, equals - name - 2),
+                     parse_number(value) ? "whole " : "", in_quotes(value));
+}
+
 }  // namespace
 
 std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
@@ -58,13 +70,18 @@ std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
                     did_you_mean(word.substr(0, word.find('=')), known), is_command ? choice : "");
   }
   if (!text.empty()) return text;
-  if (!commands.empty()) return "no command" + choice;
   const std::string what = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    if (what.find("flag override") != std::string::npos) {
+      const std::string flag = what.substr(0, what.find(' '));  // without its dashes
+      return (flag.size() > 1 ? "--" : "-") + flag + ": stands alone; it takes no value";
+    }
     const bool missing = what.find("missing") != std::string::npos;
     return what.substr(0, what.find(':')) +
            (missing ? ": a value is missing" : ": given more than once");
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return not_a_number(what);
+  if (!commands.empty()) return "no command" + choice;
   return what;
 }
 

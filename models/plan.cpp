@@ -141,7 +141,7 @@ class Resolver {
 
   void must_divide(std::string_view what, std::int64_t count) {
     if (count % plan_.tp == 0) return;
-    problem(fmt::format("tp {}: {} {} are not a multiple of it; tp {} would do", plan_.tp, what,
+    problem(fmt::format("tp {}: {} {} is not a multiple of it; tp {} would do", plan_.tp, what,
                         count, nearest_divisor(count, plan_.tp)));
   }
 

@@ -44,6 +44,22 @@ TEST_CASE("an option without its value, or given twice, is refused") {
         "prequel: --mbs: given more than once\nprequel --help shows how to call it\n");
 }
 
+TEST_CASE("a value that is no number is refused with what would do") {
+  const std::string help = "\nprequel --help shows how to call it\n";
+  CHECK(refusal("validate - --worst a </dev/null") ==
+        "prequel: --worst: expected a number, got \"a\"" + help);
+  CHECK(refusal("validate - --worst 2.5 </dev/null") ==
+        "prequel: --worst: expected a whole number, got \"2.5\"" + help);
+}
+
+TEST_CASE("a flag that is given a value is refused, one of two names is not") {
+  CHECK(refusal("show devices --json=3") ==
+        "prequel: --json: stands alone; it takes no value\n"
+        "prequel --help shows how to call it\n");
+  CHECK(refusal("--quiet=no show").starts_with("prequel: --quiet: stands alone"));
+  CHECK(run_prequel("predict bloom-176b-jean-zay --no-sequence-parallel").status == 0);
+}
+
 TEST_CASE("help begins with examples, for the program and for each command") {
   for (const char* command :
        {"", "predict", "import", "show", "validate", "calibrate", "calibrate measure",

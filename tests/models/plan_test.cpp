@@ -135,14 +135,14 @@ TEST_CASE("heads, kv heads and MLP width must be shared evenly by the tensor ran
   question.request.tp = 6;
   question.request.nodes = {};
   question.request.dp = 8;
-  CHECK(question.problems() == "plan: tp 6: heads 64 are not a multiple of it; tp 4 would do");
+  CHECK(question.problems() == "plan: tp 6: heads 64 is not a multiple of it; tp 4 would do");
   question = {};
   question.model.kv_heads = 4;
-  CHECK(question.problems() == "plan: tp 8: kv_heads 4 are not a multiple of it; tp 4 would do");
+  CHECK(question.problems() == "plan: tp 8: kv_heads 4 is not a multiple of it; tp 4 would do");
   question = {};
   question.model.ffn_hidden = 36868;
   CHECK(question.problems() ==
-        "plan: tp 8: ffn_hidden 36868 are not a multiple of it; tp 4 would do");
+        "plan: tp 8: ffn_hidden 36868 is not a multiple of it; tp 4 would do");
 }
 
 TEST_CASE("what is not modelled yet is refused by name") {
