@@ -1,5 +1,6 @@
 #include "cli/command_line.hpp"
 
+#include <array>
 #include <cstdio>
 #include <functional>
 
@@ -113,40 +114,51 @@ void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
       ->group("Plan");
 }
 
-/// NODE:SPEED, such as 7:0.9.
-SlowNode slow_node(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  SlowNode slow;
-  if (colon == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, colon), slow.node) ||
-      !CLI::detail::lexical_cast(text.substr(colon + 1), slow.speed) || !(slow.speed > 0)) {
-    throw InputError("--slow-node " + printable(text) +
-                     ": expected NODE:SPEED with a speed above 0, such as 7:0.9");
-  }
-  return slow;
-}
-
-void add_what_if(CLI::App& command, WhatIf& what_if) {
+/// A repeatable flag whose value KEY:NUMBER sets one member of a field of what_if.
+void add_keyed_what_if(CLI::App& command, std::vector<Override>& overrides, const char* flag,
+                       const char* field, const char* form, const char* help) {
   command
       .add_option_function<std::vector<std::string>>(
-          "--slow-node",
-          [&what_if](const std::vector<std::string>& nodes) {
-            for (const std::string& node : nodes) what_if.slow_nodes.push_back(slow_node(node));
+          flag,
+          [&overrides, flag, field, form](const std::vector<std::string>& values) {
+            for (const std::string& value : values) {
+              const std::size_t colon = value.find(':');
+              if (colon == 0 || colon == std::string::npos || value.find('.') < value.find(':')) {
+                throw InputError(std::string(flag) + " " + printable(value) + ": expected " + form);
+              }
+              overrides.push_back({std::string("what_if.") + field + "." + value.substr(0, colon),
+                                   value.substr(colon + 1), flag});
+            }
           },
-          "a node whose devices compute at this share of their speed (repeatable)")
-      ->type_name("NODE:SPEED")
+          help)
+      ->type_name(std::string(form).substr(0, std::string(form).find(',')))
       ->allow_extra_args(false)
       ->group("What if");
-  CLI::Option* jitter =
-      command
-          .add_option("--jitter", what_if.jitter,
-                      "relative standard deviation of each rank's time in each layer")
-          ->check(CLI::Range(0.0, 1.0))
-          ->group("What if");
-  command.add_option("--seed", what_if.seed, "of the jitter")->needs(jitter)->group("What if");
-  command.add_option("--samples", what_if.samples, "iterations to draw")
-      ->needs(jitter)
-      ->check(CLI::Range(1, 1000000))
-      ->group("What if");
+}
+
+void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
+  add_keyed_what_if(command, overrides, "--slow-node", "slow_nodes", "NODE:SPEED, such as 7:0.9",
+                    "a node whose devices compute at this share of their speed (repeatable)");
+  add_keyed_what_if(command, overrides, "--link-fraction", "link_fractions",
+                    "LEVEL:FRACTION, such as spine:0.5",
+                    "links of a level of the fabric at this share of their rate (repeatable)");
+  constexpr std::array<std::array<const char*, 3>, 3> kFields{{
+      {"--jitter", "jitter", "relative standard deviation of each rank's time in each layer"},
+      {"--seed", "seed", "of the jitter"},
+      {"--samples", "samples", "iterations to draw"},
+  }};
+  for (const auto& [flag, field, help] : kFields) {
+    const std::string path = std::string("what_if.") + field;
+    command
+        .add_option_function<std::string>(
+            flag,
+            [&overrides, path, from = std::string(flag)](const std::string& value) {
+              overrides.push_back({path, value, from});
+            },
+            help)
+        ->type_name("")
+        ->group("What if");
+  }
 }
 
 void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
@@ -168,7 +180,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   add_set(command, options.request.overrides);
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
-  add_what_if(command, options.what_if);
+  add_what_if(command, options.request.overrides);
   add_format(command, options.format, false);
   command.callback(action);
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "models/library.hpp"
-#include "sim/what_if.hpp"
 
 namespace prequel {
 
@@ -23,7 +22,6 @@ struct CommonOptions {
 struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
-  WhatIf what_if;
   OutputFormat format{};
 };
 

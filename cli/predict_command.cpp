@@ -44,6 +44,8 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
   const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
   Prediction prediction = predict(scenario, *convention);
+  std::optional<StepDistribution> distribution;
+  if (job.what_if.any()) distribution = what_if(scenario, job.what_if);
   prediction.warnings.insert(prediction.warnings.begin(), resolved.warnings.begin(),
                              resolved.warnings.end());
   if (!common.quiet) {
@@ -53,14 +55,12 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
       fmt::print(stderr, "{}\n", wrapped(label + " " + warning, err.at_most(100), "  "));
     }
   }
-  std::optional<StepDistribution> distribution;
-  if (options.what_if.any()) distribution = what_if(scenario, options.what_if);
   if (options.format == OutputFormat::json) {
     fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution));
   } else {
     fmt::print("{}",
                prediction_text(scenario, prediction, job.measured, terminal(stdout, common.color)));
-    if (distribution) fmt::print("\n{}", what_if_text(*distribution, options.what_if));
+    if (distribution) fmt::print("\n{}", what_if_text(*distribution, job.what_if));
   }
   return prediction.verdict == MemoryVerdict::oom ? kExitNo : kExitDone;
 }

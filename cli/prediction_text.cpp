@@ -136,6 +136,8 @@ std::string memory_text(const Scenario& scenario, const Prediction& prediction,
 }  // namespace
 
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question) {
+  if (question.jitter == 0)
+    return fmt::format("What if: {:.2f} s per iteration\n", distribution.mean);
   return fmt::format(
       "What if ({} samples): mean {:.2f} s, P5 {:.2f} s, P50 {:.2f} s, P95 {:.2f} s per "
       "iteration\n",

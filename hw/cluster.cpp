@@ -5,6 +5,17 @@
 #include "hw/base/json_cursor.hpp"
 
 namespace prequel {
+namespace {
+
+void scale_bandwidth(CollectiveModel& model, double fraction) {
+  const auto scale = [fraction](LinkModel& link) { link.bandwidth = link.bandwidth * fraction; };
+  scale(model.ring);
+  for (CollectiveOverride& override : model.overrides) scale(override.link);
+  if (model.tree) scale(*model.tree);
+  if (model.nvls) scale(*model.nvls);
+}
+
+}  // namespace
 
 Cluster read_cluster(const Document& file) {
   const Cursor root = file.root();
@@ -26,6 +37,16 @@ Cluster read_cluster(const Document& file) {
     cluster.host.memory_bandwidth = host->at("memory_bandwidth").rate();
   }
   file.finish();
+  return cluster;
+}
+
+Cluster with_link_fraction(Cluster cluster, LinkClass level, double fraction) {
+  FabricDescription fabric = cluster.fabric->description();
+  fabric.link_fraction[static_cast<std::size_t>(level)] *= fraction;
+  const LinkClass in_node =
+      fabric.node.interconnect == Interconnect::host ? LinkClass::pcie : LinkClass::nvlink;
+  if (level == in_node) scale_bandwidth(cluster.node, fraction);
+  cluster.fabric = std::make_shared<const GroupRates>(std::move(fabric));
   return cluster;
 }
 

@@ -43,6 +43,10 @@ struct Cluster {
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.
 Cluster read_cluster(const Document& file);
 
+/// The cluster with the links of a level at `fraction` of their bandwidth, above 0: collectives
+/// between nodes, and, where they are the links between the devices of a node, inside it.
+Cluster with_link_fraction(Cluster cluster, LinkClass level, double fraction);
+
 /// How a communicator lies on the nodes.
 struct GroupShape {
   std::int64_t ranks{1};          ///< members of one group

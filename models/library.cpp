@@ -26,7 +26,8 @@ std::string singular(const std::string& kind) {
 }
 
 void check_inputs(const std::vector<Override>& overrides) {
-  const std::vector<std::string> inputs{"model", "device", "cluster", "software", "plan"};
+  const std::vector<std::string> inputs{"model",    "device", "cluster",
+                                        "software", "plan",   "what_if"};
   for (const Override& override : overrides) {
     const std::size_t dot = override.path.find('.');
     const std::string input = override.path.substr(0, dot);
@@ -34,7 +35,7 @@ void check_inputs(const std::vector<Override>& overrides) {
         std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
       throw InputError("--set " + override.path + "=" + override.value +
                        ": expected PATH=VALUE with a path that begins with model., device., "
-                       "cluster., software. or plan." +
+                       "cluster., software., plan. or what_if." +
                        did_you_mean(input, inputs));
     }
   }
@@ -45,6 +46,7 @@ struct JobFile {
   std::optional<std::string> model, cluster, software;
   std::optional<nlohmann::json> inline_model, inline_cluster, inline_software;
   nlohmann::json plan = nlohmann::json::object();
+  nlohmann::json what_if = nlohmann::json::object();
   std::optional<Measured> measured;
 };
 
@@ -84,6 +86,10 @@ JobFile read_job_file(const Document& document) {
   if (const auto plan = root.find("plan")) {
     if (!plan->is_object()) plan->problem("expected an object with the plan's fields");
     job.plan = plan->json();
+  }
+  if (const auto what_if = root.find("what_if")) {
+    if (!what_if->is_object()) what_if->problem("expected an object");
+    job.what_if = what_if->json();
   }
   if (const auto measured = root.find("measured")) job.measured = read_measured(*measured);
   document.finish();
@@ -212,12 +218,16 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.device = read_device(device);
   job.software = read_software(software);
 
-  Document plan = Document::from(file, nlohmann::json{{"plan", job_file.plan}});
+  Document asked =
+      Document::from(file, nlohmann::json{{"plan", job_file.plan}, {"what_if", job_file.what_if}});
   for (const Override& override : request.overrides) {
-    if (override.path.starts_with("plan.")) plan.set(override.path, override.value, override.from);
+    if (override.path.starts_with("plan.") || override.path.starts_with("what_if.")) {
+      asked.set(override.path, override.value, override.from);
+    }
   }
-  job.plan = read_plan(plan.root().at("plan"));
-  plan.finish();
+  job.plan = read_plan(asked.root().at("plan"));
+  job.what_if = read_what_if(asked.root().at("what_if"));
+  asked.finish();
   job.measured = job_file.measured;
   return job;
 }

@@ -12,6 +12,7 @@
 #include "hw/software.hpp"
 #include "models/plan.hpp"
 #include "models/transformer.hpp"
+#include "models/what_if.hpp"
 
 namespace prequel {
 
@@ -38,7 +39,8 @@ class Library {
   std::vector<std::string> directories_;
 };
 
-/// One field set on the command line: `path` begins with model, device, cluster, software or plan.
+/// One field set on the command line: `path` begins with model, device, cluster,
+/// software, plan or what_if.
 struct Override {
   std::string path;
   std::string value;
@@ -74,6 +76,7 @@ struct Job {
   Cluster cluster;
   Software software;
   PlanRequest plan;
+  WhatIf what_if;
   std::optional<Measured> measured;
 };
 

@@ -4,9 +4,14 @@
 /// data-parallel ranks. Each fills the times, stages and breakdown of a prediction.
 
 #include "sim/prediction.hpp"
+#include "sim/schedule/fully_sharded.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {
+
+/// How often a tensor-parallel group synchronises in a pass over a layer: after attention and
+/// after the MLP.
+inline constexpr std::uint32_t kSynchronisationsOfLayer = 2;
 
 /// Whether parameters are gathered layer by layer (ZeRO-3, FSDP).
 bool is_fully_sharded(const Scenario& scenario);
@@ -24,6 +29,13 @@ PipelineGame pipeline_game(const Scenario& scenario);
 
 /// Throws InputError when the schedule is unknown or cannot run in this shape.
 void play_pipeline(const Scenario& scenario, Prediction& prediction);
+
+/// What fully sharded layers are played with.
+struct ShardedGame {
+  ShardedShape shape;
+  ShardedTable durations;
+};
+ShardedGame sharded_game(const Scenario& scenario);
 
 void play_fully_sharded(const Scenario& scenario, Prediction& prediction);
 

@@ -45,10 +45,8 @@ class Iteration {
   }
 
   [[nodiscard]] PipelineGame game() const {
-    // Twice a layer: after attention and after the MLP.
-    const std::int64_t layers = scenario_.model.layers / shape_.blocks();
-    return {kind_, shape_, duration_table(),
-            static_cast<std::uint32_t>(std::max<std::int64_t>(1, 2 * layers))};
+    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / shape_.blocks());
+    return {kind_, shape_, duration_table(), kSynchronisationsOfLayer * std::max(1U, layers)};
   }
 
   /// Plays the schedule and fills times, stages and breakdown.

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "sim/iteration.hpp"
-#include "sim/schedule/fully_sharded.hpp"
 
 namespace prequel {
 namespace {
@@ -32,6 +31,10 @@ UnitTraffic unit_traffic(const Scenario& scenario, double parameters) {
 /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
 double contention(const Scenario& scenario, double compute, double communication) {
   return scenario.software.communication.overlap_contention * std::min(compute, communication);
+}
+
+StageContent whole_model(const Scenario& scenario) {
+  return {scenario.model.layers, true, true};
 }
 
 ShardedTable durations(const Scenario& scenario, const ShardedShape& shape,
@@ -70,19 +73,28 @@ ShardedTable durations(const Scenario& scenario, const ShardedShape& shape,
   return table;
 }
 
+ShardedGame game(const Scenario& scenario, const LayerCosts& layers) {
+  const ShardedShape shape{static_cast<std::uint32_t>(scenario.model.layers),
+                           static_cast<std::uint32_t>(scenario.plan.micro_batches()), 1,
+                           scenario.plan.zero == 3};
+  return {shape, durations(scenario, shape, layers, whole_model(scenario))};
+}
+
 }  // namespace
 
 bool is_fully_sharded(const Scenario& scenario) {
   return scenario.plan.zero >= scenario.software.communication.fully_sharded_from_zero;
 }
 
+ShardedGame sharded_game(const Scenario& scenario) {
+  return game(scenario, price_layers(scenario));
+}
+
 void play_fully_sharded(const Scenario& scenario, Prediction& prediction) {
   const Plan& plan = scenario.plan;
-  const StageContent all{scenario.model.layers, true, true};
+  const StageContent all = whole_model(scenario);
   const LayerCosts layers = price_layers(scenario);
-  const ShardedShape shape{static_cast<std::uint32_t>(scenario.model.layers),
-                           static_cast<std::uint32_t>(plan.micro_batches()), 1, plan.zero == 3};
-  const ShardedTable table = durations(scenario, shape, layers, all);
+  const auto [shape, table] = game(scenario, layers);
   const ShardedResult result = run_clock(shape, table);
   const Seconds fixed = scenario.software.host.fixed_per_iteration;
   prediction.sec_per_iter = Seconds{result.seconds} + fixed;

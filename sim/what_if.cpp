@@ -6,19 +6,16 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
+#include "hw/base/text.hpp"
 #include "sim/iteration.hpp"
 #include "sim/schedule/ranks.hpp"
 
 namespace prequel {
 namespace {
 
-void check(const Scenario& scenario, const WhatIf& question) {
-  if (is_fully_sharded(scenario)) {
-    throw InputError(
-        "what-if: ranks of their own speed are played for pipelines, not for fully sharded layers; "
-        "--zero 1 would do");
-  }
+void check_nodes(const Scenario& scenario, const WhatIf& question) {
   const std::int64_t per_node = scenario.cluster.devices_per_node;
   const std::int64_t nodes = (scenario.plan.gpus + per_node - 1) / per_node;
   for (const SlowNode& slow : question.slow_nodes) {
@@ -26,6 +23,25 @@ void check(const Scenario& scenario, const WhatIf& question) {
     throw InputError(fmt::format("--slow-node {}: the job runs on nodes 0 to {}; {} would do",
                                  slow.node, nodes - 1, slow.node < 0 ? 0 : nodes - 1));
   }
+}
+
+LinkClass level_of(const Cluster& cluster, const std::string& level) {
+  std::vector<std::string> known;
+  for (const LinkClass each : link_levels(cluster.fabric->description())) {
+    if (name(each) == level) return each;
+    known.emplace_back(name(each));
+  }
+  throw InputError(fmt::format("--link-fraction {}: {} has no such links{}; it has {}",
+                               printable(level), cluster.name, did_you_mean(level, known),
+                               fmt::join(known, ", ")));
+}
+
+Scenario degraded(Scenario scenario, const WhatIf& question) {
+  for (const LinkFraction& links : question.link_fractions) {
+    scenario.cluster = with_link_fraction(scenario.cluster, level_of(scenario.cluster, links.level),
+                                          links.fraction);
+  }
+  return scenario;
 }
 
 /// Sharded sequences keep their ranks beside the tensor-parallel ones, as one group.
@@ -54,18 +70,30 @@ double percentile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-StepDistribution what_if(const Scenario& scenario, const WhatIf& question) {
-  check(scenario, question);
-  const PipelineGame game = pipeline_game(scenario);
-  const StageRanks ranks = stage_ranks(scenario.plan, game.synchronisations);
+StepDistribution what_if(const Scenario& asked, const WhatIf& question) {
+  check_nodes(asked, question);
+  const Scenario scenario = degraded(asked, question);
   const RankSlowness slowness = rank_slowness(scenario, question);
   std::vector<double> seconds(question.samples);
-  parallel_for(seconds.size(), [&](std::size_t sample) {
-    const Jitter jitter{question.jitter, question.seed + sample};
-    seconds[sample] =
-        run_ranks(game.kind, game.shape, game.durations, ranks, slowness, jitter).front() +
-        scenario.software.host.fixed_per_iteration.value;
-  });
+  const auto play_samples = [&](const auto& step) {
+    parallel_for(seconds.size(), [&](std::size_t sample) {
+      seconds[sample] = step(Jitter{question.jitter, question.seed + sample}).front() +
+                        scenario.software.host.fixed_per_iteration.value;
+    });
+  };
+  if (is_fully_sharded(scenario)) {
+    const ShardedGame game = sharded_game(scenario);
+    const StageRanks ranks = stage_ranks(scenario.plan, kSynchronisationsOfLayer);
+    play_samples([&](Jitter jitter) {
+      return run_ranks(game.shape, game.durations, ranks, slowness, jitter);
+    });
+  } else {
+    const PipelineGame game = pipeline_game(scenario);
+    const StageRanks ranks = stage_ranks(scenario.plan, game.synchronisations);
+    play_samples([&](Jitter jitter) {
+      return run_ranks(game.kind, game.shape, game.durations, ranks, slowness, jitter);
+    });
+  }
   std::ranges::sort(seconds);
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   return {sum / static_cast<double>(seconds.size()), percentile(seconds, 0.05),

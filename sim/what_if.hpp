@@ -1,29 +1,12 @@
 #pragma once
 
-/// What a step takes when ranks are not alike: slow nodes, slow links between stages, jitter.
+/// What a step takes when ranks or links are not as they should be: slow nodes, degraded links,
+/// jitter.
 
-#include <cstdint>
-#include <vector>
-
+#include "models/what_if.hpp"
 #include "sim/pricing.hpp"
 
 namespace prequel {
-
-/// A node whose devices compute at `speed` times the usual rate, above 0.
-struct SlowNode {
-  std::int64_t node{};
-  double speed{1};
-};
-
-struct WhatIf {
-  std::vector<SlowNode> slow_nodes;
-  double jitter{};  ///< relative standard deviation of the time between two synchronisations
-  std::uint64_t seed{1};
-  std::uint32_t samples{1};  ///< steps to play, at least 1
-
-  /// Whether anything is asked for.
-  [[nodiscard]] bool any() const { return !slow_nodes.empty() || jitter > 0; }
-};
 
 /// Of sec/iter over the samples.
 struct StepDistribution {
@@ -32,7 +15,7 @@ struct StepDistribution {
 
 /// Plays the step on all ranks. Ranks lie on nodes with tensor-parallel neighbours next to one
 /// another, then replicas, then stages. The same for the same seed, whatever the threads. Throws
-/// InputError when a node is not in the job or layers are fully sharded.
+/// InputError when a node is not in the job, or the cluster has no such links.
 StepDistribution what_if(const Scenario& scenario, const WhatIf& question);
 
 }  // namespace prequel

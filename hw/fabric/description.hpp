@@ -121,6 +121,9 @@ struct FabricDescription {
 ///                       "edges": [{"between": [name, name], link}…]
 FabricDescription read_fabric(const Cursor& cursor);
 
+/// The classes of links that the fabric has, inside a node and between nodes.
+std::vector<LinkClass> link_levels(const FabricDescription& description);
+
 /// The graph of the first `nodes` nodes. Throws InputError when the network cannot hold them.
 Fabric build_fabric(const FabricDescription& description, int nodes);
 

@@ -38,6 +38,23 @@ void Lanes::restart(std::uint64_t seed) {
   std::ranges::fill(last_, Token{});
 }
 
+std::uint32_t Lanes::skip(std::uint32_t /*remaining*/, std::span<Token> carried) {
+  constexpr std::size_t kMuch = std::size_t{1} << 17U;  // 1 MiB: stays in the cache
+  if (times_.size() < std::max(kMuch, 4 * lanes_ * (last_.size() + carried.size()))) return 0;
+  kept_.clear();
+  for (Token& token : last_) keep(token);
+  for (Token& token : carried) keep(token);
+  times_.swap(kept_);
+  return 0;
+}
+
+void Lanes::keep(Token& token) {
+  if (token.offset == kNothing) return;
+  const auto from = times_.begin() + static_cast<std::ptrdiff_t>(token.offset);
+  token.offset = kept_.size();
+  kept_.insert(kept_.end(), from, from + lanes_);
+}
+
 std::span<const double> Lanes::finish(StreamId stream) const {
   const Token last = last_[stream];
   if (last.offset == kNothing) return {};
@@ -45,7 +62,11 @@ std::span<const double> Lanes::finish(StreamId stream) const {
 }
 
 double Lanes::end() const {
-  return times_.empty() ? 0 : *std::ranges::max_element(times_);
+  double end = 0;
+  for (StreamId stream = 0; stream < last_.size(); ++stream) {
+    for (const double time : finish(stream)) end = std::max(end, time);
+  }
+  return end;
 }
 
 Lanes::Token Lanes::run_lanes(StreamId stream, const LaneTask& task,

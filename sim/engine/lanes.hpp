@@ -58,8 +58,8 @@ class Lanes {
   [[nodiscard]] Token last(StreamId stream) const { return last_[stream]; }
 
   void begin_repeating() {}
-  /// Jitter never repeats.
-  std::uint32_t skip(std::uint32_t /*remaining*/, std::span<Token> /*carried*/) { return 0; }
+  /// Skips nothing, as jitter never repeats, but forgets what no later task waits for.
+  std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried);
 
   /// Forgets all tasks and keeps the memory.
   void restart(std::uint64_t seed);
@@ -72,6 +72,7 @@ class Lanes {
  private:
   static constexpr std::size_t kNothing = ~std::size_t{0};
 
+  void keep(Token& token);
   Token run_lanes(StreamId stream, const LaneTask& task, std::span<const Token> before);
   void start(std::span<double> times, std::span<const Token> before) const;
   void wait_across(std::span<double> times) const;
@@ -85,8 +86,9 @@ class Lanes {
   std::uint32_t group_;
   Jitter jitter_;
   std::uint64_t draws_ = 0;
-  std::vector<double> times_;  // of all tasks so far, `lanes_` each
-  std::vector<Token> last_;    // by stream
+  std::vector<double> times_;  // of tasks not yet forgotten, `lanes_` each
+  std::vector<double> kept_;
+  std::vector<Token> last_;  // by stream
 };
 
 }  // namespace prequel

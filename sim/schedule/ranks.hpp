@@ -1,11 +1,12 @@
 #pragma once
 
-/// A pipeline schedule on all ranks of all its replicas, each rank with its own speed.
+/// A schedule on all ranks of all its replicas, each rank with its own speed.
 
 #include <cstdint>
 #include <vector>
 
 #include "sim/engine/lanes.hpp"
+#include "sim/schedule/fully_sharded.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {
@@ -33,6 +34,13 @@ struct RankSlowness {
 /// all ranks alike it is that of run_clock.
 [[nodiscard]] std::vector<double> run_ranks(ScheduleKind kind, const PipelineShape& shape,
                                             const BlockTable& durations, const StageRanks& ranks,
+                                            const RankSlowness& slowness, Jitter jitter = {},
+                                            std::uint32_t samples = 1);
+
+/// The same of fully sharded layers: one stage, whose replicas wait for one another at each gather
+/// and each reduce-scatter.
+[[nodiscard]] std::vector<double> run_ranks(const ShardedShape& shape,
+                                            const ShardedTable& durations, const StageRanks& ranks,
                                             const RankSlowness& slowness, Jitter jitter = {},
                                             std::uint32_t samples = 1);
 

@@ -155,5 +155,83 @@ TEST_CASE("a missing or broken job file is refused") {
   CHECK(refusal(job).starts_with("prequel: " + job + ": line 1, column "));
 }
 
+TEST_CASE("a slow node, degraded links and jitter tell another time beside the predicted one") {
+  const Json usual = predicted("bloom-176b-jean-zay");
+  for (const char* question :
+       {"--slow-node 7:0.9", "--slow-node 0:0.8 --slow-node 7:0.9", "--link-fraction nic:0.5",
+        "--link-fraction spine:0.5 --link-fraction nvlink:0.5",
+        "--jitter 0.02 --seed 1 --samples 5"}) {
+    CAPTURE(question);
+    const Json answer = predicted(std::string("bloom-176b-jean-zay ") + question);
+    CHECK(answer.at("sec_per_iter") == usual.at("sec_per_iter"));
+    const Json& what_if = answer.at("what_if_sec_per_iter");
+    CHECK(what_if.at("mean") > usual.at("sec_per_iter"));
+    CHECK(what_if.at("p5") <= what_if.at("p50"));
+    CHECK(what_if.at("p50") <= what_if.at("p95"));
+  }
+  CHECK_FALSE(usual.contains("what_if_sec_per_iter"));
+}
+
+TEST_CASE("a job may ask what if, and flags replace what it says") {
+  const TemporaryFolder folder;
+  const auto job = [&](const std::string& what_if) {
+    return folder.with("job.json", R"({"model": "bloom-176b", "cluster": "jean-zay-a100",
+      "plan": {"nodes": 48, "tp": 8, "pp": 12, "mbs": 2, "gbs": 2048}, "what_if": )" +
+                                       what_if + "}");
+  };
+  const auto asked = [](const std::string& arguments) {
+    return predicted(arguments).at("what_if_sec_per_iter");
+  };
+  const std::string plan =
+      "--model bloom-176b --cluster jean-zay-a100 --nodes 48 --tp 8 --pp 12 --mbs 2 --gbs 2048 ";
+  const Json slow = asked(plan + "--slow-node 7:0.9 --link-fraction spine:0.5");
+  CHECK(asked(job(R"({"slow_nodes": {"7": 0.9}, "link_fractions": {"spine": 0.5}})")) == slow);
+  CHECK(asked(job(R"({"slow_nodes": {"7": 0.5}, "link_fractions": {"spine": 0.5}})") +
+              " --slow-node 7:0.9") == slow);
+  const Json drawn = asked(plan + "--jitter 0.02 --seed 3 --samples 4");
+  CHECK(asked(job(R"({"jitter": 0.02, "seed": 3, "samples": 4})")) == drawn);
+  CHECK(asked(job(R"({"jitter": 0.5, "seed": 3})") + " --jitter 0.02 --samples 4") == drawn);
+
+  const std::string bad = job(R"({"jiter": 0.02, "slow_nodes": {"seven": 2}, "samples": 3})");
+  CHECK(refusal(bad) == "prequel: " + bad +
+                            ": /what_if/slow_nodes/seven: expected the number of a "
+                            "node as key, such as \"7\"\nprequel: " +
+                            bad + ": /what_if/samples: has no effect without jitter\nprequel: " +
+                            bad + ": /what_if/jiter: unknown key; did you mean \"jitter\"?\n");
+}
+
+TEST_CASE("bad values of what-if flags are refused with what would do") {
+  const auto refused = [](const std::string& flags) {
+    return refusal("bloom-176b-jean-zay " + flags);
+  };
+  CHECK(refused("--slow-node 7") == "prequel: --slow-node 7: expected NODE:SPEED, such as 7:0.9\n");
+  CHECK(refused("--slow-node 7:fast") ==
+        "prequel: bloom-176b-jean-zay: /what_if/slow_nodes/7: expected a number above 0, got "
+        "\"fast\" (from --slow-node)\n");
+  CHECK(refused("--slow-node 48:0.9") ==
+        "prequel: --slow-node 48: the job runs on nodes 0 to 47; 47 would do\n");
+  CHECK(refused("--link-fraction spine") ==
+        "prequel: --link-fraction spine: expected LEVEL:FRACTION, such as spine:0.5\n");
+  CHECK(refused("--link-fraction spine:0") ==
+        "prequel: bloom-176b-jean-zay: /what_if/link_fractions/spine: expected a number above 0 "
+        "and at most 1, got 0 (from --link-fraction)\n");
+  CHECK(refused("--link-fraction spin:0.5") ==
+        "prequel: --link-fraction spin: jean-zay-a100 has no such links (did you mean "
+        "\"spine\"?); it has nvlink, pcie, nic, spine, core\n");
+  CHECK(refused("--jitter 2") ==
+        "prequel: bloom-176b-jean-zay: /what_if/jitter: expected a number from 0 to 1, got 2 "
+        "(from --jitter)\n");
+  CHECK(refused("--jitter 0.1 --samples 0") ==
+        "prequel: bloom-176b-jean-zay: /what_if/samples: expected a whole number from 1 to "
+        "1000000, got 0 (from --samples)\n");
+  CHECK(refused("--jitter 0.1 --seed -1") ==
+        "prequel: bloom-176b-jean-zay: /what_if/seed: expected a whole number of at least 0, got "
+        "-1 (from --seed)\n");
+  CHECK(refused("--samples 10 --seed 1") ==
+        "prequel: bloom-176b-jean-zay: /what_if/seed: has no effect without jitter (from "
+        "--seed)\nprequel: bloom-176b-jean-zay: /what_if/samples: has no effect without jitter "
+        "(from --samples)\n");
+}
+
 }  // namespace
 }  // namespace prequel

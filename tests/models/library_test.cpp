@@ -134,10 +134,10 @@ TEST_CASE("--set reaches every input") {
 TEST_CASE("--set of a path that leads nowhere is refused") {
   CHECK(refusal_of_set("modle.hidden_size", "1") ==
         "--set modle.hidden_size=1: expected PATH=VALUE with a path that begins with model., "
-        "device., cluster., software. or plan. (did you mean \"model\"?)");
+        "device., cluster., software., plan. or what_if. (did you mean \"model\"?)");
   CHECK(refusal_of_set("plan", "1") ==
         "--set plan=1: expected PATH=VALUE with a path that begins with model., device., "
-        "cluster., software. or plan. (did you mean \"plan\"?)");
+        "cluster., software., plan. or what_if. (did you mean \"plan\"?)");
   CHECK(refusal_of_set("plan.gsb", "1") ==
         "job.json: /plan/gsb: unknown key; did you mean \"gbs\"? (from --set)");
 }

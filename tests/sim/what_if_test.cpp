@@ -18,9 +18,41 @@ Scenario shipped_scenario() {
           resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
 }
 
+WhatIf slow_node(std::int64_t node, double speed) {
+  WhatIf question;
+  question.slow_nodes = {{node, speed}};
+  return question;
+}
+
+WhatIf jitter(std::uint64_t seed) {
+  WhatIf question;
+  question.jitter = 0.02;
+  question.seed = seed;
+  question.samples = 10;
+  return question;
+}
+
+WhatIf degraded(const std::string& level, double fraction) {
+  WhatIf question;
+  question.link_fractions = {{level, fraction}};
+  return question;
+}
+
+/// A fully sharded plan on 4 nodes of 8 devices.
+Scenario sharded_scenario() {
+  JobRequest request;
+  request.model = "llama-3-8b";
+  request.cluster = "dgx-h100";
+  request.software = "pytorch-fsdp2-2024";
+  request.overrides = {{"plan.nodes", "4"}, {"plan.gbs", "128"}, {"plan.mbs", "2"}};
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
 TEST_CASE("with all nodes at full speed, all ranks take as long as predicted") {
   const Scenario scenario = shipped_scenario();
-  const StepDistribution step = what_if(scenario, {{{0, 1.0}}});
+  const StepDistribution step = what_if(scenario, slow_node(0, 1.0));
   CHECK(step.mean == doctest::Approx(predict(scenario).sec_per_iter.value).epsilon(1e-9));
   CHECK(step.p5 == step.p95);
 }
@@ -31,26 +63,68 @@ TEST_CASE("a slow node of the slowest stage slows the iteration, by no more than
   const double usual = prediction.sec_per_iter.value;
   const std::int64_t nodes_per_stage = scenario.plan.nodes / scenario.plan.pp;
   const auto node = static_cast<std::int64_t>(prediction.slowest_stage) * nodes_per_stage;
-  const double slow = what_if(scenario, {{{node, 0.9}}}).mean;
+  const double slow = what_if(scenario, slow_node(node, 0.9)).mean;
   CHECK(slow > 1.05 * usual);
   CHECK(slow < usual / 0.9);
 }
 
 TEST_CASE("a distribution is the same for the same seed, and in order") {
   const Scenario scenario = shipped_scenario();
-  const WhatIf question{{}, 0.02, 1, 10};
+  const WhatIf question = jitter(1);
   const StepDistribution step = what_if(scenario, question);
   CHECK(step.mean == what_if(scenario, question).mean);
-  CHECK(step.mean != what_if(scenario, {{}, 0.02, 100, 10}).mean);
+  CHECK(step.mean != what_if(scenario, jitter(100)).mean);
   CHECK(step.p5 < step.p50);
   CHECK(step.p50 < step.p95);
   CHECK(step.p5 > predict(scenario).sec_per_iter.value);
 }
 
 TEST_CASE("a node outside the job is refused with the nearest that is in it") {
-  CHECK(error_text([] {
-          what_if(shipped_scenario(), {{{48, 0.9}}});
-        }) == "--slow-node 48: the job runs on nodes 0 to 47; 47 would do");
+  CHECK(error_text([] { what_if(shipped_scenario(), slow_node(48, 0.9)); }) ==
+        "--slow-node 48: the job runs on nodes 0 to 47; 47 would do");
+}
+
+TEST_CASE(
+    "fully sharded ranks take as long as predicted, and wait for a slow node in every layer") {
+  const Scenario scenario = sharded_scenario();
+  const double usual = predict(scenario).sec_per_iter.value;
+  CHECK(what_if(scenario, slow_node(0, 1.0)).mean == doctest::Approx(usual).epsilon(1e-9));
+  const double slow = what_if(scenario, slow_node(3, 0.8)).mean;
+  CHECK(slow > 1.1 * usual);
+  CHECK(slow <= usual / 0.8);
+  CHECK(what_if(scenario, jitter(1)).p5 > usual);
+}
+
+TEST_CASE("degraded links slow what passes them, as those of a slower cluster would") {
+  const Scenario scenario = shipped_scenario();
+  const double usual = predict(scenario).sec_per_iter.value;
+  double before = usual;
+  for (const double fraction : {1.0, 0.5, 0.1}) {
+    Scenario slower = scenario;
+    slower.cluster = with_link_fraction(scenario.cluster, LinkClass::nic, fraction);
+    const double expected = predict(slower).sec_per_iter.value;
+    CHECK(what_if(scenario, degraded("nic", fraction)).mean ==
+          doctest::Approx(expected).epsilon(1e-9));
+    CHECK(expected >= before);
+    before = expected;
+  }
+  CHECK(before > usual);
+}
+
+TEST_CASE("links inside nodes slow tensor parallelism, spines nothing that stays below them") {
+  const Scenario scenario = shipped_scenario();
+  const double usual = predict(scenario).sec_per_iter.value;
+  CHECK(what_if(scenario, degraded("nvlink", 0.5)).mean > 1.02 * usual);
+  CHECK(what_if(scenario, degraded("spine", 0.05)).mean > usual);
+}
+
+TEST_CASE("links that the cluster does not have are refused with those it has") {
+  CHECK(error_text([] { what_if(shipped_scenario(), degraded("spin", 0.5)); }) ==
+        "--link-fraction spin: jean-zay-a100 has no such links (did you mean \"spine\"?); it "
+        "has nvlink, pcie, nic, spine, core");
+  CHECK(error_text([] { what_if(shipped_scenario(), degraded("torus", 0.5)); }) ==
+        "--link-fraction torus: jean-zay-a100 has no such links; it has nvlink, pcie, nic, "
+        "spine, core");
 }
 
 }  // namespace
