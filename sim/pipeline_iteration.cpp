@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "hw/base/errors.hpp"
@@ -22,6 +23,30 @@ ScheduleKind schedule_of(const Plan& plan) {
                    did_you_mean(plan.schedule, known) + "; prequel predict --help lists them");
 }
 
+/// Whether gradients are reduced while the last backward still runs.
+bool gradients_overlap(const Scenario& scenario) {
+  const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
+  const bool wanted = overlap == GradientOverlap::always ||
+                      (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
+  return wanted && scenario.plan.dp > 1;
+}
+
+PipelineShape shape_of(const Scenario& scenario, ScheduleKind kind) {
+  const Plan& plan = scenario.plan;
+  PipelineShape shape;
+  shape.stages = static_cast<std::uint32_t>(plan.pp);
+  shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
+  shape.chunks = chunks_of(kind, static_cast<std::uint32_t>(plan.vpp));
+  shape.sends = scenario.software.communication.blocking_p2p ? Sends::blocking : Sends::overlapped;
+  if (gradients_overlap(scenario)) {
+    // A bucket a layer.
+    const std::int64_t blocks = plan.pp * plan.vpp;
+    shape.buckets = static_cast<std::uint32_t>((scenario.model.layers + blocks - 1) / blocks);
+    shape.gathers = plan.zero > 0;
+  }
+  return shape;
+}
+
 /// One iteration of the pipeline: what each stage holds and costs, and the table of durations that
 /// its schedule is played with.
 class Iteration {
@@ -30,10 +55,7 @@ class Iteration {
       : scenario_(scenario),
         plan_(scenario.plan),
         kind_(schedule_of(plan_)),
-        shape_{static_cast<std::uint32_t>(plan_.pp),
-               static_cast<std::uint32_t>(plan_.micro_batches()),
-               static_cast<std::uint32_t>(plan_.vpp),
-               scenario.software.communication.blocking_p2p ? Sends::blocking : Sends::overlapped},
+        shape_(shape_of(scenario, kind_)),
         dealt_(deal_stages(scenario.model.layers, plan_.pp, plan_.vpp,
                            scenario.software.stage_dealing, plan_.stage_split)),
         layers_(price_layers(scenario)),
@@ -45,7 +67,7 @@ class Iteration {
   }
 
   [[nodiscard]] PipelineGame game() const {
-    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / shape_.blocks());
+    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / std::ssize(dealt_));
     return {kind_, shape_, duration_table(), kSynchronisationsOfLayer * std::max(1U, layers)};
   }
 
@@ -65,7 +87,7 @@ class Iteration {
     prediction.slowest_stage =
         static_cast<std::size_t>(std::distance(prediction.stages.begin(), busiest));
     prediction.breakdown = breakdown(static_cast<std::uint32_t>(prediction.slowest_stage),
-                                     durations, prediction.stages[prediction.slowest_stage].busy_s);
+                                     durations, result.stages[prediction.slowest_stage]);
     prediction.breakdown.other = fixed.value;
     prediction.breakdown.bubble =
         std::max(0.0, prediction.sec_per_iter.value - prediction.breakdown.total());
@@ -73,7 +95,7 @@ class Iteration {
 
  private:
   [[nodiscard]] const StageContent& content(std::uint32_t stage, std::uint32_t chunk) const {
-    return dealt_[chunk * shape_.stages + stage];
+    return dealt_[model_part(kind_, shape_, stage, chunk)];
   }
 
   [[nodiscard]] std::vector<StageContent> chunks_of(std::uint32_t stage) const {
@@ -88,39 +110,60 @@ class Iteration {
     return stage == 0 || stage + 1 == shape_.stages;
   }
 
+  /// How many micro batches pass each chunk of a stage.
+  [[nodiscard]] double passes() const {
+    const double all = real(plan_.micro_batches());
+    return kind_ == ScheduleKind::dualpipe ? all / 2 : all;
+  }
+
   [[nodiscard]] BlockTable duration_table() const {
     BlockTable durations(shape_);
-    const std::uint32_t last_chunk = shape_.chunks - 1;
     for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
-      double backward = 0;
       for (std::uint32_t chunk = 0; chunk < shape_.chunks; ++chunk) {
-        const ChunkCosts costs = chunk_costs(layers_, content(stage, chunk));
-        const bool first = stage == 0 && chunk == 0;
-        const bool last = stage + 1 == shape_.stages && chunk == last_chunk;
-        durations.at(TaskKind::forward, stage, chunk) = costs.forward.total();
-        durations.at(TaskKind::backward, stage, chunk) = costs.backward.total();
-        durations.at(TaskKind::send_forward, stage, chunk) = last ? 0 : transfer_;
-        durations.at(TaskKind::send_backward, stage, chunk) = first ? 0 : transfer_;
-        backward += costs.backward.total();
+        add_passes(durations, stage, chunk);
+        if (shape_.buckets > 0) add_buckets(durations, stage, chunk);
       }
-      const double parameters =
-          stage_parameters(scenario_.model, plan_, scenario_.software, chunks_of(stage));
-      durations.at(TaskKind::gradient_reduce, stage) = exposed_reduce(parameters, backward);
+      const double parameters = parameters_of(chunks_of(stage));
+      if (shape_.buckets == 0) {
+        durations.at(TaskKind::gradient_reduce, stage) =
+            gradient_reduce_time(scenario_, parameters).value +
+            parameter_gather_time(scenario_, parameters).value;
+      }
       durations.at(TaskKind::embedding_reduce, stage) = is_end(stage) ? tied_ : 0;
       durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
     }
     return durations;
   }
 
-  /// What is left of the gradient reduction after the last backward pass: all of it, or, where it
-  /// overlaps, what that pass does not hide, at least the last layer's gradients.
-  [[nodiscard]] double exposed_reduce(double parameters, double last_backward) const {
-    const double whole = gradient_reduce_time(scenario_, parameters).value;
-    const GradientOverlap overlap = scenario_.software.communication.gradient_overlap;
-    const bool hidden = overlap == GradientOverlap::always ||
-                        (overlap == GradientOverlap::no_pipeline && plan_.pp == 1);
-    if (!hidden) return whole;
-    return std::max(whole / real(scenario_.model.layers), whole - last_backward);
+  void add_passes(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk) const {
+    const StageContent& held = content(stage, chunk);
+    const ChunkCosts costs = chunk_costs(layers_, held);
+    const double backward = costs.backward.total();
+    durations.at(TaskKind::forward, stage, chunk) = costs.forward.total();
+    durations.at(TaskKind::backward, stage, chunk) = backward;
+    durations.at(TaskKind::weight_gradient, stage, chunk) = costs.backward.weight_gradient;
+    durations.at(TaskKind::input_gradient, stage, chunk) =
+        backward - costs.backward.weight_gradient;
+    durations.at(TaskKind::send_forward, stage, chunk) = held.head ? 0 : transfer_;
+    durations.at(TaskKind::send_backward, stage, chunk) = held.embedding ? 0 : transfer_;
+  }
+
+  void add_buckets(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk) const {
+    const auto share = [&](TaskKind part, TaskKind whole) {
+      durations.at(part, stage, chunk) = durations.at(whole, stage, chunk) / shape_.buckets;
+    };
+    share(TaskKind::forward_bucket, TaskKind::forward);
+    share(TaskKind::backward_bucket, TaskKind::backward);
+    share(TaskKind::weight_gradient_bucket, TaskKind::weight_gradient);
+    const double parameters = parameters_of({content(stage, chunk)}) / shape_.buckets;
+    durations.at(TaskKind::gradient_reduce, stage, chunk) =
+        gradient_reduce_time(scenario_, parameters).value;
+    durations.at(TaskKind::parameter_gather, stage, chunk) =
+        parameter_gather_time(scenario_, parameters).value;
+  }
+
+  [[nodiscard]] double parameters_of(const std::vector<StageContent>& chunks) const {
+    return stage_parameters(scenario_.model, plan_, scenario_.software, chunks);
   }
 
   [[nodiscard]] StagePrediction stage_prediction(std::uint32_t stage, double busy,
@@ -139,26 +182,31 @@ class Iteration {
     return result;
   }
 
-  /// `busy` is all that the compute stream does before the step's end; what of it is no pass over
-  /// layers is blocking sends.
+  /// What of a stage's busy time is no pass over layers is blocking sends.
   [[nodiscard]] Breakdown breakdown(std::uint32_t stage, const BlockTable& durations,
-                                    double busy) const {
-    PassCost passes;
+                                    const StageTimes& times) const {
+    PassCost all;
     for (const StageContent& chunk : chunks_of(stage)) {
       const ChunkCosts costs = chunk_costs(layers_, chunk);
-      passes += costs.forward;
-      passes += costs.backward;
+      all += costs.forward;
+      all += costs.backward;
     }
-    const double m = real(plan_.micro_batches());
+    const double m = passes();
     Breakdown parts;
-    parts.compute = m * passes.compute;
-    parts.recompute = m * passes.recompute;
-    parts.tp_comm = m * passes.tp_comm;
-    parts.host = m * passes.host;
-    parts.pp_comm = std::max(0.0, busy - m * passes.total());
-    parts.dp_comm = durations.at(TaskKind::gradient_reduce, stage) +
-                    durations.at(TaskKind::embedding_reduce, stage);
+    parts.compute = m * all.compute;
+    parts.recompute = m * all.recompute;
+    parts.tp_comm = m * all.tp_comm;
+    parts.host = m * all.host;
+    parts.pp_comm = std::max(0.0, times.busy - m * all.total());
     parts.optimizer = durations.at(TaskKind::optimizer, stage);
+    parts.dp_comm = durations.at(TaskKind::embedding_reduce, stage);
+    if (shape_.buckets == 0) {
+      parts.dp_comm += durations.at(TaskKind::gradient_reduce, stage);
+    } else {
+      // What the passes do not hide: at the end, and of gathers where no bubble does either.
+      parts.dp_comm += std::max(0.0, times.buckets_end - times.pipeline_end);
+      if (shape_.stages == 1) parts.dp_comm += times.pipeline_end - times.busy;
+    }
     return parts;
   }
 

@@ -27,7 +27,10 @@ class OperatorPricer {
       if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
         cost.tp_comm += collective_seconds(*collective);
       } else {
-        cost.compute += kernel_seconds(op);
+        const double seconds = kernel_seconds(op);
+        const auto* gemm = std::get_if<Gemm>(&op.what);
+        if (gemm && gemm->pass == GemmPass::wgrad) cost.weight_gradient += seconds;
+        cost.compute += seconds;
       }
     }
     return cost;
@@ -77,6 +80,11 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   return std::max(adam, copies) + scenario.software.communication.offload_fixed;
 }
 
+GroupShape data_group(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  return group_shape(scenario.cluster, plan.gpus, plan.dp, plan.tp * plan.cp);
+}
+
 }  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& other) {
@@ -84,6 +92,7 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   recompute += other.recompute;
   tp_comm += other.tp_comm;
   host += other.host;
+  weight_gradient += other.weight_gradient;
   return *this;
 }
 
@@ -149,14 +158,15 @@ Seconds stage_transfer_time(const Scenario& scenario) {
 
 Seconds gradient_reduce_time(const Scenario& scenario, double parameters) {
   const Plan& plan = scenario.plan;
-  const GroupShape group = group_shape(scenario.cluster, plan.gpus, plan.dp, plan.tp * plan.cp);
-  const Bytes gradients{parameters * bytes_per_element(plan.grad_precision)};
-  if (plan.zero == 0) {
-    return collective_time(scenario.cluster, CollectiveOp::all_reduce, group, gradients);
-  }
-  const Bytes weights{parameters * scenario.software.communication.weight_bytes};
-  return collective_time(scenario.cluster, CollectiveOp::reduce_scatter, group, gradients) +
-         collective_time(scenario.cluster, CollectiveOp::all_gather, group, weights);
+  return collective_time(
+      scenario.cluster, plan.zero == 0 ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter,
+      data_group(scenario), Bytes{parameters * bytes_per_element(plan.grad_precision)});
+}
+
+Seconds parameter_gather_time(const Scenario& scenario, double parameters) {
+  if (scenario.plan.zero == 0) return {};
+  return collective_time(scenario.cluster, CollectiveOp::all_gather, data_group(scenario),
+                         Bytes{parameters * scenario.software.communication.weight_bytes});
 }
 
 Seconds tied_embedding_time(const Scenario& scenario) {

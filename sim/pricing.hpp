@@ -26,15 +26,17 @@ struct Scenario {
 
 /// Seconds of one pass over a stage, by what they are spent on.
 struct PassCost {
-  double compute{};    ///< kernels
-  double recompute{};  ///< kernels that repeat the forward pass
-  double tp_comm{};    ///< exposed tensor-parallel collectives, repeated ones included
-  double host{};       ///< launches that the device waits for
+  double compute{};          ///< kernels
+  double recompute{};        ///< kernels that repeat the forward pass
+  double tp_comm{};          ///< exposed tensor-parallel collectives, repeated ones included
+  double host{};             ///< launches that the device waits for
+  double weight_gradient{};  ///< part of `compute`: products that no earlier layer waits for
 
   [[nodiscard]] double total() const { return compute + recompute + tp_comm + host; }
   PassCost& operator+=(const PassCost& other);
   friend PassCost operator*(double times, PassCost cost) {
-    return {times * cost.compute, times * cost.recompute, times * cost.tp_comm, times * cost.host};
+    return {times * cost.compute, times * cost.recompute, times * cost.tp_comm, times * cost.host,
+            times * cost.weight_gradient};
   }
 };
 
@@ -57,9 +59,12 @@ ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 /// Time of sending one micro batch's hidden states (or their gradients) to the next stage.
 Seconds stage_transfer_time(const Scenario& scenario);
 
-/// Data-parallel communication of one stage that holds `parameters` per rank: gradients reduced,
-/// and with ZeRO 1 or 2 the updated weights gathered.
+/// Reduction of the gradients of `parameters` per rank over the data-parallel group: to all of
+/// them, or with ZeRO 1 or 2 to the rank that owns them.
 Seconds gradient_reduce_time(const Scenario& scenario, double parameters);
+
+/// With ZeRO 1 or 2, gathering as many updated parameters.
+Seconds parameter_gather_time(const Scenario& scenario, double parameters);
 
 /// All-reduce of the tied embedding's gradient between the first and the last stage.
 Seconds tied_embedding_time(const Scenario& scenario);

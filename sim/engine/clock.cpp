@@ -1,6 +1,7 @@
 #include "sim/engine/clock.hpp"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace prequel {
@@ -34,8 +35,9 @@ std::uint32_t Clock::skip(std::uint32_t remaining, std::span<Token> carried) {
   const std::uint32_t period = wave_ - saved_.wave;
   const std::uint32_t periods = remaining / period;
   const double jump = periods * advance;
-  for (double& time : finish_) time += time == 0 ? 0 : jump;
-  for (double& time : carried) time += time == 0 ? 0 : jump;
+  const double* before = saved_.times.data();
+  for (double& time : finish_) time += time == *before++ ? 0 : jump;
+  for (double& time : carried) time += time == *before++ ? 0 : jump;
   for (std::size_t i = 0; i < busy_.size(); ++i) busy_[i] += periods * (busy_[i] - saved_.busy[i]);
   return periods * period;
 }
@@ -48,11 +50,16 @@ void Clock::save(std::span<const Token> carried) {
 }
 
 double Clock::common_advance(std::span<const Token> carried) const {
-  double common = -1;
-  const auto agrees = [&common](double now, double before) {
-    // Zero: unused so far, or run on nothing but zeros, which stays so.
-    if (now == 0) return true;
-    if (common < 0) common = now - before;
+  double common = 0;
+  double earliest = std::numeric_limits<double>::infinity();  // of what advances, as saved
+  double rests_at = 0;                                        // the latest of what does not
+  const auto agrees = [&](double now, double before) {
+    if (now == before) {
+      rests_at = std::max(rests_at, now);
+      return true;
+    }
+    earliest = std::min(earliest, before);
+    if (common == 0) common = now - before;
     return now - before == common;
   };
   const double* before = saved_.times.data();
@@ -62,7 +69,8 @@ double Clock::common_advance(std::span<const Token> carried) const {
   for (const double now : carried) {
     if (!agrees(now, *before++)) return -1;
   }
-  return std::max(common, 0.0);
+  // What rests before all that advances can hold up nothing any more.
+  return rests_at <= earliest ? common : -1;
 }
 
 }  // namespace prequel

@@ -10,7 +10,7 @@ namespace prequel {
 template <class Reader>
 void emit_gpipe(const PipelineShape& shape, Reader& reader) {
   using Token = typename Reader::Token;
-  PipelineEmitter emit(shape, reader);
+  PipelineEmitter emit(shape, reader, 0);
 
   reader.begin_repeating();
   for (std::uint32_t done = 0; done < shape.micro_batches;) {
@@ -19,7 +19,7 @@ void emit_gpipe(const PipelineShape& shape, Reader& reader) {
       activation = emit.forward(stage, 0, done, activation);
     }
     ++done;
-    done += reader.skip(shape.micro_batches - done, {});
+    done += emit.skip(shape.micro_batches - done, {});
   }
 
   reader.begin_repeating();
@@ -29,7 +29,7 @@ void emit_gpipe(const PipelineShape& shape, Reader& reader) {
     for (std::uint32_t stage = shape.stages; stage-- > 0;) {
       gradient = emit.backward(stage, 0, left, gradient);
     }
-    left -= reader.skip(left, {});
+    left -= emit.skip(left, {});
   }
 }
 

@@ -61,7 +61,7 @@ void emit_interleaved(const PipelineShape& shape, Reader& reader) {
     }
     const bool round_ends = slot >= steady_from && (slot - steady_from + 1) % round == 0;
     if (round_ends && slot + 1 < passes) {
-      slot += round * reader.skip((passes - 1 - slot) / round, sent);
+      slot += round * emit.skip((passes - 1 - slot) / round, sent);
     }
   }
 }

@@ -28,7 +28,7 @@ void emit_one_f_one_b(const PipelineShape& shape, Reader& reader) {
       }
     }
     const bool steady = wave >= last && wave < micro_batches;
-    if (steady) wave += reader.skip(micro_batches - 1 - wave, gradient);
+    if (steady) wave += emit.skip(micro_batches - 1 - wave, gradient);
   }
 }
 

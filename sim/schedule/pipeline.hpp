@@ -23,6 +23,13 @@ struct PipelineShape {
   std::uint32_t micro_batches = 1;  ///< per step and pipeline
   std::uint32_t chunks = 1;         ///< blocks per stage; more than 1 only where interleaved
   Sends sends = Sends::overlapped;
+  /// Equal parts of a block, whose gradients are reduced one by one behind its last backward while
+  /// the next parts compute (gradient buckets: Li et al. 2020, "PyTorch Distributed"). 0: none are,
+  /// and each stage reduces its gradients at the end.
+  std::uint32_t buckets = 0;
+  /// Whether the parameters of these parts are gathered one by one ahead of the first forward, as
+  /// sharded optimizers (ZeRO-1 and 2) leave each rank with a share of the updated ones.
+  bool gathers = false;
 
   [[nodiscard]] std::uint32_t blocks() const { return stages * chunks; }
 };
@@ -31,7 +38,10 @@ struct PipelineShape {
 /// `input_gradient` and `weight_gradient` in its place. A send moves the block's output (forward)
 /// or its input's gradient (backward) to the next block of that direction; none leaves the last.
 /// After the last backward of a stage, once per stage, its chunk 0 runs `gradient_reduce`, then
-/// `embedding_reduce` (first and last stage, together), then `optimizer`.
+/// `embedding_reduce` (first and last stage, together), then `optimizer`. With buckets, the parts
+/// of a block's last backward (or weight gradient) run as `backward_bucket`
+/// (`weight_gradient_bucket`) and each has a `gradient_reduce`; where parameters are gathered,
+/// those of its first forward as `forward_bucket`, each behind a `parameter_gather`.
 enum class TaskKind : std::uint8_t {
   forward,
   backward,
@@ -42,8 +52,12 @@ enum class TaskKind : std::uint8_t {
   gradient_reduce,
   embedding_reduce,
   optimizer,
+  parameter_gather,
+  forward_bucket,
+  backward_bucket,
+  weight_gradient_bucket,
 };
-inline constexpr std::uint32_t kTaskKinds = 9;
+inline constexpr std::uint32_t kTaskKinds = 13;
 
 /// The streams that each stage has.
 enum class StageStream : std::uint8_t { compute, send_forward, send_backward, communication };

@@ -3,6 +3,8 @@
 /// The tasks of a pipeline, told to a reader with stream, price and label filled in. Schedules are
 /// written in terms of these.
 
+#include <span>
+
 #include "sim/schedule/pipeline.hpp"
 
 namespace prequel {
@@ -12,7 +14,17 @@ class PipelineEmitter {
  public:
   using Token = typename Reader::Token;
 
-  PipelineEmitter(const PipelineShape& shape, Reader& reader) : shape_(shape), reader_(reader) {}
+  PipelineEmitter(const PipelineShape& shape, Reader& reader)
+      : PipelineEmitter(shape, reader, shape.micro_batches - 1) {}
+  /// For schedules whose last backward of a block is not that of the last micro batch.
+  PipelineEmitter(const PipelineShape& shape, Reader& reader, std::uint32_t last_backward)
+      : shape_(shape), reader_(reader), last_backward_(last_backward) {}
+
+  /// As the reader's, but tells the last wave, with which buckets go.
+  std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried) {
+    const std::uint32_t told = shape_.buckets > 0 ? 1 : 0;
+    return remaining > told ? reader_.skip(remaining - told, carried) : 0;
+  }
 
   /// Forward of one micro batch through one block, once its input has `arrived`. Returns what the
   /// next block waits for.
@@ -45,6 +57,18 @@ class PipelineEmitter {
   template <class... Tokens>
   Token compute(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
                 Tokens... after) {
+    if (shape_.buckets > 0) {
+      if (kind == TaskKind::forward && shape_.gathers && micro_batch == 0) {
+        return gather_and_forward(stage, chunk, after...);
+      }
+      if (kind == TaskKind::backward && micro_batch == last_backward_) {
+        return compute_and_reduce(TaskKind::backward_bucket, stage, chunk, micro_batch, after...);
+      }
+      if (kind == TaskKind::weight_gradient && micro_batch == last_backward_) {
+        return compute_and_reduce(TaskKind::weight_gradient_bucket, stage, chunk, micro_batch,
+                                  after...);
+      }
+    }
     return run(StageStream::compute, kind, stage, chunk, micro_batch, after...);
   }
 
@@ -63,7 +87,7 @@ class PipelineEmitter {
   /// What each stage does once its last backward is done; the same after every schedule.
   void step_end() {
     const std::uint32_t last = shape_.stages - 1;
-    for (std::uint32_t stage = 0; stage <= last; ++stage) {
+    for (std::uint32_t stage = 0; shape_.buckets == 0 && stage <= last; ++stage) {
       const Token done = reader_.last(stream_of(StageStream::compute, stage));
       once(StageStream::communication, TaskKind::gradient_reduce, stage, done);
     }
@@ -81,6 +105,29 @@ class PipelineEmitter {
   }
 
  private:
+  template <class... Tokens>
+  Token gather_and_forward(std::uint32_t stage, std::uint32_t chunk, Tokens... after) {
+    Token done{};
+    for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
+      const Token gathered =
+          run(StageStream::communication, TaskKind::parameter_gather, stage, chunk, 0);
+      done =
+          run(StageStream::compute, TaskKind::forward_bucket, stage, chunk, 0, gathered, after...);
+    }
+    return done;
+  }
+
+  template <class... Tokens>
+  Token compute_and_reduce(TaskKind part, std::uint32_t stage, std::uint32_t chunk,
+                           std::uint32_t micro_batch, Tokens... after) {
+    Token done{};
+    for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
+      done = run(StageStream::compute, part, stage, chunk, micro_batch, after...);
+      run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch, done);
+    }
+    return done;
+  }
+
   [[nodiscard]] static bool is_first_block(std::uint32_t stage, std::uint32_t chunk) {
     return stage == 0 && chunk == 0;
   }
@@ -111,6 +158,7 @@ class PipelineEmitter {
 
   const PipelineShape shape_;
   Reader& reader_;
+  const std::uint32_t last_backward_;
 };
 
 }  // namespace prequel

@@ -8,13 +8,18 @@
 namespace prequel {
 namespace {
 
-LaneTask lane_task(TaskKind kind, double duration, const StageRanks& ranks) {
+LaneTask lane_task(TaskKind kind, double duration, const StageRanks& ranks, std::uint32_t buckets) {
   switch (kind) {
     case TaskKind::forward:
     case TaskKind::backward:
     case TaskKind::input_gradient:
     case TaskKind::weight_gradient:
       return {duration, ranks.synchronisations, LaneSync::group, true};
+    case TaskKind::forward_bucket:
+    case TaskKind::backward_bucket:
+    case TaskKind::weight_gradient_bucket:
+      return {duration, std::max(1U, ranks.synchronisations / buckets), LaneSync::group, true};
+    case TaskKind::parameter_gather:
     case TaskKind::gradient_reduce: return {duration, 1, LaneSync::across, false};
     case TaskKind::send_forward:
     case TaskKind::send_backward:
@@ -30,7 +35,7 @@ std::vector<LaneTask> lane_tasks(const PipelineShape& shape, const BlockTable& d
   tasks.reserve(durations.values().size());
   for (const double duration : durations.values()) {
     const auto kind = static_cast<TaskKind>(tasks.size() / shape.blocks());
-    tasks.push_back(lane_task(kind, duration, ranks));
+    tasks.push_back(lane_task(kind, duration, ranks, std::max(1U, shape.buckets)));
   }
   return tasks;
 }

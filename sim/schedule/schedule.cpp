@@ -70,7 +70,8 @@ std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
 ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
                          const BlockTable& durations) {
   assert(shape_problem(kind, shape).empty());
-  const auto exact = exact_durations(durations.values(), shape.micro_batches);
+  const auto exact =
+      exact_durations(durations.values(), std::max(shape.micro_batches, shape.buckets));
   Clock clock(exact, stream_count(shape));
 
   emit_pipeline(kind, shape, clock);
@@ -78,7 +79,9 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
   result.stages.reserve(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     const StreamId compute = stream_of(StageStream::compute, stage);
-    result.stages.push_back({clock.busy(compute), clock.finish(compute), 0});
+    const StreamId communication = stream_of(StageStream::communication, stage);
+    result.stages.push_back(
+        {clock.busy(compute), clock.finish(compute), clock.finish(communication), 0});
   }
 
   PipelineEmitter(shape, clock).step_end();
@@ -93,8 +96,11 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
 std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
                               const BlockTable& changes) {
   assert(shape_problem(kind, shape).empty());
+  // In buckets or not, the passes are the same.
+  PipelineShape passes = shape;
+  passes.buckets = 0;
   Peak peak(changes.values(), stream_count(shape));
-  emit_pipeline(kind, shape, peak);
+  emit_pipeline(kind, passes, peak);
   std::vector<double> held(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     held[stage] = peak.peak(stream_of(StageStream::compute, stage));

@@ -48,6 +48,7 @@ inline constexpr std::array kSchedules{
 struct StageTimes {
   double busy{};          ///< computing (with blocking sends, sending too), before the step's end
   double pipeline_end{};  ///< end of the last backward; less `busy` it is the stage's bubble
+  double buckets_end{};   ///< end of the last bucket's reduction; 0 without buckets
   double step_end{};      ///< end of the gradient reduction and the optimizer
 };
 

@@ -31,7 +31,9 @@ template <class Reader>
 class BidirectionalPipeline {
  public:
   BidirectionalPipeline(const PipelineShape& shape, Reader& reader)
-      : emit_(shape, reader), last_(shape.stages - 1), stages_(shape.stages) {}
+      : emit_(shape, reader, shape.micro_batches / 2 - 1),
+        last_(shape.stages - 1),
+        stages_(shape.stages) {}
 
   /// One turn a stage, again and again, so that tasks come about as they will run.
   void run(const StageOrders& orders) {

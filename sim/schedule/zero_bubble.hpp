@@ -34,7 +34,7 @@ void emit_zb_h1(const PipelineShape& shape, Reader& reader) {
       if (wave >= last) emit.weight_gradient(stage, 0, wave - last);
     }
     const bool steady = wave >= last && wave < micro_batches;
-    if (steady) wave += reader.skip(micro_batches - 1 - wave, gradient);
+    if (steady) wave += emit.skip(micro_batches - 1 - wave, gradient);
   }
 }
 
@@ -75,7 +75,7 @@ void emit_zb_h2(const PipelineShape& shape, Reader& reader) {
       if (runs(slot, weights_from)) emit.weight_gradient(stage, 0, slot - weights_from);
     }
     const bool steady = slot >= 3 * last && slot < micro_batches;
-    if (steady) slot += reader.skip(micro_batches - 1 - slot, sent);
+    if (steady) slot += emit.skip(micro_batches - 1 - slot, sent);
   }
 }
 

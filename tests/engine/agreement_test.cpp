@@ -8,6 +8,7 @@
 #include "sim/engine/clock.hpp"
 #include "sim/engine/contention.hpp"
 #include "sim/engine/event_queue.hpp"
+#include "sim/schedule/ranks.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {
@@ -29,6 +30,14 @@ class RandomPlans {
       shape.micro_batches = 2 * shape.stages + 2 * between(0, 12);
     }
     if (between(0, 2) == 0) shape.sends = Sends::blocking;
+    return shape;
+  }
+
+  /// A shape whose gradients are reduced in buckets, behind gathers of parameters or not.
+  PipelineShape overlapping(ScheduleKind kind) {
+    PipelineShape shape = this->shape(kind);
+    shape.buckets = between(1, 5);
+    shape.gathers = between(0, 1) == 1;
     return shape;
   }
 
@@ -60,21 +69,40 @@ class RandomPlans {
 };
 
 EventTimes run_graph(const TaskGraph& graph, const PipelineShape& shape, const BlockTable& table) {
-  return run_events(graph, exact_durations(table.values(), shape.micro_batches));
+  return run_events(graph,
+                    exact_durations(table.values(), std::max(shape.micro_batches, shape.buckets)));
 }
 
-TEST_CASE("clock and event queue agree on 1000 random plans of every schedule") {
+/// Clock, lanes of two replicas of two alike ranks, and event queue.
+void check_agreement(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations) {
+  const auto times = run_graph(build_graph(kind, shape), shape, durations);
+  REQUIRE(times.stuck.empty());
+  const double seconds = run_clock(kind, shape, durations).seconds;
+  REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
+  const double lanes = run_ranks(kind, shape, durations, {2, 2, 2}, {}).front();
+  REQUIRE(seconds == doctest::Approx(lanes).epsilon(1e-9));
+}
+
+TEST_CASE("clock, lanes and event queue agree on 1000 random plans of every schedule") {
   for (const auto& schedule : kSchedules) {
     CAPTURE(schedule.name);
     RandomPlans plans(1);
     for (int plan = 0; plan < 1000; ++plan) {
       CAPTURE(plan);
       const auto shape = plans.shape(schedule.kind);
-      const auto durations = plans.durations(shape);
-      const auto times = run_graph(build_graph(schedule.kind, shape), shape, durations);
-      REQUIRE(times.stuck.empty());
-      const double seconds = run_clock(schedule.kind, shape, durations).seconds;
-      REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
+      check_agreement(schedule.kind, shape, plans.durations(shape));
+    }
+  }
+}
+
+TEST_CASE("they agree on 1000 plans with gradient buckets and parameter gathers, too") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(7);
+    for (int plan = 0; plan < 1000; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.overlapping(schedule.kind);
+      check_agreement(schedule.kind, shape, plans.durations(shape));
     }
   }
 }

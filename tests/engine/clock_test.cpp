@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 namespace prequel {
 namespace {
 
@@ -62,6 +64,35 @@ TEST_CASE("a stream that is slow to overtake is not mistaken for a period") {
     wave += clock.skip(999 - wave, {});
   }
   CHECK(clock.finish(1) == 1000);
+}
+
+TEST_CASE("a stream that rests keeps its time while waves are skipped") {
+  const std::vector<double> durations{1.0, 0.5};
+  Clock clock(durations, 2);
+  clock.run(0, 0, {}, clock.run(1, 1, {}));
+  clock.begin_repeating();
+  std::uint32_t told = 0;
+  for (std::uint32_t wave = 0; wave < 1000; ++wave, ++told) {
+    clock.run(0, 0, {});
+    wave += clock.skip(999 - wave, {});
+  }
+  CHECK(told < 10);
+  CHECK(clock.finish(0) == 1001.5);
+  CHECK(clock.finish(1) == 0.5);
+}
+
+TEST_CASE("a stream that rests but still holds others up is not skipped over") {
+  const std::vector<double> durations{1.0, 100.0};
+  Clock clock(durations, 3);
+  const double resting = clock.run(2, 1, {});
+  clock.begin_repeating();
+  for (std::uint32_t wave = 0; wave < 1000; ++wave) {
+    clock.run(1, 0, {}, clock.run(0, 0, {}));
+    if (wave == 999) clock.run(0, 0, {}, resting);
+    wave += clock.skip(998 - std::min(998U, wave), {});
+  }
+  CHECK(clock.finish(0) == 1001);
+  CHECK(clock.finish(2) == 100);
 }
 
 }  // namespace

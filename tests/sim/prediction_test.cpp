@@ -200,5 +200,48 @@ TEST_CASE("an unknown schedule is refused with the nearest one") {
         "them");
 }
 
+/// A job on a stack whose gradients overlap with the backward pass.
+Prediction overlapping(const Settings& settings) {
+  JobRequest request;
+  request.model = "llama-3-8b";
+  request.cluster = "dgx-h100";
+  request.software = "megatron-core-2024";
+  request.overrides = {{"plan.nodes", "16"}, {"plan.gbs", "128"}, {"plan.mbs", "1"}};
+  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
+  const Job job = read_job(shipped_library(), request);
+  return predict({job.model, job.device, job.cluster, job.software,
+                  resolve_plan(job.plan, job.model, job.cluster, job.software).plan});
+}
+
+TEST_CASE("gradients that overlap with the backward pass cost less, but not nothing") {
+  for (const char* zero : {"0", "1"}) {
+    for (const char* pp : {"1", "4"}) {
+      const Prediction hidden = overlapping({{"plan.zero", zero}, {"plan.pp", pp}});
+      const Prediction after = overlapping({{"plan.zero", zero},
+                                            {"plan.pp", pp},
+                                            {"software.communication.gradient_overlap", "none"}});
+      CHECK(hidden.sec_per_iter.value < after.sec_per_iter.value);
+      CHECK(hidden.breakdown.dp_comm > 0);
+      CHECK(hidden.breakdown.dp_comm < after.breakdown.dp_comm);
+      CHECK(hidden.breakdown.total() == doctest::Approx(hidden.sec_per_iter.value).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("every schedule does the same work, in about the same time") {
+  const Prediction usual = predict_with({});
+  for (const char* schedule : {"gpipe", "zb-h1", "zb-h2", "dualpipe"}) {
+    CAPTURE(schedule);
+    const Prediction other = predict_with({{"plan.schedule", schedule}});
+    CHECK(other.sec_per_iter.value == doctest::Approx(usual.sec_per_iter.value).epsilon(0.1));
+    double work = 0;
+    double usual_work = 0;
+    for (const StagePrediction& stage : other.stages) work += stage.busy_s;
+    for (const StagePrediction& stage : usual.stages) usual_work += stage.busy_s;
+    CHECK(work == doctest::Approx(usual_work).epsilon(0.02));
+    CHECK(other.breakdown.total() == doctest::Approx(other.sec_per_iter.value).epsilon(1e-9));
+  }
+}
+
 }  // namespace
 }  // namespace prequel

@@ -1,0 +1,79 @@
+// Data-parallel communication that overlaps with the passes.
+
+#include <doctest/doctest.h>
+
+#include "sim/engine/event_queue.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kForward = 8;
+constexpr double kBackward = 16;
+
+/// One stage with 4 buckets, an optimizer of 1 s, and so much for each bucket.
+double seconds(std::uint32_t micro_batches, double reduce, double gather) {
+  PipelineShape shape{1, micro_batches};
+  shape.buckets = 4;
+  shape.gathers = gather > 0;
+  BlockTable table(shape);
+  table.at(TaskKind::forward, 0) = kForward;
+  table.at(TaskKind::forward_bucket, 0) = kForward / 4;
+  table.at(TaskKind::backward, 0) = kBackward;
+  table.at(TaskKind::backward_bucket, 0) = kBackward / 4;
+  table.at(TaskKind::gradient_reduce, 0) = reduce;
+  table.at(TaskKind::parameter_gather, 0) = gather;
+  table.at(TaskKind::optimizer, 0) = 1;
+  return run_clock(ScheduleKind::one_f_one_b, shape, table).seconds;
+}
+
+TEST_CASE("reduction faster than the backward shows its last bucket only") {
+  for (const std::uint32_t m : {1U, 2U, 50U}) {
+    CHECK(seconds(m, 3, 0) == m * (kForward + kBackward) + 3 + 1);
+  }
+}
+
+TEST_CASE("reduction slower than the backward shows all but what follows the first bucket") {
+  for (const std::uint32_t m : {1U, 2U, 50U}) {
+    CHECK(seconds(m, 10, 0) == m * (kForward + kBackward) - kBackward * 3 / 4 + 4 * 10 + 1);
+  }
+}
+
+TEST_CASE("gathers faster than the forward show their first, slower ones all but the last part") {
+  for (const std::uint32_t m : {1U, 2U, 50U}) {
+    CHECK(seconds(m, 3, 1) == 1 + m * (kForward + kBackward) + 3 + 1);
+    CHECK(seconds(m, 3, 5) == 4 * 5 - kForward * 3 / 4 + m * (kForward + kBackward) + 3 + 1);
+  }
+}
+
+TEST_CASE("each block has one reduction and one gather a bucket, in every schedule") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    PipelineShape shape{4, 12, chunks_of(schedule.kind, 1)};
+    if (schedule.kind == ScheduleKind::interleaved) shape.chunks = 2;
+    shape.buckets = 3;
+    shape.gathers = true;
+    std::vector<std::uint32_t> tasks(kTaskKinds);
+    const auto graph = build_graph(schedule.kind, shape);
+    for (const Task& task : graph.tasks()) ++tasks[task.label.kind];
+    const auto count = [&](TaskKind kind) { return tasks[static_cast<std::size_t>(kind)]; };
+    CHECK(count(TaskKind::gradient_reduce) == 3 * shape.blocks());
+    CHECK(count(TaskKind::parameter_gather) == 3 * shape.blocks());
+    CHECK(count(TaskKind::forward_bucket) == 3 * shape.blocks());
+    CHECK(count(TaskKind::backward_bucket) + count(TaskKind::weight_gradient_bucket) ==
+          3 * shape.blocks());
+  }
+}
+
+TEST_CASE("what a stage holds is the same with buckets") {
+  for (const auto& schedule : kSchedules) {
+    PipelineShape shape{4, 12, chunks_of(schedule.kind, 1)};
+    if (schedule.kind == ScheduleKind::interleaved) shape.chunks = 2;
+    const auto held = in_flight(schedule.kind, shape);
+    shape.buckets = 3;
+    CHECK(in_flight(schedule.kind, shape) == held);
+  }
+}
+
+}  // namespace
+}  // namespace prequel
