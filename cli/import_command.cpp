@@ -6,11 +6,13 @@
 namespace prequel {
 
 int run_import(const CommonOptions& common, const ImportOptions& options) {
-  Import import = import_files(options.files);
+  Import import = import_files(options.files, {options.cluster, options.software});
   ImportedJob& job = import.job;
-  job.cluster = options.cluster;
-  job.software = options.software;
-  if (!import.runs.empty()) assume_names(import);
+  if (import.runs.empty() && job.launch == Launch::blocking) {
+    job.report.left_out.emplace_back(
+        "software.launch: a job file does not say it; predict it with --set "
+        "software.launch=blocking");
+  }
   if (!common.quiet) fmt::print(stderr, "{}", report_text(job.report));
   if (import.runs.empty()) {
     fmt::print("{}", job_json(job, fmt::format("{}", fmt::join(options.files, ", "))));

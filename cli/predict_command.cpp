@@ -15,8 +15,13 @@ namespace {
 /// goes to stderr.
 JobRequest translated(const CommonOptions& common, JobRequest request) {
   if (request.job) {
-    if (const auto job = translate_job(*request.job)) {
+    if (const auto job = translate_job(*request.job, {request.cluster, request.software})) {
       request.job_text = job->json;
+      if (job->launch) {  // before what the user sets
+        request.overrides.insert(
+            request.overrides.begin(),
+            {"software.launch", std::string(name(*job->launch)), *request.job});
+      }
       if (!common.quiet) fmt::print(stderr, "{}", report_text(job->report));
     }
   }

@@ -64,6 +64,18 @@ Source read_source(const std::string& path) {
   return source;
 }
 
+/// Whether the host waits for each kernel belongs to the software; only a script says it.
+void read_launch(const LaunchScript& script, ImportedJob& job) {
+  const auto blocking = script.variables.find("CUDA_LAUNCH_BLOCKING");
+  if (blocking != script.variables.end() && blocking->second == "1") {
+    job.launch = Launch::blocking;
+    job.report.read.emplace_back("CUDA_LAUNCH_BLOCKING=1: software.launch is blocking");
+  } else {
+    job.launch = Launch::async;
+    job.report.assumed.emplace_back("software.launch async: no CUDA_LAUNCH_BLOCKING=1");
+  }
+}
+
 void read_script(const Source& source, ImportedJob& job) {
   const LaunchScript script = read_launch_script(source.file, source.text);
   read_megatron_arguments(source.file, script.words, job);
@@ -73,6 +85,7 @@ void read_script(const Source& source, ImportedJob& job) {
     const Document document = Document::parse(source.file + " (here-document)", body);
     if (is_deepspeed_config(document)) read_deepspeed_config(document, job);
   }
+  read_launch(script, job);
   assume_megatron_defaults(job);
   if (!job.model.max_positions) job.model.max_positions = job.plan.seq_len;
   if (job.model.name.empty()) {
@@ -102,8 +115,35 @@ void read_log(const std::string& file, const TrainingLog& log, Import& import) {
   import.job.report = std::move(report);
 }
 
-Import import_sources(const std::vector<Source>& sources) {
+/// For runs a cluster, where the user names none; and the stack that the arguments fit, where that
+/// cluster's own is not known to (it may lack what they ask for).
+void assume_names(Import& import) {
+  ImportedJob& job = import.job;
+  const auto assume = [&job](const char* what, const std::string& chosen) {
+    job.report.assumed.push_back(
+        fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
+    return chosen;
+  };
+  const bool modern = job.plan.attention == AttentionKind::flash || job.megatron_core;
+  if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
+    const char* deepspeed = modern ? "megatron-deepspeed-2023" : "megatron-deepspeed-2022";
+    const char* megatron = modern ? "megatron-core-2024" : "megatron-lm-2021";
+    job.software = assume("software", job.deepspeed ? deepspeed : megatron);
+  }
+  const bool hopper = job.device_type && job.device_type->find("h100") != std::string::npos;
+  if (!job.cluster && !import.runs.empty()) {
+    job.cluster = assume("cluster", hopper ? "dgx-h100" : "dgx-a100");
+  }
+  for (LoggedRun& run : import.runs) {
+    run.job.cluster = job.cluster;
+    run.job.software = job.software;
+  }
+}
+
+Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
   Import import;
+  import.job.cluster = names.cluster;
+  import.job.software = names.software;
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
@@ -125,49 +165,28 @@ Import import_sources(const std::vector<Source>& sources) {
                      "its arguments: together with its launch script)");
   }
   complete(import.job);
+  if (!only_json) assume_names(import);
   return import;
 }
 
 }  // namespace
 
-Import import_files(const std::vector<std::string>& files) {
+Import import_files(const std::vector<std::string>& files, const ImportNames& names) {
   std::vector<Source> sources;
   for (const std::string& file : files) sources.push_back(read_source(file));
-  return import_sources(sources);
+  return import_sources(sources, names);
 }
 
-void assume_names(Import& import) {
-  ImportedJob& job = import.job;
-  const auto assume = [&job](const char* what, const std::string& chosen) {
-    job.report.assumed.push_back(
-        fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
-    return chosen;
-  };
-  const bool hopper = job.device_type && job.device_type->find("h100") != std::string::npos;
-  if (!job.cluster) job.cluster = assume("cluster", hopper ? "dgx-h100" : "dgx-a100");
-  if (!job.software) {
-    const bool flash = job.plan.attention == AttentionKind::flash;
-    job.software = assume(
-        "software", job.deepspeed ? flash ? "megatron-deepspeed-2023" : "megatron-deepspeed-2022"
-                    : job.megatron_core ? "megatron-core-2024"
-                                        : "megatron-lm-2021");
-  }
-  for (LoggedRun& run : import.runs) {
-    run.job.cluster = job.cluster;
-    run.job.software = job.software;
-  }
-}
-
-std::optional<Translated> translate_job(const std::string& path) {
+std::optional<Translated> translate_job(const std::string& path, const ImportNames& names) {
   std::error_code ignored;
   if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
   Source source = read_source(path);
   if (source.json && path != "-") return std::nullopt;
   if (source.json && Document::parse(source.file, source.text).json().contains("schema")) {
-    return Translated{std::move(source.text), {}};
+    return Translated{std::move(source.text), {}, {}};
   }
-  const Import import = import_sources({source});
-  return Translated{job_json(import.job, source.file), import.job.report};
+  const Import import = import_sources({source}, names);
+  return Translated{job_json(import.job, source.file), import.job.launch, import.job.report};
 }
 
 std::optional<Translated> translate_model(const std::string& path) {
@@ -178,7 +197,7 @@ std::optional<Translated> translate_model(const std::string& path) {
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
   read_hugging_face_config(document, job);
-  return Translated{model_json(job.model, path), job.report};
+  return Translated{model_json(job.model, path), {}, job.report};
 }
 
 }  // namespace prequel

@@ -17,24 +17,27 @@ struct Import {
   std::vector<LoggedRun> runs;
 };
 
+/// What the user names. Where it is empty, runs get a cluster and modern arguments a stack that
+/// knows them, and the report says so; all else has the stack of its cluster.
+struct ImportNames {
+  std::optional<std::string> cluster, software;
+};
+
 /// Reads the files (`-` is stdin) into one job, later ones over earlier ones but logs over all, and
 /// completes it. A file is what its content says, whatever its name. Throws InputError for a file
 /// that cannot be read or that no reader knows.
-Import import_files(const std::vector<std::string>& files);
-
-/// Names the cluster and the software stack that the runs are to be predicted with, where the user
-/// did not; says so in the report.
-void assume_names(Import& import);
+Import import_files(const std::vector<std::string>& files, const ImportNames& names = {});
 
 /// A job or model file of prequel's own, made from another tool's, and what was made of it.
 struct Translated {
   std::string json;
+  std::optional<Launch> launch;  ///< what a job file cannot say: it belongs to the software
   ImportReport report;
 };
 
 /// The job that a launch script or a log stands for; nothing when `path` is a name or JSON. On
 /// stdin (`-`) a job of prequel's own is handed on as it is.
-std::optional<Translated> translate_job(const std::string& path);
+std::optional<Translated> translate_job(const std::string& path, const ImportNames& names = {});
 
 /// The model file that a Hugging Face config stands for; nothing when `path` is no such config (a
 /// name, a model file of prequel's own, or not to be read).

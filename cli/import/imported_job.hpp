@@ -41,8 +41,9 @@ struct ImportedJob {
   std::optional<std::int64_t> layers_per_virtual_stage;
   std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
   bool grouped_queries{};
-  bool deepspeed{};                              ///< whether DeepSpeed's engine trains
-  bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later
+  std::optional<Launch> launch;  ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
+  bool deepspeed{};              ///< whether DeepSpeed's engine trains
+  bool megatron_core{};          ///< whether it is Megatron-LM of 2023 or later
   std::optional<std::string> cluster, software;  ///< names that the user gave
   ImportReport report;
 };

@@ -139,7 +139,10 @@ class Reader {
     finish(command, depth);
   }
 
-  LaunchScript result;
+  LaunchScript finished() {
+    result_.variables = std::move(variables_);
+    return std::move(result_);
+  }
 
  private:
   void spend(std::size_t bytes) {
@@ -174,7 +177,7 @@ class Reader {
         if (name == option) variables_[variable] = value.substr(value.rfind(':') + 1);
       }
     }
-    result.words.insert(result.words.end(), options.begin(), options.end());
+    result_.words.insert(result_.words.end(), options.begin(), options.end());
   }
 
   void here_document(std::string_view text, std::size_t& at, const std::string& delimiter) {
@@ -194,7 +197,7 @@ class Reader {
       body += '\n';
     }
     spend(body.size());
-    result.here_documents.push_back(std::move(body));
+    result_.here_documents.push_back(std::move(body));
   }
 
   void array(std::string_view text, std::size_t& at, std::string& value) {
@@ -309,13 +312,14 @@ class Reader {
       } else if (value.find(" --") != std::string::npos && depth < kMostNested) {
         read(value, depth + 1);
       } else {
-        result.words.push_back(std::move(value));
+        result_.words.push_back(std::move(value));
       }
     }
     command.clear();
   }
 
   std::string file_;
+  LaunchScript result_;
   std::map<std::string, std::string, std::less<>> variables_;
   std::size_t spent_{0};
 };
@@ -325,7 +329,7 @@ class Reader {
 LaunchScript read_launch_script(const std::string& file, std::string_view text) {
   Reader reader(file);
   reader.read(text, 0);
-  return std::move(reader.result);
+  return reader.finished();
 }
 
 }  // namespace prequel

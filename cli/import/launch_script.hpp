@@ -3,6 +3,8 @@
 /// Reads bash launch scripts without running them: variables, arrays, arithmetic, continued lines,
 /// here-documents and `#SBATCH` lines. Branches and loops are read once, in order.
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,7 @@ namespace prequel {
 struct LaunchScript {
   std::vector<std::string> words;
   std::vector<std::string> here_documents;
+  std::map<std::string, std::string, std::less<>> variables;  ///< as they are at the end
 };
 
 /// Throws InputError for scripts that expand to more than 4 MiB.

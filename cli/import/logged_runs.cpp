@@ -165,6 +165,7 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   word("precision", plan.precision);
   word("attention", plan.attention);
   word("recompute", plan.recompute);
+  word("launch", run.job.launch);
   word("grad_precision", plan.grad_precision);
   word("stage_split", plan.stage_split);
   number("sec_per_iter", run.sec_per_iter);

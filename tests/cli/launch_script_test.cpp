@@ -79,6 +79,14 @@ TEST_CASE("variables and arrays may be appended to") {
   CHECK(job.plan.grad_precision == Precision::fp32);
 }
 
+TEST_CASE("whether the host waits for each kernel is read from the environment") {
+  CHECK(job_of("bigscience-176b.slurm").launch == Launch::blocking);
+  const ImportedJob job = job_of("torchrun.sh");
+  CHECK(job.launch == Launch::async);
+  CHECK(std::count(job.report.assumed.begin(), job.report.assumed.end(),
+                   "software.launch async: no CUDA_LAUNCH_BLOCKING=1") == 1);
+}
+
 TEST_CASE("variables that cannot be known are named, and nothing is made up for them") {
   const ImportedJob job = job_of("unresolved.sh");
   CHECK_FALSE(job.plan.nodes);
