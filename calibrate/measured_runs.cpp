@@ -262,6 +262,12 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
 void check_columns(const CsvReader& table, const std::string& file) {
   const std::vector<std::string> known = run_columns();
   std::vector<std::string> problems;
+  if (std::none_of(known.begin(), known.end(),
+                   [&](const auto& one) { return table.column(one); })) {
+    throw InputError(file +
+                     ": no table of measured runs (its first line should name columns such as id, "
+                     "cluster and status); prequel import makes one of a training log");
+  }
   for (const std::string& column : table.columns()) {
     if (std::find(known.begin(), known.end(), column) == known.end()) {
       problems.push_back(fmt::format("{}: column {}: unknown{}", file, in_quotes(column),

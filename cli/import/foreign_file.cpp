@@ -169,6 +169,21 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   return import;
 }
 
+/// Configs say the model or the batch, not the whole job.
+void refuse_half_a_job(const Document& document) {
+  const std::string& file = document.file();
+  if (is_hugging_face_config(document)) {
+    throw InputError(file +
+                     ": a Hugging Face config says the model alone; give it as --model, with "
+                     "--cluster, --nodes, --gbs and the degrees of parallelism");
+  }
+  if (is_deepspeed_config(document)) {
+    throw InputError(file +
+                     ": a DeepSpeed config does not say the model; prequel import makes a job "
+                     "of it and a config.json or launch script");
+  }
+}
+
 }  // namespace
 
 Import import_files(const std::vector<std::string>& files, const ImportNames& names) {
@@ -181,8 +196,10 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
   std::error_code ignored;
   if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
   Source source = read_source(path);
-  if (source.json && path != "-") return std::nullopt;
-  if (source.json && Document::parse(source.file, source.text).json().contains("schema")) {
+  if (source.json) {
+    const Document document = Document::parse(source.file, source.text);
+    refuse_half_a_job(document);
+    if (path != "-") return std::nullopt;
     return Translated{std::move(source.text), {}, {}};
   }
   const Import import = import_sources({source}, names);
@@ -193,7 +210,13 @@ std::optional<Translated> translate_model(const std::string& path) {
   std::error_code ignored;
   const bool is_path = path.find('/') != std::string::npos || path.ends_with(".json");
   if (!is_path || !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-  const Document document = Document::read(path);
+  const std::string text = read_file(path);
+  if (!is_json(text)) {
+    throw InputError(path +
+                     ": no JSON object; expected a model file or a Hugging Face config.json (a "
+                     "launch script is a whole job: prequel predict SCRIPT)");
+  }
+  const Document document = Document::parse(path, text);
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
   read_hugging_face_config(document, job);

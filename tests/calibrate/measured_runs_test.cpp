@@ -110,6 +110,9 @@ TEST_CASE("a table without its columns, or with unknown ones, is refused") {
         "runs.csv: column \"stauts\": unknown (did you mean \"status\"?)\n"
         "runs.csv: column \"cluster\": missing\n"
         "runs.csv: column \"status\": missing");
+  CHECK(refusal("iteration 1/ 2 | lm loss: 3 |\n") ==
+        "runs.csv: no table of measured runs (its first line should name columns such as id, "
+        "cluster and status); prequel import makes one of a training log");
   CHECK(refusal("") == "runs.csv: empty; expected a header line");
   CHECK(refusal("id,cluster,status\n\"a,c,ok\n") ==
         "runs.csv: line 2: a quote is opened and never closed");

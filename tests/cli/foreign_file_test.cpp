@@ -110,6 +110,24 @@ TEST_CASE("a Slurm script with quoted arguments and a here-document gives the 17
   CHECK(job.plan.recompute == Recompute::full);
 }
 
+TEST_CASE("half a job is refused as a job, and a script as a model, with what would do") {
+  const std::string model = fixture("gpt2-config.json");
+  CHECK(error_text([&] { (void)translate_job(model); }) ==
+        model +
+            ": a Hugging Face config says the model alone; give it as --model, with --cluster, "
+            "--nodes, --gbs and the degrees of parallelism");
+  const std::string batch = fixture("ds-config.json");
+  CHECK(error_text([&] { (void)translate_job(batch); }) ==
+        batch +
+            ": a DeepSpeed config does not say the model; prequel import makes a job of it and a "
+            "config.json or launch script");
+  const std::string script = fixture("torchrun.sh");
+  CHECK(error_text([&] { (void)translate_model(script); }) ==
+        script +
+            ": no JSON object; expected a model file or a Hugging Face config.json (a launch script is a "
+            "whole job: prequel predict SCRIPT)");
+}
+
 TEST_CASE("the name of a model is no file to translate") {
   CHECK_FALSE(translate_model("llama-2-7b"));
   CHECK_FALSE(translate_model("no/such.json"));
