@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 
 #include "cli/import/megatron_arguments.hpp"
@@ -34,6 +35,15 @@ void take(const Values& values, const std::string& name, Count& target, std::int
   target = static_cast<std::int64_t>(*number);
 }
 
+/// An enumerator is printed with its class: PositionEmbeddingType.alibi.
+std::string without_class(const std::string& value) {
+  const std::size_t dot = value.find('.');
+  const bool enumerator = dot != std::string::npos && dot + 1 < value.size() &&
+                          std::isupper(static_cast<unsigned char>(value.front())) != 0 &&
+                          std::isalpha(static_cast<unsigned char>(value[dot + 1])) != 0;
+  return enumerator ? value.substr(dot + 1) : value;
+}
+
 /// The command line that would have set what is not None or False: `swiglu True` is `--swiglu`.
 std::vector<std::string> as_flags(const LogSection::Arguments& arguments) {
   std::vector<std::string> words;
@@ -43,9 +53,7 @@ std::vector<std::string> as_flags(const LogSection::Arguments& arguments) {
       continue;
     }
     words.push_back("--" + name);
-    // An enumerator is printed with its class: PositionEmbeddingType.alibi.
-    const std::size_t dot = value.find("Type.");
-    if (value != "True") words.push_back(dot == std::string::npos ? value : value.substr(dot + 5));
+    if (value != "True") words.push_back(without_class(value));
   }
   return words;
 }
@@ -74,7 +82,10 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   take(values, "virtual_pipeline_model_parallel_size", job.plan.vpp);
   take(values, "padded_vocab_size", job.model.vocab);
   take(values, "zero_stage", job.plan.zero, 0);
-  if (const std::string type = value_of(values, "params_dtype"); type == "torch.bfloat16") {
+  const std::string type = value_of(values, "params_dtype");
+  if (job.plan.precision == Precision::fp8) {
+    // Products are in fp8, whatever the parameters are kept in.
+  } else if (type == "torch.bfloat16") {
     job.plan.precision = Precision::bf16;
   } else if (type == "torch.float16" || type == "torch.half") {
     job.plan.precision = Precision::fp16;

@@ -105,8 +105,8 @@ void read_log(const std::string& file, const TrainingLog& log, Import& import) {
     std::move(runs.begin(), runs.end(), std::back_inserter(import.runs));
   }
   const LogSection& last = log.sections.back();
-  read_engine_arguments(last.engine_arguments, import.job);
   read_argument_dump(file, last.arguments, import.job);
+  read_engine_arguments(last.engine_arguments, import.job);
   if (import.job.model.name.empty()) {
     import.job.model.name = std::filesystem::path(file).stem().string();
   }

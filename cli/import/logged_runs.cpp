@@ -31,8 +31,8 @@ std::string stem(const std::string& file) {
 /// What a section says of the job, over what other files say.
 ImportedJob job_of(const std::string& file, const LogSection& section, const ImportedJob& base) {
   ImportedJob job = base;
-  read_engine_arguments(section.engine_arguments, job);
   read_argument_dump(file, section.arguments, job);
+  read_engine_arguments(section.engine_arguments, job);  // has the last word on ZeRO and batches
   if (!job.model.max_positions) job.model.max_positions = job.plan.seq_len;
   if (job.model.name.empty()) job.model.name = stem(file);
   return job;

@@ -74,6 +74,8 @@ constexpr SwitchFlag kSwitches[] = {
        if (!job.model.position) job.model.position = PositionEmbedding::none;
      }},
     {"--fp8-format", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
+    {"--fp8", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},  // in a dump
+    {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
     {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
     {"--untie-embeddings-and-output-weights",
      [](ImportedJob& job) { job.model.tied_embeddings = false; }},
@@ -116,6 +118,8 @@ struct WordFlag {
 constexpr WordFlag kWords[] = {
     {"--position-embedding-type", "alibi",
      [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
+    {"--position-embedding-type", "none",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::none; }},
     {"--position-embedding-type", "rope",
      [](ImportedJob& job) { job.model.position = PositionEmbedding::rope; }},
     {"--position-embedding-type", "learned_absolute",

@@ -1,0 +1,84 @@
+#include "cli/import/argument_dump.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/error_text.hpp"
+
+namespace prequel {
+namespace {
+
+ImportedJob job_of(const LogSection::Arguments& arguments) {
+  ImportedJob job;
+  read_argument_dump("log.txt", arguments, job);
+  return job;
+}
+
+TEST_CASE("True is a flag, None and False are none, and an enumerator loses its class") {
+  const ImportedJob job = job_of({{"swiglu", "True"},
+                                  {"bf16", "False"},
+                                  {"num_experts", "None"},
+                                  {"use_distributed_optimizer", "True"},
+                                  {"attention_backend", "AttnBackend.flash"},
+                                  {"position_embedding_type", "PositionEmbeddingType.alibi"}});
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK_FALSE(job.plan.precision);
+  CHECK(job.plan.zero == 1);
+  CHECK(job.plan.attention == AttentionKind::flash);
+  CHECK(job.model.position == PositionEmbedding::alibi);
+}
+
+TEST_CASE("what the program derived itself is read: ranks, precision, padded vocabulary") {
+  const ImportedJob job = job_of({{"world_size", "384"},
+                                  {"data_parallel_size", "8"},
+                                  {"params_dtype", "torch.bfloat16"},
+                                  {"padded_vocab_size", "50304"},
+                                  {"zero_stage", "1.0"},
+                                  {"deepspeed", "True"}});
+  CHECK(job.gpus == 384);
+  CHECK(job.plan.dp == 8);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.model.vocab == 50304);
+  CHECK(job.plan.zero == 1);
+  CHECK(job.deepspeed);
+}
+
+TEST_CASE("products in fp8 count before the type of the parameters") {
+  const ImportedJob job = job_of({{"fp8", "hybrid"}, {"params_dtype", "torch.bfloat16"}});
+  CHECK(job.plan.precision == Precision::fp8);
+}
+
+TEST_CASE("a dump overrides what a script says, also where it does not ask for something") {
+  ImportedJob job;
+  job.plan.recompute = Recompute::full;
+  job.plan.nodes = 4;
+  job.gpus_per_node = 8;
+  read_argument_dump("log.txt", {{"checkpoint_activations", "False"}, {"world_size", "64"}}, job);
+  CHECK(job.plan.recompute == Recompute::none);
+  complete(job);
+  CHECK(job.plan.nodes == 8);
+}
+
+TEST_CASE("arguments that do not matter are not listed; one that cannot be is refused") {
+  CHECK(job_of({{"adam_beta1", "0.9"}, {"wandb_project", "x"}}).report.ignored.empty());
+  CHECK(error_text([] {
+          (void)job_of({{"num_layers", "many"}});
+        }) == "log.txt: --num-layers: expected a whole number from 0 to 1073741824, got \"many\"");
+}
+
+TEST_CASE("DeepSpeed's engine says batches, ZeRO stage and precision") {
+  ImportedJob job;
+  read_engine_arguments({{"train_batch_size", "256"},
+                         {"train_micro_batch_size_per_gpu", "4"},
+                         {"zero_optimization_stage", "0"},
+                         {"fp16_enabled", "True"},
+                         {"world_size", "eight"}},
+                        job);
+  CHECK(job.plan.gbs == 256);
+  CHECK(job.plan.mbs == 4);
+  CHECK(job.plan.zero == 0);
+  CHECK(job.plan.precision == Precision::fp16);
+  CHECK_FALSE(job.gpus);
+}
+
+}  // namespace
+}  // namespace prequel
