@@ -117,6 +117,7 @@ struct CommunicationStack {
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
   double weight_bytes{2.0};                ///< per parameter, all-gather of weights (ZeRO 1 to 3)
   int fully_sharded_from_zero{3};          ///< ZeRO stage from which layers are gathered one by one
+  int prefetch_layers{1};            ///< gathered ahead of the one that computes (ZeRO-3, FSDP)
   double overlap_contention{};       ///< share of the shorter of two overlapping tasks that is lost
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration

@@ -80,6 +80,9 @@ CommunicationStack read_communication(const Cursor& section) {
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
   }
+  if (const auto layers = section.find("prefetch_layers")) {
+    communication.prefetch_layers = static_cast<int>(layers->integer(0, 1000));
+  }
   communication.overlap_contention = factor_or(section, "overlap_contention", 0.0);
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();

@@ -74,9 +74,11 @@ ShardedTable durations(const Scenario& scenario, const ShardedShape& shape,
 }
 
 ShardedGame game(const Scenario& scenario, const LayerCosts& layers) {
-  const ShardedShape shape{static_cast<std::uint32_t>(scenario.model.layers),
-                           static_cast<std::uint32_t>(scenario.plan.micro_batches()), 1,
-                           scenario.plan.zero == 3};
+  const ShardedShape shape{
+      static_cast<std::uint32_t>(scenario.model.layers),
+      static_cast<std::uint32_t>(scenario.plan.micro_batches()),
+      static_cast<std::uint32_t>(scenario.software.communication.prefetch_layers),
+      scenario.plan.zero == 3};
   return {shape, durations(scenario, shape, layers, whole_model(scenario))};
 }
 

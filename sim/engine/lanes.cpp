@@ -2,22 +2,42 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numbers>
+#include <cmath>
 
 namespace prequel {
 
-double normal_draw(std::uint64_t seed, std::uint64_t counter) {
-  // SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): any
-  // element of the sequence at once.
+namespace {
+
+/// SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators"): any
+/// element of the sequence at once.
+std::uint64_t random_word(std::uint64_t seed, std::uint64_t counter) {
   std::uint64_t bits = seed * 0xd1342543de82ef95U + (counter + 1) * 0x9e3779b97f4a7c15U;
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
   bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
-  bits ^= bits >> 31U;
-  const auto sum = static_cast<std::int64_t>((bits & 0xffffU) + (bits >> 16U & 0xffffU) +
-                                             (bits >> 32U & 0xffffU) + (bits >> 48U));
-  // Four uniform integers below n have mean 4 (n - 1) / 2 and variance near 4 n² / 12.
+  return bits ^ (bits >> 31U);
+}
+
+/// Adds the four 16-bit parts of a word to two sums in the halves of another.
+std::uint64_t add_parts(std::uint64_t sums, std::uint64_t word) {
+  constexpr std::uint64_t kLower = 0x0000ffff0000ffffU;
+  return sums + (word & kLower) + (word >> 16U & kLower);
+}
+
+}  // namespace
+
+double normal_draw(std::uint64_t seed, std::uint64_t counter, std::uint32_t kernels) {
+  std::uint64_t sums = 0;
+  for (std::uint32_t word = 0; word < kernels / 4; ++word) {
+    sums = add_parts(sums, random_word(seed, counter++));
+  }
+  if (const std::uint32_t rest = kernels % 4; rest > 0) {
+    sums = add_parts(sums, random_word(seed, counter) & ((std::uint64_t{1} << 16U * rest) - 1));
+  }
+  const auto sum = static_cast<std::int64_t>((sums & 0xffffffffU) + (sums >> 32U));
+  // n uniform integers below r have mean n (r - 1) / 2 and variance near n r² / 12.
   constexpr double kRange = 0x1p16;
-  return (static_cast<double>(sum) - 2 * (kRange - 1)) * (std::numbers::sqrt3 / kRange);
+  return (static_cast<double>(sum) - kernels * ((kRange - 1) / 2)) *
+         (std::sqrt(12.0 / kernels) / kRange);
 }
 
 Lanes::Lanes(std::span<const LaneTask> tasks, std::span<const double> slowness, std::size_t streams,
@@ -33,7 +53,7 @@ Lanes::Lanes(std::span<const LaneTask> tasks, std::span<const double> slowness, 
 
 void Lanes::restart(std::uint64_t seed) {
   jitter_.seed = seed;
-  draws_ = 0;
+  words_ = 0;
   times_.clear();
   std::ranges::fill(last_, Token{});
 }
@@ -105,16 +125,18 @@ void Lanes::wait_across(std::span<double> times) const {
   }
 }
 
-double Lanes::drawn(bool jitters) {
-  if (!jitters || jitter_.sigma == 0) return 1;
-  return std::max(0.0, 1 + jitter_.sigma * normal_draw(jitter_.seed, draws_++));
+double Lanes::drawn(const LaneTask& task) {
+  if (!task.jitters || jitter_.sigma == 0) return 1;
+  const double draw = normal_draw(jitter_.seed, words_, task.kernels);
+  words_ += draw_words(task.kernels);
+  return std::max(0.0, 1 + jitter_.sigma * draw);
 }
 
 void Lanes::work_alone(std::span<double> times, const double* slowness, const LaneTask& task) {
   const double duration = task.duration / task.parts;
   for (std::size_t lane = 0; lane < times.size(); ++lane) {
     for (std::uint32_t part = 0; part < task.parts; ++part) {
-      times[lane] += duration * slowness[lane] * drawn(task.jitters);
+      times[lane] += duration * slowness[lane] * drawn(task);
     }
   }
 }
@@ -125,13 +147,13 @@ void Lanes::work_in_groups(std::span<double> times, const double* slowness, cons
     const std::span group = times.subspan(first, group_);
     double done = 0;
     for (std::size_t i = 0; i < group.size(); ++i) {
-      done = std::max(done, group[i] + duration * slowness[first + i] * drawn(task.jitters));
+      done = std::max(done, group[i] + duration * slowness[first + i] * drawn(task));
     }
     // From here on the group starts each part together.
     for (std::uint32_t part = 1; part < task.parts; ++part) {
       double longest = 0;
       for (std::size_t i = 0; i < group.size(); ++i) {
-        longest = std::max(longest, slowness[first + i] * drawn(task.jitters));
+        longest = std::max(longest, slowness[first + i] * drawn(task));
       }
       done += duration * longest;
     }

@@ -24,17 +24,25 @@ struct LaneTask {
   std::uint32_t parts = 1;  ///< equal parts; jitter is drawn for each, and `group` waits after each
   LaneSync sync{};
   bool jitters = false;
+  std::uint32_t kernels = 4;  ///< of each part; each jitters by itself
 };
 
-/// Jitter of relative standard deviation `sigma`, drawn for each lane and part.
+/// Jitter of the parts of tasks, drawn for each lane and kernel: `sigma` is the relative standard
+/// deviation of a part, that of one of its n kernels √n times as much.
 struct Jitter {
   double sigma{};
   std::uint64_t seed{};
 };
 
 /// A draw of mean 0 and standard deviation 1 that depends on its arguments alone, not on who draws
-/// before: the sum of four uniform draws, scaled (Irwin–Hall), and so never beyond ±2 √3.
-double normal_draw(std::uint64_t seed, std::uint64_t counter);
+/// before: the sum of a uniform draw for each of `kernels`, scaled (Irwin–Hall), and so never
+/// beyond ±√(3 kernels). Takes `draw_words(kernels)` steps of the counter.
+double normal_draw(std::uint64_t seed, std::uint64_t counter, std::uint32_t kernels = 4);
+
+/// Random words of 64 bits, of which each kernel takes 16.
+constexpr std::uint32_t draw_words(std::uint32_t kernels) {
+  return (kernels + 3) / 4;
+}
 
 class Lanes {
  public:
@@ -78,14 +86,14 @@ class Lanes {
   void wait_across(std::span<double> times) const;
   void work_alone(std::span<double> times, const double* slowness, const LaneTask& task);
   void work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task);
-  [[nodiscard]] double drawn(bool jitters);
+  [[nodiscard]] double drawn(const LaneTask& task);
 
   std::span<const LaneTask> tasks_;
   std::span<const double> slowness_;
   std::uint32_t lanes_;
   std::uint32_t group_;
   Jitter jitter_;
-  std::uint64_t draws_ = 0;
+  std::uint64_t words_ = 0;    // random ones, drawn so far
   std::vector<double> times_;  // of tasks not yet forgotten, `lanes_` each
   std::vector<double> kept_;
   std::vector<Token> last_;  // by stream

@@ -14,11 +14,12 @@ LaneTask lane_task(TaskKind kind, double duration, const StageRanks& ranks, std:
     case TaskKind::backward:
     case TaskKind::input_gradient:
     case TaskKind::weight_gradient:
-      return {duration, ranks.synchronisations, LaneSync::group, true};
+      return {duration, ranks.synchronisations, LaneSync::group, true, ranks.kernels};
     case TaskKind::forward_bucket:
     case TaskKind::backward_bucket:
     case TaskKind::weight_gradient_bucket:
-      return {duration, std::max(1U, ranks.synchronisations / buckets), LaneSync::group, true};
+      return {duration, std::max(1U, ranks.synchronisations / buckets), LaneSync::group, true,
+              ranks.kernels};
     case TaskKind::parameter_gather:
     case TaskKind::gradient_reduce: return {duration, 1, LaneSync::across, false};
     case TaskKind::send_forward:
@@ -66,7 +67,8 @@ std::vector<double> lane_slowness(const PipelineShape& shape, const StageRanks& 
 LaneTask lane_task(ShardedTask kind, double duration, const StageRanks& ranks) {
   switch (kind) {
     case ShardedTask::forward:
-    case ShardedTask::backward: return {duration, ranks.synchronisations, LaneSync::group, true};
+    case ShardedTask::backward:
+      return {duration, ranks.synchronisations, LaneSync::group, true, ranks.kernels};
     case ShardedTask::forward_gather:
     case ShardedTask::backward_gather:
     case ShardedTask::reduce_scatter: return {duration, 1, LaneSync::across, false};

@@ -17,6 +17,7 @@ struct StageRanks {
   std::uint32_t data_parallel = 1;
   /// How often the tensor-parallel group synchronises in one pass over a block of layers.
   std::uint32_t synchronisations = 1;
+  std::uint32_t kernels = 4;  ///< between two of these, each of which jitters by itself
 
   [[nodiscard]] std::uint32_t count() const { return tensor_parallel * data_parallel; }
 };

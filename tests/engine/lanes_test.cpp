@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace prequel {
 namespace {
@@ -63,6 +64,26 @@ TEST_CASE("draws have mean 0 and standard deviation 1") {
   CHECK(std::abs(sum / kDraws) < 0.01);
   CHECK(squares / kDraws == doctest::Approx(1).epsilon(0.01));
   CHECK(largest <= 2 * std::sqrt(3.0));
+}
+
+TEST_CASE("draws of any number of kernels have standard deviation 1, and words of their own") {
+  constexpr std::uint32_t kDraws = 20000;
+  for (const std::uint32_t kernels : {1U, 3U, 4U, 5U, 31U}) {
+    CAPTURE(kernels);
+    double sum = 0;
+    double squares = 0;
+    double product = 0;
+    double before = 0;
+    for (std::uint32_t i = 0; i < kDraws; ++i) {
+      const double draw = normal_draw(7, std::uint64_t{i} * draw_words(kernels), kernels);
+      sum += draw;
+      squares += draw * draw;
+      product += draw * std::exchange(before, draw);
+    }
+    CHECK(std::abs(sum / kDraws) < 0.03);
+    CHECK(squares / kDraws == doctest::Approx(1).epsilon(0.03));
+    CHECK(std::abs(product / kDraws) < 0.03);
+  }
 }
 
 TEST_CASE("a restart with one seed repeats to the last bit, with another it differs") {

@@ -243,5 +243,24 @@ TEST_CASE("every schedule does the same work, in about the same time") {
   }
 }
 
+TEST_CASE("without prefetch, gathers of fully sharded layers hold up the passes") {
+  const auto seconds_with = [](const char* layers) {
+    JobRequest request;
+    request.model = "llama-3-8b";
+    request.cluster = "dgx-h100";
+    request.software = "pytorch-fsdp2-2024";
+    request.overrides = {{"plan.nodes", "4"},
+                         {"plan.gbs", "64"},
+                         {"plan.mbs", "2"},
+                         {"software.communication.prefetch_layers", layers}};
+    const Job job = read_job(shipped_library(), request);
+    return predict({job.model, job.device, job.cluster, job.software,
+                    resolve_plan(job.plan, job.model, job.cluster, job.software).plan})
+        .sec_per_iter.value;
+  };
+  CHECK(seconds_with("0") > seconds_with("1"));
+  CHECK(seconds_with("1") >= seconds_with("2"));
+}
+
 }  // namespace
 }  // namespace prequel
