@@ -13,7 +13,7 @@ if(PREQUEL_CUDA)
   endif()
   if(CUDAToolkit_FOUND)
     set(PREQUEL_HAS_CUDA ON)
-    find_package(NCCL QUIET)
+    find_package(NCCL 2.18 QUIET) # ncclCommSplit
     set(PREQUEL_HAS_NCCL ${NCCL_FOUND})
   endif()
 endif()

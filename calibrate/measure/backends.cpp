@@ -32,12 +32,11 @@ std::unique_ptr<Backend> make_cuda_backend() {
   return absent("cuda", "the CUDA toolkit, 12 or later");
 }
 #endif
+#ifndef PREQUEL_HAS_NCCL
 std::unique_ptr<Backend> make_nccl_backend() {
-  throw DeviceError(
-      "backend nccl: not part of prequel-measure yet; run nccl-tests, whose logs `prequel "
-      "calibrate "
-      "fit` reads");
+  return absent("nccl", "the CUDA toolkit and NCCL 2.18 or later");
 }
+#endif
 
 std::unique_ptr<Backend> make_backend(const std::string& name) {
   if (name == "cpu") return make_cpu_backend();

@@ -50,10 +50,12 @@ struct Fields {
             {"causal", what.causal},     {"pass", what.backward ? "bwd" : "fwd"}};
   }
   ordered_json operator()(const CollectiveWork& what) const {
-    return {{"op", name(what.op)},
-            {"ranks", what.ranks},
-            {"nodes", what.nodes},
-            {"bytes", whole(what.bytes)}};
+    ordered_json fields{{"op", name(what.op)},
+                        {"ranks", what.ranks},
+                        {"nodes", what.nodes},
+                        {"bytes", whole(what.bytes)}};
+    if (what.groups > 1) fields["groups"] = what.groups;
+    return fields;
   }
   ordered_json operator()(const HostCopy& what) const {
     return {{"op", what.to_device ? "host_to_device" : "device_to_host"},

@@ -17,6 +17,7 @@ struct CollectiveWork {
   int ranks{};
   int nodes{1};
   Bytes bytes{};
+  int groups{1};  ///< that do the same at once
 };
 
 /// Between host and device.

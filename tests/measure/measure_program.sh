@@ -30,12 +30,14 @@ run_mpi() {
 }
 
 absent_device() {
-  status=0
-  CUDA_VISIBLE_DEVICES='' "$prequel" calibrate measure --backend cuda --output "$file" \
-    2>"$folder/error" || status=$?
-  [ "$status" -eq 3 ] || fail "exit status $status"
-  grep -q '^prequel-measure: .*cuda' "$folder/error" || fail "no clear message"
-  [ ! -e "$file" ] || fail "a file was made"
+  for backend in cuda nccl; do
+    status=0
+    CUDA_VISIBLE_DEVICES='' "$prequel" calibrate measure --backend $backend --output "$file" \
+      2>"$folder/error" || status=$?
+    [ "$status" -eq 3 ] || fail "$backend: exit status $status"
+    grep -q '^prequel-measure: .*\(cuda\|nccl\)' "$folder/error" || fail "no clear message"
+    [ ! -e "$file" ] || fail "a file was made"
+  done
 }
 
 budget() {

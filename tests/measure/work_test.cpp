@@ -17,6 +17,8 @@ TEST_CASE("each work is told in the columns of the tables") {
         R"("causal":true,"pass":"bwd"})");
   CHECK(work_text(CollectiveWork{CollectiveOp::all_reduce, 8, 2, {1024}}) ==
         R"({"op":"all_reduce","ranks":8,"nodes":2,"bytes":1024})");
+  CHECK(work_text(CollectiveWork{CollectiveOp::all_to_all, 2, 1, {64}, 4}) ==
+        R"({"op":"all_to_all","ranks":2,"nodes":1,"bytes":64,"groups":4})");
   CHECK(work_text(HostCopy{false, true, {64}}) ==
         R"({"op":"device_to_host","pinned":true,"bytes":64})");
   CHECK(work_text(KernelLaunch{true}) == R"({"op":"graph_launch"})");

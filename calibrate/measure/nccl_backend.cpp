@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+#include <nccl.h>
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "calibrate/measure/backend.hpp"
+#include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_kernels.hpp"
+#include "calibrate/measure/group_layout.hpp"
+#include "calibrate/measure/host_context.hpp"
+#include "calibrate/measure/rendezvous.hpp"
+
+extern char** environ;
+
+namespace prequel {
+namespace {
+
+constexpr double kLargest = 1073741824.0;
+/// Small messages are sent in rows, as training sends them: the host's launch is then hidden.
+constexpr double kSmall = 1048576.0;
+constexpr int kInRow = 20;
+
+void check(ncclResult_t status, const char* call) {
+  if (status == ncclSuccess) return;
+  throw DeviceError(fmt::format("nccl: {}: {}", call, ncclGetErrorString(status)));
+}
+
+int device_count() {
+  int devices = 0;
+  check_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  if (devices == 0) throw DeviceError("nccl: no device");
+  return devices;
+}
+
+/// `bytes` as nccl-tests counts them, in bf16: of the whole buffer, at its larger end.
+void run_collective(const CollectiveWork& what, ncclComm_t group, int rank,
+                    const DeviceBuffer& send, const DeviceBuffer& receive, cudaStream_t on) {
+  const auto count = static_cast<std::size_t>(what.bytes.value) / 2;
+  const std::size_t part = count / static_cast<std::size_t>(what.ranks);
+  constexpr ncclDataType_t kType = ncclBfloat16;
+  switch (what.op) {
+    case CollectiveOp::all_reduce:
+      check(ncclAllReduce(send.data(), receive.data(), count, kType, ncclSum, group, on),
+            "ncclAllReduce");
+      return;
+    case CollectiveOp::all_gather:
+      check(ncclAllGather(send.data(), receive.data(), part, kType, group, on), "ncclAllGather");
+      return;
+    case CollectiveOp::reduce_scatter:
+      check(ncclReduceScatter(send.data(), receive.data(), part, kType, ncclSum, group, on),
+            "ncclReduceScatter");
+      return;
+    case CollectiveOp::broadcast:
+      check(ncclBroadcast(send.data(), receive.data(), count, kType, 0, group, on),
+            "ncclBroadcast");
+      return;
+    case CollectiveOp::all_to_all:
+      check(ncclGroupStart(), "ncclGroupStart");
+      for (int peer = 0; peer < what.ranks; ++peer) {
+        const std::size_t offset = 2 * part * static_cast<std::size_t>(peer);
+        check(ncclSend(static_cast<char*>(send.data()) + offset, part, kType, peer, group, on),
+              "ncclSend");
+        check(ncclRecv(static_cast<char*>(receive.data()) + offset, part, kType, peer, group, on),
+              "ncclRecv");
+      }
+      check(ncclGroupEnd(), "ncclGroupEnd");
+      return;
+    case CollectiveOp::send_recv:
+      check(ncclGroupStart(), "ncclGroupStart");
+      check(ncclSend(send.data(), count, kType, (rank + 1) % what.ranks, group, on), "ncclSend");
+      check(ncclRecv(receive.data(), count, kType, (rank + what.ranks - 1) % what.ranks, group, on),
+            "ncclRecv");
+      check(ncclGroupEnd(), "ncclGroupEnd");
+      return;
+  }
+}
+
+/// One process a GPU; every process runs the same session, the first decides and writes.
+class NcclBackend final : public Backend {
+ public:
+  NcclBackend() {
+    check_cuda(cudaSetDevice(meeting_->local_rank() % devices_), "cudaSetDevice");
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    timer_.emplace();
+    if (meeting_->ranks() < 2) {
+      throw DeviceError(
+          "nccl: one process has no collectives: run one a GPU, by torchrun, srun or mpirun");
+    }
+    ncclUniqueId id{};
+    if (is_first()) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    meeting_->broadcast(&id, sizeof id);
+    check(ncclCommInitRank(&world_, meeting_->ranks(), id, meeting_->rank()), "ncclCommInitRank");
+    for (const GroupLayout& layout : group_layouts(nodes_of(*meeting_))) add_groups(layout);
+  }
+
+  ~NcclBackend() override {
+    for (auto& [shape, group] : groups_) {
+      if (group.comm) ncclCommDestroy(group.comm);
+    }
+    if (world_) ncclCommDestroy(world_);
+    cudaStreamDestroy(stream_);
+  }
+  NcclBackend(const NcclBackend&) = delete;
+  NcclBackend& operator=(const NcclBackend&) = delete;
+
+  [[nodiscard]] std::map<std::string, std::string> context() const override {
+    cudaDeviceProp device{};
+    int driver = 0;
+    int nccl = 0;
+    check_cuda(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+    check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    check(ncclGetVersion(&nccl), "ncclGetVersion");
+    auto context = host_context();
+    context["backend"] = "nccl";
+    context["device"] = device.name;
+    context["cuda_driver"] = fmt::format("{}", driver);
+    context["nccl"] = fmt::format("{}", nccl);
+    context["ranks"] = fmt::format("{}", meeting_->ranks());
+    for (char** entry = environ; *entry; ++entry) {
+      const std::string_view text = *entry;
+      const std::size_t end = text.find('=');
+      if (text.starts_with("NCCL_") && end != std::string_view::npos) {
+        context[std::string(text.substr(0, end))] = text.substr(end + 1);
+      }
+    }
+    return context;
+  }
+
+  [[nodiscard]] std::vector<Work> grid() const override {
+    std::vector<Work> works;
+    for (const auto& [shape, group] : groups_) {
+      for (const auto op :
+           {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
+            CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
+        for (double bytes = 1024; bytes <= kLargest; bytes *= 2) {
+          if (bytes / 2 < shape.ranks) continue;  // some would have no element
+          works.emplace_back(CollectiveWork{op, shape.ranks, shape.nodes, {bytes}, shape.groups});
+        }
+      }
+    }
+    return works;
+  }
+
+  /// The time is that of the slowest process.
+  Run prepare(const Work& work) override {
+    const auto* what = std::get_if<CollectiveWork>(&work);
+    if (!what) throw DeviceError("nccl: cannot measure " + work_text(work));
+    const Group group = groups_.at({what->ranks, what->nodes, what->groups});
+    auto buffers = room(static_cast<std::size_t>(what->bytes.value));
+    const int calls = what->bytes.value <= kSmall ? kInRow : 1;
+    return [this, what = *what, group, buffers, calls] {
+      longest(*meeting_, {});  // all begin together
+      Seconds own;
+      if (group.comm) {
+        own = timer_->time(stream_, [&] {
+          for (int i = 0; i < calls; ++i) {
+            run_collective(what, group.comm, group.rank, buffers->send, buffers->receive, stream_);
+          }
+        });
+      }
+      return longest(*meeting_, own) / calls;
+    };
+  }
+
+  bool agree(bool here) override {
+    meeting_->broadcast(&here, sizeof here);
+    return here;
+  }
+
+  [[nodiscard]] bool is_first() const override { return meeting_->rank() == 0; }
+
+ private:
+  struct Shape {
+    int ranks{};
+    int nodes{};
+    int groups{};
+    auto operator<=>(const Shape&) const = default;
+  };
+  struct Group {
+    ncclComm_t comm{};  ///< null: this process waits
+    int rank{};
+  };
+  struct Buffers {
+    DeviceBuffer send, receive;
+  };
+
+  void add_groups(const GroupLayout& layout) {
+    const int number = layout.group_of[static_cast<std::size_t>(meeting_->rank())];
+    Group group;
+    check(ncclCommSplit(world_, number < 0 ? NCCL_SPLIT_NOCOLOR : number, meeting_->rank(),
+                        &group.comm, nullptr),
+          "ncclCommSplit");
+    if (group.comm) check(ncclCommUserRank(group.comm, &group.rank), "ncclCommUserRank");
+    groups_[{layout.ranks, layout.nodes, layout.groups}] = group;
+  }
+
+  /// Room for one is room for all, or none goes on.
+  std::shared_ptr<Buffers> room(std::size_t bytes) {
+    std::shared_ptr<Buffers> buffers;
+    std::string missing;
+    try {
+      buffers = std::shared_ptr<Buffers>(new Buffers{DeviceBuffer(bytes), DeviceBuffer(bytes)});
+      check_cuda(fill_random_bf16(buffers->send.data(), bytes / 2, stream_), "fill_random_bf16");
+    } catch (const OutOfMemory& error) {
+      missing = error.what();
+    }
+    if (longest(*meeting_, {missing.empty() ? 0.0 : 1.0}).value > 0.0) {
+      throw OutOfMemory(missing.empty() ? "cuda: another process is out of memory" : missing);
+    }
+    return buffers;
+  }
+
+  // In this order: who has no device says so before others wait for it.
+  int devices_{device_count()};
+  std::unique_ptr<Rendezvous> meeting_{meet()};
+  cudaStream_t stream_{};
+  ncclComm_t world_{};
+  std::map<Shape, Group> groups_;
+  std::optional<DeviceTimer> timer_;  ///< of the device that is set above
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_nccl_backend() {
+  return std::make_unique<NcclBackend>();
+}
+
+}  // namespace prequel
