@@ -1,5 +1,6 @@
 #include "cli/command_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
+#include "cli/search_options.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
@@ -89,20 +91,29 @@ void add_name(CLI::App& command, const char* flag, std::optional<std::string>& n
       flag, [&name](const std::string& value) { name = value; }, help);
 }
 
+void add_inputs(CLI::App& command, JobRequest& request) {
+  add_name(command, "--model", request.model, "model name or file, or a Hugging Face config.json");
+  add_name(command, "--cluster", request.cluster, "cluster name or file");
+  add_name(command, "--device", request.device, "device name or file");
+  add_name(command, "--software", request.software, "software stack name or file");
+}
+
+void add_plan_flag(CLI::App& command, const PlanFlag& flag, std::vector<Override>& overrides) {
+  const std::string path = std::string("plan.") + flag.field;
+  const std::string first = std::string(flag.flags).substr(0, std::string(flag.flags).find(','));
+  command
+      .add_option_function<std::string>(
+          flag.flags,
+          [&overrides, path, first](const std::string& value) {
+            overrides.push_back({path, value, first});
+          },
+          flag.help)
+      ->type_name(flag.values)
+      ->group("Plan");
+}
+
 void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
-  for (const PlanFlag& flag : kPlanFlags) {
-    const std::string path = std::string("plan.") + flag.field;
-    const std::string first = std::string(flag.flags).substr(0, std::string(flag.flags).find(','));
-    command
-        .add_option_function<std::string>(
-            flag.flags,
-            [&overrides, path, first](const std::string& value) {
-              overrides.push_back({path, value, first});
-            },
-            flag.help)
-        ->type_name(flag.values)
-        ->group("Plan");
-  }
+  for (const PlanFlag& flag : kPlanFlags) add_plan_flag(command, flag, overrides);
   command
       .add_flag_function(
           "--sequence-parallel,!--no-sequence-parallel",
@@ -171,17 +182,91 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option_function<std::string>(
       "job", [&options](const std::string& job) { options.request.job = job; },
       "job file, the name of a shipped one, or a Megatron launch script or log (- for stdin)");
-  add_name(command, "--model", options.request.model,
-           "model name or file, or a Hugging Face config.json");
-  add_name(command, "--cluster", options.request.cluster, "cluster name or file");
-  add_name(command, "--device", options.request.device, "device name or file");
-  add_name(command, "--software", options.request.software, "software stack name or file");
+  add_inputs(command, options.request);
   add_plan_flags(command, options.request.overrides);
   add_set(command, options.request.overrides);
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);
   add_format(command, options.format, false);
+  command.callback(action);
+}
+
+/// Axes of which a search takes lists: Megatron's spelling too, and what they take.
+constexpr PlanFlag kSearchAxes[] = {
+    {"--nodes", "nodes", "nodes in use, exactly (default: the job's, else all of the cluster)",
+     "LIST"},
+    {"--dp,--data-parallel-size", "dp", "data-parallel degrees", "LIST"},
+    {"--tp,--tensor-model-parallel-size", "tp", "tensor-parallel degrees", "LIST"},
+    {"--pp,--pipeline-model-parallel-size", "pp", "pipeline stages", "LIST"},
+    {"--vpp", "vpp", "model chunks per pipeline stage", "LIST"},
+    {"--mbs,--micro-batch-size", "mbs", "micro batches, sequences", "LIST"},
+    {"--gbs,--global-batch-size", "gbs", "global batches, sequences (default: the job's)", "LIST"},
+    {"--zero,--zero-stage", "zero", "ZeRO stages", "LIST"},
+    {"--recompute", "recompute", "activations recomputed", "none,selective,full"},
+    {"--offload", "offload", "what host memory holds", "none,optimizer"},
+    {"--sequence-parallel", "sequence-parallel", "sequence parallelism", "off,on"},
+    {"--schedule", "schedule", "pipeline schedules, e.g. 1f1b,zb-h1", "NAMES"},
+};
+/// What all plans of a search share.
+constexpr std::string_view kSharedFields[] = {"cp", "ep", "seq_len", "precision", "attention"};
+
+void add_search(CLI::App& app, SearchOptions& options, const std::function<void()>& action) {
+  CLI::App& command =
+      *app.add_subcommand("search", "Every legal plan under the given limits, the best first");
+  command.footer(
+      "  prequel search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048\n"
+      "  prequel search bloom-176b-jean-zay --max-nodes 52 --reserve 4 --tp 4,8 --mbs 1:4 "
+      "--require 'dp % 4 == 0'\n");
+  command.add_option_function<std::string>(
+      "job", [&options](const std::string& job) { options.request.job = job; },
+      "job file, shipped job or launch script: its model, cluster, batch and nodes");
+  add_inputs(command, options.request);
+  for (const PlanFlag& axis : kSearchAxes) {
+    command
+        .add_option_function<std::string>(
+            axis.flags,
+            [&options, field = std::string(axis.field)](const std::string& value) {
+              options.axes[field] = value;
+            },
+            axis.help)
+        ->type_name(axis.values)
+        ->group("Axes (lists such as 1,2,4 or 8:64:8; what is left out is searched)");
+  }
+  for (const PlanFlag& flag : kPlanFlags) {
+    if (std::ranges::find(kSharedFields, flag.field) == std::end(kSharedFields)) continue;
+    add_plan_flag(command, flag, options.request.overrides);
+  }
+  command.add_option("--max-nodes", options.max_nodes, "any number of nodes up to this")
+      ->check(CLI::Range(1, 1 << 20))
+      ->excludes("--nodes");
+  command.add_option("--reserve", options.reserve, "nodes to keep free of those")
+      ->check(CLI::Range(0, 1 << 20));
+  command.add_flag("--everything", options.everything,
+                   "search all values of all axes, whether the stack offers them or not");
+  command
+      .add_option("--require", options.requirements,
+                  "a condition on plans, e.g. 'gbs % 32 == 0 && mem_gib < 70' (repeatable)")
+      ->type_name("EXPR")
+      ->allow_extra_args(false);
+  command
+      .add_option("--plans", options.plans,
+                  "rank the plans of this table (columns named as the plan's fields)")
+      ->type_name("FILE.csv");
+  command
+      .add_option("--memory-headroom", options.memory_headroom,
+                  "share of the device's memory that must stay free")
+      ->check(CLI::Range(0.0, 0.99));
+  command.add_option("--objective", options.objective, "what plans are ranked by")
+      ->type_name("time|tokens|gpu-hours|cost")
+      ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));
+  command.add_option("--tokens", options.tokens, "tokens of the whole training")
+      ->check(CLI::PositiveNumber.description(""));
+  command.add_option("--price", options.price, "of one GPU-hour")
+      ->check(CLI::PositiveNumber.description(""));
+  command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
+  add_set(command, options.request.overrides);
+  add_format(command, options.format, true);
   command.callback(action);
 }
 
@@ -284,6 +369,7 @@ int run_command_line(int argc, const char* const* argv) {
   app.fallthrough();
   CommonOptions common;
   PredictOptions predict;
+  SearchOptions search;
   ImportOptions import;
   ShowOptions show;
   ValidateOptions validate;
@@ -297,6 +383,7 @@ int run_command_line(int argc, const char* const* argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
   add_predict(app, predict, [&] { status = run_predict(common, predict); });
+  add_search(app, search, [&] { status = run_search(common, search); });
   add_import(app, import, [&] { status = run_import(common, import); });
   add_show(app, show, [&] { status = run_show(common, show); });
   add_validate(app, validate, [&] { status = run_validate(common, validate); });

@@ -49,6 +49,7 @@ struct ValidateOptions {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitNo = 1;  ///< the answer is "no": out of memory, nothing fits, limit
 inline constexpr int kExitBadInput = 2;
+inline constexpr int kExitInterrupted = 130;
 
 int run_predict(const CommonOptions& common, const PredictOptions& options);
 int run_import(const CommonOptions& common, const ImportOptions& options);

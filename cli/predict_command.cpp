@@ -1,40 +1,14 @@
 #include <fmt/format.h>
 
-#include "cli/import/foreign_file.hpp"
 #include "cli/options.hpp"
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
+#include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
-namespace {
-
-/// A launch script or log as the job, a Hugging Face config as the model: what was made of them
-/// goes to stderr.
-JobRequest translated(const CommonOptions& common, JobRequest request) {
-  if (request.job) {
-    if (const auto job = translate_job(*request.job, {request.cluster, request.software})) {
-      request.job_text = job->json;
-      if (job->launch) {  // before what the user sets
-        request.overrides.insert(
-            request.overrides.begin(),
-            {"software.launch", std::string(name(*job->launch)), *request.job});
-      }
-      if (!common.quiet) fmt::print(stderr, "{}", report_text(job->report));
-    }
-  }
-  if (!request.model) return request;
-  if (const auto model = translate_model(*request.model)) {
-    request.model_text = model->json;
-    if (!common.quiet) fmt::print(stderr, "{}", report_text(model->report));
-  }
-  return request;
-}
-
-}  // namespace
-
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
   const auto convention = flops_convention(options.flops_convention);
   if (!convention) {
@@ -45,7 +19,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
                      "known");
   }
   const Library library(common.data_directories);
-  const Job job = read_job(library, translated(common, options.request));
+  const Job job = read_job(library, translated(options.request, common.quiet));
   ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
   const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
   Prediction prediction = predict(scenario, *convention);

@@ -1,34 +1,12 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/plan_json.hpp"
 #include "cli/prediction_format.hpp"
 
 namespace prequel {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json plan_json(const Plan& plan) {
-  return {{"nodes", plan.nodes},
-          {"gpus", plan.gpus},
-          {"dp", plan.dp},
-          {"tp", plan.tp},
-          {"pp", plan.pp},
-          {"cp", plan.cp},
-          {"ep", plan.ep},
-          {"vpp", plan.vpp},
-          {"mbs", plan.mbs},
-          {"gbs", plan.gbs},
-          {"seq_len", plan.seq_len},
-          {"zero", plan.zero},
-          {"offload", name(plan.offload)},
-          {"recompute", name(plan.recompute)},
-          {"precision", name(plan.precision)},
-          {"grad_precision", name(plan.grad_precision)},
-          {"attention", name(plan.attention)},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"schedule", plan.schedule},
-          {"stage_split", name(plan.stage_split)}};
-}
 
 double gib(Bytes bytes) {
   return bytes.value / kGiB;
@@ -71,7 +49,6 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
   const double samples = static_cast<double>(plan.gbs) / step;
   const double model_rate = prediction.model_flops_rate(plan);
   const double hardware_rate = prediction.hardware_flops_rate(plan);
-  const Breakdown& parts = prediction.breakdown;
   Json json{
       {"schema", "prequel/prediction/1"},
       {"sec_per_iter", step},
@@ -85,16 +62,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"flops_convention", name(prediction.convention)},
       {"memory", memory_json(scenario, prediction)},
       {"slowest_stage", prediction.slowest_stage},
-      {"breakdown_s",
-       {{"compute", parts.compute},
-        {"recompute", parts.recompute},
-        {"tp_comm", parts.tp_comm},
-        {"pp_comm", parts.pp_comm},
-        {"dp_comm", parts.dp_comm},
-        {"bubble", parts.bubble},
-        {"optimizer", parts.optimizer},
-        {"host", parts.host},
-        {"other", parts.other}}},
+      {"breakdown_s", breakdown_json(prediction.breakdown)},
       {"model", scenario.model.name},
       {"device", scenario.device.name},
       {"cluster", scenario.cluster.name},

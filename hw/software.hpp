@@ -77,6 +77,16 @@ struct PlanDefaults {
   std::optional<Precision> grad_precision;  ///< empty: the precision of the matrix products
 };
 
+/// What users of the stack choose between; a search takes these unless told otherwise. An axis
+/// that the file leaves out has its default alone.
+struct PlanChoices {
+  std::vector<std::int64_t> zero;
+  std::vector<Recompute> recompute;
+  std::vector<Offload> offload;
+  std::vector<bool> sequence_parallel;
+  std::vector<std::string> schedule;
+};
+
 /// What mask, softmax and dropout of unfused attention cost per element of the score matrix, all
 /// passes together: memory traffic, and time of scalar code where a CPU is not memory-bound there.
 struct ScoreTraffic {
@@ -152,6 +162,7 @@ struct Software {
   std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to this times tp
   StageDealing stage_dealing{};
   PlanDefaults defaults;
+  PlanChoices choices;
   KernelStack kernels;
   HostStack host;
   CommunicationStack communication;

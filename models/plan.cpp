@@ -38,7 +38,7 @@ class Resolver {
            const Software& software)
       : request_(request), model_(model), cluster_(cluster), software_(software) {}
 
-  ResolvedPlan resolve() {
+  PlanJudgement judge() {
     fill_defaults();
     fill_degrees();
     check_not_modelled();
@@ -47,8 +47,7 @@ class Resolver {
     check_batch();
     check_zero();
     check_sequence();
-    if (!problems_.empty()) throw InputError(problems_);
-    return {plan_, warnings_};
+    return {plan_, std::move(problems_), std::move(warnings_)};
   }
 
  private:
@@ -303,6 +302,17 @@ class Resolver {
 
 }  // namespace
 
+PlanRequest filled_from(PlanRequest request, const PlanRequest& other) {
+  const auto fill = [&](auto... fields) {
+    ((request.*fields = request.*fields ? request.*fields : other.*fields), ...);
+  };
+  using R = PlanRequest;
+  fill(&R::nodes, &R::dp, &R::tp, &R::pp, &R::cp, &R::ep, &R::vpp, &R::mbs, &R::gbs, &R::seq_len,
+       &R::zero, &R::offload, &R::recompute, &R::precision, &R::attention, &R::sequence_parallel,
+       &R::schedule, &R::grad_precision, &R::stage_split);
+  return request;
+}
+
 PlanRequest read_plan(const Cursor& cursor) {
   PlanRequest request;
   const auto whole = [&](std::string_view key, std::int64_t least, std::int64_t most) {
@@ -348,9 +358,16 @@ PlanRequest read_plan(const Cursor& cursor) {
   return request;
 }
 
+PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
+                         const Cluster& cluster, const Software& software) {
+  return Resolver(request, model, cluster, software).judge();
+}
+
 ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
                           const Cluster& cluster, const Software& software) {
-  return Resolver(request, model, cluster, software).resolve();
+  PlanJudgement judged = judge_plan(request, model, cluster, software);
+  if (!judged.problems.empty()) throw InputError(judged.problems);
+  return {std::move(judged.plan), std::move(judged.warnings)};
 }
 
 }  // namespace prequel

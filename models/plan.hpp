@@ -55,11 +55,24 @@ struct ResolvedPlan {
   std::vector<std::string> warnings;
 };
 
+/// A request filled and held against all rules.
+struct PlanJudgement {
+  Plan plan;
+  std::vector<std::string> problems;  ///< rules that it breaks, each with the nearest legal value
+  std::vector<std::string> warnings;
+};
+
+/// `request`, and what it leaves out as `other` says.
+PlanRequest filled_from(PlanRequest request, const PlanRequest& other);
+
 /// Reads the `plan` object of a job.
 PlanRequest read_plan(const Cursor& cursor);
 
-/// Fills and checks. Throws InputError with every rule that is broken, each with the nearest
-/// legal value.
+/// Fills and checks, for those who ask about many plans.
+PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
+                         const Cluster& cluster, const Software& software);
+
+/// Fills and checks. Throws InputError with every rule that is broken.
 ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
                           const Cluster& cluster, const Software& software);
 

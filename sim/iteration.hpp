@@ -28,7 +28,7 @@ struct PipelineGame {
 PipelineGame pipeline_game(const Scenario& scenario);
 
 /// Throws InputError when the schedule is unknown or cannot run in this shape.
-void play_pipeline(const Scenario& scenario, Prediction& prediction);
+void play_pipeline(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction);
 
 /// What fully sharded layers are played with.
 struct ShardedGame {
@@ -37,6 +37,7 @@ struct ShardedGame {
 };
 ShardedGame sharded_game(const Scenario& scenario);
 
-void play_fully_sharded(const Scenario& scenario, Prediction& prediction);
+void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers,
+                        Prediction& prediction);
 
 }  // namespace prequel

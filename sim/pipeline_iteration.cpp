@@ -51,14 +51,14 @@ PipelineShape shape_of(const Scenario& scenario, ScheduleKind kind) {
 /// its schedule is played with.
 class Iteration {
  public:
-  explicit Iteration(const Scenario& scenario)
+  Iteration(const Scenario& scenario, const LayerCosts& layers)
       : scenario_(scenario),
         plan_(scenario.plan),
         kind_(schedule_of(plan_)),
         shape_(shape_of(scenario, kind_)),
         dealt_(deal_stages(scenario.model.layers, plan_.pp, plan_.vpp,
                            scenario.software.stage_dealing, plan_.stage_split)),
-        layers_(price_layers(scenario)),
+        layers_(layers),
         transfer_(stage_transfer_time(scenario).value),
         tied_(tied_embedding_time(scenario).value) {
     if (const std::string problem = shape_problem(kind_, shape_); !problem.empty()) {
@@ -215,7 +215,7 @@ class Iteration {
   ScheduleKind kind_;
   PipelineShape shape_;
   std::vector<StageContent> dealt_;
-  LayerCosts layers_;
+  const LayerCosts& layers_;
   double transfer_;
   double tied_;
 };
@@ -223,11 +223,12 @@ class Iteration {
 }  // namespace
 
 PipelineGame pipeline_game(const Scenario& scenario) {
-  return Iteration(scenario).game();
+  const LayerCosts layers = price_layers(scenario);
+  return Iteration(scenario, layers).game();
 }
 
-void play_pipeline(const Scenario& scenario, Prediction& prediction) {
-  Iteration(scenario).play(prediction);
+void play_pipeline(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
+  Iteration(scenario, layers).play(prediction);
 }
 
 }  // namespace prequel

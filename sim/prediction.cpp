@@ -37,12 +37,16 @@ double Prediction::hardware_flops_rate(const Plan& plan) const {
 }
 
 Prediction predict(const Scenario& scenario, FlopsConvention convention) {
+  return predict(scenario, price_layers(scenario), convention);
+}
+
+Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConvention convention) {
   const Plan& plan = scenario.plan;
   Prediction prediction;
   if (is_fully_sharded(scenario)) {
-    play_fully_sharded(scenario, prediction);
+    play_fully_sharded(scenario, layers, prediction);
   } else {
-    play_pipeline(scenario, prediction);
+    play_pipeline(scenario, layers, prediction);
   }
   judge_memory(scenario, prediction);
   prediction.convention = convention;

@@ -56,6 +56,11 @@ struct Prediction {
   [[nodiscard]] double hardware_flops_rate(const Plan& plan) const;  ///< FLOP/s of one device
 };
 
+/// Plays one iteration with `layers` as `price_layers` priced them for this scenario, or for one
+/// that differs only in what does not touch a layer (gbs, schedule, …).
+Prediction predict(const Scenario& scenario, const LayerCosts& layers,
+                   FlopsConvention convention = FlopsConvention::prequel);
+
 /// Plays one iteration. Throws InputError for what is not modelled.
 Prediction predict(const Scenario& scenario, FlopsConvention convention = FlopsConvention::prequel);
 

@@ -92,10 +92,10 @@ ShardedGame sharded_game(const Scenario& scenario) {
   return game(scenario, price_layers(scenario));
 }
 
-void play_fully_sharded(const Scenario& scenario, Prediction& prediction) {
+void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers,
+                        Prediction& prediction) {
   const Plan& plan = scenario.plan;
   const StageContent all = whole_model(scenario);
-  const LayerCosts layers = price_layers(scenario);
   const auto [shape, table] = game(scenario, layers);
   const ShardedResult result = run_clock(shape, table);
   const Seconds fixed = scenario.software.host.fixed_per_iteration;

@@ -8,7 +8,7 @@ namespace prequel {
 namespace {
 
 const std::string kCommands =
-    "; the commands are predict, import, show, validate, calibrate, completion, "
+    "; the commands are predict, search, import, show, validate, calibrate, completion, "
     "manual\n"
     "prequel --help shows how to call it\n";
 
@@ -62,7 +62,7 @@ TEST_CASE("a flag that is given a value is refused, one of two names is not") {
 
 TEST_CASE("help begins with examples, for the program and for each command") {
   for (const char* command :
-       {"", "predict", "import", "show", "validate", "calibrate", "calibrate measure",
+       {"", "predict", "search", "import", "show", "validate", "calibrate", "calibrate measure",
         "calibrate fit", "calibrate check", "calibrate compare", "calibrate runs", "manual"}) {
     const ProgramResult help = run_prequel(std::string(command) + " --help");
     CAPTURE(command);

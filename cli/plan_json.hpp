@@ -1,0 +1,16 @@
+#pragma once
+
+/// Parts of a prediction's document that other documents have too.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/prediction.hpp"
+
+namespace prequel {
+
+nlohmann::ordered_json plan_json(const Plan& plan);
+
+/// Seconds, by what they are spent on.
+nlohmann::ordered_json breakdown_json(const Breakdown& parts);
+
+}  // namespace prequel

@@ -1,0 +1,144 @@
+#include <atomic>
+#include <chrono>
+#include <csignal>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/search_axes.hpp"
+#include "cli/search_format.hpp"
+#include "cli/translated_request.hpp"
+#include "hw/base/errors.hpp"
+
+namespace prequel {
+namespace {
+
+/// Set by SIGINT while one is on the stack.
+class Interruption {
+ public:
+  Interruption() : before_(std::signal(SIGINT, [](int) { flag() = true; })) {}
+  ~Interruption() { std::signal(SIGINT, before_); }
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  static std::atomic<bool>& flag() {
+    static std::atomic<bool> interrupted{false};
+    return interrupted;
+  }
+
+ private:
+  void (*before_)(int);
+};
+
+/// With a table of plans, an axis flag says what its rows leave out.
+void fix_axes(const SearchOptions& options, JobRequest& request) {
+  for (const auto& [axis, text] : options.axes) {
+    if (axis == "sequence-parallel") {
+      request.overrides.push_back(
+          {"plan.sequence_parallel", text == "on" ? "true" : "false", "--sequence-parallel"});
+    } else {
+      request.overrides.push_back({"plan." + axis, text, "--" + axis});
+    }
+  }
+}
+
+/// What of a job's plan holds for all plans; the rest is searched.
+PlanRequest shared_by_all(PlanRequest plan) {
+  plan.dp = plan.tp = plan.pp = plan.vpp = plan.mbs = plan.zero = std::nullopt;
+  plan.recompute = std::nullopt;
+  plan.offload = std::nullopt;
+  plan.sequence_parallel = std::nullopt;
+  plan.schedule = std::nullopt;
+  return plan;
+}
+
+SearchLimits limits_of(const SearchOptions& options) {
+  SearchLimits limits;
+  for (const std::string& text : options.requirements) {
+    limits.requirements.push_back(Requirement::parse(text));
+  }
+  limits.memory_headroom = options.memory_headroom;
+  limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
+  return limits;
+}
+
+void check_objective(const SearchOptions& options) {
+  const bool total = options.objective == "gpu-hours" || options.objective == "cost";
+  if (total && !options.tokens) {
+    throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
+  }
+  if (options.objective == "cost" && !(options.price > 0)) {
+    throw InputError("--objective cost: needs --price of one GPU-hour");
+  }
+}
+
+/// Progress with the time left, on a terminal.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) != 0) {}
+  ~ProgressLine() {
+    if (shown_) fmt::print(stderr, "\r{:60}\r", "");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(std::size_t done, std::size_t of) const {
+    if (!shown_) return;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+    const double left = spent.count() * static_cast<double>(of - done) / static_cast<double>(done);
+    fmt::print(stderr, "\r{} of {} plans, {:.0f} s left ", done, of, left);
+  }
+
+ private:
+  bool shown_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+int run_search(const CommonOptions& common, const SearchOptions& options) {
+  check_objective(options);
+  const SearchLimits limits = limits_of(options);
+  const Library library(common.data_directories);
+  JobRequest request = translated(options.request, common.quiet);
+  if (options.plans) fix_axes(options, request);
+  Job job = read_job(library, request);
+  SearchInputs inputs{std::move(job.model), std::move(job.device), std::move(job.cluster),
+                      std::move(job.software), job.plan};
+
+  const auto begin = std::chrono::steady_clock::now();
+  Candidates candidates;
+  if (options.plans) {
+    candidates = legal_plans(read_plan_table(*options.plans, inputs.fixed), inputs);
+  } else {
+    inputs.fixed = shared_by_all(inputs.fixed);
+    const SearchAxes axes = fill_axes(read_axes(options, inputs), inputs, options.everything);
+    candidates = legal_plans(axes, inputs);
+  }
+  SearchResult result;
+  {
+    const Interruption interruption;
+    const ProgressLine progress(common.quiet);
+    result = search(candidates, inputs, limits,
+                    {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
+                     &Interruption::flag()});
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+
+  SearchAnswer answer{inputs, options, result, {}, seconds.count()};
+  for (std::size_t i = 0; i < std::min(options.top, result.plans.size()); ++i) {
+    answer.best.push_back(predict_plan(inputs, result.plans[i].plan));
+  }
+  switch (options.format) {
+    case OutputFormat::text:
+      fmt::print("{}", search_text(answer, terminal(stdout, common.color)));
+      break;
+    case OutputFormat::json: fmt::print("{}", search_json(answer)); break;
+    case OutputFormat::csv: fmt::print("{}", search_csv(answer)); break;
+  }
+  if (result.interrupted) return kExitInterrupted;
+  return result.plans.empty() ? kExitNo : kExitDone;
+}
+
+}  // namespace prequel

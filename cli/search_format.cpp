@@ -1,0 +1,254 @@
+#include "cli/search_format.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/plan_json.hpp"
+#include "cli/prediction_format.hpp"
+#include "cli/table.hpp"
+#include "hw/base/csv.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+std::string gib(Bytes bytes) {
+  return fmt::format("{:.1f}", bytes.value / kGiB);
+}
+
+double headroom(const SearchInputs& inputs, Bytes memory) {
+  return 1.0 - memory / inputs.device.memory;
+}
+
+double exposed(const Breakdown& parts) {
+  return parts.tp_comm + parts.pp_comm + parts.dp_comm;
+}
+
+double tokens_per_gpu(const FoundPlan& found) {
+  return real(found.plan.gbs * found.plan.seq_len) / (found.sec_per_iter * real(found.plan.gpus));
+}
+
+std::optional<double> gpu_hours(const SearchAnswer& answer, const FoundPlan& found) {
+  if (!answer.options.tokens) return std::nullopt;
+  return *answer.options.tokens / tokens_per_gpu(found) / 3600.0;
+}
+
+/// The degrees of a plan on one line.
+std::string layout(const Plan& plan) {
+  return fmt::format(
+      "{} nodes, dp {} tp {} pp {}{} mbs {} zero {} recompute {}{}{}", plan.nodes, plan.dp, plan.tp,
+      plan.pp, plan.vpp > 1 ? fmt::format(" vpp {}", plan.vpp) : "", plan.mbs, plan.zero,
+      name(plan.recompute), plan.sequence_parallel ? " sequence-parallel" : "",
+      plan.offload == Offload::none ? "" : fmt::format(" offload {}", name(plan.offload)));
+}
+
+std::string request_layout(const PlanRequest& request) {
+  std::string text;
+  const auto add = [&](const char* what, const std::optional<std::int64_t>& value) {
+    if (value) text += fmt::format("{}{} {}", text.empty() ? "" : " ", what, *value);
+  };
+  add("nodes", request.nodes);
+  add("dp", request.dp);
+  add("tp", request.tp);
+  add("pp", request.pp);
+  add("mbs", request.mbs);
+  add("gbs", request.gbs);
+  return text;
+}
+
+std::string counts(const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  return fmt::format(
+      "{} combinations considered, {} legal, {} meet the requirements, {} fit; {:.2f} s{}\n",
+      result.considered, result.legal, result.required, result.fitting, answer.seconds,
+      result.interrupted ? "; interrupted: the best so far" : "");
+}
+
+/// Why there is no plan, and what came nearest.
+std::string nothing(const SearchAnswer& answer, std::size_t width) {
+  const SearchResult& result = answer.result;
+  std::string text;
+  if (result.considered > 0 && result.legal == 0) {
+    text = "No plan is legal. The nearest:\n";
+    if (result.refused.empty()) {
+      text =
+          "No plan is legal: no product of tp and pp divides the GPUs with a dp x mbs that divides "
+          "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
+    }
+    for (const RefusedPlan& refused : result.refused) {
+      text += "  " + request_layout(refused.request) + "\n";
+      for (const std::string& problem : refused.problems) {
+        text += "    " + wrapped(problem, width, "      ") + "\n";
+      }
+    }
+  } else if (result.required == 0) {
+    text = fmt::format("None of {} legal plans meets all of", result.legal);
+    for (const std::string& requirement : answer.options.requirements) {
+      text += " --require '" + requirement + "'";
+    }
+    text += ". Relax one of them.\n";
+  } else {
+    text = fmt::format(
+        "None of {} plans fits into {} GiB{}. The nearest:\n", result.required,
+        gib(answer.inputs.device.memory),
+        answer.options.memory_headroom > 0
+            ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
+            : "");
+    for (const TooLarge& miss : result.nearest_misses) {
+      text += fmt::format("  {}: {} GiB\n", layout(miss.plan), gib(miss.allocated));
+    }
+    text +=
+        "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where the "
+        "stack has them.\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool SearchAnswer::is_tie(std::size_t rank) const {
+  const double least = result.plans.front().value;
+  return rank > 0 && result.plans[rank].value <= least * (1 + inputs.software.relative_error);
+}
+
+std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
+  const SearchInputs& inputs = answer.inputs;
+  std::string text = inked(terminal, Ink::bold,
+                           fmt::format("{} on {} ({}), {}", inputs.model.name, inputs.cluster.name,
+                                       inputs.device.name, inputs.software.name));
+  text += "\n" + counts(answer) + "\n";
+  if (answer.best.empty()) return text + nothing(answer, terminal.at_most(100));
+  std::vector<std::string> header{"rank",     "nodes",    "dp",     "tp",    "pp",
+                                  "vpp",      "mbs",      "gbs",    "zero",  "recompute",
+                                  "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
+                                  "free %",   "bubble %", "comm %", "memory"};
+  if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
+  TextTable table(header);
+  bool ties = false;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    const Prediction& prediction = answer.best[i];
+    const Plan& plan = found.plan;
+    const double step = found.sec_per_iter;
+    const double rate = prediction.model_flops_rate(plan);
+    ties |= answer.is_tie(i);
+    std::vector<std::string> row{
+        fmt::format("{}{}", i + 1, answer.is_tie(i) ? " =" : ""),
+        fmt::format("{}", plan.nodes),
+        fmt::format("{}", plan.dp),
+        fmt::format("{}", plan.tp),
+        fmt::format("{}", plan.pp),
+        fmt::format("{}", plan.vpp),
+        fmt::format("{}", plan.mbs),
+        fmt::format("{}", plan.gbs),
+        fmt::format("{}", plan.zero),
+        std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""),
+        plan.schedule,
+        fmt::format("{:.2f}", step),
+        fmt::format("{:.1f}", rate / kTera),
+        fmt::format("{:.1f}", 100 * rate / prediction.peak.value),
+        gib(found.peak_memory),
+        fmt::format("{:.0f}", 100 * headroom(inputs, found.peak_memory)),
+        fmt::format("{:.1f}", 100 * prediction.breakdown.bubble / step),
+        fmt::format("{:.1f}", 100 * exposed(prediction.breakdown) / step),
+        std::string(name(found.verdict))};
+    if (const auto hours = gpu_hours(answer, found)) {
+      row.insert(row.begin() + 12, fmt::format("{:.0f}", *hours));
+    }
+    table.add(std::move(row));
+  }
+  text += table.text(terminal.width);
+  text += fmt::format("\n  TFLOPs of the model, a GPU; of a peak of {:.0f} TFLOP/s\n",
+                      answer.best.front().peak.value / kTera);
+  if (ties) {
+    text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
+                        100 * inputs.software.relative_error);
+  }
+  return text;
+}
+
+std::string search_json(const SearchAnswer& answer) {
+  const SearchInputs& inputs = answer.inputs;
+  const SearchResult& result = answer.result;
+  Json plans = Json::array();
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = result.plans[i];
+    const Prediction& prediction = answer.best[i];
+    const double model_rate = prediction.model_flops_rate(found.plan);
+    const double hardware_rate = prediction.hardware_flops_rate(found.plan);
+    Json plan{
+        {"rank", i + 1},
+        {"tie_with_best", answer.is_tie(i)},
+        {"sec_per_iter", found.sec_per_iter},
+        {"tokens_per_sec_per_gpu", tokens_per_gpu(found)},
+        {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
+        {"mfu", model_rate / prediction.peak.value},
+        {"hfu", hardware_rate / prediction.peak.value},
+        {"memory",
+         {{"peak_gib", found.peak_memory.value / kGiB},
+          {"capacity_gib", inputs.device.memory.value / kGiB},
+          {"headroom", headroom(inputs, found.peak_memory)},
+          {"fits", true},
+          {"verdict", name(found.verdict)}}},
+        {"breakdown_s", breakdown_json(prediction.breakdown)},
+        {"plan", plan_json(found.plan)}};
+    if (const auto hours = gpu_hours(answer, found)) {
+      plan["gpu_hours"] = *hours;
+      if (answer.options.price > 0) plan["cost"] = *hours * answer.options.price;
+    }
+    plans.push_back(std::move(plan));
+  }
+  Json misses = Json::array();
+  for (const TooLarge& miss : result.nearest_misses) {
+    misses.push_back({{"needs_gib", miss.allocated.value / kGiB}, {"plan", plan_json(miss.plan)}});
+  }
+  Json refused = Json::array();
+  for (const RefusedPlan& plan : result.refused) {
+    refused.push_back({{"plan", request_layout(plan.request)}, {"problems", plan.problems}});
+  }
+  const Json document{
+      {"schema", "prequel/search/1"},
+      {"considered", result.considered},
+      {"legal", result.legal},
+      {"required", result.required},
+      {"fitting", result.fitting},
+      {"seconds", answer.seconds},
+      {"interrupted", result.interrupted},
+      {"objective", answer.options.objective},
+      {"error",
+       {{"sec_per_iter", inputs.software.relative_error}, {"basis", inputs.software.error_basis}}},
+      {"model", inputs.model.name},
+      {"cluster", inputs.cluster.name},
+      {"device", inputs.device.name},
+      {"software", inputs.software.name},
+      {"plans", std::move(plans)},
+      {"nearest_misses", std::move(misses)},
+      {"refused", std::move(refused)}};
+  return document.dump(2) + "\n";
+}
+
+std::string search_csv(const SearchAnswer& answer) {
+  std::string text =
+      "rank,nodes,gpus,dp,tp,pp,vpp,mbs,gbs,zero,offload,recompute,sequence_parallel,schedule,"
+      "sec_per_iter,tokens_per_sec_per_gpu,mfu,mem_gib,verdict\n";
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    const Plan& plan = found.plan;
+    const Prediction& prediction = answer.best[i];
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}\n", i + 1,
+        plan.nodes, plan.gpus, plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero,
+        name(plan.offload), name(plan.recompute), plan.sequence_parallel ? 1 : 0,
+        csv_quoted(plan.schedule), found.sec_per_iter, tokens_per_gpu(found),
+        prediction.model_flops_rate(plan) / prediction.peak.value, found.peak_memory.value / kGiB,
+        name(found.verdict));
+  }
+  return text;
+}
+
+}  // namespace prequel

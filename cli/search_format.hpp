@@ -1,0 +1,32 @@
+#pragma once
+
+/// The answer of a search as people and programs read it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/search_options.hpp"
+#include "cli/terminal.hpp"
+#include "sim/search/search.hpp"
+
+namespace prequel {
+
+/// What is printed: the result, and whole predictions of the best plans.
+struct SearchAnswer {
+  const SearchInputs& inputs;
+  const SearchOptions& options;
+  const SearchResult& result;
+  std::vector<Prediction> best;  ///< of the first plans of the result
+  double seconds{};              ///< that the search took
+
+  /// Whether a plan is within the stated error of the best.
+  [[nodiscard]] bool is_tie(std::size_t rank) const;
+};
+
+std::string search_text(const SearchAnswer& answer, const Terminal& terminal);
+/// The document `prequel/search/1`.
+std::string search_json(const SearchAnswer& answer);
+std::string search_csv(const SearchAnswer& answer);
+
+}  // namespace prequel

@@ -1,0 +1,33 @@
+#pragma once
+
+/// What the command line says of a search.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace prequel {
+
+struct SearchOptions {
+  JobRequest request;
+  /// Values as the user wrote them, by axis: "1,2,4", "8:64:8", "none,full".
+  std::map<std::string, std::string> axes;
+  std::optional<std::int64_t> max_nodes;
+  std::int64_t reserve{};  ///< nodes kept free of those asked for
+  bool everything{};       ///< all values of all axes, whether the stack offers them or not
+  std::vector<std::string> requirements;
+  std::optional<std::string> plans;  ///< CSV of plans, in place of axes
+  double memory_headroom{};
+  std::string objective{"time"};  ///< time, tokens, gpu-hours, cost
+  std::optional<double> tokens;   ///< of the whole training
+  double price{};                 ///< of one GPU-hour
+  std::size_t top{10};
+  OutputFormat format{};
+};
+
+int run_search(const CommonOptions& common, const SearchOptions& options);
+
+}  // namespace prequel

@@ -1,0 +1,13 @@
+#pragma once
+
+/// Other tools' files in place of prequel's own.
+
+#include "models/library.hpp"
+
+namespace prequel {
+
+/// A launch script or log as the job, a Hugging Face config as the model: what was made of them
+/// goes to stderr, unless `quiet`.
+JobRequest translated(JobRequest request, bool quiet);
+
+}  // namespace prequel

@@ -1,0 +1,66 @@
+#pragma once
+
+/// Ranks plans: every candidate is priced and played, layers once for all plans that share them.
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "sim/prediction.hpp"
+#include "sim/search/requirement.hpp"
+#include "sim/search/space.hpp"
+
+namespace prequel {
+
+/// What plans are ranked by.
+enum class Objective : std::uint8_t {
+  time,       ///< seconds per iteration
+  efficiency  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost
+};
+
+struct SearchLimits {
+  std::vector<Requirement> requirements;
+  double memory_headroom{};  ///< share of the device that must stay free
+  Objective objective{};
+};
+
+/// One plan that fits, in short.
+struct FoundPlan {
+  Plan plan;
+  double sec_per_iter{};
+  double value{};  ///< what it is ranked by; less is better
+  Bytes peak_memory;
+  MemoryVerdict verdict{};
+};
+
+/// One plan that does not fit.
+struct TooLarge {
+  Plan plan;
+  Bytes allocated;  ///< or printed, where a head-room was wanted
+};
+
+struct SearchResult {
+  std::int64_t considered{};             ///< combinations looked at
+  std::int64_t legal{};                  ///< that the rules allow
+  std::int64_t required{};               ///< of those, that meet all requirements
+  std::int64_t fitting{};                ///< of those, that fit
+  std::vector<FoundPlan> plans;          ///< that fit, best first; equals in the order of the axes
+  std::vector<TooLarge> nearest_misses;  ///< the smallest, where none fits
+  std::vector<RefusedPlan> refused;      ///< the nearest, where none is legal
+  bool interrupted{};
+};
+
+/// Tells and asks while it runs; both may be empty.
+struct SearchWatch {
+  std::function<void(std::size_t done, std::size_t of)> progress;
+  const std::atomic<bool>* stop{};
+};
+
+/// The same answer whatever the number of threads.
+SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
+                    const SearchLimits& limits, const SearchWatch& watch = {});
+
+/// The whole prediction of one plan.
+Prediction predict_plan(const SearchInputs& inputs, const Plan& plan);
+
+}  // namespace prequel

@@ -1,0 +1,223 @@
+#include "sim/search/space.hpp"
+
+#include <algorithm>
+
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::int64_t kMostMicroBatch = 64;  // sequences; the batch bounds it in practice
+constexpr std::int64_t kMostChunks = 16;      // of one stage
+constexpr std::size_t kNearest = 3;
+
+template <class Value>
+void fill(std::vector<Value>& axis, std::vector<Value> values) {
+  if (axis.empty()) axis = std::move(values);
+}
+
+std::vector<std::int64_t> powers_of_two(std::int64_t most) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = 1; value <= most; value *= 2) values.push_back(value);
+  return values;
+}
+
+std::vector<std::int64_t> up_to(std::int64_t most) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = 1; value <= most; ++value) values.push_back(value);
+  return values;
+}
+
+std::vector<std::int64_t> tensor_degrees(std::int64_t per_node, bool across_nodes) {
+  std::vector<std::int64_t> values = powers_of_two(across_nodes ? 2 * per_node : per_node);
+  for (std::int64_t value = 1; value <= per_node; ++value) {
+    if (per_node % value == 0) values.push_back(value);
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+/// Rules that the schedule adds to those of the plan.
+std::string schedule_problem(const Plan& plan, const SearchInputs& inputs) {
+  if (plan.zero >= inputs.software.communication.fully_sharded_from_zero) return {};
+  const auto kind = schedule_named(plan.schedule);
+  if (!kind) return "schedule " + plan.schedule + ": unknown";
+  return shape_problem(
+      *kind, {static_cast<std::uint32_t>(plan.pp), static_cast<std::uint32_t>(plan.micro_batches()),
+              chunks_of(*kind, static_cast<std::uint32_t>(plan.vpp))});
+}
+
+class Collector {
+ public:
+  explicit Collector(const SearchInputs& inputs) : inputs_(inputs) {}
+
+  void consider(const PlanRequest& request) {
+    ++found_.considered;
+    PlanJudgement judged = judge_plan(request, inputs_.model, inputs_.cluster, inputs_.software);
+    if (judged.problems.empty()) {
+      std::string problem = schedule_problem(judged.plan, inputs_);
+      if (!problem.empty()) judged.problems.push_back("plan: " + std::move(problem));
+    }
+    if (judged.problems.empty()) {
+      found_.legal.push_back(std::move(judged.plan));
+    } else if (found_.legal.empty()) {
+      remember({request, std::move(judged.problems)});
+    }
+  }
+
+  /// One that the axes already exclude.
+  void skip() { ++found_.considered; }
+
+  Candidates result() && {
+    if (!found_.legal.empty()) found_.nearest.clear();
+    return std::move(found_);
+  }
+
+ private:
+  void remember(RefusedPlan refused) {
+    auto& nearest = found_.nearest;
+    const bool known = std::any_of(nearest.begin(), nearest.end(), [&](const RefusedPlan& other) {
+      return other.problems == refused.problems;
+    });
+    if (known) return;
+    const auto place = std::upper_bound(nearest.begin(), nearest.end(), refused,
+                                        [](const RefusedPlan& a, const RefusedPlan& b) {
+                                          return a.problems.size() < b.problems.size();
+                                        });
+    nearest.insert(place, std::move(refused));
+    if (nearest.size() > kNearest) nearest.pop_back();
+  }
+
+  const SearchInputs& inputs_;
+  Candidates found_;
+};
+
+/// One value where an axis has no effect, all of it where it has.
+template <class Value>
+std::vector<Value> effective(const std::vector<Value>& axis, bool has_effect, Value otherwise) {
+  return has_effect ? axis : std::vector<Value>{otherwise};
+}
+
+/// Combines the axes from the outside in: what decides most about legality first.
+class Combiner {
+ public:
+  Combiner(const SearchAxes& axes, const SearchInputs& inputs)
+      : axes_(axes), inputs_(inputs), collector_(inputs), request_(inputs.fixed) {}
+
+  Candidates combine() && {
+    for (const std::int64_t nodes : axes_.nodes) {
+      request_.nodes = nodes;
+      for (const std::int64_t tp : axes_.tp) {
+        request_.tp = tp;
+        for (const std::int64_t pp : axes_.pp) degrees(nodes, tp, pp);
+      }
+    }
+    return std::move(collector_).result();
+  }
+
+ private:
+  void degrees(std::int64_t nodes, std::int64_t tp, std::int64_t pp) {
+    const std::int64_t devices = nodes * inputs_.cluster.devices_per_node;
+    const std::int64_t model_parallel = tp * pp * inputs_.fixed.cp.value_or(1);
+    const std::int64_t dp = devices / model_parallel;
+    const bool wanted =
+        axes_.dp.empty() || std::find(axes_.dp.begin(), axes_.dp.end(), dp) != axes_.dp.end();
+    if (devices % model_parallel != 0 || !wanted || inputs_.model.heads % tp != 0) {
+      return collector_.skip();
+    }
+    request_.pp = pp;
+    request_.dp = dp;
+    for (const std::int64_t gbs : axes_.gbs) {
+      request_.gbs = gbs;
+      for (const std::int64_t mbs : axes_.mbs) {
+        request_.mbs = mbs;
+        if (gbs % (dp * mbs) != 0) {
+          collector_.skip();
+        } else {
+          schedules(tp, pp, dp);
+        }
+      }
+    }
+  }
+
+  void schedules(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
+    const PlanDefaults& defaults = inputs_.software.defaults;
+    for (const std::string& schedule : effective(axes_.schedule, pp > 1, defaults.schedule)) {
+      request_.schedule = schedule;
+      const bool chunks = pp > 1 && schedule == "interleaved-1f1b";
+      for (const std::int64_t vpp : effective(axes_.vpp, chunks, std::int64_t{1})) {
+        if (chunks && (vpp == 1 || vpp * pp > inputs_.model.layers)) {
+          collector_.skip();
+          continue;
+        }
+        request_.vpp = vpp;
+        memory_axes(tp, pp, dp);
+      }
+    }
+  }
+
+  void memory_axes(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
+    for (const std::int64_t zero : effective(axes_.zero, dp > 1, axes_.zero.front())) {
+      if (zero >= 2 && pp > 1) {
+        collector_.skip();
+        continue;
+      }
+      request_.zero = zero;
+      for (const Offload offload : effective(axes_.offload, zero > 0, Offload::none)) {
+        request_.offload = offload;
+        for (const bool sequence_parallel : effective(axes_.sequence_parallel, tp > 1, false)) {
+          request_.sequence_parallel = sequence_parallel;
+          for (const Recompute recompute : axes_.recompute) {
+            request_.recompute = recompute;
+            collector_.consider(request_);
+          }
+        }
+      }
+    }
+  }
+
+  const SearchAxes& axes_;
+  const SearchInputs& inputs_;
+  Collector collector_;
+  PlanRequest request_;
+};
+
+}  // namespace
+
+SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything) {
+  const PlanChoices& choices = inputs.software.choices;
+  const std::int64_t most_gbs =
+      axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
+  fill(axes.nodes, up_to(inputs.cluster.nodes));
+  fill(axes.tp, tensor_degrees(inputs.cluster.devices_per_node, everything));
+  fill(axes.pp, up_to(inputs.model.layers));
+  fill(axes.vpp, up_to(std::min(kMostChunks, inputs.model.layers)));
+  fill(axes.mbs, powers_of_two(std::min(kMostMicroBatch, most_gbs)));
+  if (everything) {
+    fill(axes.zero, {0, 1, 2, 3});
+    fill(axes.recompute, {Recompute::none, Recompute::selective, Recompute::full});
+    fill(axes.sequence_parallel, {false, true});
+    if (axes.schedule.empty()) {
+      for (const ScheduleName& schedule : kSchedules) axes.schedule.emplace_back(schedule.name);
+    }
+  }
+  fill(axes.zero, choices.zero);
+  fill(axes.recompute, choices.recompute);
+  fill(axes.offload, choices.offload);
+  fill(axes.sequence_parallel, choices.sequence_parallel);
+  fill(axes.schedule, choices.schedule);
+  return axes;
+}
+
+Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs) {
+  return Combiner(axes, inputs).combine();
+}
+
+Candidates legal_plans(const std::vector<PlanRequest>& requests, const SearchInputs& inputs) {
+  Collector collector(inputs);
+  for (const PlanRequest& request : requests) collector.consider(request);
+  return std::move(collector).result();
+}
+
+}  // namespace prequel

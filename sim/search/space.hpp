@@ -1,0 +1,58 @@
+#pragma once
+
+/// Which plans a search looks at.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/plan.hpp"
+#include "sim/pricing.hpp"
+
+namespace prequel {
+
+/// Values of each axis to combine; an empty axis is chosen by `fill_axes`.
+struct SearchAxes {
+  std::vector<std::int64_t> nodes, dp, tp, pp, vpp, mbs, gbs, zero;
+  std::vector<Recompute> recompute;
+  std::vector<Offload> offload;
+  std::vector<bool> sequence_parallel;
+  std::vector<std::string> schedule;
+};
+
+/// The inputs of a search beside its axes: `fixed` holds what all plans share.
+struct SearchInputs {
+  Transformer model;
+  Device device;
+  Cluster cluster;
+  Software software;
+  PlanRequest fixed;
+};
+
+/// What a plan that the rules refuse would have needed.
+struct RefusedPlan {
+  PlanRequest request;
+  std::vector<std::string> problems;
+};
+
+struct Candidates {
+  std::int64_t considered{};
+  std::vector<Plan> legal;
+  /// A few of those that broke the fewest rules, where none is legal.
+  std::vector<RefusedPlan> nearest;
+};
+
+/// Fills empty axes with all that makes sense: tp up to a node (powers of two and the node's
+/// divisors), pp and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as
+/// the software's choices say, or with `everything`, all values that there are.
+SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything);
+
+/// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
+/// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1) take one
+/// value only.
+Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
+
+/// The same for requests given one by one.
+Candidates legal_plans(const std::vector<PlanRequest>& requests, const SearchInputs& inputs);
+
+}  // namespace prequel

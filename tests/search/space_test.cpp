@@ -1,0 +1,98 @@
+#include "sim/search/space.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "hw/base/errors.hpp"
+#include "tests/search/shipped_inputs.hpp"
+
+namespace prequel {
+namespace {
+
+PlanRequest request_of(const Plan& plan) {
+  PlanRequest request;
+  request.nodes = plan.nodes;
+  request.dp = plan.dp;
+  request.tp = plan.tp;
+  request.pp = plan.pp;
+  request.vpp = plan.vpp;
+  request.mbs = plan.mbs;
+  request.gbs = plan.gbs;
+  request.zero = plan.zero;
+  request.recompute = plan.recompute;
+  request.offload = plan.offload;
+  request.sequence_parallel = plan.sequence_parallel;
+  request.schedule = plan.schedule;
+  return request;
+}
+
+TEST_CASE("every plan of a space is legal, uses all GPUs and stands there once") {
+  const SearchInputs inputs = shipped_inputs("gpt-18b", "selene", 256);
+  const Candidates found = legal_plans(axes_for(inputs, 4, true), inputs);
+  CHECK(found.legal.size() > 300);
+  CHECK(found.considered > static_cast<std::int64_t>(found.legal.size()));
+  std::set<std::string> seen;
+  for (const Plan& plan : found.legal) {
+    CHECK(plan.gpus == 32);
+    CHECK(judge_plan(request_of(plan), inputs.model, inputs.cluster, inputs.software)
+              .problems.empty());
+    CHECK(seen.insert(std::to_string(plan.tp) + "/" + std::to_string(plan.pp) + "/" +
+                      std::to_string(plan.vpp) + "/" + std::to_string(plan.mbs) + "/" +
+                      std::to_string(plan.zero) + "/" + plan.schedule + "/" +
+                      std::string(name(plan.recompute)) + "/" + std::string(name(plan.offload)) +
+                      (plan.sequence_parallel ? "/sp" : ""))
+              .second);
+  }
+}
+
+TEST_CASE("a space leaves out no legal plan: the same as all combinations, one by one") {
+  const SearchInputs inputs = shipped_inputs("gpt-3.6b", "selene", 64);
+  const Candidates found = legal_plans(axes_for(inputs, 2), inputs);
+  std::size_t legal = 0;
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    for (std::int64_t pp = 1; pp <= inputs.model.layers; ++pp) {
+      for (const std::int64_t mbs : {1, 2, 4, 8, 16, 32, 64}) {
+        for (std::int64_t vpp = 1; vpp <= 16; ++vpp) {
+          for (const bool sequence_parallel : {false, true}) {
+            if (sequence_parallel && tp == 1) continue;  // without effect
+            for (const auto recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+              PlanRequest request;
+              request.nodes = 2;
+              request.tp = tp;
+              request.pp = pp;
+              request.vpp = vpp;
+              request.mbs = mbs;
+              request.gbs = 64;
+              request.sequence_parallel = sequence_parallel;
+              request.recompute = recompute;
+              legal += judge_plan(request, inputs.model, inputs.cluster, inputs.software)
+                               .problems.empty()
+                           ? 1
+                           : 0;
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(found.legal.size() == legal);
+}
+
+TEST_CASE("where nothing is legal, the nearest refusals say why") {
+  const SearchInputs inputs = shipped_inputs("gpt-18b", "selene", 7);
+  PlanRequest request;
+  request.nodes = 1;
+  request.tp = 8;
+  request.mbs = 2;
+  request.gbs = 7;
+  const Candidates found = legal_plans(std::vector{request}, inputs);
+  CHECK(found.legal.empty());
+  REQUIRE(found.nearest.size() == 1);
+  CHECK(
+      found.nearest.front().problems ==
+      std::vector<std::string>{"plan: gbs 7: not a multiple of dp 1 x mbs 2 = 2; 6 or 8 would do"});
+}
+
+}  // namespace
+}  // namespace prequel
