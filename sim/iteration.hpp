@@ -22,6 +22,7 @@ struct PipelineGame {
   PipelineShape shape;
   BlockTable durations;
   std::uint32_t synchronisations{};  ///< of the tensor-parallel group, in one pass over a block
+  std::vector<StageContent> parts;   ///< of the model, by `model_part`
 };
 
 /// Throws InputError as play_pipeline does.

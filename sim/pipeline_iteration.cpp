@@ -68,7 +68,8 @@ class Iteration {
 
   [[nodiscard]] PipelineGame game() const {
     const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / std::ssize(dealt_));
-    return {kind_, shape_, duration_table(), kSynchronisationsOfLayer * std::max(1U, layers)};
+    return {kind_, shape_, duration_table(), kSynchronisationsOfLayer * std::max(1U, layers),
+            dealt_};
   }
 
   /// Plays the schedule and fills times, stages and breakdown.
@@ -197,7 +198,10 @@ class Iteration {
     parts.recompute = m * all.recompute;
     parts.tp_comm = m * all.tp_comm;
     parts.host = m * all.host;
-    parts.pp_comm = std::max(0.0, times.busy - m * all.total());
+    // Nothing else runs on the compute stream; without such sends the rest would be rounding.
+    if (shape_.stages > 1 && shape_.sends == Sends::blocking) {
+      parts.pp_comm = std::max(0.0, times.busy - m * all.total());
+    }
     parts.optimizer = durations.at(TaskKind::optimizer, stage);
     parts.dp_comm = durations.at(TaskKind::embedding_reduce, stage);
     if (shape_.buckets == 0) {

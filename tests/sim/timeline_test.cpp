@@ -1,0 +1,159 @@
+#include "sim/timeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "sim/prediction.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+Scenario resolved(const JobRequest& request) {
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
+/// The shipped 176B-class job with some fields replaced.
+Scenario pipeline_with(const std::vector<std::pair<const char*, const char*>>& settings) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
+  return resolved(request);
+}
+
+/// Fully sharded, on 4 nodes of 8 devices.
+Scenario sharded() {
+  JobRequest request;
+  request.model = "llama-3-8b";
+  request.cluster = "dgx-h100";
+  request.software = "pytorch-fsdp2-2024";
+  request.overrides = {{"plan.nodes", "4"}, {"plan.gbs", "128"}, {"plan.mbs", "2"}};
+  return resolved(request);
+}
+
+/// Pipelines of every schedule, with blocking and overlapped sends, with and without gradient
+/// buckets; and a fully sharded plan.
+std::vector<Scenario> plans() {
+  std::mt19937 random(11);
+  const auto pick = [&](std::initializer_list<const char*> values) {
+    return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+  };
+  std::vector<Scenario> all;
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe"}) {
+    for (int i = 0; i < 8; ++i) {
+      const bool interleaved = schedule == std::string("interleaved-1f1b");
+      all.push_back(pipeline_with(
+          {{"plan.tp", pick({"1", "4", "8"})},
+           {"plan.pp", pick({"2", "4", "6"})},
+           {"plan.dp", "8"},
+           {"plan.nodes", "null"},
+           {"cluster.nodes", "96"},
+           {"plan.vpp", interleaved ? "2" : "1"},
+           {"plan.schedule", schedule},
+           {"plan.mbs", pick({"1", "2"})},
+           {"plan.gbs", "384"},
+           {"plan.zero", pick({"0", "1"})},
+           {"software.communication.blocking_p2p", pick({"true", "false"})},
+           {"software.communication.gradient_overlap", pick({"\"always\"", "\"none\""})},
+           {"plan.recompute", pick({"none", "full"})},
+           {"model.num_hidden_layers", pick({"24", "48"})}}));
+    }
+  }
+  all.push_back(sharded());
+  return all;
+}
+
+TEST_CASE("the timeline of every schedule takes as long as predicted") {
+  for (const Scenario& scenario : plans()) {
+    const Timeline played = timeline(scenario);
+    CHECK(played.seconds == predict(scenario).sec_per_iter.value);
+    double end = 0;
+    for (const TimelineSlice& slice : played.slices) end = std::max(end, slice.end_s);
+    CHECK(end + scenario.software.host.fixed_per_iteration.value == played.seconds);
+  }
+}
+
+TEST_CASE("slices of one stream follow one another") {
+  for (const Scenario& scenario : plans()) {
+    std::map<std::pair<int, StageStream>, double> free_from;
+    for (const TimelineSlice& slice : timeline(scenario).slices) {
+      double& free = free_from[{slice.stage, slice.stream}];
+      CHECK(slice.start_s >= free);
+      CHECK(slice.end_s > slice.start_s);
+      free = slice.end_s;
+    }
+  }
+}
+
+TEST_CASE("what is received has been sent, by another stage") {
+  for (const Scenario& scenario : plans()) {
+    const Timeline played = timeline(scenario);
+    CHECK(played.transfers.empty() == (played.stages.size() == 1));
+    for (const auto& [from, to] : played.transfers) {
+      CHECK(played.slices[from].end_s <= played.slices[to].start_s);
+      CHECK(played.slices[from].stage != played.slices[to].stage);
+    }
+  }
+}
+
+TEST_CASE("the most that a stage holds over time is what the memory model says it needs") {
+  for (const Scenario& scenario : plans()) {
+    const Timeline played = timeline(scenario);
+    const Prediction prediction = predict(scenario);
+    REQUIRE(played.stages.size() == prediction.stages.size());
+    for (std::size_t stage = 0; stage < played.stages.size(); ++stage) {
+      const auto& memory = played.stages[stage].memory;
+      const auto peak = std::ranges::max_element(
+          memory, [](const auto& a, const auto& b) { return a.held < b.held; });
+      CHECK(peak->held.value == prediction.stages[stage].memory.total().value);
+      CHECK(memory.front().held.value == memory.back().held.value);
+      CHECK(std::ranges::is_sorted(memory, {}, &MemoryPoint::time_s));
+    }
+  }
+}
+
+TEST_CASE("what a stage does and what it waits for add up to the iteration") {
+  for (const Scenario& scenario : plans()) {
+    const Timeline played = timeline(scenario);
+    for (const StageTimeline& stage : played.stages) {
+      const double sum = stage.computing_s + stage.communicating_s + stage.bubble_s + stage.host_s;
+      CHECK(sum == doctest::Approx(played.seconds).epsilon(1e-9));
+      for (const double part : {stage.computing_s, stage.communicating_s, stage.bubble_s}) {
+        CHECK(part >= -1e-9 * played.seconds);
+      }
+    }
+  }
+}
+
+TEST_CASE("the critical path has no gap: its slices add up to the iteration") {
+  for (const Scenario& scenario : plans()) {
+    const Timeline played = timeline(scenario);
+    double slices = scenario.software.host.fixed_per_iteration.value;
+    double stages = slices;
+    for (const TimelineSlice& slice : played.slices) {
+      if (slice.critical) slices += slice.end_s - slice.start_s;
+    }
+    for (const StageTimeline& stage : played.stages) stages += stage.critical_s;
+    CHECK(slices == doctest::Approx(played.seconds).epsilon(1e-9));
+    CHECK(stages == doctest::Approx(played.seconds).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("what a stage computes is what the prediction says, on its busiest stage") {
+  const Scenario scenario = pipeline_with({});
+  const Prediction prediction = predict(scenario);
+  const Breakdown& parts = prediction.breakdown;
+  const StageTimeline stage = timeline(scenario).stages[prediction.slowest_stage];
+  CHECK(stage.computing_s ==
+        doctest::Approx(parts.compute + parts.recompute + parts.optimizer).epsilon(1e-9));
+  CHECK(stage.host_s == doctest::Approx(parts.host + parts.other).epsilon(1e-9));
+}
+
+}  // namespace
+}  // namespace prequel
