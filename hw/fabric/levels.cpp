@@ -35,9 +35,9 @@ Levels levels_of(const EdgeList&) {
 std::vector<LinkClass> link_levels(const FabricDescription& description) {
   const NodeFabric& node = description.node;
   Levels levels;
-  if (node.interconnect == Interconnect::nvswitch || node.interconnect == Interconnect::all_to_all)
-    levels.push_back(LinkClass::nvlink);
-  if (node.nics > 0 || node.interconnect == Interconnect::host) levels.push_back(LinkClass::pcie);
+  const bool on_host = node.interconnect == Interconnect::host;
+  if (!on_host && node.interconnect != Interconnect::none) levels.push_back(LinkClass::nvlink);
+  if (on_host || node.nics > 0) levels.push_back(LinkClass::pcie);
   if (node.nics > 0) levels.push_back(LinkClass::nic);
   const Levels network =
       std::visit([](const auto& kind) { return levels_of(kind); }, description.network);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <functional>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 

@@ -3,7 +3,6 @@
 /// How flows share links: max-min fairness, kept up to date while flows come and go.
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 

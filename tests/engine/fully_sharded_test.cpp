@@ -7,6 +7,7 @@
 
 #include "sim/engine/clock.hpp"
 #include "sim/engine/event_queue.hpp"
+#include "sim/schedule/ranks.hpp"
 
 namespace prequel {
 namespace {
@@ -65,7 +66,7 @@ TEST_CASE("the root is gathered before all and reduced after all, then the optim
   CHECK(run_clock(shape, durations).seconds == 2 * batch + 5);
 }
 
-TEST_CASE("clock and event queue agree on 1000 random sharded plans") {
+TEST_CASE("clock, lanes and event queue agree on 1000 random sharded plans") {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> duration(0, 1e-3);
   const auto between = [&](std::uint32_t low, std::uint32_t high) {
@@ -83,8 +84,22 @@ TEST_CASE("clock and event queue agree on 1000 random sharded plans") {
     const auto exact = exact_durations(durations.values(), shape.micro_batches);
     const auto times = run_events(build_graph(shape), exact);
     REQUIRE(times.stuck.empty());
-    REQUIRE(run_clock(shape, durations).seconds == doctest::Approx(times.end()).epsilon(1e-9));
+    const double seconds = run_clock(shape, durations).seconds;
+    REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
+    const double lanes = run_ranks(shape, durations, {2, 2, 2}, {}).front();
+    REQUIRE(seconds == doctest::Approx(lanes).epsilon(1e-9));
   }
+}
+
+TEST_CASE("fully sharded replicas go at the pace of a slow rank once they wait for it") {
+  const ShardedShape shape{10, 2};
+  const auto durations = equal_layers(shape, 4, 1, 2);
+  RankSlowness slowness;
+  slowness.compute = {1, 1, 1, 2};
+  const double usual = run_clock(shape, durations).seconds;
+  const double slow = run_ranks(shape, durations, {2, 2, 1}, slowness).front();
+  CHECK(slow > 1.8 * usual);
+  CHECK(slow <= 2 * usual);
 }
 
 }  // namespace

@@ -94,5 +94,20 @@ TEST_CASE("jitter slows the step on average, as groups wait for their slowest ra
   }
 }
 
+TEST_CASE(
+    "many waves on many lanes, which are forgotten on the way, take as long as by the clock") {
+  const PipelineShape shape{4, 2000};
+  BlockTable durations(shape);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    durations.at(TaskKind::forward, stage) = 1e-3 * (1 + 0.1 * stage);
+    durations.at(TaskKind::backward, stage) = 2e-3;
+    durations.at(TaskKind::send_forward, stage) = 1e-4;
+    durations.at(TaskKind::send_backward, stage) = 1e-4;
+  }
+  CHECK(run_ranks(ScheduleKind::one_f_one_b, shape, durations, {8, 8, 1}, {}).front() ==
+        doctest::Approx(run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds)
+            .epsilon(1e-9));
+}
+
 }  // namespace
 }  // namespace prequel
