@@ -208,9 +208,9 @@ std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& l
         log.broken_lines, log.first_broken_line));
   }
   if (runs.empty()) {
-    throw InputError(fmt::format(
-        "{}: only start-up was timed ({} iteration lines); at least two lines are needed", file,
-        log.iteration_lines));
+    throw InputError(
+        fmt::format("{}: only start-up was timed (iteration lines: {}); at least two are needed",
+                    file, log.iteration_lines));
   }
   return runs;
 }

@@ -146,7 +146,7 @@ TEST_CASE("the arguments of a log are the whole truth about the model") {
 TEST_CASE("a log that times nothing but its start, or no model, is refused") {
   const std::string start = fixture("start-up-only.log");
   CHECK(error_text([&] { (void)import_files({start}); }) ==
-        start + ": only start-up was timed (1 iteration lines); at least two lines are needed");
+        start + ": only start-up was timed (iteration lines: 1); at least two are needed");
   const std::string model =
       ": no --num-layers and --hidden-size found; expected a Megatron launch script, a Hugging "
       "Face or DeepSpeed config, or a training log (one without its arguments: together with its "
