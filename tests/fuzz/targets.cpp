@@ -20,6 +20,7 @@
 #include "hw/device.hpp"
 #include "hw/software.hpp"
 #include "models/transformer.hpp"
+#include "sim/search/requirement.hpp"
 
 namespace prequel {
 namespace {
@@ -120,16 +121,30 @@ void own_json(std::string_view text) {
   read([](const Document& file) { return read_software(file); });
 }
 
+/// An expression that can be read can be judged; it says the same each time.
+void requirement(std::string_view text) {
+  const Requirement parsed = Requirement::parse(std::string(text));
+  Plan plan;
+  plan.dp = 8;
+  plan.gbs = 2048;
+  plan.schedule = "1f1b";
+  Transformer model;
+  model.layers = 70;
+  const PlanFacts facts{plan, model, 53.5};
+  must(parsed.holds(facts) == parsed.holds(facts), "a requirement holds or does not");
+}
+
 }  // namespace
 
-constexpr std::array<FuzzTarget, 8> kTargets{{{"launch_script", launch_script},
+constexpr std::array<FuzzTarget, 9> kTargets{{{"launch_script", launch_script},
                                               {"training_log", training_log},
                                               {"hugging_face_config", hugging_face_config},
                                               {"deepspeed_config", deepspeed_config},
                                               {"runs_table", runs_table},
                                               {"nccl_log", nccl_log},
                                               {"nccl_json", nccl_json},
-                                              {"own_json", own_json}}};
-const std::array<FuzzTarget, 8> kFuzzTargets = kTargets;
+                                              {"own_json", own_json},
+                                              {"requirement", requirement}}};
+const std::array<FuzzTarget, 9> kFuzzTargets = kTargets;
 
 }  // namespace prequel
