@@ -67,6 +67,11 @@ void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
       "--csv", [&format] { format = OutputFormat::csv; }, "print one table");
 }
 
+void add_report(CLI::App& command, std::string& file) {
+  command.add_option("--report", file, "write a report that a browser shows")
+      ->type_name("FILE.html");
+}
+
 void add_set(CLI::App& command, std::vector<Override>& overrides) {
   command
       .add_option_function<std::vector<std::string>>(
@@ -188,6 +193,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);
+  add_report(command, options.report);
   add_format(command, options.format, false);
   command.callback(action);
 }
@@ -266,6 +272,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       ->check(CLI::PositiveNumber.description(""));
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
   add_set(command, options.request.overrides);
+  add_report(command, options.report);
   add_format(command, options.format, true);
   command.callback(action);
 }
@@ -315,6 +322,7 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
                      "exit with 1 if the mean error of a group is above this percentage");
   command.add_option("--worst", options.worst, "how many of the worst rows to show");
   add_set(command, options.overrides);
+  add_report(command, options.report);
   add_format(command, options.format, true);
   command.callback(action);
 }

@@ -22,6 +22,7 @@ struct CommonOptions {
 struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
+  std::string report;  ///< HTML file to write; empty: none
   OutputFormat format{};
 };
 
@@ -42,6 +43,7 @@ struct ValidateOptions {
   std::vector<Override> overrides;
   double max_mape{-1};  ///< percent; below 0: no limit
   int worst{5};         ///< rows shown with the largest errors
+  std::string report;   ///< HTML file to write; empty: none
   OutputFormat format{};
 };
 

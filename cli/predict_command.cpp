@@ -2,9 +2,11 @@
 
 #include "cli/options.hpp"
 #include "cli/prediction_format.hpp"
+#include "cli/report.hpp"
 #include "cli/table.hpp"
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
@@ -40,6 +42,9 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     fmt::print("{}",
                prediction_text(scenario, prediction, job.measured, terminal(stdout, common.color)));
     if (distribution) fmt::print("\n{}", what_if_text(*distribution, job.what_if));
+  }
+  if (!options.report.empty()) {
+    write_file(options.report, prediction_report(scenario, prediction, job.measured));
   }
   return prediction.verdict == MemoryVerdict::oom ? kExitNo : kExitDone;
 }

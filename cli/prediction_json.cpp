@@ -30,6 +30,7 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"peak_gib", gib(printed_peak(memory, scenario.device, scenario.software))},
                       {"forward_s", stage.forward_s},
                       {"backward_s", stage.backward_s},
+                      {"recompute_s", stage.recompute_s},
                       {"busy_s", stage.busy_s}});
   }
   return {{"peak_gib", gib(prediction.peak_memory)},

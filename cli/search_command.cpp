@@ -6,10 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "cli/report.hpp"
 #include "cli/search_axes.hpp"
 #include "cli/search_format.hpp"
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 
 namespace prequel {
 namespace {
@@ -137,6 +139,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
     case OutputFormat::json: fmt::print("{}", search_json(answer)); break;
     case OutputFormat::csv: fmt::print("{}", search_csv(answer)); break;
   }
+  if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));
   if (result.interrupted) return kExitInterrupted;
   return result.plans.empty() ? kExitNo : kExitDone;
 }

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "cli/options.hpp"
+#include "cli/report.hpp"
 #include "cli/terminal.hpp"
 #include "cli/validation_format.hpp"
+#include "hw/base/files.hpp"
 
 namespace prequel {
 
@@ -35,6 +37,7 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
     case OutputFormat::json: fmt::print("{}", validation_json(runs, groups)); break;
     case OutputFormat::csv: fmt::print("{}", validation_csv(runs)); break;
   }
+  if (!options.report.empty()) write_file(options.report, validation_report(runs, groups));
   const bool exceeded =
       options.max_mape >= 0 && std::any_of(groups.begin(), groups.end(), [&](const auto& group) {
         return 100 * group.time.mape > options.max_mape;

@@ -20,3 +20,16 @@ install(DIRECTORY hw models sim calibrate DESTINATION ${CMAKE_INSTALL_INCLUDEDIR
         FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY data/ DESTINATION ${PREQUEL_INSTALL_DATADIR} OPTIONAL)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# `cpack -G DEB` in the build folder makes a Debian package of all that. Of libraries the program
+# needs only these at run time.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_CONTACT "the developers of prequel <prequel@localhost>")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36), libstdc++6 (>= 12), libfmt9, libtbb12")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS
+  "libboost-dev, libeigen3-dev, nlohmann-json3-dev, libfmt-dev, libtbb-dev")
+set(CPACK_STRIP_FILES ON)
+include(CPack)

@@ -46,6 +46,11 @@ install_packages() {
     --no-install-recommends $missing >/dev/null
 }
 
+# What reports and their browser tests are made with, where the machine has not got it otherwise.
+report_packages() {
+  command -v npm >/dev/null 2>&1 || echo nodejs npm
+}
+
 # Builds the target $2 (all of them where it is left out) of the preset $1 in build/$1.
 build() {
   # A build folder that was copied here from elsewhere is of no use: begin it anew.
@@ -82,7 +87,7 @@ case $task in
     preset=${1:-release}
     [ $# -eq 0 ] || shift
     # shellcheck disable=SC2086 # a list of words
-    install_packages $test_packages
+    install_packages $test_packages $(report_packages) chromium
     build "$preset"
     cd "$root"
     exec ctest --preset "$preset" --parallel "$(nproc)" "$@"

@@ -175,6 +175,7 @@ class Iteration {
       result.blocks += chunk.blocks;
       result.forward_s += costs.forward.total();
       result.backward_s += costs.backward.total();
+      result.recompute_s += costs.backward.recompute;
     }
     result.busy_s = busy;
     result.chunks_in_flight = static_cast<std::int64_t>(held);

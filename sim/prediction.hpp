@@ -30,8 +30,9 @@ struct Breakdown {
 
 struct StagePrediction {
   std::int64_t blocks{};
-  double forward_s{};  ///< one micro batch, all chunks
-  double backward_s{};
+  double forward_s{};               ///< one micro batch, all chunks
+  double backward_s{};              ///< with what is recomputed
+  double recompute_s{};             ///< of backward_s, repeating the forward pass
   double busy_s{};                  ///< of the iteration, without waiting
   std::int64_t chunks_in_flight{};  ///< most (micro batch, chunk) pairs held at once
   StageMemory memory;

@@ -1,0 +1,139 @@
+// Opens reports in a real browser: charts are drawn, nothing is logged as an error, and pointer and
+// keyboard do what they promise. Arguments: the program, the folder of node_modules, a folder for
+// reports and screenshots, and the browser.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const [program, modules, folder, executablePath] = process.argv.slice(2);
+const { chromium } = createRequire(modules + "/")("playwright-core");
+mkdirSync(folder, { recursive: true });
+
+function report(name, ...call) {
+  const file = `${folder}/${name}.html`;
+  execFileSync(program, [...call, "--quiet", "--report", file], { stdio: ["ignore", "ignore", "inherit"] });
+  assert.ok(statSync(file).size < 3e6, `${name}: below 3 MB`);
+  return file;
+}
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+
+async function open(file, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
+  page.problems = [];
+  page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  page.on("request", (request) =>
+    request.url().startsWith("file:") || page.problems.push("asked the network for " + request.url()));
+  await page.goto("file://" + file);
+  return page;
+}
+
+/// Different colours on the chart's canvas, sampled.
+const colours = (page, index = 0) => page.evaluate((which) => {
+  const canvas = document.querySelectorAll(".chart canvas")[which];
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const seen = new Set();
+  for (let i = 0; i < pixels.length; i += 4 * 7) if (pixels[i + 3] > 250) seen.add(pixels.slice(i, i + 3).join());
+  return seen.size;
+}, index);
+
+const fits = async (page) => {
+  const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(content <= window, `content ${content} is no wider than the window ${window}`);
+};
+
+const checks = {
+  async "the prediction of the 176B job opens within a second, with its timeline drawn"() {
+    const page = await open(report("prediction", "predict", "bloom-176b-jean-zay"));
+    const opened = await page.evaluate(() => performance.getEntriesByType("navigation")[0].loadEventEnd);
+    console.log(`  opened in ${opened.toFixed(0)} ms`);
+    assert.ok(opened < 1000);
+    assert.ok((await colours(page)) >= 5);
+    assert.equal(await page.locator("#report .bars").count(), 3);
+    assert.deepEqual(page.problems, []);
+    await fits(page);
+    await page.screenshot({ path: `${folder}/prediction-light.png`, fullPage: true });
+  },
+  async "a pointer over the timeline shows which task it is, and dragging zooms"() {
+    const page = await open(`${folder}/prediction.html`);
+    const over = page.locator(".chart .u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * 0.5);
+    assert.match(await page.locator("#tooltip").textContent(), /micro batch \d+, stage \d/);
+    await page.mouse.move(box.x + box.width * 0.2, box.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 20, { steps: 4 });
+    await page.mouse.up();
+    const [low, high] = (await page.locator(".chart").getAttribute("data-zoom")).split(" ").map(Number);
+    assert.ok(low > 20 && high < 55, `zoomed to ${low} … ${high} s`);
+    await page.getByRole("button", { name: "Show all" }).click();
+    assert.equal(await page.locator(".chart").getAttribute("data-zoom"), "");
+    assert.deepEqual(page.problems, []);
+  },
+  async "the keyboard goes through the tasks, zooms and comes back"() {
+    const page = await open(`${folder}/prediction.html`);
+    await page.locator(".chart").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.match(await page.locator("#tooltip").textContent(), /^forward, micro batch 0, stage 0/);
+    await page.keyboard.press("+");
+    assert.notEqual(await page.locator(".chart").getAttribute("data-zoom"), "");
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator(".chart").getAttribute("data-zoom"), "");
+    assert.match(await page.locator(".chart").getAttribute("aria-label"), /6 pipeline stages/);
+  },
+  async "dark and narrow windows show all of it"() {
+    const dark = await open(`${folder}/prediction.html`, { colorScheme: "dark" });
+    assert.notEqual(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    await dark.screenshot({ path: `${folder}/prediction-dark.png`, fullPage: true });
+    const narrow = await open(`${folder}/prediction.html`, { viewport: { width: 390, height: 800 } });
+    await fits(narrow);
+    await narrow.screenshot({ path: `${folder}/prediction-narrow.png`, fullPage: true });
+  },
+  async "a validation draws both charts; headings sort; the axis can be chosen"() {
+    const page = await open(report("validation", "validate", "data/runs/bigscience-jz-a100.csv"));
+    assert.ok((await colours(page, 0)) >= 3);
+    assert.ok((await colours(page, 1)) >= 3);
+    const errors = () => page.locator("section").last().locator("tbody tr td:nth-child(5)").allTextContents();
+    const heading = page.locator("section").last().getByRole("button", { name: "error" });
+    await heading.click();
+    const numbers = (await errors()).filter(Boolean).map(parseFloat);
+    assert.deepEqual(numbers, [...numbers].sort((a, b) => a - b));
+    await heading.click();
+    assert.equal(parseFloat((await errors())[0]), Math.max(...numbers));
+    await page.getByLabel("Axis").selectOption("mbs");
+    assert.match(await page.locator(".chart").nth(1).getAttribute("aria-label"), /^Errors by mbs/);
+    assert.deepEqual(page.problems, []);
+    await fits(page);
+    await page.screenshot({ path: `${folder}/validation-light.png`, fullPage: true });
+  },
+  async "a search draws its Pareto chart and lists the plans"() {
+    const page = await open(report("search", "search", "bloom-176b-jean-zay", "--tp", "4,8", "--mbs", "1,2,4"));
+    assert.ok((await colours(page)) >= 3);
+    await page.locator(".chart").focus();
+    await page.keyboard.press("End");
+    assert.match(await page.locator("#tooltip").textContent(), /^rank \d+/);
+    await page.getByRole("button", { name: "peak GiB" }).click();
+    const sizes = (await page.locator("tbody tr td:nth-child(3)").allTextContents()).map(Number);
+    assert.ok(sizes.length > 1);
+    assert.deepEqual(sizes, [...sizes].sort((a, b) => a - b));
+    assert.deepEqual(page.problems, []);
+    await fits(page);
+    await page.screenshot({ path: `${folder}/search-light.png`, fullPage: true });
+  },
+};
+
+let failed = 0;
+for (const [name, check] of Object.entries(checks)) {
+  try {
+    await check();
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL  ${name}\n${error.stack}`);
+  }
+}
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);

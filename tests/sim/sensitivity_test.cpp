@@ -1,0 +1,31 @@
+#include "sim/sensitivity.hpp"
+
+#include <doctest/doctest.h>
+
+#include "sim/prediction.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+Scenario shipped_job() {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
+TEST_CASE("more of a resource saves what its share of the time allows") {
+  const Scenario scenario = shipped_job();
+  const double step = predict(scenario).sec_per_iter.value;
+  for (const Sensitivity& one : sensitivity(scenario)) {
+    CAPTURE(one.resource);
+    CHECK(one.sec_per_iter < step);
+    CHECK(one.sec_per_iter > step / 1.1);
+  }
+  for (const Sensitivity& one : sensitivity(scenario, 1.0)) CHECK(one.sec_per_iter == step);
+}
+
+}  // namespace
+}  // namespace prequel
