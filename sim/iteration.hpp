@@ -38,7 +38,6 @@ struct ShardedGame {
 };
 ShardedGame sharded_game(const Scenario& scenario);
 
-void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers,
-                        Prediction& prediction);
+void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction);
 
 }  // namespace prequel

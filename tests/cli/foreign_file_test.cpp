@@ -124,7 +124,8 @@ TEST_CASE("half a job is refused as a job, and a script as a model, with what wo
   const std::string script = fixture("torchrun.sh");
   CHECK(error_text([&] { (void)translate_model(script); }) ==
         script +
-            ": no JSON object; expected a model file or a Hugging Face config.json (a launch script is a "
+            ": no JSON object; expected a model file or a Hugging Face config.json (a launch "
+            "script is a "
             "whole job: prequel predict SCRIPT)");
 }
 
