@@ -39,7 +39,7 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
                                 Device& device);
 
 /// Constants of every kind of memory-bound kernel that has at least 12 points; row widths are
-/// held out whole.
+/// held out whole. `fused_pointwise`, unless measured, is fitted to residual_add and layer_norm.
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 
@@ -49,7 +49,8 @@ std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device);
 
 /// Constants of collectives inside one node: a ring for all operations, another for all_to_all,
-/// and a reduction in the switch where all_reduce outruns the ring. Message sizes are held out.
+/// and a reduction in the switch where all_reduce outruns the ring. Message sizes are held out. Of
+/// one group and several at once, those at once count.
 std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
                                        const FitOptions& options, CollectiveModel& node);
 

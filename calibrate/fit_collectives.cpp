@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "calibrate/fit.hpp"
@@ -37,9 +38,9 @@ Points where(const Points& points, const std::function<bool(const MeasuredCollec
 /// Steps and the part that a rank keeps show only between groups of different size.
 std::vector<Parameter> link_parameters(bool many_sizes) {
   std::vector<Parameter> parameters{
-      {"latency_s", 8e-6, 1e-7, 1e-2, 0.02},
-      {"bandwidth", 1e11, 1e7, 2e12},
-      {"fill_s", 1e-5, 1e-8, 1e-2, 0.02},
+      {"latency_s", 8e-6, 1e-7, 1.0, 0.02},
+      {"bandwidth", 1e11, 1e6, 2e12},
+      {"fill_s", 1e-5, 1e-8, 1.0, 0.02},
   };
   if (!many_sizes) return parameters;
   parameters.push_back({"step_s", 1e-6, 1e-9, 1e-3, 0.02});
@@ -89,6 +90,19 @@ double too_slow(const LinkModel& ring, const Points& points) {
   return quantile(std::move(ratios), 0.5);
 }
 
+/// Where the same was measured with one group and with several at once, only what the most groups
+/// took: in training, every group of a kind communicates at the same time.
+void keep_most_groups(Points& points) {
+  std::map<int, int> most;
+  for (const Measurement* point : points) {
+    int& groups = most[collective(*point).ranks];
+    groups = std::max(groups, collective(*point).groups);
+  }
+  std::erase_if(points, [&most](const Measurement* point) {
+    return collective(*point).groups < most.at(collective(*point).ranks);
+  });
+}
+
 bool is_ring(CollectiveOp op) {
   return op == CollectiveOp::all_reduce || op == CollectiveOp::all_gather ||
          op == CollectiveOp::reduce_scatter;
@@ -106,6 +120,7 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
     all.push_back(&point);
     most = std::max(most, measured->ranks);
   }
+  keep_most_groups(all);
   const auto in_switch = [most](const MeasuredCollective& what) {
     return what.op == CollectiveOp::all_reduce && what.ranks == most;
   };

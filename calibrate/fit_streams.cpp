@@ -23,7 +23,7 @@ std::string row_width(const Measurement& point) {
 std::vector<Parameter> stream_parameters(bool by_rows) {
   std::vector<Parameter> parameters{
       {"launch_s", 2e-6, 2e-7, 2e-5},
-      {"memory_fraction", 0.6, 0.02, 1.1},
+      {"memory_fraction", 0.6, 0.002, 1.1},
       {"cached over memory rate", 1.3, 1.0, 8.0, 0.05},
       {"cached_bytes", 1.5e7, 5e5, 6e7, 0.05},
   };
@@ -66,6 +66,29 @@ FitReport fit_kind(StreamKind kind, const std::vector<const Measurement*>& point
   return report;
 }
 
+std::vector<const Measurement*> points_of(const std::vector<Measurement>& points,
+                                          const std::vector<StreamKind>& kinds) {
+  std::vector<const Measurement*> chosen;
+  for (const Measurement& point : points) {
+    const auto* measured = std::get_if<MeasuredStream>(&point.what);
+    if (measured && std::count(kinds.begin(), kinds.end(), measured->stream.kind) > 0) {
+      chosen.push_back(&point);
+    }
+  }
+  return chosen;
+}
+
+/// A kernel of no special kind is no measured one: additions and norms stand for it, which are
+/// what training stacks run most.
+std::vector<const Measurement*> points_for(const std::vector<Measurement>& points,
+                                           StreamKind kind) {
+  std::vector<const Measurement*> own = points_of(points, {kind});
+  if (own.empty() && kind == StreamKind::fused_pointwise) {
+    return points_of(points, {StreamKind::residual_add, StreamKind::layer_norm});
+  }
+  return own;
+}
+
 }  // namespace
 
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
@@ -75,11 +98,7 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
   double weight = 0.0;
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
-    std::vector<const Measurement*> of_kind;
-    for (const Measurement& point : points) {
-      const auto* measured = std::get_if<MeasuredStream>(&point.what);
-      if (measured && measured->stream.kind == kind) of_kind.push_back(&point);
-    }
+    const std::vector<const Measurement*> of_kind = points_for(points, kind);
     if (of_kind.size() < kFewestPoints) continue;
     reports.push_back(fit_kind(kind, of_kind, options, device));
     errors += stated_error(reports.back()) * static_cast<double>(of_kind.size());

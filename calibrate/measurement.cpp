@@ -102,7 +102,8 @@ MeasuredCollective collective(const Fields& fields) {
   return {*known,
           static_cast<int>(whole(fields, "ranks")),
           static_cast<int>(whole(fields, "nodes", 1)),
-          {positive(fields, "bytes")}};
+          {positive(fields, "bytes")},
+          static_cast<int>(whole(fields, "groups", 1))};
 }
 
 /// Names of kernels in profiles (Vidur's) besides those of StreamKind.

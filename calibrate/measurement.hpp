@@ -28,6 +28,7 @@ struct MeasuredCollective {
   int ranks{};
   int nodes{1};
   Bytes bytes{};
+  int groups{1};  ///< that did the same at once
 };
 
 /// The cells of a row by the name of their column.

@@ -102,6 +102,61 @@ TEST_CASE("an all_reduce that outruns its ring is taken for a reduction in the s
             .epsilon(0.05));
 }
 
+TEST_CASE("links between processes of a busy machine are within the bounds, too") {
+  CollectiveModel truth;
+  truth.ring = {0.05, 0.0, {3e7}, 2e-3, {}};
+  Noise noise(0.05);
+  std::vector<Measurement> points;
+  for (const double bytes : powers(1024.0, 2.0, 17)) {
+    const Seconds time = collective_time(truth, CollectiveOp::all_reduce, 2, {bytes}) * noise();
+    points.push_back(
+        measured(MeasuredCollective{CollectiveOp::all_reduce, 2, 1, {bytes}}, time, "a"));
+  }
+  CollectiveModel fitted;
+  const auto reports = fit_collectives(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].errors.mape < 0.06);
+  check_found(reports[0], "latency_s", 0.05);
+  check_found(reports[0], "bandwidth", 3e7);
+}
+
+TEST_CASE("of one group and several at once, those at once count") {
+  CollectiveModel truth;
+  truth.ring = {8e-6, 0.0, {2e10}, 1e-6, {}};
+  std::vector<Measurement> points;
+  for (const int groups : {1, 2}) {
+    for (const double bytes : powers(1024.0, 4.0, 10)) {
+      const Seconds alone = collective_time(truth, CollectiveOp::all_gather, 2, {bytes});
+      points.push_back(measured(MeasuredCollective{CollectiveOp::all_gather, 2, 1, {bytes}, groups},
+                                alone * groups, "a"));
+    }
+  }
+  CollectiveModel fitted;
+  const auto reports = fit_collectives(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].errors.n == 10);
+  CHECK(fitted.ring.bandwidth.value == doctest::Approx(1e10).epsilon(0.02));
+}
+
+TEST_CASE("additions and norms stand for pointwise kernels of no special kind") {
+  Device truth = a100();
+  const StreamModel model{2e-6, 0.0, 0.4, 0.4, 0.0, 0.0};
+  truth.streams.fill(model);
+  std::vector<Measurement> points;
+  for (const StreamKind kind : {StreamKind::residual_add, StreamKind::layer_norm}) {
+    for (const double bytes : powers(1e6, 2.0, 8)) {
+      const MeasuredStream what{{kind, {bytes}, 0.0}};
+      points.push_back(measured(what, price(truth, what.stream), "a"));
+    }
+  }
+  Device fitted = a100();
+  const auto reports = fit_streams(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].what == "fused_pointwise");
+  const Stream unknown{StreamKind::fused_pointwise, {5e7}, 0.0};
+  CHECK(price(fitted, unknown).value == doctest::Approx(price(truth, unknown).value).epsilon(0.02));
+}
+
 TEST_CASE("the constants of a row-wise kernel are recovered, in two environments at once") {
   Device truth = a100();
   const auto kind = static_cast<std::size_t>(StreamKind::gelu);

@@ -20,7 +20,7 @@ TEST_CASE("every shipped device file reads, and its name is the file's") {
     names.insert(device.name);
   }
   for (const char* name : {"a100-sxm-80gb", "a100-sxm-40gb", "h100-sxm", "h200-sxm",
-                           "v100-sxm2-32gb", "v100-sxm2-16gb", "a64fx"}) {
+                           "v100-sxm2-32gb", "v100-sxm2-16gb", "a64fx", "cpu"}) {
     CHECK_MESSAGE(names.count(name) == 1, name);
   }
 }

@@ -81,7 +81,8 @@ two_writers() {
 mpi_two() {
   run_mpi 2 "$prequel" calibrate measure --backend mpi --budget 15s --output "$file"
   check_no_point_twice
-  "$prequel" calibrate fit "$file" --kind cluster --name here --output "$folder/here.json"
+  "$prequel" calibrate fit "$file" --kind cluster --cluster cpu-node --name here \
+    --output "$folder/here.json"
 }
 
 mpi_four() {
