@@ -14,6 +14,7 @@
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
+#include "cli/run_flags.hpp"
 #include "cli/search_options.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
@@ -193,6 +194,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);
+  add_run_flags(command, options.run);
   add_report(command, options.report);
   add_format(command, options.format, false);
   command.callback(action);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/library.hpp"
+#include "sim/training_run.hpp"
 
 namespace prequel {
 
@@ -22,6 +23,7 @@ struct CommonOptions {
 struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
+  RunQuestion run;
   std::string report;  ///< HTML file to write; empty: none
   OutputFormat format{};
 };

@@ -4,6 +4,7 @@
 #include "cli/prediction_format.hpp"
 #include "cli/report.hpp"
 #include "cli/table.hpp"
+#include "cli/training_run_format.hpp"
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -21,12 +22,18 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
                      "known");
   }
   const Library library(common.data_directories);
-  const Job job = read_job(library, translated(options.request, common.quiet));
+  JobRequest request = translated(options.request, common.quiet);
+  if (options.run.ramp) {  // its end, unless --gbs says otherwise
+    const std::string last = fmt::format("{}", options.run.ramp->last);
+    request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
+  }
+  const Job job = read_job(library, request);
   ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
   const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
   Prediction prediction = predict(scenario, *convention);
   std::optional<StepDistribution> distribution;
   if (job.what_if.any()) distribution = what_if(scenario, job.what_if);
+  const WholeRun whole = whole_run(job, scenario, prediction, options.run);
   prediction.warnings.insert(prediction.warnings.begin(), resolved.warnings.begin(),
                              resolved.warnings.end());
   if (!common.quiet) {
@@ -37,11 +44,12 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     }
   }
   if (options.format == OutputFormat::json) {
-    fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution));
+    fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution, whole));
   } else {
     fmt::print("{}",
                prediction_text(scenario, prediction, job.measured, terminal(stdout, common.color)));
     if (distribution) fmt::print("\n{}", what_if_text(*distribution, job.what_if));
+    fmt::print("{}", whole_run_text(scenario.plan, whole, options.run));
   }
   if (!options.report.empty()) {
     write_file(options.report, prediction_report(scenario, prediction, job.measured));

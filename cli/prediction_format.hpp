@@ -8,6 +8,7 @@
 #include "cli/terminal.hpp"
 #include "models/library.hpp"
 #include "sim/prediction.hpp"
+#include "sim/training_run.hpp"
 #include "sim/what_if.hpp"
 
 namespace prequel {
@@ -19,10 +20,11 @@ std::string prediction_text(const Scenario& scenario, const Prediction& predicti
 /// The iteration on ranks that are not alike, for people.
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question);
 
-/// The document `prequel/prediction/1`; with `distribution`, that too.
+/// The document `prequel/prediction/1`; with `distribution` and what `whole` holds, those too.
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
-                            const std::optional<StepDistribution>& distribution = {});
+                            const std::optional<StepDistribution>& distribution = {},
+                            const WholeRun& whole = {});
 
 /// "fits", "tight" or "oom".
 std::string_view name(MemoryVerdict verdict);

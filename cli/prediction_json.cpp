@@ -2,6 +2,7 @@
 
 #include "cli/plan_json.hpp"
 #include "cli/prediction_format.hpp"
+#include "cli/training_run_format.hpp"
 
 namespace prequel {
 namespace {
@@ -44,7 +45,8 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
 
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
-                            const std::optional<StepDistribution>& distribution) {
+                            const std::optional<StepDistribution>& distribution,
+                            const WholeRun& whole) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double samples = static_cast<double>(plan.gbs) / step;
@@ -83,6 +85,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                                     {"p50", distribution->p50},
                                     {"p95", distribution->p95}};
   }
+  json.update(whole_run_json(whole));
   json["warnings"] = prediction.warnings;
   return json.dump(2) + "\n";
 }

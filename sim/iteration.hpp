@@ -40,4 +40,7 @@ ShardedGame sharded_game(const Scenario& scenario);
 
 void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction);
 
+/// The forward passes of one global batch alone, as an evaluation does them.
+Seconds forward_only_time(const Scenario& scenario);
+
 }  // namespace prequel

@@ -1,0 +1,19 @@
+#pragma once
+
+/// A whole training as people and programs read it.
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/training_run.hpp"
+
+namespace prequel {
+
+/// What was asked, for people; empty if nothing was.
+std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question);
+
+/// The members `ramp`, `checkpoints` and `run` of a prediction, those that were asked for.
+nlohmann::ordered_json whole_run_json(const WholeRun& whole);
+
+}  // namespace prequel
