@@ -1,5 +1,7 @@
 #include "cli/search_format.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +9,7 @@
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
 #include "hw/base/csv.hpp"
+#include "sim/sensitivity.hpp"
 
 namespace prequel {
 namespace {
@@ -109,6 +112,19 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
   return text;
 }
 
+/// The resource of which 10 % more would save the most, and how much of sec/iter.
+struct Bottleneck {
+  std::string resource;
+  double saved{};
+};
+
+Bottleneck next_bottleneck(const SearchInputs& inputs, const FoundPlan& found) {
+  const Scenario scenario{inputs.model, inputs.device, inputs.cluster, inputs.software, found.plan};
+  const auto all = sensitivity(scenario, 1.1);
+  const auto best = std::ranges::min_element(all, {}, &Sensitivity::sec_per_iter);
+  return {best->resource, 1.0 - best->sec_per_iter / found.sec_per_iter};
+}
+
 }  // namespace
 
 bool SearchAnswer::is_tie(std::size_t rank) const {
@@ -165,6 +181,9 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   text += table.text(terminal.width);
   text += fmt::format("\n  TFLOPs of the model, a GPU; of a peak of {:.0f} TFLOP/s\n",
                       answer.best.front().peak.value / kTera);
+  const Bottleneck bottleneck = next_bottleneck(inputs, answer.result.plans.front());
+  text += fmt::format("  next bottleneck of the best: {}; 10 % more of it saves {:.1f} %\n",
+                      bottleneck.resource, 100 * bottleneck.saved);
   if (ties) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
                         100 * inputs.software.relative_error);
@@ -197,6 +216,9 @@ std::string search_json(const SearchAnswer& answer) {
           {"verdict", name(found.verdict)}}},
         {"breakdown_s", breakdown_json(prediction.breakdown)},
         {"plan", plan_json(found.plan)}};
+    const Bottleneck bottleneck = next_bottleneck(inputs, found);
+    plan["next_bottleneck"] = {{"resource", bottleneck.resource},
+                               {"saved_by_10_percent_more", bottleneck.saved}};
     if (const auto hours = gpu_hours(answer, found)) {
       plan["gpu_hours"] = *hours;
       if (answer.options.price > 0) plan["cost"] = *hours * answer.options.price;

@@ -164,5 +164,20 @@ TEST_CASE("without a batch there is nothing to search for") {
         "prequel: gbs: missing; the global batch size in sequences is needed (--gbs)\n");
 }
 
+TEST_CASE("each of the best plans says which resource holds it up") {
+  const ProgramResult result = run_prequel(
+      "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 --tp 8 --pp 6,12 "
+      "--top 2 --json");
+  CHECK(result.status == 0);
+  const Json answer = Json::parse(result.out);
+  REQUIRE(answer.at("plans").size() == 2);
+  for (const Json& plan : answer.at("plans")) {
+    CHECK(plan.at("next_bottleneck").at("resource") == "matrix rate");
+    const double saved = plan.at("next_bottleneck").at("saved_by_10_percent_more").get<double>();
+    CHECK(saved > 0);
+    CHECK(saved < 1 - 1 / 1.1);
+  }
+}
+
 }  // namespace
 }  // namespace prequel
