@@ -196,6 +196,13 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   add_what_if(command, options.request.overrides);
   add_run_flags(command, options.run);
   add_report(command, options.report);
+  command.add_option("--trace", options.trace, "writes a trace that Perfetto and Chrome open")
+      ->type_name("FILE");
+  command.add_option("--detail", options.detail, "what the trace shows within each pass")
+      ->type_name("layer|kernel")
+      ->check(CLI::IsMember({"layer", "kernel"}).description(""));
+  command.add_option("--ranks", options.ranks, "what the trace shows: one rank a stage, or these")
+      ->type_name("LIST|stages");
   add_format(command, options.format, false);
   command.callback(action);
 }

@@ -24,7 +24,10 @@ struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
   RunQuestion run;
-  std::string report;  ///< HTML file to write; empty: none
+  std::string report;           ///< HTML file to write; empty: none
+  std::string trace;            ///< file; empty: none
+  std::string detail{"layer"};  ///< of the trace: layer, kernel
+  std::string ranks{"stages"};  ///< in the trace: numbers, or the first rank of each stage
   OutputFormat format{};
 };
 

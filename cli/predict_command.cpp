@@ -4,6 +4,7 @@
 #include "cli/prediction_format.hpp"
 #include "cli/report.hpp"
 #include "cli/table.hpp"
+#include "cli/trace.hpp"
 #include "cli/training_run_format.hpp"
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
@@ -31,6 +32,19 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
   const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
   Prediction prediction = predict(scenario, *convention);
+  std::optional<Timeline> played;
+  if (timeline_passes(scenario) <= kMostTimelinePasses) played = timeline(scenario);
+  if (!options.trace.empty()) {
+    if (!played) {
+      throw InputError(
+          fmt::format("--trace: {} passes over stages are too many to draw; gbs {} would do",
+                      timeline_passes(scenario),
+                      scenario.plan.gbs * kMostTimelinePasses / timeline_passes(scenario)));
+    }
+    const auto detail = options.detail == "kernel" ? TraceDetail::kernel : TraceDetail::layer;
+    write_trace_file(options.trace, scenario, *played, detail,
+                     trace_ranks(scenario.plan, played->stages.size(), options.ranks));
+  }
   std::optional<StepDistribution> distribution;
   if (job.what_if.any()) distribution = what_if(scenario, job.what_if);
   const WholeRun whole = whole_run(job, scenario, prediction, options.run);
@@ -44,10 +58,12 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     }
   }
   if (options.format == OutputFormat::json) {
-    fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution, whole));
+    fmt::print("{}",
+               prediction_json(scenario, prediction, job.measured, distribution, whole, played));
   } else {
     fmt::print("{}",
                prediction_text(scenario, prediction, job.measured, terminal(stdout, common.color)));
+    if (played) fmt::print("\n{}", timeline_text(*played, terminal(stdout, common.color)));
     if (distribution) fmt::print("\n{}", what_if_text(*distribution, job.what_if));
     fmt::print("{}", whole_run_text(scenario.plan, whole, options.run));
   }

@@ -8,6 +8,7 @@
 #include "cli/terminal.hpp"
 #include "models/library.hpp"
 #include "sim/prediction.hpp"
+#include "sim/timeline.hpp"
 #include "sim/training_run.hpp"
 #include "sim/what_if.hpp"
 
@@ -20,11 +21,16 @@ std::string prediction_text(const Scenario& scenario, const Prediction& predicti
 /// The iteration on ranks that are not alike, for people.
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question);
 
-/// The document `prequel/prediction/1`; with `distribution` and what `whole` holds, those too.
+/// The document `prequel/prediction/1`; with `distribution`, what `whole` holds and `timeline`,
+/// those too.
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
                             const std::optional<StepDistribution>& distribution = {},
-                            const WholeRun& whole = {});
+                            const WholeRun& whole = {},
+                            const std::optional<Timeline>& timeline = {});
+
+/// What each stage does with its time, for people.
+std::string timeline_text(const Timeline& timeline, const Terminal& terminal = {});
 
 /// "fits", "tight" or "oom".
 std::string_view name(MemoryVerdict verdict);

@@ -41,12 +41,26 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
           {"stages", stages}};
 }
 
+Json timeline_json(const Timeline& timeline) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < timeline.stages.size(); ++i) {
+    const StageTimeline& stage = timeline.stages[i];
+    stages.push_back({{"stage", i},
+                      {"utilisation", stage.computing_s / timeline.seconds},
+                      {"bubble_share", stage.bubble_s / timeline.seconds},
+                      {"exposed_communication_s", stage.communicating_s},
+                      {"host_s", stage.host_s},
+                      {"critical_path_s", stage.critical_s}});
+  }
+  return stages;
+}
+
 }  // namespace
 
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
                             const std::optional<StepDistribution>& distribution,
-                            const WholeRun& whole) {
+                            const WholeRun& whole, const std::optional<Timeline>& timeline) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double samples = static_cast<double>(plan.gbs) / step;
@@ -86,6 +100,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                                     {"p95", distribution->p95}};
   }
   json.update(whole_run_json(whole));
+  if (timeline) json["stages"] = timeline_json(*timeline);
   json["warnings"] = prediction.warnings;
   return json.dump(2) + "\n";
 }

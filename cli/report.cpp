@@ -78,7 +78,12 @@ std::string prediction_report(const Scenario& scenario, const Prediction& predic
             {"prediction", Json::parse(prediction_json(scenario, prediction, measured))},
             {"timeline", Json::array()},
             {"timeline_note", ""}};
-  Json slices = timeline_json(timeline(scenario).slices);
+  Json slices = Json::array();
+  if (timeline_passes(scenario) <= kMostTimelinePasses) {
+    slices = timeline_json(timeline(scenario).slices);
+  } else {
+    data["timeline_note"] = "Too many micro batches to draw.";
+  }
   if (slices.size() > kMostSlices) {
     data["timeline_note"] =
         fmt::format("The first {} of {} tasks are shown.", kMostSlices, slices.size());

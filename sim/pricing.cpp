@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "sim/layer_kernels.hpp"
+
 namespace prequel {
 namespace {
 
@@ -24,16 +26,19 @@ class OperatorPricer {
   [[nodiscard]] PassCost price(const Operators& operators) const {
     PassCost cost;
     for (const Operator& op : operators) {
-      if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
-        cost.tp_comm += collective_seconds(*collective);
-      } else {
-        const double seconds = kernel_seconds(op);
-        const auto* gemm = std::get_if<Gemm>(&op.what);
-        if (gemm && gemm->pass == GemmPass::wgrad) cost.weight_gradient += seconds;
-        cost.compute += seconds;
-      }
+      const KernelCost kernel = price(op);
+      (kernel.collective ? cost.tp_comm : cost.compute) += kernel.seconds;
+      if (kernel.weight_gradient) cost.weight_gradient += kernel.seconds;
     }
     return cost;
+  }
+
+  [[nodiscard]] KernelCost price(const Operator& op) const {
+    if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
+      return {op.name, collective_seconds(*collective), true, false};
+    }
+    const auto* gemm = std::get_if<Gemm>(&op.what);
+    return {op.name, kernel_seconds(op), false, gemm && gemm->pass == GemmPass::wgrad};
   }
 
  private:
@@ -119,6 +124,35 @@ LayerCosts price_layers(const Scenario& scenario) {
   costs.head_forward = pricer.price(head_forward(model, setting, software));
   costs.head_backward = pricer.price(head_backward(model, setting, software));
   return costs;
+}
+
+LayerKernels price_kernels(const Scenario& scenario) {
+  const OperatorPricer pricer(scenario);
+  const Transformer& model = scenario.model;
+  const Software& software = scenario.software;
+  const LayerSetting setting = layer_setting(scenario.plan);
+  const auto add = [&](KernelCosts& kernels, const Operators& operators) {
+    for (const Operator& op : operators) kernels.push_back(pricer.price(op));
+  };
+  const auto add_launches = [&](KernelCosts& kernels, double layers) {
+    const double seconds = launch_seconds(software.host, layers);
+    if (seconds > 0) kernels.push_back({"launches", seconds});
+  };
+  const Recompute mode = scenario.plan.recompute;
+  const double repeated = mode == Recompute::full ? 1.0 : 0.0;
+
+  LayerKernels layer;
+  add(layer.block_forward, block_forward(model, setting, software));
+  add_launches(layer.block_forward, 1.0);
+  add(layer.block_backward, block_recompute(model, setting, software, mode));
+  for (KernelCost& kernel : layer.block_backward) kernel.weight_gradient = false;
+  add(layer.block_backward, block_backward(model, setting, software));
+  add_launches(layer.block_backward, software.host.backward_launch_factor + repeated);
+  add(layer.embedding_forward, embedding_forward(model, setting));
+  add(layer.embedding_backward, embedding_backward(model, setting));
+  add(layer.head_forward, head_forward(model, setting, software));
+  add(layer.head_backward, head_backward(model, setting, software));
+  return layer;
 }
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content) {

@@ -299,6 +299,13 @@ Timeline sharded_timeline(const Scenario& scenario) {
 
 }  // namespace
 
+std::int64_t timeline_passes(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::int64_t parts =
+      is_fully_sharded(scenario) ? scenario.model.layers : plan.pp * plan.vpp;
+  return plan.micro_batches() * parts;
+}
+
 Timeline timeline(const Scenario& scenario) {
   return is_fully_sharded(scenario) ? sharded_timeline(scenario) : pipeline_timeline(scenario);
 }

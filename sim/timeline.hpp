@@ -61,6 +61,12 @@ struct Timeline {
   std::vector<StageTimeline> stages;
 };
 
+/// Passes over stages, or over fully sharded layers, that one iteration makes: time and memory of
+/// a timeline grow with them.
+std::int64_t timeline_passes(const Scenario& scenario);
+/// More of them are more than anyone looks at.
+inline constexpr std::int64_t kMostTimelinePasses = 1 << 18;
+
 /// Plays the iteration that `predict` predicts. Throws InputError as that does.
 Timeline timeline(const Scenario& scenario);
 

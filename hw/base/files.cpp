@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
+#include "hw/base/file_stream.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -69,10 +70,22 @@ bool write_all(int descriptor, std::string_view content) {
   return true;
 }
 
+using Tell = std::function<void(const std::function<void(std::string_view)>&)>;
+
+/// Writes all that `tell` tells; false with `errno` on failure.
+bool write_told(int descriptor, const Tell& tell) {
+  int error = 0;
+  tell([&](std::string_view piece) {
+    if (error == 0 && !write_all(descriptor, piece)) error = errno;
+  });
+  errno = error;
+  return error == 0;
+}
+
 /// A device or pipe (`/dev/stdout`) is written to, never replaced.
-void write_in_place(const std::string& path, std::string_view content) {
+void write_in_place(const std::string& path, const Tell& tell) {
   Descriptor out(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!out.open() || !write_all(out.number(), content) || !out.close()) refuse_write(path);
+  if (!out.open() || !write_told(out.number(), tell) || !out.close()) refuse_write(path);
 }
 
 /// Where symbolic links lead to, so that a rename replaces the file and not the link.
@@ -149,16 +162,20 @@ void read_pieces(const std::string& path, const std::function<bool(std::string_v
 }
 
 void write_file(const std::string& path, std::string_view content) {
+  write_pieces(path, [content](const auto& take) { take(content); });
+}
+
+void write_pieces(const std::string& path, const Tell& tell) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) refuse(path, "is a directory; expected a file");
-  if (exists && !S_ISREG(status.st_mode)) return write_in_place(path, content);
+  if (exists && !S_ISREG(status.st_mode)) return write_in_place(path, tell);
 
   const std::string target = exists ? link_target(path) : path;
   auto [temporary, out] = create_temporary(target);
   if (!out.open()) refuse_write(path);
   const bool done = (!exists || ::fchmod(out.number(), status.st_mode & 07777) == 0) &&
-                    write_all(out.number(), content) && ::fsync(out.number()) == 0 && out.close() &&
+                    write_told(out.number(), tell) && ::fsync(out.number()) == 0 && out.close() &&
                     ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!done) {
     const int error = errno;

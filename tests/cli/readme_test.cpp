@@ -25,6 +25,10 @@ TEST_CASE("every call of prequel in the README does what it says") {
       if (*kReportPage == '\0') continue;  // a build without reports
       call.replace(place, report.size(), folder / report);
     }
+    const std::string trace = "trace.json";
+    if (const std::size_t place = call.find(trace); place != std::string::npos) {
+      call.replace(place, trace.size(), folder / trace);
+    }
     const ProgramResult result = run_prequel(call);
     CHECK(result.status == 0);
     CHECK_FALSE(result.out.empty());

@@ -1,0 +1,123 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Traced {
+  Json answer, events;
+};
+
+Traced traced(const std::string& arguments) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "trace.json";
+  const ProgramResult result = run_prequel("predict --json --trace '" + file + "' " + arguments);
+  REQUIRE(result.status == 0);
+  return {Json::parse(result.out), Json::parse(read_file(file, 1u << 30)).at("traceEvents")};
+}
+
+std::int64_t nanoseconds(const Json& event, const char* field) {
+  return std::llround(event.at(field).get<double>() * 1e3);
+}
+
+/// The slices of each thread, as [start, end] in nanoseconds, in the order of the file.
+using Threads = std::map<std::pair<int, int>, std::vector<std::pair<std::int64_t, std::int64_t>>>;
+Threads threads(const Json& events) {
+  Threads slices;
+  for (const Json& event : events) {
+    if (event.at("ph") != "X") continue;
+    const std::int64_t start = nanoseconds(event, "ts");
+    slices[{event.at("pid"), event.at("tid")}].emplace_back(start,
+                                                            start + nanoseconds(event, "dur"));
+  }
+  return slices;
+}
+
+TEST_CASE("slices of a trace nest or follow one another, whatever the detail") {
+  for (const char* detail : {"layer", "kernel"}) {
+    const Traced trace = traced("bloom-176b-jean-zay --gbs 64 --detail " + std::string(detail));
+    const Threads all = threads(trace.events);
+    CHECK(all.size() > 6);
+    bool good = true;
+    for (const auto& [thread, slices] : all) {
+      std::vector<std::int64_t> open_until;
+      std::int64_t last_start = 0;
+      for (const auto& [start, end] : slices) {
+        while (!open_until.empty() && open_until.back() <= start) open_until.pop_back();
+        good = good && start >= last_start && end >= start;
+        good = good && (open_until.empty() || end <= open_until.back());
+        open_until.push_back(end);
+        last_start = start;
+      }
+    }
+    CHECK(good);
+  }
+}
+
+TEST_CASE("a trace ends when the predicted iteration does, without its fixed time") {
+  const Traced trace = traced("bloom-176b-jean-zay --gbs 64");
+  std::int64_t end = 0;
+  for (const auto& [thread, slices] : threads(trace.events)) {
+    for (const auto& slice : slices) end = std::max(end, slice.second);
+  }
+  const double seconds = trace.answer.at("sec_per_iter").get<double>() -
+                         trace.answer.at("breakdown_s").at("other").get<double>();
+  CHECK(static_cast<double>(end) * 1e-9 == doctest::Approx(seconds).epsilon(1e-8));
+}
+
+TEST_CASE("the memory counter of a trace reaches the predicted peak") {
+  const Traced trace = traced("bloom-176b-jean-zay --gbs 64 --ranks 0");
+  double most = 0;
+  for (const Json& event : trace.events) {
+    if (event.at("ph") == "C") most = std::max(most, event.at("args").at("GiB").get<double>());
+  }
+  CHECK(most ==
+        doctest::Approx(trace.answer.at("/memory/stages/0/peak_gib"_json_pointer).get<double>())
+            .epsilon(1e-3));
+}
+
+TEST_CASE("every arrow of a trace has a beginning and a later end") {
+  const Traced trace = traced("bloom-176b-jean-zay --gbs 64");
+  std::map<int, std::int64_t> begun;
+  int arrows = 0;
+  for (const Json& event : trace.events) {
+    if (event.at("ph") == "s") begun[event.at("id")] = nanoseconds(event, "ts");
+    if (event.at("ph") != "f") continue;
+    ++arrows;
+    REQUIRE(begun.contains(event.at("id")));
+    CHECK(nanoseconds(event, "ts") > begun[event.at("id")]);
+  }
+  const int per_boundary = 2 * 64 / 8 / trace.answer.at("plan").at("mbs").get<int>();
+  CHECK(arrows == 5 * per_boundary);
+}
+
+TEST_CASE("layers are named with their number and micro batch, kernels by their operator") {
+  const auto has = [](const Traced& trace, const std::string& name) {
+    for (const Json& event : trace.events) {
+      if (event.at("name") == name) return true;
+    }
+    return false;
+  };
+  const Traced layers = traced("bloom-176b-jean-zay --gbs 64 --ranks 0");
+  CHECK(has(layers, "layer 0, micro batch 1"));
+  CHECK_FALSE(has(layers, "launches"));
+  CHECK(has(traced("bloom-176b-jean-zay --gbs 64 --ranks 0 --detail kernel"), "launches"));
+}
+
+TEST_CASE("ranks outside the job are refused with those that are in it") {
+  CHECK(run_prequel("predict bloom-176b-jean-zay --trace /tmp/none --ranks 0,384").err ==
+        "prequel: --ranks 0,384: expected \"stages\" or ranks from 0 to 383, such as 0,383\n");
+}
+
+}  // namespace
+}  // namespace prequel
