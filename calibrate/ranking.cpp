@@ -1,7 +1,6 @@
 #include "calibrate/ranking.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace prequel {
 
@@ -23,6 +22,14 @@ double top1_regret(const std::vector<double>& predicted, const std::vector<doubl
   return measured[static_cast<std::size_t>(best)] /
              *std::min_element(measured.begin(), measured.end()) -
          1;
+}
+
+std::size_t place_of_best(const std::vector<double>& predicted,
+                          const std::vector<double>& measured) {
+  const auto best = std::min_element(measured.begin(), measured.end()) - measured.begin();
+  const double of_best = predicted[static_cast<std::size_t>(best)];
+  return 1 + static_cast<std::size_t>(std::count_if(predicted.begin(), predicted.end(),
+                                                    [&](double other) { return other < of_best; }));
 }
 
 }  // namespace prequel

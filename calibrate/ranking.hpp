@@ -2,6 +2,7 @@
 
 /// How well predictions order the plans that a team would have chosen from.
 
+#include <cstddef>
 #include <vector>
 
 namespace prequel {
@@ -12,5 +13,9 @@ double kendall_tau(const std::vector<double>& predicted, const std::vector<doubl
 
 /// How much slower than the measured best the one predicted to be best was: measured / best - 1.
 double top1_regret(const std::vector<double>& predicted, const std::vector<double>& measured);
+
+/// The place, from 1, that the measured best has in the predicted order.
+std::size_t place_of_best(const std::vector<double>& predicted,
+                          const std::vector<double>& measured);
 
 }  // namespace prequel

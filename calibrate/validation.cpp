@@ -154,6 +154,7 @@ RankingQuality rank_quality(const std::vector<const ValidatedRun*>& runs) {
     const double regret = top1_regret(predicted, measured);
     quality.top1_regret += regret;
     quality.worst_regret = std::max(quality.worst_regret, regret);
+    quality.worst_place = std::max(quality.worst_place, place_of_best(predicted, measured));
   }
   if (quality.sets > 0) {
     quality.kendall_tau /= static_cast<double>(quality.sets);

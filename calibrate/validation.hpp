@@ -42,6 +42,7 @@ struct RankingQuality {
   double kendall_tau{};  ///< mean over the sets
   double top1_regret{};  ///< mean over the sets
   double worst_regret{};
+  std::size_t worst_place{};  ///< of the measured best in the predicted order, over the sets
 };
 
 struct ValidationGroup {

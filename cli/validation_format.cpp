@@ -155,7 +155,8 @@ Json group_json(const ValidationGroup& group) {
            {{"sets", group.ranking.sets},
             {"kendall_tau", group.ranking.kendall_tau},
             {"top1_regret", group.ranking.top1_regret},
-            {"worst_regret", group.ranking.worst_regret}}}};
+            {"worst_regret", group.ranking.worst_regret},
+            {"worst_place_of_best", group.ranking.worst_place}}}};
 }
 
 }  // namespace

@@ -28,5 +28,10 @@ TEST_CASE("the regret is what following the prediction costs over the measured b
   CHECK(top1_regret({2, 1, 3}, {100, 110, 120}) == doctest::Approx(0.1));
 }
 
+TEST_CASE("the measured best is first where the orders agree, last where they are opposite") {
+  CHECK(place_of_best({1, 2, 3}, {100, 110, 120}) == 1);
+  CHECK(place_of_best({3, 2, 1}, {100, 110, 120}) == 3);
+}
+
 }  // namespace
 }  // namespace prequel

@@ -62,6 +62,23 @@ TEST_CASE("following the predictions on the Jean Zay tables costs at most 2 % ov
   CHECK(group.ranking.top1_regret <= 0.02);
 }
 
+TEST_CASE(
+    "in every shipped table that compares layouts the best is among the predicted top three") {
+  for (const char* table : {"bigscience-jz-a100", "mosaic-a100", "deepspeed-zero-a100-40gb",
+                            "fugaku-124m", "megatron-sc21"}) {
+    CAPTURE(table);
+    const auto runs =
+        validate(read_measured_runs(std::string(PREQUEL_DATA_DIR "/runs/") + table + ".csv"));
+    for (const ValidationGroup& group : group_runs(runs, {"source", "table"})) {
+      CAPTURE(group.name);
+      CHECK(group.ranking.worst_place <= 3);
+      // The ZeRO table's sets mix stages whose times differ by 8 % where all are called alike.
+      const double most = std::string(table) == "deepspeed-zero-a100-40gb" ? 0.1 : 0.015;
+      CHECK(group.ranking.worst_regret <= most);
+    }
+  }
+}
+
 TEST_CASE("every row appears once, predicted or with the reason why not") {
   const std::string shape(kShape);
   const auto runs = validate_text("a,s,t," + shape + "4,2048,bf16,120,,ok\n" +  //
