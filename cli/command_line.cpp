@@ -14,6 +14,7 @@
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
+#include "cli/positive_amount.hpp"
 #include "cli/run_flags.hpp"
 #include "cli/search_options.hpp"
 #include "cli/terminal.hpp"
@@ -276,9 +277,8 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       ->type_name("time|tokens|gpu-hours|cost")
       ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));
   command.add_option("--tokens", options.tokens, "tokens of the whole training")
-      ->check(CLI::PositiveNumber.description(""));
-  command.add_option("--price", options.price, "of one GPU-hour")
-      ->check(CLI::PositiveNumber.description(""));
+      ->check(positive_amount());
+  command.add_option("--price", options.price, "of one GPU-hour")->check(positive_amount());
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
   add_set(command, options.request.overrides);
   add_report(command, options.report);

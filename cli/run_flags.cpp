@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/positive_amount.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -63,12 +64,12 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
       ->type_name("FIRST:LAST:INCREMENT")
       ->group(kGroup);
   CLI::Option* tokens = command.add_option("--tokens", question.tokens, "of the whole training")
-                            ->check(CLI::PositiveNumber.description(""))
+                            ->check(positive_amount())
                             ->group(kGroup);
   command
       .add_option("--ramp-samples", question.ramp_samples,
                   "sequences over which the batch grows, in equal parts a size")
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(positive_amount())
       ->needs("--gbs-ramp")
       ->needs(tokens)
       ->group(kGroup);

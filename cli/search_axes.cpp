@@ -76,6 +76,11 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
   if (said != options.axes.end()) {
     counts = whole_numbers("--nodes", said->second, 1, 1 << 20);
   } else if (options.max_nodes) {
+    if (*options.max_nodes > inputs.cluster.nodes) {
+      throw InputError(fmt::format("--max-nodes {}: {} has {} nodes; {} would do",
+                                   *options.max_nodes, inputs.cluster.name, inputs.cluster.nodes,
+                                   inputs.cluster.nodes));
+    }
     for (std::int64_t n = 1; n <= *options.max_nodes - options.reserve; ++n) counts.push_back(n);
     if (counts.empty()) {
       throw InputError(fmt::format("--reserve {}: leaves none of {} nodes", options.reserve,

@@ -149,6 +149,11 @@ TEST_CASE("bad lists, requirements and tables are refused") {
   CHECK(refusal("--nodes 48 --require 'pp % 0'") ==
         "prequel: --require \"pp % 0\": divides by zero for some plans; a divisor that is never 0 "
         "would do\n");
+  CHECK(refusal("--max-nodes 1000000") ==
+        "prequel: --max-nodes 1000000: jean-zay-a100 has 52 nodes; 52 would do\n");
+  CHECK(refusal("--nodes 48 --tokens nan") ==
+        "prequel: --tokens: \"nan\" is not a number above 0\n"
+        "prequel --help shows how to call it\n");
   CHECK(refusal("--objective cost") ==
         "prequel: --objective cost: needs --tokens of the whole training\n");
   const TemporaryFolder folder;

@@ -1,0 +1,24 @@
+#pragma once
+
+/// A check for flags that take an amount.
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "hw/base/csv.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+
+/// A finite number above 0, which CLI11's own check does not ask for: it lets NaN pass.
+inline CLI::Validator positive_amount() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto number = parse_number(text);
+        return number && *number > 0 ? std::string() : in_quotes(text) + " is not a number above 0";
+      },
+      "");
+}
+
+}  // namespace prequel
