@@ -270,6 +270,12 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                   "rank the plans of this table (columns named as the plan's fields)")
       ->type_name("FILE.csv");
   command
+      .add_option("--explain", options.explain,
+                  "say why this layout is not the best, e.g. tp=8,pp=12 (repeatable)")
+      ->type_name("AXIS=VALUE,...")
+      ->allow_extra_args(false)
+      ->excludes("--plans");
+  command
       .add_option("--memory-headroom", options.memory_headroom,
                   "share of the device's memory that must stay free")
       ->check(CLI::Range(0.0, 0.99));

@@ -102,6 +102,8 @@ class ProgressLine {
 int run_search(const CommonOptions& common, const SearchOptions& options) {
   check_objective(options);
   const SearchLimits limits = limits_of(options);
+  std::vector<PlanRequest> layouts;
+  for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
   const Library library(common.data_directories);
   JobRequest request = translated(options.request, common.quiet);
   if (options.plans) fix_axes(options, request);
@@ -111,11 +113,12 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
 
   const auto begin = std::chrono::steady_clock::now();
   Candidates candidates;
+  SearchAxes axes;
   if (options.plans) {
     candidates = legal_plans(read_plan_table(*options.plans, inputs.fixed), inputs);
   } else {
     inputs.fixed = shared_by_all(inputs.fixed);
-    const SearchAxes axes = fill_axes(read_axes(options, inputs), inputs, options.everything);
+    axes = fill_axes(read_axes(options, inputs), inputs, options.everything);
     candidates = legal_plans(axes, inputs);
   }
   SearchResult result;
@@ -128,9 +131,13 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  SearchAnswer answer{inputs, options, result, {}, seconds.count()};
+  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}};
   for (std::size_t i = 0; i < std::min(options.top, result.plans.size()); ++i) {
     answer.best.push_back(predict_plan(inputs, result.plans[i].plan));
+  }
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    answer.explained.push_back(
+        {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});
   }
   switch (options.format) {
     case OutputFormat::text:

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/layout_text.hpp"
 #include "cli/plan_json.hpp"
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
@@ -41,29 +42,6 @@ std::optional<double> gpu_hours(const SearchAnswer& answer, const FoundPlan& fou
   return *answer.options.tokens / tokens_per_gpu(found) / 3600.0;
 }
 
-/// The degrees of a plan on one line.
-std::string layout(const Plan& plan) {
-  return fmt::format(
-      "{} nodes, dp {} tp {} pp {}{} mbs {} zero {} recompute {}{}{}", plan.nodes, plan.dp, plan.tp,
-      plan.pp, plan.vpp > 1 ? fmt::format(" vpp {}", plan.vpp) : "", plan.mbs, plan.zero,
-      name(plan.recompute), plan.sequence_parallel ? " sequence-parallel" : "",
-      plan.offload == Offload::none ? "" : fmt::format(" offload {}", name(plan.offload)));
-}
-
-std::string request_layout(const PlanRequest& request) {
-  std::string text;
-  const auto add = [&](const char* what, const std::optional<std::int64_t>& value) {
-    if (value) text += fmt::format("{}{} {}", text.empty() ? "" : " ", what, *value);
-  };
-  add("nodes", request.nodes);
-  add("dp", request.dp);
-  add("tp", request.tp);
-  add("pp", request.pp);
-  add("mbs", request.mbs);
-  add("gbs", request.gbs);
-  return text;
-}
-
 std::string counts(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
   return fmt::format(
@@ -84,7 +62,7 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
           "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
     }
     for (const RefusedPlan& refused : result.refused) {
-      text += "  " + request_layout(refused.request) + "\n";
+      text += "  " + layout_text(refused.request) + "\n";
       for (const std::string& problem : refused.problems) {
         text += "    " + wrapped(problem, width, "      ") + "\n";
       }
@@ -103,11 +81,24 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
             ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
             : "");
     for (const TooLarge& miss : result.nearest_misses) {
-      text += fmt::format("  {}: {} GiB\n", layout(miss.plan), gib(miss.allocated));
+      text += fmt::format("  {}: {} GiB\n", layout_text(miss.plan), gib(miss.allocated));
     }
     text +=
         "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where the "
         "stack has them.\n";
+  }
+  return text;
+}
+
+/// The first of the plans found in whole, if there is one.
+const Prediction* best_of(const SearchAnswer& answer) {
+  return answer.best.empty() ? nullptr : &answer.best.front();
+}
+
+std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
+  std::string text;
+  for (const ExplainedLayout& explained : answer.explained) {
+    text += "\n" + explanation_text(explained, answer.result, best_of(answer), terminal);
   }
   return text;
 }
@@ -138,7 +129,9 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
                            fmt::format("{} on {} ({}), {}", inputs.model.name, inputs.cluster.name,
                                        inputs.device.name, inputs.software.name));
   text += "\n" + counts(answer) + "\n";
-  if (answer.best.empty()) return text + nothing(answer, terminal.at_most(100));
+  if (answer.best.empty()) {
+    return text + nothing(answer, terminal.at_most(100)) + explanations(answer, terminal);
+  }
   std::vector<std::string> header{"rank",     "nodes",    "dp",     "tp",    "pp",
                                   "vpp",      "mbs",      "gbs",    "zero",  "recompute",
                                   "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
@@ -188,7 +181,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
                         100 * inputs.software.relative_error);
   }
-  return text;
+  return text + explanations(answer, terminal);
 }
 
 std::string search_json(const SearchAnswer& answer) {
@@ -231,9 +224,9 @@ std::string search_json(const SearchAnswer& answer) {
   }
   Json refused = Json::array();
   for (const RefusedPlan& plan : result.refused) {
-    refused.push_back({{"plan", request_layout(plan.request)}, {"problems", plan.problems}});
+    refused.push_back({{"plan", layout_text(plan.request)}, {"problems", plan.problems}});
   }
-  const Json document{
+  Json document{
       {"schema", "prequel/search/1"},
       {"considered", result.considered},
       {"legal", result.legal},
@@ -251,6 +244,9 @@ std::string search_json(const SearchAnswer& answer) {
       {"plans", std::move(plans)},
       {"nearest_misses", std::move(misses)},
       {"refused", std::move(refused)}};
+  for (const ExplainedLayout& explained : answer.explained) {
+    document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
+  }
   return document.dump(2) + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/explanation_format.hpp"
 #include "cli/search_options.hpp"
 #include "cli/terminal.hpp"
 #include "sim/search/search.hpp"
@@ -19,6 +20,7 @@ struct SearchAnswer {
   const SearchResult& result;
   std::vector<Prediction> best;  ///< of the first plans of the result
   double seconds{};              ///< that the search took
+  std::vector<ExplainedLayout> explained;
 
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;

@@ -20,6 +20,7 @@ struct SearchOptions {
   bool everything{};       ///< all values of all axes, whether the stack offers them or not
   std::vector<std::string> requirements;
   std::optional<std::string> plans;  ///< CSV of plans, in place of axes
+  std::vector<std::string> explain;  ///< layouts: "tp=8,pp=12"
   double memory_headroom{};
   std::string objective{"time"};  ///< time, tokens, gpu-hours, cost
   std::optional<double> tokens;   ///< of the whole training

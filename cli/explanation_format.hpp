@@ -1,0 +1,31 @@
+#pragma once
+
+/// `search --explain`: the layout that is asked about, and the answer.
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/terminal.hpp"
+#include "sim/search/explanation.hpp"
+
+namespace prequel {
+
+/// What a user asks of one layout.
+struct ExplainedLayout {
+  std::string question;  ///< as written: "tp=8,pp=12"
+  Explanation answer;
+};
+
+/// Reads "tp=8,pp=12,recompute=full": fields of a plan, by the names of jobs or of flags. Throws
+/// InputError that begins with `--explain`.
+PlanRequest read_layout(const std::string& text);
+
+/// `best` is the whole prediction of the best plan found, if there is one.
+std::string explanation_text(const ExplainedLayout& explained, const SearchResult& found,
+                             const Prediction* best, const Terminal& terminal);
+nlohmann::ordered_json explanation_json(const ExplainedLayout& explained, const SearchResult& found,
+                                        const Prediction* best);
+
+}  // namespace prequel

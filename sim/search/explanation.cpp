@@ -1,0 +1,135 @@
+#include "sim/search/explanation.hpp"
+
+#include <algorithm>
+
+namespace prequel {
+namespace {
+
+template <class Value>
+void narrow(std::vector<Value>& axis, const std::optional<Value>& value) {
+  if (value) axis = {*value};
+}
+
+/// The axes with what the layout says in place of all other values.
+SearchAxes narrowed(SearchAxes axes, const PlanRequest& layout) {
+  narrow(axes.nodes, layout.nodes);
+  narrow(axes.dp, layout.dp);
+  narrow(axes.tp, layout.tp);
+  narrow(axes.pp, layout.pp);
+  narrow(axes.vpp, layout.vpp);
+  narrow(axes.mbs, layout.mbs);
+  narrow(axes.gbs, layout.gbs);
+  narrow(axes.zero, layout.zero);
+  narrow(axes.recompute, layout.recompute);
+  narrow(axes.offload, layout.offload);
+  narrow(axes.sequence_parallel, layout.sequence_parallel);
+  narrow(axes.schedule, layout.schedule);
+  if (layout.vpp.value_or(1) > 1 && !layout.schedule) axes.schedule = {"interleaved-1f1b"};
+  return axes;
+}
+
+bool has(const Plan& plan, const PlanRequest& layout) {
+  const auto same = [](const auto& asked, const auto& is) { return !asked || *asked == is; };
+  return same(layout.nodes, plan.nodes) && same(layout.dp, plan.dp) && same(layout.tp, plan.tp) &&
+         same(layout.pp, plan.pp) && same(layout.cp, plan.cp) && same(layout.ep, plan.ep) &&
+         same(layout.vpp, plan.vpp) && same(layout.mbs, plan.mbs) && same(layout.gbs, plan.gbs) &&
+         same(layout.seq_len, plan.seq_len) && same(layout.zero, plan.zero) &&
+         same(layout.offload, plan.offload) && same(layout.recompute, plan.recompute) &&
+         same(layout.precision, plan.precision) && same(layout.attention, plan.attention) &&
+         same(layout.sequence_parallel, plan.sequence_parallel) &&
+         same(layout.schedule, plan.schedule) && same(layout.grad_precision, plan.grad_precision) &&
+         same(layout.stage_split, plan.stage_split);
+}
+
+/// One request for each way to fill what the layout leaves open of tp, pp and mbs, on the most
+/// nodes; the rules say of each what is wrong with it.
+std::vector<PlanRequest> one_by_one(const PlanRequest& layout, const SearchAxes& axes,
+                                    const PlanRequest& fixed) {
+  std::vector<PlanRequest> requests;
+  PlanRequest request = filled_from(layout, fixed);
+  request.nodes = axes.nodes.back();
+  request.gbs = axes.gbs.front();
+  for (const std::int64_t tp : axes.tp) {
+    request.tp = tp;
+    for (const std::int64_t pp : axes.pp) {
+      request.pp = pp;
+      for (const std::int64_t mbs : axes.mbs) {
+        request.mbs = mbs;
+        requests.push_back(request);
+      }
+    }
+  }
+  return requests;
+}
+
+/// The plans of the layout, or what is wrong with it. The combinations pass over what cannot be
+/// legal without a word, so the rules are asked only where nothing is left.
+Candidates plans_of(const PlanRequest& layout, const SearchAxes& axes, const SearchInputs& inputs) {
+  Candidates candidates = legal_plans(axes, inputs);
+  std::erase_if(candidates.legal, [&](const Plan& plan) { return !has(plan, layout); });
+  if (!candidates.legal.empty()) return candidates;
+  return legal_plans(one_by_one(layout, axes, inputs.fixed), inputs);
+}
+
+/// The requirements that no plan meets; all of them where each is met by some.
+std::vector<std::string> unmet_by(const Candidates& candidates, const SearchInputs& inputs,
+                                  const SearchLimits& limits) {
+  std::vector<std::string> all, unmet;
+  for (const Requirement& requirement : limits.requirements) {
+    all.push_back(requirement.text());
+    SearchLimits one;
+    one.requirements = {requirement};
+    if (search(candidates, inputs, one).required == 0) unmet.push_back(requirement.text());
+  }
+  return unmet.empty() ? all : unmet;
+}
+
+}  // namespace
+
+std::string_view name(LayoutVerdict verdict) {
+  switch (verdict) {
+    case LayoutVerdict::illegal: return "illegal";
+    case LayoutVerdict::excluded: return "excluded";
+    case LayoutVerdict::oom: return "oom";
+    case LayoutVerdict::ranked: return "ranked";
+  }
+  return "";
+}
+
+Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const SearchInputs& inputs,
+                    const SearchLimits& limits, const SearchResult& found) {
+  SearchInputs asked = inputs;
+  asked.fixed = filled_from(layout, inputs.fixed);
+  const Candidates candidates = plans_of(layout, narrowed(axes, layout), asked);
+  Explanation explanation;
+  if (candidates.legal.empty()) {
+    explanation.verdict = LayoutVerdict::illegal;
+    explanation.refused = candidates.nearest;
+    return explanation;
+  }
+  const SearchResult result = search(candidates, asked, limits);
+  if (result.required == 0) {
+    explanation.verdict = LayoutVerdict::excluded;
+    explanation.unmet = unmet_by(candidates, asked, limits);
+    return explanation;
+  }
+  if (result.plans.empty()) {
+    explanation.verdict = LayoutVerdict::oom;
+    explanation.plan = result.nearest_misses.front().plan;
+    explanation.needed = result.nearest_misses.front().allocated;
+    explanation.room = (1.0 - limits.memory_headroom) * inputs.device.memory;
+  } else {
+    const FoundPlan& best = result.plans.front();
+    explanation.verdict = LayoutVerdict::ranked;
+    explanation.plan = best.plan;
+    explanation.value = best.value;
+    const auto place = std::ranges::lower_bound(found.plans, best.value, {}, &FoundPlan::value);
+    explanation.rank = static_cast<std::size_t>(place - found.plans.begin()) + 1;
+    explanation.searched = std::ranges::any_of(
+        found.plans, [&](const FoundPlan& other) { return has(other.plan, layout); });
+  }
+  explanation.predicted = predict_plan(asked, *explanation.plan);
+  return explanation;
+}
+
+}  // namespace prequel
