@@ -10,6 +10,7 @@
 #include "calibrate/ranking.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
 
 namespace prequel {
@@ -200,7 +201,17 @@ struct RunInputs::Files {
 };
 
 RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
-    : library_(library), overrides_(std::move(overrides)) {}
+    : library_(library), overrides_(std::move(overrides)) {
+  const std::vector<std::string> inputs{"cluster", "device", "software"};
+  for (const Override& override : overrides_) {
+    const std::string input = override.path.substr(0, override.path.find('.'));
+    if (std::ranges::find(inputs, input) != inputs.end()) continue;
+    throw InputError(override.from + " " + override.path + "=" + override.value +
+                     ": rows say what was run; only fields of cluster., device. and software. can "
+                     "be set" +
+                     did_you_mean(input, inputs));
+  }
+}
 RunInputs::~RunInputs() = default;
 
 std::shared_ptr<const RunInputs::Files> RunInputs::files(const MeasuredRun& run) {

@@ -195,6 +195,10 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);
+  command
+      .add_flag("--contention", options.contention,
+                "let flows share links, collectives slow kernels, and the host fall behind")
+      ->group("What if");
   add_run_flags(command, options.run);
   add_report(command, options.report);
   command.add_option("--trace", options.trace, "writes a trace that Perfetto and Chrome open")

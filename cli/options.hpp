@@ -24,6 +24,7 @@ struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
   RunQuestion run;
+  bool contention{};            ///< play what runs at once in each other's way, too
   std::string report;           ///< HTML file to write; empty: none
   std::string trace;            ///< file; empty: none
   std::string detail{"layer"};  ///< of the trace: layer, kernel

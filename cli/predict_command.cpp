@@ -38,8 +38,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     if (!played) {
       throw InputError(
           fmt::format("--trace: {} passes over stages are too many to draw; gbs {} would do",
-                      timeline_passes(scenario),
-                      scenario.plan.gbs * kMostTimelinePasses / timeline_passes(scenario)));
+                      timeline_passes(scenario), most_timeline_gbs(scenario)));
     }
     const auto detail = options.detail == "kernel" ? TraceDetail::kernel : TraceDetail::layer;
     write_trace_file(options.trace, scenario, *played, detail,
@@ -47,6 +46,8 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   }
   std::optional<StepDistribution> distribution;
   if (job.what_if.any()) distribution = what_if(scenario, job.what_if);
+  std::optional<ContendedIteration> contended;
+  if (options.contention) contended = contended_iteration(scenario, job.what_if);
   const WholeRun whole = whole_run(job, scenario, prediction, options.run);
   prediction.warnings.insert(prediction.warnings.begin(), resolved.warnings.begin(),
                              resolved.warnings.end());
@@ -58,13 +59,14 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     }
   }
   if (options.format == OutputFormat::json) {
-    fmt::print("{}",
-               prediction_json(scenario, prediction, job.measured, distribution, whole, played));
+    fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution, whole,
+                                     played, contended));
   } else {
     fmt::print("{}",
                prediction_text(scenario, prediction, job.measured, terminal(stdout, common.color)));
     if (played) fmt::print("\n{}", timeline_text(*played, terminal(stdout, common.color)));
     if (distribution) fmt::print("\n{}", what_if_text(*distribution, job.what_if));
+    if (contended) fmt::print("\n{}", contention_text(*contended));
     fmt::print("{}", whole_run_text(scenario.plan, whole, options.run));
   }
   if (!options.report.empty()) {

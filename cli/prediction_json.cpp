@@ -60,7 +60,8 @@ Json timeline_json(const Timeline& timeline) {
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
                             const std::optional<StepDistribution>& distribution,
-                            const WholeRun& whole, const std::optional<Timeline>& timeline) {
+                            const WholeRun& whole, const std::optional<Timeline>& timeline,
+                            const std::optional<ContendedIteration>& contended) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double samples = static_cast<double>(plan.gbs) / step;
@@ -98,6 +99,12 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                                     {"p5", distribution->p5},
                                     {"p50", distribution->p50},
                                     {"p95", distribution->p95}};
+  }
+  if (contended) {
+    json["contention"] = {{"sec_per_iter", contended->seconds},
+                          {"links_s", contended->links},
+                          {"overlap_s", contended->overlap},
+                          {"launches_s", contended->launches}};
   }
   json.update(whole_run_json(whole));
   if (timeline) json["stages"] = timeline_json(*timeline);

@@ -144,6 +144,13 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
       question.samples, distribution.mean, distribution.p5, distribution.p50, distribution.p95);
 }
 
+std::string contention_text(const ContendedIteration& contended) {
+  return fmt::format(
+      "With contention: {:.2f} s per iteration (shared links {:+.3f} s, kernels beside collectives "
+      "{:+.3f} s, host behind {:+.3f} s at most)\n",
+      contended.seconds, contended.links, contended.overlap, contended.launches);
+}
+
 std::string_view name(MemoryVerdict verdict) {
   switch (verdict) {
     case MemoryVerdict::fits: return "fits";

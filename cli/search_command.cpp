@@ -108,6 +108,11 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   JobRequest request = translated(options.request, common.quiet);
   if (options.plans) fix_axes(options, request);
   Job job = read_job(library, request);
+  if (job.what_if.any()) {
+    throw InputError(request.job.value_or("--set") +
+                     ": what_if: a search predicts plans on a machine as it should be; take it out "
+                     "and ask prequel predict about the plan found");
+  }
   SearchInputs inputs{std::move(job.model), std::move(job.device), std::move(job.cluster),
                       std::move(job.software), job.plan};
 

@@ -43,6 +43,9 @@ struct Device {
   StreamModels streams{};
   std::vector<AttentionKernel> attention;  ///< empty: no fused kernel known
   KernelErrors errors;
+  /// Share of the shorter of two that a collective and the kernels it overlaps lose each, as they
+  /// compete for compute units and memory; 0 where it is not known.
+  double overlap_loss{};
 
   /// Peak of dense matrix products. Throws InputError that names the precisions there are.
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;

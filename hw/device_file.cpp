@@ -150,6 +150,9 @@ Device read_device(const Document& document) {
       device.attention.push_back(read_kernel(kernel, cursor));
     }
   }
+  if (const auto overlap = root.find("overlap")) {
+    device.overlap_loss = overlap->at("loss").number(kFraction);
+  }
   document.finish();
   return device;
 }

@@ -306,6 +306,13 @@ std::int64_t timeline_passes(const Scenario& scenario) {
   return plan.micro_batches() * parts;
 }
 
+std::int64_t most_timeline_gbs(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::int64_t parts = timeline_passes(scenario) / plan.micro_batches();
+  const std::int64_t micro_batches = kMostTimelinePasses / parts / plan.pp * plan.pp;
+  return micro_batches * plan.dp * plan.mbs;
+}
+
 Timeline timeline(const Scenario& scenario) {
   return is_fully_sharded(scenario) ? sharded_timeline(scenario) : pipeline_timeline(scenario);
 }

@@ -66,6 +66,8 @@ struct Timeline {
 std::int64_t timeline_passes(const Scenario& scenario);
 /// More of them are more than anyone looks at.
 inline constexpr std::int64_t kMostTimelinePasses = 1 << 18;
+/// The largest global batch of the plan that makes no more.
+std::int64_t most_timeline_gbs(const Scenario& scenario);
 
 /// Plays the iteration that `predict` predicts. Throws InputError as that does.
 Timeline timeline(const Scenario& scenario);

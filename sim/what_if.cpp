@@ -36,14 +36,6 @@ LinkClass level_of(const Cluster& cluster, const std::string& level) {
                                fmt::join(known, ", ")));
 }
 
-Scenario degraded(Scenario scenario, const WhatIf& question) {
-  for (const LinkFraction& links : question.link_fractions) {
-    scenario.cluster = with_link_fraction(scenario.cluster, level_of(scenario.cluster, links.level),
-                                          links.fraction);
-  }
-  return scenario;
-}
-
 /// Sharded sequences keep their ranks beside the tensor-parallel ones, as one group.
 StageRanks stage_ranks(const Plan& plan, std::uint32_t synchronisations) {
   return {static_cast<std::uint32_t>(plan.tp * plan.cp), static_cast<std::uint32_t>(plan.dp),
@@ -70,9 +62,17 @@ double percentile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
+Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>& fractions) {
+  for (const LinkFraction& links : fractions) {
+    scenario.cluster = with_link_fraction(scenario.cluster, level_of(scenario.cluster, links.level),
+                                          links.fraction);
+  }
+  return scenario;
+}
+
 StepDistribution what_if(const Scenario& asked, const WhatIf& question) {
   check_nodes(asked, question);
-  const Scenario scenario = degraded(asked, question);
+  const Scenario scenario = with_degraded_links(asked, question.link_fractions);
   const RankSlowness slowness = rank_slowness(scenario, question);
   std::vector<double> seconds(question.samples);
   const auto play_samples = [&](const auto& step) {

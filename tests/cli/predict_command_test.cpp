@@ -172,6 +172,26 @@ TEST_CASE("a slow node, degraded links and jitter tell another time beside the p
   CHECK_FALSE(usual.contains("what_if_sec_per_iter"));
 }
 
+TEST_CASE("contention tells what gets in each other's way, and what that adds to the prediction") {
+  const std::string job = "bloom-176b-jean-zay --software megatron-core-2024 --contention";
+  const Json answer = predicted(job);
+  const Json& contention = answer.at("contention");
+  const double parts = contention.at("links_s").get<double>() +
+                       contention.at("overlap_s").get<double>() +
+                       contention.at("launches_s").get<double>();
+  CHECK(parts > 0.01);
+  CHECK(contention.at("sec_per_iter").get<double>() ==
+        doctest::Approx(answer.at("sec_per_iter").get<double>() + parts).epsilon(1e-9));
+  CHECK(run_prequel("predict " + job)
+            .out.find("\nWith contention: 87.06 s per iteration (shared "
+                      "links +0.087 s, kernels beside collectives +1.762 "
+                      "s, host behind +0.000 s at most)\n") != std::string::npos);
+  CHECK_FALSE(predicted("bloom-176b-jean-zay").contains("contention"));
+  CHECK(refusal("bloom-176b-jean-zay --contention --jitter 0.1") ==
+        "prequel: --contention: plays one rank for all of a stage, so it cannot say what slow "
+        "nodes or jitter do; ask for them by themselves\n");
+}
+
 TEST_CASE("a job may ask what if, and flags replace what it says") {
   const TemporaryFolder folder;
   const auto job = [&](const std::string& what_if) {

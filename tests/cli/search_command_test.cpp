@@ -184,5 +184,14 @@ TEST_CASE("each of the best plans says which resource holds it up") {
   }
 }
 
+TEST_CASE("a search refuses what-if questions, which predict answers") {
+  const ProgramResult result =
+      run_prequel("search bloom-176b-jean-zay --set what_if.slow_nodes.7=0.9");
+  CHECK(result.status == 2);
+  CHECK(result.err ==
+        "prequel: bloom-176b-jean-zay: what_if: a search predicts plans on a machine as it should "
+        "be; take it out and ask prequel predict about the plan found\n");
+}
+
 }  // namespace
 }  // namespace prequel

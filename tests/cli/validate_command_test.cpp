@@ -105,5 +105,14 @@ TEST_CASE("a table that is none is refused") {
                           path + ": column \"status\": missing\n");
 }
 
+TEST_CASE("what rows say themselves cannot be set") {
+  const ProgramResult result =
+      run_prequel("validate data/runs/bigscience-jz-a100.csv --set plan.mbs=1");
+  CHECK(result.status == 2);
+  CHECK(result.err ==
+        "prequel: --set plan.mbs=1: rows say what was run; only fields of cluster., device. and "
+        "software. can be set\n");
+}
+
 }  // namespace
 }  // namespace prequel

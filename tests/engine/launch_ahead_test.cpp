@@ -43,6 +43,16 @@ TEST_CASE("the host runs ahead during long kernels and so covers short ones") {
   CHECK(clock.finish(0) == 19.0);
 }
 
+TEST_CASE("a task of many kernels starts with its launch, and the next one once that is over") {
+  const std::vector<double> durations{1.0, 3.0};
+  const std::vector<StreamId> hosts{1};
+  const std::vector<PriceId> launches{1};
+  Clock clock(durations, 2);
+  LaunchAhead<Clock> reader(clock, hosts, launches, Launched::by_parts);
+  for (int i = 0; i < 10; ++i) reader.run(0, 0, {});
+  CHECK(clock.finish(0) == 28.0);  // nine launches before the last task
+}
+
 TEST_CASE("clock and event queue agree on tasks that are launched") {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
