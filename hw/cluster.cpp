@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
 
 namespace prequel {
 namespace {
@@ -20,6 +21,7 @@ void scale_bandwidth(CollectiveModel& model, double fraction) {
 Cluster read_cluster(const Document& file) {
   const Cursor root = file.root();
   Cluster cluster;
+  expect_schema(root, "prequel/cluster/1");
   cluster.name = root.at("name").text();
   cluster.device = root.at("device").text();
   cluster.software = root.at("software").text();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hw/base/schema.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {
@@ -123,6 +124,7 @@ AttentionKernel read_kernel(const std::string& name, const Cursor& cursor) {
 Device read_device(const Document& document) {
   const Cursor root = document.root();
   Device device;
+  expect_schema(root, "prequel/device/1");
   device.name = root.at("name").text();
   device.compute_units = static_cast<double>(root.at("compute_units").integer(1, 1 << 16));
   device.memory = root.at("memory").bytes();

@@ -1,4 +1,5 @@
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
 #include "hw/software.hpp"
 
 namespace prequel {
@@ -149,6 +150,7 @@ MemoryStack read_memory(const Cursor& section) {
 Software read_software(const Document& file) {
   const Cursor root = file.root();
   Software software;
+  expect_schema(root, "prequel/software/1");
   software.name = root.at("name").text();
   software.framework = root.at("framework").text();
   software.validated = root.at("validated").boolean();

@@ -9,6 +9,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/base/schema.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -77,9 +78,7 @@ Measured read_measured(const Cursor& cursor) {
 JobFile read_job_file(const Document& document) {
   const Cursor root = document.root();
   JobFile job;
-  if (const auto schema = root.find("schema"); schema && schema->text() != "prequel/job/1") {
-    schema->problem("expected \"prequel/job/1\", got \"" + schema->text() + "\"");
-  }
+  expect_schema(root, "prequel/job/1");
   read_name_or_object(root, "model", job.model, job.inline_model);
   read_name_or_object(root, "cluster", job.cluster, job.inline_cluster);
   read_name_or_object(root, "software", job.software, job.inline_software);

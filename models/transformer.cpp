@@ -1,6 +1,7 @@
 #include "models/transformer.hpp"
 
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
 
 namespace prequel {
 namespace {
@@ -55,7 +56,7 @@ std::int64_t padded_vocab(std::int64_t vocab, std::int64_t tp, std::int64_t mult
 Transformer read_transformer(const Document& file) {
   const Cursor root = file.root();
   Transformer model;
-  (void)root.find("schema");
+  expect_schema(root, "prequel/model/1");
   model.name = root.at("name").text();
   const auto shape = [&](std::string_view key) { return root.at(key).integer(1, kMaxShape); };
   const auto shape_or = [&](std::string_view key, std::int64_t fallback) {
