@@ -41,6 +41,11 @@ class RandomPlans {
     return shape;
   }
 
+  /// One or the other.
+  PipelineShape any(ScheduleKind kind) {
+    return between(0, 1) == 0 ? shape(kind) : overlapping(kind);
+  }
+
   /// Near-equal, unequal or partly zero durations: each brings its own trouble.
   BlockTable durations(const PipelineShape& shape) {
     BlockTable table(shape);
@@ -137,41 +142,75 @@ TEST_CASE("where nothing is shared, a run with contention is the event queue's")
   }
 }
 
-TEST_CASE("no two tasks overlap on a stream, and every block does every micro batch once") {
+/// How often each kind of task is on each block, and the seconds that each stage computes before
+/// the optimizer.
+struct Work {
+  std::vector<double> times;
+  std::vector<double> computing;
+};
+
+Work work_of(const TaskGraph& graph, const PipelineShape& shape, const BlockTable& durations) {
+  Work work{std::vector<double>(durations.values().size()), std::vector<double>(shape.stages)};
+  for (const auto& [stream, price, label] : graph.tasks()) {
+    ++work.times[price];
+    const bool passes = static_cast<TaskKind>(label.kind) != TaskKind::optimizer;
+    if (stream == stream_of(StageStream::compute, label.stage) && passes) {
+      work.computing[label.stage] += durations.values()[price];
+    }
+  }
+  return work;
+}
+
+TEST_CASE("no two tasks overlap on a stream") {
   for (const auto& schedule : kSchedules) {
     CAPTURE(schedule.name);
     RandomPlans plans(2);
-    for (int plan = 0; plan < 100; ++plan) {
+    for (int plan = 0; plan < 200; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.shape(schedule.kind);
+      const auto shape = plans.any(schedule.kind);
       const auto durations = plans.durations(shape);
       const auto graph = build_graph(schedule.kind, shape);
       const auto times = run_graph(graph, shape, durations);
-      const auto result = run_clock(schedule.kind, shape, durations);
-
       std::vector<double> free_at(stream_count(shape));
       std::uint32_t overlaps = 0;
-      std::vector<double> computing(shape.stages);
-      std::vector<std::uint32_t> forwards(shape.blocks());
       for (TaskId task = 0; task < graph.tasks().size(); ++task) {
         const auto& [stream, price, label] = graph.tasks()[task];
-        const double duration = durations.values()[price];
-        const double start = times.finish[task] - duration;
+        const double start = times.finish[task] - durations.values()[price];
         overlaps += start < free_at[stream] - 1e-12 ? 1 : 0;
         free_at[stream] = times.finish[task];
-        if (static_cast<TaskKind>(label.kind) == TaskKind::forward) {
-          ++forwards[label.chunk * shape.stages + label.stage];
-        }
-        const bool passes = static_cast<TaskKind>(label.kind) != TaskKind::optimizer;
-        if (stream == stream_of(StageStream::compute, label.stage) && passes) {
-          computing[label.stage] += duration;
-        }
       }
       REQUIRE(overlaps == 0);
-      const bool halved = schedule.kind == ScheduleKind::dualpipe;
-      for (const auto count : forwards) REQUIRE(count == shape.micro_batches / (halved ? 2 : 1));
+    }
+  }
+}
+
+TEST_CASE("work is conserved: each block passes each micro batch once, whole or in buckets") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(8);
+    for (int plan = 0; plan < 200; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.any(schedule.kind);
+      const auto durations = plans.durations(shape);
+      const Work work = work_of(build_graph(schedule.kind, shape), shape, durations);
+      const auto result = run_clock(schedule.kind, shape, durations);
+      const double halves = schedule.kind == ScheduleKind::dualpipe ? 2 : 1;
+      const double parts = std::max(1U, shape.buckets);
+      for (std::uint32_t block = 0; block < shape.blocks(); ++block) {
+        const auto times = [&](TaskKind kind) {
+          return work.times[BlockTable::price(kind, block, shape.blocks())];
+        };
+        using enum TaskKind;
+        const double passes = shape.micro_batches / halves;
+        REQUIRE(times(forward) + times(forward_bucket) / parts == passes);
+        REQUIRE(times(backward) + times(backward_bucket) / parts + times(weight_gradient) +
+                    times(weight_gradient_bucket) / parts ==
+                passes);
+        REQUIRE(times(input_gradient) ==
+                times(weight_gradient) + times(weight_gradient_bucket) / parts);
+      }
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-        REQUIRE(result.stages[stage].busy == doctest::Approx(computing[stage]).epsilon(1e-9));
+        REQUIRE(result.stages[stage].busy == doctest::Approx(work.computing[stage]).epsilon(1e-9));
         REQUIRE(result.stages[stage].busy <= result.stages[stage].pipeline_end * (1 + 1e-12));
       }
     }
@@ -182,13 +221,14 @@ TEST_CASE("a faster kernel or link never slows the step") {
   for (const auto& schedule : kSchedules) {
     CAPTURE(schedule.name);
     RandomPlans plans(3);
-    for (int plan = 0; plan < 200; ++plan) {
+    for (int plan = 0; plan < 400; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.shape(schedule.kind);
+      const auto shape = plans.any(schedule.kind);
       auto durations = plans.durations(shape);
       const double before = run_clock(schedule.kind, shape, durations).seconds;
       const auto kind = static_cast<TaskKind>(plans.between(0, kTaskKinds - 1));
-      durations.at(kind, plans.between(0, shape.stages - 1)) *= 0.5;
+      const std::uint32_t stage = plans.between(0, shape.stages - 1);
+      durations.at(kind, stage, plans.between(0, shape.chunks - 1)) *= 0.5;
       const double after = run_clock(schedule.kind, shape, durations).seconds;
       REQUIRE(after <= before * (1 + 1e-12));
     }

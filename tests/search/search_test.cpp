@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/limited_threads.hpp"
 #include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {
@@ -43,6 +44,25 @@ TEST_CASE("a search ranks as the prediction of each plan alone does: to the last
   check_against_predictions(gpt, axes_for(gpt, 4, true));
   const SearchInputs mosaic = shipped_inputs("mosaicgpt-7b", "mosaic-r1z1-a100-80gb", 512);
   check_against_predictions(mosaic, axes_for(mosaic, 1));
+}
+
+TEST_CASE("a search finds the same to the last bit on one thread and on several") {
+  const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
+  const Candidates candidates = legal_plans(axes_for(inputs, 48), inputs);
+  const SearchResult expected = search(candidates, inputs, {});
+  for (const int threads : {1, 2, 4}) {
+    CAPTURE(threads);
+    with_threads(threads, [&] {
+      const SearchResult result = search(candidates, inputs, {});
+      REQUIRE(result.plans.size() == expected.plans.size());
+      for (std::size_t i = 0; i < result.plans.size(); ++i) {
+        CHECK(result.plans[i].sec_per_iter == expected.plans[i].sec_per_iter);
+        CHECK(result.plans[i].plan.tp == expected.plans[i].plan.tp);
+        CHECK(result.plans[i].plan.pp == expected.plans[i].plan.pp);
+        CHECK(result.plans[i].plan.mbs == expected.plans[i].plan.mbs);
+      }
+    });
+  }
 }
 
 TEST_CASE("a head-room only takes away plans that need it") {

@@ -58,6 +58,29 @@ TEST_CASE("the parts of the breakdown add up to the iteration, whatever the plan
   }
 }
 
+TEST_CASE("they add up in every schedule, whether or not gradients overlap with the passes") {
+  for (const char* overlap : {"none", "always"}) {
+    for (const char* schedule :
+         {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe"}) {
+      for (const char* sends : {"true", "false"}) {
+        CAPTURE(overlap);
+        CAPTURE(schedule);
+        CAPTURE(sends);
+        const bool interleaved = std::string(schedule) == "interleaved-1f1b";
+        const Prediction prediction =
+            predict_with({{"plan.schedule", schedule},
+                          {"plan.vpp", interleaved ? "2" : "1"},
+                          {"plan.gbs", "1536"},
+                          {"model.num_hidden_layers", "72"},
+                          {"software.communication.gradient_overlap", overlap},
+                          {"software.communication.blocking_p2p", sends}});
+        CHECK(prediction.breakdown.total() ==
+              doctest::Approx(prediction.sec_per_iter.value).epsilon(1e-9));
+      }
+    }
+  }
+}
+
 TEST_CASE("the same scenario gives the same answer to the last bit") {
   const Scenario scenario = scenario_with({});
   const Prediction first = predict(scenario);

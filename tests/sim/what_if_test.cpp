@@ -4,6 +4,7 @@
 
 #include "sim/prediction.hpp"
 #include "tests/error_text.hpp"
+#include "tests/limited_threads.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -125,6 +126,20 @@ TEST_CASE("links that the cluster does not have are refused with those it has") 
   CHECK(error_text([] { what_if(shipped_scenario(), degraded("torus", 0.5)); }) ==
         "--link-fraction torus: jean-zay-a100 has no such links; it has nvlink, pcie, nic, "
         "spine, core");
+}
+
+TEST_CASE("samples are the same to the last bit on one thread and on several") {
+  const Scenario scenario = shipped_scenario();
+  const StepDistribution expected = what_if(scenario, jitter(5));
+  for (const int threads : {1, 2, 4}) {
+    CAPTURE(threads);
+    with_threads(threads, [&] {
+      const StepDistribution step = what_if(scenario, jitter(5));
+      CHECK(step.mean == expected.mean);
+      CHECK(step.p5 == expected.p5);
+      CHECK(step.p95 == expected.p95);
+    });
+  }
 }
 
 }  // namespace
