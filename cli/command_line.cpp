@@ -228,6 +228,12 @@ constexpr PlanFlag kSearchAxes[] = {
     {"--sequence-parallel", "sequence-parallel", "sequence parallelism", "off,on"},
     {"--schedule", "schedule", "pipeline schedules, e.g. 1f1b,zb-h1", "NAMES"},
 };
+/// The model's shape, where it is free.
+constexpr PlanFlag kShapeAxes[] = {
+    {"--layers", "layers", "transformer blocks", "LIST"},
+    {"--hidden", "hidden", "hidden sizes", "LIST"},
+    {"--heads", "heads", "attention heads (default: the model's head size is kept)", "LIST"},
+};
 /// What all plans of a search share.
 constexpr std::string_view kSharedFields[] = {"cp", "ep", "seq_len", "precision", "attention"};
 
@@ -242,17 +248,34 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       "job", [&options](const std::string& job) { options.request.job = job; },
       "job file, shipped job or launch script: its model, cluster, batch and nodes");
   add_inputs(command, options.request);
-  for (const PlanFlag& axis : kSearchAxes) {
-    command
+  const auto add_axis = [&command](const PlanFlag& axis, std::map<std::string, std::string>& axes) {
+    return command
         .add_option_function<std::string>(
             axis.flags,
-            [&options, field = std::string(axis.field)](const std::string& value) {
-              options.axes[field] = value;
+            [&axes, field = std::string(axis.field)](const std::string& value) {
+              axes[field] = value;
             },
             axis.help)
-        ->type_name(axis.values)
+        ->type_name(axis.values);
+  };
+  for (const PlanFlag& axis : kSearchAxes) {
+    add_axis(axis, options.axes)
         ->group("Axes (lists such as 1,2,4 or 8:64:8; what is left out is searched)");
   }
+  const std::string shape_group = "Shape of the model (lists; what is left out is as the model's)";
+  for (const PlanFlag& axis : kShapeAxes) {
+    add_axis(axis, options.shape_axes)->group(shape_group);
+  }
+  command
+      .add_option("--parameters", options.parameters,
+                  "parameters that every shape must have (default: as many as the model)")
+      ->check(positive_amount())
+      ->group(shape_group);
+  command
+      .add_option("--parameters-tolerance", options.parameters_tolerance,
+                  "by what share of them a shape may miss that (default: 0.05)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(shape_group);
   for (const PlanFlag& flag : kPlanFlags) {
     if (std::ranges::find(kSharedFields, flag.field) == std::end(kSharedFields)) continue;
     add_plan_flag(command, flag, options.request.overrides);

@@ -26,4 +26,9 @@ std::string layout_text(const PlanRequest& request) {
   return text;
 }
 
+std::string shape_text(const ModelShape& shape, const Transformer& given) {
+  if (shape == shape_of(given)) return {};
+  return fmt::format("{} layers of {}, {} heads: ", shape.layers, shape.hidden, shape.heads);
+}
+
 }  // namespace prequel

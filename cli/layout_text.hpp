@@ -1,9 +1,10 @@
 #pragma once
 
-/// A plan's degrees on one line.
+/// A plan's degrees, or a model's shape, on one line.
 
 #include <string>
 
+#include "models/model_shape.hpp"
 #include "models/plan.hpp"
 
 namespace prequel {
@@ -12,5 +13,7 @@ namespace prequel {
 std::string layout_text(const Plan& plan);
 /// Of what is said only: "nodes 48 tp 8 pp 12".
 std::string layout_text(const PlanRequest& request);
+/// "72 layers of 14336, 112 heads: "; nothing for the model as it was given.
+std::string shape_text(const ModelShape& shape, const Transformer& given);
 
 }  // namespace prequel

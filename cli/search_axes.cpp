@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/search_shapes.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -173,11 +174,14 @@ SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
   return axes;
 }
 
-std::vector<PlanRequest> read_plan_table(const std::string& path, const PlanRequest& fixed) {
+std::vector<CandidateRequest> read_plan_table(const SearchOptions& options,
+                                              const SearchInputs& inputs) {
+  const std::string& path = *options.plans;
   std::ifstream in(path);
   if (!in) throw InputError("--plans " + printable(path) + ": cannot be read");
   CsvReader table(in, path);
-  std::vector<PlanRequest> requests;
+  const ShapeReader shapes(options, inputs.model);
+  std::vector<CandidateRequest> requests;
   while (const auto row = table.next()) {
     const std::string place = fmt::format("{}: line {}", path, row->line);
     if (row->cells.size() != table.columns().size()) {
@@ -188,9 +192,10 @@ std::vector<PlanRequest> read_plan_table(const std::string& path, const PlanRequ
     for (std::size_t i = 0; i < row->cells.size(); ++i) {
       if (!row->cells[i].empty()) plan.set(table.columns()[i], row->cells[i], place);
     }
+    const ModelShape shape = shapes.read(plan.root());
     PlanRequest request = read_plan(plan.root());
     plan.finish();
-    requests.push_back(filled_from(std::move(request), fixed));
+    requests.push_back({filled_from(std::move(request), inputs.fixed), shape});
   }
   if (requests.empty()) throw InputError(path + ": no plan below the header");
   return requests;

@@ -20,7 +20,9 @@ std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::stri
 /// Throws InputError where gbs is not said, or fewer nodes are left than one.
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs);
 
-/// Plans of a CSV table whose columns are named as the plan's fields, over what `fixed` says.
-std::vector<PlanRequest> read_plan_table(const std::string& path, const PlanRequest& fixed);
+/// Plans of a CSV table whose columns are named as the plan's fields, or as `ModelShape`'s; what a
+/// row leaves out is as the inputs and the options say.
+std::vector<CandidateRequest> read_plan_table(const SearchOptions& options,
+                                              const SearchInputs& inputs);
 
 }  // namespace prequel

@@ -9,6 +9,7 @@
 #include "cli/report.hpp"
 #include "cli/search_axes.hpp"
 #include "cli/search_format.hpp"
+#include "cli/search_shapes.hpp"
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -119,11 +120,15 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   Candidates candidates;
   SearchAxes axes;
+  ShapeChoice shapes;
   if (options.plans) {
-    candidates = legal_plans(read_plan_table(*options.plans, inputs.fixed), inputs);
+    candidates = legal_plans(read_plan_table(options, inputs), inputs);
   } else {
     inputs.fixed = shared_by_all(inputs.fixed);
-    axes = fill_axes(read_axes(options, inputs), inputs, options.everything);
+    axes = read_axes(options, inputs);
+    shapes = read_shapes(options, inputs.model);
+    axes.shapes = shapes.shapes;
+    axes = fill_axes(std::move(axes), inputs, options.everything);
     candidates = legal_plans(axes, inputs);
   }
   SearchResult result;
@@ -136,9 +141,9 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}};
+  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, shapes};
   for (std::size_t i = 0; i < std::min(options.top, result.plans.size()); ++i) {
-    answer.best.push_back(predict_plan(inputs, result.plans[i].plan));
+    answer.best.push_back(predict_plan(inputs, result.plans[i].plan, result.plans[i].shape));
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     answer.explained.push_back(

@@ -62,7 +62,8 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
           "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
     }
     for (const RefusedPlan& refused : result.refused) {
-      text += "  " + layout_text(refused.request) + "\n";
+      text += "  " + shape_text(refused.shape, answer.inputs.model) + layout_text(refused.request) +
+              "\n";
       for (const std::string& problem : refused.problems) {
         text += "    " + wrapped(problem, width, "      ") + "\n";
       }
@@ -81,7 +82,8 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
             ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
             : "");
     for (const TooLarge& miss : result.nearest_misses) {
-      text += fmt::format("  {}: {} GiB\n", layout_text(miss.plan), gib(miss.allocated));
+      text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
+                          layout_text(miss.plan), gib(miss.allocated));
     }
     text +=
         "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where the "
@@ -93,6 +95,13 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
 /// The first of the plans found in whole, if there is one.
 const Prediction* best_of(const SearchAnswer& answer) {
   return answer.best.empty() ? nullptr : &answer.best.front();
+}
+
+Json shape_json(const SearchInputs& inputs, const ModelShape& shape) {
+  return {{"layers", shape.layers},
+          {"hidden", shape.hidden},
+          {"heads", shape.heads},
+          {"parameters", total_parameters(reshaped(inputs.model, shape))}};
 }
 
 std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
@@ -110,8 +119,7 @@ struct Bottleneck {
 };
 
 Bottleneck next_bottleneck(const SearchInputs& inputs, const FoundPlan& found) {
-  const Scenario scenario{inputs.model, inputs.device, inputs.cluster, inputs.software, found.plan};
-  const auto all = sensitivity(scenario, 1.1);
+  const auto all = sensitivity(scenario_of(inputs, found.plan, found.shape), 1.1);
   const auto best = std::ranges::min_element(all, {}, &Sensitivity::sec_per_iter);
   return {best->resource, 1.0 - best->sec_per_iter / found.sec_per_iter};
 }
@@ -123,12 +131,19 @@ bool SearchAnswer::is_tie(std::size_t rank) const {
   return rank > 0 && result.plans[rank].value <= least * (1 + inputs.software.relative_error);
 }
 
+bool SearchAnswer::has_shapes() const {
+  return std::ranges::any_of(
+      result.plans, [&](const FoundPlan& found) { return found.shape != shape_of(inputs.model); });
+}
+
 std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   const SearchInputs& inputs = answer.inputs;
   std::string text = inked(terminal, Ink::bold,
                            fmt::format("{} on {} ({}), {}", inputs.model.name, inputs.cluster.name,
                                        inputs.device.name, inputs.software.name));
-  text += "\n" + counts(answer) + "\n";
+  text += "\n" + counts(answer);
+  if (!answer.shapes.shapes.empty()) text += shape_choice_text(answer.shapes) + "\n";
+  text += "\n";
   if (answer.best.empty()) {
     return text + nothing(answer, terminal.at_most(100)) + explanations(answer, terminal);
   }
@@ -137,6 +152,8 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
                                   "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
                                   "free %",   "bubble %", "comm %", "memory"};
   if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
+  const bool shaped = answer.has_shapes();
+  if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
   TextTable table(header);
   bool ties = false;
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
@@ -168,6 +185,11 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
         std::string(name(found.verdict))};
     if (const auto hours = gpu_hours(answer, found)) {
       row.insert(row.begin() + 12, fmt::format("{:.0f}", *hours));
+    }
+    if (shaped) {
+      const auto& [layers, hidden, heads] = found.shape;
+      row.insert(row.begin() + 1,
+                 {fmt::format("{}", layers), fmt::format("{}", hidden), fmt::format("{}", heads)});
     }
     table.add(std::move(row));
   }
@@ -208,6 +230,7 @@ std::string search_json(const SearchAnswer& answer) {
           {"fits", true},
           {"verdict", name(found.verdict)}}},
         {"breakdown_s", breakdown_json(prediction.breakdown)},
+        {"model_shape", shape_json(inputs, found.shape)},
         {"plan", plan_json(found.plan)}};
     const Bottleneck bottleneck = next_bottleneck(inputs, found);
     plan["next_bottleneck"] = {{"resource", bottleneck.resource},
@@ -220,7 +243,9 @@ std::string search_json(const SearchAnswer& answer) {
   }
   Json misses = Json::array();
   for (const TooLarge& miss : result.nearest_misses) {
-    misses.push_back({{"needs_gib", miss.allocated.value / kGiB}, {"plan", plan_json(miss.plan)}});
+    misses.push_back({{"needs_gib", miss.allocated.value / kGiB},
+                      {"model_shape", shape_json(inputs, miss.shape)},
+                      {"plan", plan_json(miss.plan)}});
   }
   Json refused = Json::array();
   for (const RefusedPlan& plan : result.refused) {
@@ -244,6 +269,12 @@ std::string search_json(const SearchAnswer& answer) {
       {"plans", std::move(plans)},
       {"nearest_misses", std::move(misses)},
       {"refused", std::move(refused)}};
+  if (!answer.shapes.shapes.empty()) {
+    document["shapes"] = {{"combinations", answer.shapes.combinations},
+                          {"searched", answer.shapes.shapes.size()},
+                          {"parameters", answer.shapes.parameters},
+                          {"tolerance", answer.shapes.tolerance}};
+  }
   for (const ExplainedLayout& explained : answer.explained) {
     document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
   }
@@ -252,17 +283,19 @@ std::string search_json(const SearchAnswer& answer) {
 
 std::string search_csv(const SearchAnswer& answer) {
   std::string text =
-      "rank,nodes,gpus,dp,tp,pp,vpp,mbs,gbs,zero,offload,recompute,sequence_parallel,schedule,"
+      "rank,layers,hidden,heads,nodes,gpus,dp,tp,pp,vpp,mbs,gbs,zero,offload,recompute,sequence_"
+      "parallel,schedule,"
       "sec_per_iter,tokens_per_sec_per_gpu,mfu,mem_gib,verdict\n";
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
     const FoundPlan& found = answer.result.plans[i];
     const Plan& plan = found.plan;
     const Prediction& prediction = answer.best[i];
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}\n", i + 1,
-        plan.nodes, plan.gpus, plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero,
-        name(plan.offload), name(plan.recompute), plan.sequence_parallel ? 1 : 0,
-        csv_quoted(plan.schedule), found.sec_per_iter, tokens_per_gpu(found),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}\n",
+        i + 1, found.shape.layers, found.shape.hidden, found.shape.heads, plan.nodes, plan.gpus,
+        plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero, name(plan.offload),
+        name(plan.recompute), plan.sequence_parallel ? 1 : 0, csv_quoted(plan.schedule),
+        found.sec_per_iter, tokens_per_gpu(found),
         prediction.model_flops_rate(plan) / prediction.peak.value, found.peak_memory.value / kGiB,
         name(found.verdict));
   }

@@ -8,6 +8,7 @@
 
 #include "cli/explanation_format.hpp"
 #include "cli/search_options.hpp"
+#include "cli/search_shapes.hpp"
 #include "cli/terminal.hpp"
 #include "sim/search/search.hpp"
 
@@ -21,9 +22,12 @@ struct SearchAnswer {
   std::vector<Prediction> best;  ///< of the first plans of the result
   double seconds{};              ///< that the search took
   std::vector<ExplainedLayout> explained;
+  ShapeChoice shapes;
 
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
+  /// Whether a plan is for a model of another shape than the one that was given.
+  [[nodiscard]] bool has_shapes() const;
 };
 
 std::string search_text(const SearchAnswer& answer, const Terminal& terminal);

@@ -15,6 +15,10 @@ struct SearchOptions {
   JobRequest request;
   /// Values as the user wrote them, by axis: "1,2,4", "8:64:8", "none,full".
   std::map<std::string, std::string> axes;
+  /// The same for the shape of the model: "layers", "hidden", "heads".
+  std::map<std::string, std::string> shape_axes;
+  std::optional<double> parameters;  ///< that shapes must have; as the model if not said
+  double parameters_tolerance{0.05};
   std::optional<std::int64_t> max_nodes;
   std::int64_t reserve{};  ///< nodes kept free of those asked for
   bool everything{};       ///< all values of all axes, whether the stack offers them or not

@@ -43,9 +43,9 @@ bool has(const Plan& plan, const PlanRequest& layout) {
 
 /// One request for each way to fill what the layout leaves open of tp, pp and mbs, on the most
 /// nodes; the rules say of each what is wrong with it.
-std::vector<PlanRequest> one_by_one(const PlanRequest& layout, const SearchAxes& axes,
-                                    const PlanRequest& fixed) {
-  std::vector<PlanRequest> requests;
+std::vector<CandidateRequest> one_by_one(const PlanRequest& layout, const SearchAxes& axes,
+                                         const PlanRequest& fixed) {
+  std::vector<CandidateRequest> requests;
   PlanRequest request = filled_from(layout, fixed);
   request.nodes = axes.nodes.back();
   request.gbs = axes.gbs.front();
@@ -55,7 +55,7 @@ std::vector<PlanRequest> one_by_one(const PlanRequest& layout, const SearchAxes&
       request.pp = pp;
       for (const std::int64_t mbs : axes.mbs) {
         request.mbs = mbs;
-        requests.push_back(request);
+        requests.push_back({request, axes.shapes.front()});
       }
     }
   }
@@ -66,7 +66,8 @@ std::vector<PlanRequest> one_by_one(const PlanRequest& layout, const SearchAxes&
 /// legal without a word, so the rules are asked only where nothing is left.
 Candidates plans_of(const PlanRequest& layout, const SearchAxes& axes, const SearchInputs& inputs) {
   Candidates candidates = legal_plans(axes, inputs);
-  std::erase_if(candidates.legal, [&](const Plan& plan) { return !has(plan, layout); });
+  std::erase_if(candidates.legal,
+                [&](const Candidate& candidate) { return !has(candidate.plan, layout); });
   if (!candidates.legal.empty()) return candidates;
   return legal_plans(one_by_one(layout, axes, inputs.fixed), inputs);
 }
@@ -116,19 +117,21 @@ Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const Sea
   if (result.plans.empty()) {
     explanation.verdict = LayoutVerdict::oom;
     explanation.plan = result.nearest_misses.front().plan;
+    explanation.shape = result.nearest_misses.front().shape;
     explanation.needed = result.nearest_misses.front().allocated;
     explanation.room = (1.0 - limits.memory_headroom) * inputs.device.memory;
   } else {
     const FoundPlan& best = result.plans.front();
     explanation.verdict = LayoutVerdict::ranked;
     explanation.plan = best.plan;
+    explanation.shape = best.shape;
     explanation.value = best.value;
     const auto place = std::ranges::lower_bound(found.plans, best.value, {}, &FoundPlan::value);
     explanation.rank = static_cast<std::size_t>(place - found.plans.begin()) + 1;
     explanation.searched = std::ranges::any_of(
         found.plans, [&](const FoundPlan& other) { return has(other.plan, layout); });
   }
-  explanation.predicted = predict_plan(asked, *explanation.plan);
+  explanation.predicted = predict_plan(asked, *explanation.plan, explanation.shape);
   return explanation;
 }
 

@@ -28,6 +28,7 @@ struct Explanation {
   std::vector<RefusedPlan> refused;     ///< illegal: plans that break the fewest rules
   std::vector<std::string> unmet;       ///< excluded: requirements that its plans do not meet
   std::optional<Plan> plan;             ///< oom, ranked: the smallest, the best
+  ModelShape shape;                     ///< of the model, for `plan`
   std::optional<Prediction> predicted;  ///< of `plan`
   Bytes needed, room;                   ///< oom: on the fullest device
   std::size_t rank{};                   ///< ranked: from 1, its place among the plans found

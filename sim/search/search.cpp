@@ -13,31 +13,29 @@ namespace {
 constexpr std::size_t kBlock = 32;  // plans that one thread takes at a time
 constexpr std::size_t kMisses = 3;
 
-Scenario scenario_of(const SearchInputs& inputs, const Plan& plan) {
-  return {inputs.model, inputs.device, inputs.cluster, inputs.software, plan};
-}
-
 /// What of a plan the price of a layer depends on. Groups inside a node cost the same in any job.
-auto layer_key(const SearchInputs& inputs, const Plan& plan) {
+auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
+  const Plan& plan = candidate.plan;
   const bool in_node = inputs.cluster.devices_per_node % plan.tp == 0;
-  return std::tuple(plan.tp, plan.mbs, plan.seq_len, plan.sequence_parallel, plan.recompute,
-                    plan.precision, plan.attention, in_node ? 0 : plan.gpus);
+  return std::tuple(candidate.shape.hidden, candidate.shape.heads, plan.tp, plan.mbs, plan.seq_len,
+                    plan.sequence_parallel, plan.recompute, plan.precision, plan.attention,
+                    in_node ? 0 : plan.gpus);
 }
 
 /// The layers of all plans, each priced once.
 class LayerPrices {
  public:
-  LayerPrices(const SearchInputs& inputs, const std::vector<Plan>& plans) {
+  LayerPrices(const SearchInputs& inputs, const std::vector<Candidate>& plans) {
     std::map<decltype(layer_key(inputs, plans.front())), std::size_t> known;
-    std::vector<const Plan*> examples;
-    for (const Plan& plan : plans) {
+    std::vector<const Candidate*> examples;
+    for (const Candidate& plan : plans) {
       const auto [place, is_new] = known.emplace(layer_key(inputs, plan), known.size());
       if (is_new) examples.push_back(&plan);
       index_.push_back(place->second);
     }
     prices_.resize(examples.size());
     parallel_for(examples.size(), [&](std::size_t i) {
-      prices_[i] = price_layers(scenario_of(inputs, *examples[i]));
+      prices_[i] = price_layers(scenario_of(inputs, examples[i]->plan, examples[i]->shape));
     });
   }
 
@@ -71,29 +69,36 @@ struct Outcome {
 
 class Evaluator {
  public:
-  Evaluator(const std::vector<Plan>& plans, const SearchInputs& inputs, const SearchLimits& limits)
+  Evaluator(const std::vector<Candidate>& plans, const SearchInputs& inputs,
+            const SearchLimits& limits)
       : plans_(plans), inputs_(inputs), limits_(limits), prices_(inputs, plans) {}
 
   [[nodiscard]] Outcome evaluate(std::size_t index, Scenario& scenario) const {
-    scenario.plan = plans_[index];
+    const ModelShape& shape = plans_[index].shape;
+    scenario.plan = plans_[index].plan;
+    if (shape != shape_of(scenario.model)) scenario.model = reshaped(inputs_.model, shape);
     const Prediction prediction = predict(scenario, prices_.of(index));
     const Plan& plan = scenario.plan;
     Outcome outcome;
     const double seconds = prediction.sec_per_iter.value;
-    outcome.found = {plan, seconds, value_of(limits_.objective, plan, seconds),
-                     prediction.peak_memory, prediction.verdict};
+    outcome.found = {plan,
+                     shape,
+                     seconds,
+                     value_of(limits_.objective, plan, seconds),
+                     prediction.peak_memory,
+                     prediction.verdict};
     const Bytes room = (1.0 - limits_.memory_headroom) * inputs_.device.memory;
     outcome.allocated = limits_.memory_headroom > 0
                             ? prediction.peak_memory
                             : prediction.stages[prediction.fullest_stage].memory.allocated();
     outcome.fits = prediction.verdict != MemoryVerdict::oom && outcome.allocated <= room;
     outcome.required =
-        meets(limits_, {plan, inputs_.model, prediction.peak_memory.value / kGiB}, true);
+        meets(limits_, {plan, scenario.model, prediction.peak_memory.value / kGiB}, true);
     return outcome;
   }
 
  private:
-  const std::vector<Plan>& plans_;
+  const std::vector<Candidate>& plans_;
   const SearchInputs& inputs_;
   const SearchLimits& limits_;
   LayerPrices prices_;
@@ -106,7 +111,8 @@ void sort_out(const std::vector<std::optional<Outcome>>& outcomes, SearchResult&
     if (outcome->fits) {
       result.plans.push_back(outcome->found);
     } else {
-      result.nearest_misses.push_back({outcome->found.plan, outcome->allocated});
+      result.nearest_misses.push_back(
+          {outcome->found.plan, outcome->found.shape, outcome->allocated});
     }
   }
   result.fitting = std::ssize(result.plans);
@@ -126,9 +132,11 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.considered = candidates.considered;
   result.legal = std::ssize(candidates.legal);
   result.refused = candidates.nearest;
-  std::vector<Plan> plans;
-  for (const Plan& plan : candidates.legal) {
-    if (meets(limits, {plan, inputs.model}, false)) plans.push_back(plan);
+  std::vector<Candidate> plans;
+  Transformer model = inputs.model;
+  for (const Candidate& candidate : candidates.legal) {
+    if (candidate.shape != shape_of(model)) model = reshaped(inputs.model, candidate.shape);
+    if (meets(limits, {candidate.plan, model}, false)) plans.push_back(candidate);
   }
   if (plans.empty()) return result;
 
@@ -139,7 +147,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
     if (watch.stop && watch.stop->load(std::memory_order_relaxed)) return;
     const std::size_t begin = block * kBlock;
     const std::size_t end = std::min(begin + kBlock, plans.size());
-    Scenario scenario = scenario_of(inputs, plans[begin]);
+    Scenario scenario = scenario_of(inputs, plans[begin].plan, plans[begin].shape);
     for (std::size_t i = begin; i < end; ++i) outcomes[i] = evaluator.evaluate(i, scenario);
     const std::size_t so_far = done += end - begin;
     if (watch.progress) watch.progress(so_far, plans.size());
@@ -149,8 +157,12 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   return result;
 }
 
-Prediction predict_plan(const SearchInputs& inputs, const Plan& plan) {
-  return predict(scenario_of(inputs, plan));
+Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {
+  return {reshaped(inputs.model, shape), inputs.device, inputs.cluster, inputs.software, plan};
+}
+
+Prediction predict_plan(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {
+  return predict(scenario_of(inputs, plan, shape));
 }
 
 }  // namespace prequel

@@ -27,6 +27,7 @@ struct SearchLimits {
 /// One plan that fits, in short.
 struct FoundPlan {
   Plan plan;
+  ModelShape shape;
   double sec_per_iter{};
   double value{};  ///< what it is ranked by; less is better
   Bytes peak_memory;
@@ -36,6 +37,7 @@ struct FoundPlan {
 /// One plan that does not fit.
 struct TooLarge {
   Plan plan;
+  ModelShape shape;
   Bytes allocated;  ///< or printed, where a head-room was wanted
 };
 
@@ -60,7 +62,10 @@ struct SearchWatch {
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
                     const SearchLimits& limits, const SearchWatch& watch = {});
 
+/// All that a prediction of this plan, for a model of this shape, starts from.
+Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape);
+
 /// The whole prediction of one plan.
-Prediction predict_plan(const SearchInputs& inputs, const Plan& plan);
+Prediction predict_plan(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape);
 
 }  // namespace prequel

@@ -48,21 +48,37 @@ std::string schedule_problem(const Plan& plan, const SearchInputs& inputs) {
               chunks_of(*kind, static_cast<std::uint32_t>(plan.vpp))});
 }
 
+/// Plans of one shape of the model after another.
 class Collector {
  public:
-  explicit Collector(const SearchInputs& inputs) : inputs_(inputs) {}
+  explicit Collector(const SearchInputs& inputs) : inputs_(inputs), model_(inputs.model) {}
+
+  /// The shape of what comes next.
+  void begin(const ModelShape& shape) {
+    if (shape == shape_) return;
+    shape_ = shape;
+    shape_problem_ = reshape_problem(inputs_.model, shape);
+    if (shape_problem_.empty()) model_ = reshaped(inputs_.model, shape);
+  }
+  [[nodiscard]] const Transformer& model() const { return model_; }
+  [[nodiscard]] bool has_shape() const { return shape_problem_.empty(); }
 
   void consider(const PlanRequest& request) {
     ++found_.considered;
-    PlanJudgement judged = judge_plan(request, inputs_.model, inputs_.cluster, inputs_.software);
+    PlanJudgement judged;
+    if (has_shape()) {
+      judged = judge_plan(request, model_, inputs_.cluster, inputs_.software);
+    } else {
+      judged.problems.push_back("model: " + shape_problem_);
+    }
     if (judged.problems.empty()) {
       std::string problem = schedule_problem(judged.plan, inputs_);
       if (!problem.empty()) judged.problems.push_back("plan: " + std::move(problem));
     }
     if (judged.problems.empty()) {
-      found_.legal.push_back(std::move(judged.plan));
+      found_.legal.push_back({std::move(judged.plan), shape_});
     } else if (found_.legal.empty()) {
-      remember({request, std::move(judged.problems)});
+      remember({request, shape_, std::move(judged.problems)});
     }
   }
 
@@ -90,6 +106,9 @@ class Collector {
   }
 
   const SearchInputs& inputs_;
+  ModelShape shape_;
+  std::string shape_problem_;
+  Transformer model_;  ///< of that shape
   Candidates found_;
 };
 
@@ -106,6 +125,21 @@ class Combiner {
       : axes_(axes), inputs_(inputs), collector_(inputs), request_(inputs.fixed) {}
 
   Candidates combine() && {
+    for (const ModelShape& shape : axes_.shapes) {
+      collector_.begin(shape);
+      if (collector_.has_shape()) {
+        plans();
+      } else {
+        request_.nodes = axes_.nodes.front();
+        request_.gbs = axes_.gbs.front();
+        collector_.consider(request_);
+      }
+    }
+    return std::move(collector_).result();
+  }
+
+ private:
+  void plans() {
     for (const std::int64_t nodes : axes_.nodes) {
       request_.nodes = nodes;
       for (const std::int64_t tp : axes_.tp) {
@@ -113,17 +147,15 @@ class Combiner {
         for (const std::int64_t pp : axes_.pp) degrees(nodes, tp, pp);
       }
     }
-    return std::move(collector_).result();
   }
 
- private:
   void degrees(std::int64_t nodes, std::int64_t tp, std::int64_t pp) {
     const std::int64_t devices = nodes * inputs_.cluster.devices_per_node;
     const std::int64_t model_parallel = tp * pp * inputs_.fixed.cp.value_or(1);
     const std::int64_t dp = devices / model_parallel;
     const bool wanted =
         axes_.dp.empty() || std::find(axes_.dp.begin(), axes_.dp.end(), dp) != axes_.dp.end();
-    if (devices % model_parallel != 0 || !wanted || inputs_.model.heads % tp != 0) {
+    if (devices % model_parallel != 0 || !wanted || collector_.model().heads % tp != 0) {
       return collector_.skip();
     }
     request_.pp = pp;
@@ -147,7 +179,7 @@ class Combiner {
       request_.schedule = schedule;
       const bool chunks = pp > 1 && schedule == "interleaved-1f1b";
       for (const std::int64_t vpp : effective(axes_.vpp, chunks, std::int64_t{1})) {
-        if (chunks && (vpp == 1 || vpp * pp > inputs_.model.layers)) {
+        if (chunks && (vpp == 1 || vpp * pp > collector_.model().layers)) {
           collector_.skip();
           continue;
         }
@@ -189,10 +221,13 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everythin
   const PlanChoices& choices = inputs.software.choices;
   const std::int64_t most_gbs =
       axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
+  fill(axes.shapes, {shape_of(inputs.model)});
+  const std::int64_t layers =
+      std::ranges::max_element(axes.shapes, {}, &ModelShape::layers)->layers;
   fill(axes.nodes, up_to(inputs.cluster.nodes));
   fill(axes.tp, tensor_degrees(inputs.cluster.devices_per_node, everything));
-  fill(axes.pp, up_to(inputs.model.layers));
-  fill(axes.vpp, up_to(std::min(kMostChunks, inputs.model.layers)));
+  fill(axes.pp, up_to(layers));
+  fill(axes.vpp, up_to(std::min(kMostChunks, layers)));
   fill(axes.mbs, powers_of_two(std::min(kMostMicroBatch, most_gbs)));
   if (everything) {
     fill(axes.zero, {0, 1, 2, 3});
@@ -214,9 +249,12 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs) {
   return Combiner(axes, inputs).combine();
 }
 
-Candidates legal_plans(const std::vector<PlanRequest>& requests, const SearchInputs& inputs) {
+Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs) {
   Collector collector(inputs);
-  for (const PlanRequest& request : requests) collector.consider(request);
+  for (const CandidateRequest& request : requests) {
+    collector.begin(request.shape);
+    collector.consider(request.plan);
+  }
   return std::move(collector).result();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/model_shape.hpp"
 #include "models/plan.hpp"
 #include "sim/pricing.hpp"
 
@@ -13,6 +14,7 @@ namespace prequel {
 
 /// Values of each axis to combine; an empty axis is chosen by `fill_axes`.
 struct SearchAxes {
+  std::vector<ModelShape> shapes;  ///< of the model
   std::vector<std::int64_t> nodes, dp, tp, pp, vpp, mbs, gbs, zero;
   std::vector<Recompute> recompute;
   std::vector<Offload> offload;
@@ -29,22 +31,34 @@ struct SearchInputs {
   PlanRequest fixed;
 };
 
+/// A plan, and the shape of the model that it is for.
+struct Candidate {
+  Plan plan;
+  ModelShape shape;
+};
+
+struct CandidateRequest {
+  PlanRequest plan;
+  ModelShape shape;
+};
+
 /// What a plan that the rules refuse would have needed.
 struct RefusedPlan {
   PlanRequest request;
+  ModelShape shape;
   std::vector<std::string> problems;
 };
 
 struct Candidates {
   std::int64_t considered{};
-  std::vector<Plan> legal;
+  std::vector<Candidate> legal;
   /// A few of those that broke the fewest rules, where none is legal.
   std::vector<RefusedPlan> nearest;
 };
 
-/// Fills empty axes with all that makes sense: tp up to a node (powers of two and the node's
-/// divisors), pp and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as
-/// the software's choices say, or with `everything`, all values that there are.
+/// Fills empty axes with all that makes sense: the model's own shape, tp up to a node (powers of
+/// two and the node's divisors), pp and vpp up to the layers, mbs in powers of two, dp from the
+/// nodes; the rest as the software's choices say, or with `everything`, all values that there are.
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything);
 
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
@@ -53,6 +67,6 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everythin
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
 
 /// The same for requests given one by one.
-Candidates legal_plans(const std::vector<PlanRequest>& requests, const SearchInputs& inputs);
+Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs);
 
 }  // namespace prequel

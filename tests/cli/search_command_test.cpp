@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -72,22 +73,25 @@ TEST_CASE("S5: ranked by seconds an iteration, though 40 nodes are the more effi
 
 TEST_CASE("S6: of nine measured topologies exactly four keep to the batch ramp-up") {
   const TemporaryFolder folder;
-  const std::string table =
-      folder.with("plans.csv",
-                  "dp,pp,gbs\n12,4,2040\n9,5,2043\n8,6,2048\n6,7,2046\n6,8,2046\n5,9,2045\n"
-                  "4,10,2048\n4,11,2048\n4,12,2048\n");
-  const std::string plans = "--plans " + table + " --model bigscience-200b --tp 8 --mbs 1 " +
-                            "--set model.num_hidden_layers=84 --cluster jean-zay-a100 ";
+  const std::string table = folder.with(
+      "plans.csv",
+      "layers,dp,pp,gbs\n80,12,4,2040\n80,9,5,2043\n78,8,6,2048\n77,6,7,2046\n80,6,8,2046\n"
+      "81,5,9,2045\n80,4,10,2048\n77,4,11,2048\n72,4,12,2048\n");
+  const std::string plans = "--plans " + table +
+                            " --model bigscience-200b --tp 8 --mbs 1 "
+                            "--cluster jean-zay-a100 ";
   const Json all = searched(plans + "--require 'tp == 8'");
   CHECK(all.at("considered") == 9);
   CHECK(all.at("legal") == 9);
   const Json ramp = searched(plans + "--require 'dp%4==0' --require 'gbs%32==0'");
   CHECK(ramp.at("required") == 4);
-  std::set<std::pair<int, int>> left;
-  for (const Json& plan : ramp.at("plans")) {
-    left.emplace(plan.at("plan").at("dp").get<int>(), plan.at("plan").at("pp").get<int>());
+  const auto of = [](const Json& object, const char* key) { return object.at(key).get<int>(); };
+  std::set<std::array<int, 3>> left;
+  for (const Json& found : ramp.at("plans")) {
+    const Json& plan = found.at("plan");
+    left.insert({of(plan, "dp"), of(plan, "pp"), of(found.at("model_shape"), "layers")});
   }
-  CHECK(left == std::set<std::pair<int, int>>{{8, 6}, {4, 10}, {4, 11}, {4, 12}});
+  CHECK(left == std::set<std::array<int, 3>>{{8, 6, 78}, {4, 10, 80}, {4, 11, 77}, {4, 12, 72}});
 }
 
 TEST_CASE("S9: pp 6 x dp 8 or pp 12 x dp 4: the order, and a tie within the model's error") {

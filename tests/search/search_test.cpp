@@ -11,13 +11,13 @@ namespace prequel {
 namespace {
 
 /// Every plan by the ordinary prediction, the best first.
-std::vector<FoundPlan> one_by_one(const std::vector<Plan>& plans, const SearchInputs& inputs) {
+std::vector<FoundPlan> one_by_one(const std::vector<Candidate>& plans, const SearchInputs& inputs) {
   std::vector<FoundPlan> found;
-  for (const Plan& plan : plans) {
-    const Prediction prediction = predict_plan(inputs, plan);
+  for (const auto& [plan, shape] : plans) {
+    const Prediction prediction = predict_plan(inputs, plan, shape);
     if (prediction.verdict == MemoryVerdict::oom) continue;
     const double seconds = prediction.sec_per_iter.value;
-    found.push_back({plan, seconds, seconds, prediction.peak_memory, prediction.verdict});
+    found.push_back({plan, shape, seconds, seconds, prediction.peak_memory, prediction.verdict});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.value < b.value; });
@@ -44,6 +44,9 @@ TEST_CASE("a search ranks as the prediction of each plan alone does: to the last
   check_against_predictions(gpt, axes_for(gpt, 4, true));
   const SearchInputs mosaic = shipped_inputs("mosaicgpt-7b", "mosaic-r1z1-a100-80gb", 512);
   check_against_predictions(mosaic, axes_for(mosaic, 1));
+  SearchAxes shaped = axes_for(mosaic, 1);
+  shaped.shapes = {shape_of(mosaic.model), {40, 3584, 28}, {32, 4096, 64}, {24, 4096, 64}};
+  check_against_predictions(mosaic, shaped);
 }
 
 TEST_CASE("a search finds the same to the last bit on one thread and on several") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "hw/base/errors.hpp"
@@ -33,7 +34,8 @@ TEST_CASE("every plan of a space is legal, uses all GPUs and stands there once")
   CHECK(found.legal.size() > 300);
   CHECK(found.considered > static_cast<std::int64_t>(found.legal.size()));
   std::set<std::string> seen;
-  for (const Plan& plan : found.legal) {
+  for (const auto& [plan, shape] : found.legal) {
+    CHECK(shape == shape_of(inputs.model));
     CHECK(plan.gpus == 32);
     CHECK(judge_plan(request_of(plan), inputs.model, inputs.cluster, inputs.software)
               .problems.empty());
@@ -79,6 +81,28 @@ TEST_CASE("a space leaves out no legal plan: the same as all combinations, one b
   CHECK(found.legal.size() == legal);
 }
 
+TEST_CASE("of several shapes, each has the plans that a model of that shape has") {
+  SearchInputs inputs = shipped_inputs("gpt-18b", "selene", 256);
+  SearchAxes axes = axes_for(inputs, 4);
+  const ModelShape own = shape_of(inputs.model);
+  const ModelShape deeper{own.layers + 8, own.hidden, own.heads};
+  const ModelShape odd{own.layers, own.hidden, own.heads + 1};
+  axes.shapes = {own, odd, deeper};
+  axes.pp = {1, 2, 4, 8};
+  axes.vpp = {1, 2};
+  const Candidates found = legal_plans(axes, inputs);
+  const auto of_shape = [&](const ModelShape& shape) {
+    return std::ranges::count(found.legal, shape, &Candidate::shape);
+  };
+  CHECK(of_shape(odd) == 0);
+  CHECK(of_shape(own) + of_shape(deeper) == std::ssize(found.legal));
+  axes.shapes = {own};
+  CHECK(std::ssize(legal_plans(axes, inputs).legal) == of_shape(own));
+  inputs.model = reshaped(inputs.model, deeper);
+  axes.shapes = {deeper};
+  CHECK(std::ssize(legal_plans(axes, inputs).legal) == of_shape(deeper));
+}
+
 TEST_CASE("where nothing is legal, the nearest refusals say why") {
   const SearchInputs inputs = shipped_inputs("gpt-18b", "selene", 7);
   PlanRequest request;
@@ -86,7 +110,7 @@ TEST_CASE("where nothing is legal, the nearest refusals say why") {
   request.tp = 8;
   request.mbs = 2;
   request.gbs = 7;
-  const Candidates found = legal_plans(std::vector{request}, inputs);
+  const Candidates found = legal_plans({{request, shape_of(inputs.model)}}, inputs);
   CHECK(found.legal.empty());
   REQUIRE(found.nearest.size() == 1);
   CHECK(

@@ -1,0 +1,90 @@
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kBloom =
+    "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 ";
+
+TEST_CASE("shapes are searched at a constant number of parameters, and the answer says which") {
+  const ProgramResult result =
+      run_prequel(kBloom + "--layers 60:84 --hidden 13312,13824,14336 --tp 4,8 --top 1000 --json");
+  CHECK(result.status == 0);
+  const Json answer = Json::parse(result.out);
+  CHECK(answer.at("shapes").at("combinations") == 75);
+  CHECK(answer.at("shapes").at("tolerance") == 0.05);
+  const double parameters = answer.at("shapes").at("parameters").get<double>();
+  CHECK(parameters == 176247271424);  // as bloom-176b has
+  std::set<std::int64_t> widths;
+  for (const Json& plan : answer.at("plans")) {
+    const Json& shape = plan.at("model_shape");
+    CHECK(shape.at("parameters").get<double>() == doctest::Approx(parameters).epsilon(0.05));
+    CHECK(shape.at("hidden").get<int>() == 128 * shape.at("heads").get<int>());
+    widths.insert(shape.at("hidden").get<std::int64_t>());
+  }
+  CHECK(widths == std::set<std::int64_t>{13312, 13824, 14336});
+}
+
+TEST_CASE("layers, hidden and heads are columns where they are free, and names in --require") {
+  const ProgramResult result =
+      run_prequel(kBloom + "--layers 68:72 --tp 8 --pp 12 --require 'layers % pp == 0'");
+  CHECK(result.status == 0);
+  CHECK(result.out.find("5 of 5 shapes searched: those of 176.2e9 parameters, give or take 5 %") !=
+        std::string::npos);
+  CHECK(result.out.find("  rank  layers  hidden  heads  nodes  ") != std::string::npos);
+  CHECK(result.out.find("  72   14336    112  ") != std::string::npos);
+  CHECK(result.out.find("  70   14336    112  ") == std::string::npos);
+}
+
+TEST_CASE("a shape that the model cannot have is illegal, with what would do") {
+  const ProgramResult result = run_prequel(kBloom + "--heads 60");
+  CHECK(result.status == 1);
+  CHECK(result.out.find("No plan is legal. The nearest:\n"
+                        "  70 layers of 14336, 60 heads: nodes 48 gbs 2048\n"
+                        "    model: heads 60: do not divide an attention that is 14336 wide; 56 "
+                        "or 64 would do\n") != std::string::npos);
+}
+
+TEST_CASE("shapes that miss the number of parameters are named, and how far they miss it") {
+  const auto refusal = [](const std::string& arguments) {
+    const ProgramResult result = run_prequel(kBloom + arguments);
+    CHECK(result.status == 2);
+    return result.err;
+  };
+  CHECK(refusal("--layers 60") ==
+        "prequel: none of 1 shapes has 176.2e9 parameters, give or take 5 %; 60 layers of 14336 "
+        "come nearest with 151.6e9: other --layers or --hidden, --parameters or a larger "
+        "--parameters-tolerance would do\n");
+  CHECK(refusal("--parameters 1e9") ==
+        "prequel: --parameters: needs --layers, --hidden or --heads\n");
+  CHECK(refusal("--layers 1:2000 --heads 1:2000") ==
+        "prequel: --layers, --hidden, --heads: 4000000 shapes; at most 10000 would do\n");
+}
+
+TEST_CASE("a table of plans has a shape a row; what it leaves out is said once for all") {
+  const TemporaryFolder folder;
+  const std::string table =
+      folder.with("plans.csv", "layers,hidden,heads,pp\n84,13824,64,12\n,14336,112,6\n,,,12\n");
+  const std::string plans = "search --plans " + table +
+                            " --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 "
+                            "--tp 8 --mbs 2 --recompute full ";
+  const ProgramResult result = run_prequel(plans + "--layers 72 --heads 56 --csv");
+  CHECK(result.err.empty());
+  CHECK(result.status == 0);
+  CHECK(result.out.find(",84,13824,64,48,") != std::string::npos);
+  CHECK(result.out.find(",72,14336,112,48,") != std::string::npos);
+  CHECK(result.out.find(",72,14336,56,48,") != std::string::npos);
+  CHECK(run_prequel(plans + "--layers 70,72").err ==
+        "prequel: --layers 70,72: with --plans one value is needed, for rows that leave it out\n");
+}
+
+}  // namespace
+}  // namespace prequel
