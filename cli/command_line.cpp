@@ -74,6 +74,13 @@ void add_report(CLI::App& command, std::string& file) {
       ->type_name("FILE.html");
 }
 
+void add_emit(CLI::App& command, std::string& framework) {
+  command.add_option("--emit", framework, "print the plan as the launch of this framework instead")
+      ->type_name("megatron|deepspeed|fsdp")
+      ->check(CLI::IsMember({"megatron", "deepspeed", "fsdp"}).description(""))
+      ->excludes("--json");
+}
+
 void add_set(CLI::App& command, std::vector<Override>& overrides) {
   command
       .add_option_function<std::vector<std::string>>(
@@ -209,6 +216,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option("--ranks", options.ranks, "what the trace shows: one rank a stage, or these")
       ->type_name("LIST|stages");
   add_format(command, options.format, false);
+  add_emit(command, options.emit);
   command.callback(action);
 }
 
@@ -316,6 +324,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   add_set(command, options.request.overrides);
   add_report(command, options.report);
   add_format(command, options.format, true);
+  add_emit(command, options.emit);
   command.callback(action);
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/emit/emitted_plan.hpp"
 #include "cli/options.hpp"
 #include "cli/prediction_format.hpp"
 #include "cli/report.hpp"
@@ -58,7 +59,9 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
       fmt::print(stderr, "{}\n", wrapped(label + " " + warning, err.at_most(100), "  "));
     }
   }
-  if (options.format == OutputFormat::json) {
+  if (!options.emit.empty()) {
+    print_emitted(options.emit, scenario, common.quiet);
+  } else if (options.format == OutputFormat::json) {
     fmt::print("{}", prediction_json(scenario, prediction, job.measured, distribution, whole,
                                      played, contended));
   } else {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/emit/emitted_plan.hpp"
+#include "cli/layout_text.hpp"
 #include "cli/report.hpp"
 #include "cli/search_axes.hpp"
 #include "cli/search_format.hpp"
@@ -98,6 +100,19 @@ class ProgressLine {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+void emit_best(const CommonOptions& common, const SearchOptions& options,
+               const SearchInputs& inputs, const SearchResult& result) {
+  const FoundPlan& best = result.plans.front();
+  if (!common.quiet) {
+    fmt::print(stderr, "the best of {}: {}; {:.2f} s per iteration, {:.1f} GiB\n",
+               result.plans.size(), layout_text(best.plan), best.sec_per_iter,
+               best.peak_memory.value / kGiB);
+  }
+  print_emitted(options.emit,
+                {inputs.model, inputs.device, inputs.cluster, inputs.software, best.plan},
+                common.quiet);
+}
+
 }  // namespace
 
 int run_search(const CommonOptions& common, const SearchOptions& options) {
@@ -148,6 +163,10 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     answer.explained.push_back(
         {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});
+  }
+  if (!options.emit.empty() && !result.plans.empty()) {
+    emit_best(common, options, inputs, result);
+    return result.interrupted ? kExitInterrupted : kExitDone;
   }
   switch (options.format) {
     case OutputFormat::text:

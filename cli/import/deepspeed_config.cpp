@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/base/json_cursor.hpp"
+#include "hw/device.hpp"
 
 namespace prequel {
 namespace {
@@ -17,6 +18,7 @@ constexpr std::array kKnown{"train_batch_size",
                             "gradient_accumulation_steps",
                             "zero_optimization",
                             "fp16",
+                            "data_types",
                             "bf16",
                             "bfloat16"};
 
@@ -39,6 +41,7 @@ class ConfigReader {
     } else if (enabled("fp16")) {
       job_.plan.precision = Precision::fp16;
     }
+    if (const auto types = root_.find("data_types")) read_types(*types);
     if (const auto zero = root_.find("zero_optimization")) read_zero(*zero);
     for (const auto& [key, value] : root_.members()) {
       if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
@@ -65,6 +68,15 @@ class ConfigReader {
     (void)section->members();
     const auto flag = section->find("enabled");
     return flag && !is_auto(*flag) && flag->boolean();
+  }
+
+  void read_types(const Cursor& types) {
+    (void)types.members();
+    const auto type = types.find("grad_accum_dtype");
+    if (!type) return;
+    for (const Precision known : {Precision::fp32, Precision::fp16, Precision::bf16}) {
+      if (type->text() == name(known)) job_.plan.grad_precision = known;
+    }
   }
 
   void read_zero(const Cursor& zero) {

@@ -93,6 +93,11 @@ constexpr SwitchFlag kSwitches[] = {
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
     {"--accumulate-allreduce-grads-in-fp32",
      [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
+    {"--grad-reduce-in-bf16", [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
+    {"--no-masked-softmax-fusion",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
+    {"--account-for-embedding-in-pipeline-split",
+     [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
     {"--cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
 };
 

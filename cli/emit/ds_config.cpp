@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/emit/emitted_plan.hpp"
+#include "hw/device.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// As in deepspeed/runtime/zero/config.py; what the stack was measured with comes along.
+Json zero_section(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const Software& software = scenario.software;
+  Json zero{{"stage", plan.zero}};
+  if (plan.zero == 0) return zero;
+  zero["overlap_comm"] = software.communication.gradient_overlap != GradientOverlap::none;
+  if (plan.zero >= 2 && software.memory.reduce_bucket > 0) {
+    zero["reduce_bucket_size"] = static_cast<std::int64_t>(software.memory.reduce_bucket);
+  }
+  if (plan.zero == 3 && software.memory.live_parameters > 0) {
+    zero["stage3_max_live_parameters"] = static_cast<std::int64_t>(software.memory.live_parameters);
+  }
+  if (plan.offload != Offload::none) {
+    zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  }
+  return zero;
+}
+
+/// What the launcher, Megatron-DeepSpeed's command line and the model's code have to say.
+std::vector<LeftOut> left_out_of(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  std::vector<LeftOut> left_out;
+  const auto leave = [&](const char* field, std::string why) {
+    left_out.push_back({field, std::move(why)});
+  };
+  leave("nodes",
+        fmt::format("deepspeed --num_nodes {} --num_gpus {}", plan.nodes, plan.gpus / plan.nodes));
+  leave("seq_len", fmt::format("{} tokens: the data loader's", plan.seq_len));
+  if (plan.tp > 1) {
+    leave("tp", fmt::format("--tensor-model-parallel-size {} of Megatron-DeepSpeed", plan.tp));
+  }
+  if (plan.pp > 1) {
+    leave("pp", fmt::format("--pipeline-model-parallel-size {} of Megatron-DeepSpeed", plan.pp));
+    if (plan.stage_split == StageSplit::embedding_as_layer) {
+      leave("stage_split", "--pp-partition-method 'type:transformer|embedding'");
+    }
+    if (plan.vpp > 1) leave("vpp", "DeepSpeed's pipeline has one chunk of layers a stage");
+    if (plan.schedule != "1f1b") {
+      leave("schedule", "DeepSpeed has no " + plan.schedule + "; it runs 1f1b");
+    }
+  }
+  if (plan.sequence_parallel) leave("sequence_parallel", "--sequence-parallel of Megatron");
+  if (plan.recompute != Recompute::none) {
+    leave("recompute", fmt::format("{}: the model's code calls the checkpoints "
+                                   "(--checkpoint-activations of Megatron-DeepSpeed)",
+                                   name(plan.recompute)));
+  }
+  if (plan.precision == Precision::tf32) {
+    leave("precision", "torch.backends.cuda.matmul.allow_tf32 in the program");
+  }
+  leave("attention", fmt::format("{}: the model's code", name(plan.attention)));
+  if (scenario.software.framework.find("deepspeed") == std::string::npos) {
+    leave("software", "predicted for " + scenario.software.name + ", not for DeepSpeed");
+  }
+  return left_out;
+}
+
+}  // namespace
+
+EmittedPlan emit_deepspeed(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  Json config{{"train_batch_size", plan.gbs},
+              {"train_micro_batch_size_per_gpu", plan.mbs},
+              {"gradient_accumulation_steps", plan.micro_batches()},
+              {"zero_optimization", zero_section(scenario)}};
+  const bool half = plan.precision == Precision::fp16 || plan.precision == Precision::bf16;
+  if (half) config[std::string(name(plan.precision))] = {{"enabled", true}};
+  if (half) config["data_types"] = {{"grad_accum_dtype", name(plan.grad_precision)}};
+  if (plan.recompute != Recompute::none) {
+    config["activation_checkpointing"] = {{"partition_activations", false},
+                                          {"cpu_checkpointing", false}};
+  }
+  return {config.dump(2) + "\n", left_out_of(scenario)};
+}
+
+}  // namespace prequel

@@ -1,0 +1,45 @@
+#pragma once
+
+/// A plan as the launch of a training framework: `--emit`.
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/pricing.hpp"
+
+namespace prequel {
+
+/// Something that the text cannot say.
+struct LeftOut {
+  std::string field;  ///< of the plan, the model or the scenario: "zero", "position", "software"
+  std::string why;    ///< and where else it can be said
+};
+
+struct EmittedPlan {
+  std::string text;
+  std::vector<LeftOut> left_out;
+};
+
+/// The command line of Megatron-LM's pretrain_gpt.py, or of Megatron-DeepSpeed's where the
+/// scenario's software is one: launcher, model, batch, degrees and memory.
+EmittedPlan emit_megatron(const Scenario& scenario);
+/// DeepSpeed's ds_config.json.
+EmittedPlan emit_deepspeed(const Scenario& scenario);
+/// Python that sets the arguments of PyTorch's FullyShardedDataParallel.
+EmittedPlan emit_fsdp(const Scenario& scenario);
+
+struct EmitTarget {
+  std::string_view name;
+  EmittedPlan (*emit)(const Scenario& scenario);
+};
+inline constexpr std::array kEmitTargets{EmitTarget{"megatron", emit_megatron},
+                                         EmitTarget{"deepspeed", emit_deepspeed},
+                                         EmitTarget{"fsdp", emit_fsdp}};
+
+/// Prints the text for the target of that name on stdout and, unless `quiet`, what it leaves out on
+/// stderr.
+void print_emitted(std::string_view target, const Scenario& scenario, bool quiet);
+
+}  // namespace prequel

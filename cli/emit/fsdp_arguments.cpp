@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include "cli/emit/emitted_plan.hpp"
+#include "hw/device.hpp"
+
+namespace prequel {
+namespace {
+
+/// As in torch/distributed/fsdp/api.py; empty where it has none.
+std::string_view sharding_strategy(std::int64_t zero) {
+  switch (zero) {
+    case 0: return "NO_SHARD";
+    case 2: return "SHARD_GRAD_OP";
+    case 3: return "FULL_SHARD";
+    default: return {};
+  }
+}
+
+std::string_view torch_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp16: return "torch.float16";
+    case Precision::bf16: return "torch.bfloat16";
+    default: return "torch.float32";
+  }
+}
+
+std::vector<LeftOut> left_out_of(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  std::vector<LeftOut> left_out;
+  const auto leave = [&](const char* field, std::string why) {
+    left_out.push_back({field, std::move(why)});
+  };
+  leave("nodes", fmt::format("torchrun --nnodes {} --nproc-per-node {}", plan.nodes,
+                             plan.gpus / plan.nodes));
+  leave("seq_len", fmt::format("{} tokens: the data loader's", plan.seq_len));
+  if (plan.tp > 1) {
+    leave("tp", fmt::format("{}: torch.distributed.tensor.parallel splits layers", plan.tp));
+  }
+  if (plan.sequence_parallel) {
+    leave("sequence_parallel", "SequenceParallel of torch.distributed.tensor.parallel");
+  }
+  if (plan.pp > 1) {
+    leave("pp", fmt::format("{}: torch.distributed.pipelining makes stages", plan.pp));
+    leave("schedule", plan.schedule + ": torch.distributed.pipelining has schedules");
+    if (plan.vpp > 1) leave("vpp", "torch.distributed.pipelining interleaves stages");
+    if (plan.stage_split == StageSplit::embedding_as_layer) {
+      leave("stage_split", "torch.distributed.pipelining splits where it is told");
+    }
+  }
+  if (plan.zero == 1) {
+    leave("zero",
+          "FSDP shards gradients too (SHARD_GRAD_OP); for stage 1 there is "
+          "DistributedDataParallel with ZeroRedundancyOptimizer");
+  }
+  if (plan.offload == Offload::optimizer) {
+    leave("offload", "FSDP moves the optimizer to host memory with the parameters only");
+  }
+  if (plan.recompute == Recompute::selective) {
+    leave("recompute", "selective: torch.utils.checkpoint takes a policy");
+  }
+  if (plan.precision == Precision::tf32) {
+    leave("precision", "torch.backends.cuda.matmul.allow_tf32 in the program");
+  }
+  leave("attention", fmt::format("{}: the model's code", name(plan.attention)));
+  if (scenario.software.framework.find("fsdp") == std::string::npos) {
+    leave("software", "predicted for " + scenario.software.name + ", not for FSDP");
+  }
+  return left_out;
+}
+
+}  // namespace
+
+EmittedPlan emit_fsdp(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::string_view strategy = sharding_strategy(plan.zero);
+  std::string text =
+      "import torch\n"
+      "from torch.distributed.fsdp import BackwardPrefetch, MixedPrecision, ShardingStrategy\n"
+      "\n"
+      "# FullyShardedDataParallel(model, **fsdp), wrapping each transformer block\n"
+      "fsdp = dict(\n";
+  if (!strategy.empty()) {
+    text += fmt::format("    sharding_strategy=ShardingStrategy.{},\n", strategy);
+  }
+  text += fmt::format(
+      "    mixed_precision=MixedPrecision(param_dtype={}, reduce_dtype={}),\n"
+      "    backward_prefetch=BackwardPrefetch.BACKWARD_PRE,\n"
+      ")\n",
+      torch_type(plan.precision), torch_type(plan.grad_precision));
+  text += fmt::format("micro_batch_size = {}  # sequences on each GPU\n", plan.mbs);
+  text += fmt::format("gradient_accumulation_steps = {}  # to {} sequences an iteration\n",
+                      plan.micro_batches(), plan.gbs);
+  if (plan.recompute == Recompute::full) {
+    text +=
+        "checkpoint_blocks = True  # apply_activation_checkpointing on each transformer block\n";
+  }
+  return {std::move(text), left_out_of(scenario)};
+}
+
+}  // namespace prequel

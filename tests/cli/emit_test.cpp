@@ -1,0 +1,192 @@
+#include "cli/emit/emitted_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/import/foreign_file.hpp"
+#include "cli/plan_json.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "models/library.hpp"
+#include "sim/search/space.hpp"
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Space {
+  SearchInputs inputs;
+  std::vector<Plan> plans;
+
+  [[nodiscard]] Scenario scenario(const Plan& plan) const {
+    return {inputs.model, inputs.device, inputs.cluster, inputs.software, plan};
+  }
+};
+
+/// All plans that are legal somewhere, whether the stack offers them or not.
+Space space_of(const std::string& model, const std::string& cluster, std::int64_t nodes,
+               const std::string& software) {
+  JobRequest request;
+  request.model = model;
+  request.cluster = cluster;
+  request.software = software;
+  Job job = read_job(Library({PREQUEL_SOURCE_DIR "/data"}), request);
+  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  SearchAxes axes;
+  axes.nodes = {nodes};
+  axes.gbs = {256};
+  axes.offload = {Offload::none, Offload::optimizer};
+  std::vector<Plan> plans = legal_plans(fill_axes(axes, inputs, true), inputs).legal;
+  return {std::move(inputs), std::move(plans)};
+}
+
+/// Imports what was emitted, and gives the fields in which it differs.
+std::set<std::string> lost(const Space& space, const Plan& plan,
+                           const std::vector<std::string>& texts) {
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  for (const std::string& text : texts) {
+    files.push_back(folder.with("emitted-" + std::to_string(files.size()), text));
+  }
+  const PlanRequest request = import_files(files).job.plan;
+  const SearchInputs& inputs = space.inputs;
+  const Json before = plan_json(plan);
+  const Json after =
+      plan_json(judge_plan(request, inputs.model, inputs.cluster, inputs.software).plan);
+  std::set<std::string> fields;
+  for (const auto& [field, value] : before.items()) {
+    if (after.at(field) != value) fields.insert(field);
+  }
+  return fields;
+}
+
+std::set<std::string> told(const EmittedPlan& emitted) {
+  std::set<std::string> fields;
+  for (const LeftOut& one : emitted.left_out) fields.insert(one.field);
+  return fields;
+}
+
+/// Every `stride`-th plan comes back as it was, but for fields that were said to be left out.
+/// Returns how many came back whole.
+int round_trip(const Space& space, std::size_t stride, bool with_deepspeed) {
+  int whole = 0;
+  REQUIRE(space.plans.size() > 100 * stride);
+  for (std::size_t i = 0; i < space.plans.size(); i += stride) {
+    const Plan& plan = space.plans[i];
+    const EmittedPlan emitted = emit_megatron(space.scenario(plan));
+    CAPTURE(emitted.text);
+    std::vector<std::string> texts{emitted.text};
+    if (with_deepspeed) texts.push_back(emit_deepspeed(space.scenario(plan)).text);
+    const std::set<std::string> fields = lost(space, plan, texts);
+    for (const std::string& field : fields) {
+      CAPTURE(field);
+      CHECK(told(emitted).contains(field));
+    }
+    if (fields.empty()) ++whole;
+  }
+  return whole;
+}
+
+TEST_CASE("a command line of Megatron-LM comes back as the same plan, but for what it says") {
+  CHECK(round_trip(space_of("gpt-18b", "selene", 4, "megatron-lm-2021"), 19, false) > 50);
+  CHECK(round_trip(space_of("llama-3-8b", "dgx-h100", 2, "megatron-core-2024"), 19, false) > 50);
+}
+
+TEST_CASE("Megatron-DeepSpeed's command line and ds_config.json together are the same plan") {
+  CHECK(round_trip(space_of("gpt-18b", "jean-zay-a100", 4, "megatron-deepspeed-2022"), 19, true) >
+        50);
+}
+
+TEST_CASE("the model of an emitted command line is the model that was searched for") {
+  for (const char* name : {"llama-3-70b", "gpt-18b", "bloom-176b"}) {
+    CAPTURE(name);
+    const bool bloom = std::string(name) == "bloom-176b";
+    const Space space = space_of(name, bloom ? "jean-zay-a100" : "dgx-h100", 2,
+                                 bloom ? "megatron-deepspeed-2022" : "megatron-core-2024");
+    const TemporaryFolder folder;
+    const std::string file =
+        folder.with("launch.sh", emit_megatron(space.scenario(space.plans.front())).text);
+    const Json job = Json::parse(translate_job(file)->json);
+    const Transformer back =
+        read_transformer(Document::from("model", nlohmann::json(job.at("model"))));
+    const Transformer& model = space.inputs.model;
+    CHECK(total_parameters(back) == total_parameters(model));
+    CHECK(back.kv_heads == model.kv_heads);
+    CHECK(back.position == model.position);
+    CHECK(back.norm == model.norm);
+  }
+}
+
+TEST_CASE("the batch sizes of a ds_config.json multiply to one another") {
+  const Space space = space_of("gpt-18b", "jean-zay-a100", 4, "megatron-deepspeed-2022");
+  for (std::size_t i = 0; i < space.plans.size(); i += 97) {
+    const Plan& plan = space.plans[i];
+    const Json config = Json::parse(emit_deepspeed(space.scenario(plan)).text);
+    CHECK(config.at("train_batch_size").get<std::int64_t>() ==
+          plan.dp * config.at("train_micro_batch_size_per_gpu").get<std::int64_t>() *
+              config.at("gradient_accumulation_steps").get<std::int64_t>());
+    CHECK(config.at("zero_optimization").at("stage") == plan.zero);
+  }
+}
+
+TEST_CASE("PyTorch FSDP gets its sharding strategy, precisions and accumulation steps") {
+  const ProgramResult result = run_prequel(
+      "predict --model mosaicgpt-7b --cluster mosaic-r1z1-a100-80gb --nodes 1 --gbs 64 --emit "
+      "fsdp");
+  CHECK(result.status == 0);
+  CHECK(result.out ==
+        "import torch\n"
+        "from torch.distributed.fsdp import BackwardPrefetch, MixedPrecision, ShardingStrategy\n"
+        "\n"
+        "# FullyShardedDataParallel(model, **fsdp), wrapping each transformer block\n"
+        "fsdp = dict(\n"
+        "    sharding_strategy=ShardingStrategy.FULL_SHARD,\n"
+        "    mixed_precision=MixedPrecision(param_dtype=torch.bfloat16, "
+        "reduce_dtype=torch.float32),\n"
+        "    backward_prefetch=BackwardPrefetch.BACKWARD_PRE,\n"
+        ")\n"
+        "micro_batch_size = 1  # sequences on each GPU\n"
+        "gradient_accumulation_steps = 8  # to 64 sequences an iteration\n"
+        "checkpoint_blocks = True  # apply_activation_checkpointing on each transformer block\n");
+  CHECK(result.err ==
+        "left out: nodes: torchrun --nnodes 1 --nproc-per-node 8\n"
+        "left out: seq_len: 2048 tokens: the data loader's\n"
+        "left out: attention: flash: the model's code\n");
+}
+
+TEST_CASE("what FSDP does not have is said, and never guessed") {
+  const Space space = space_of("gpt-18b", "dgx-h100", 4, "megatron-core-2024");
+  for (std::size_t i = 0; i < space.plans.size(); i += 97) {
+    const Plan& plan = space.plans[i];
+    const EmittedPlan emitted = emit_fsdp(space.scenario(plan));
+    CHECK(told(emitted).contains("tp") == (plan.tp > 1));
+    CHECK(told(emitted).contains("pp") == (plan.pp > 1));
+    CHECK(told(emitted).contains("zero") == (plan.zero == 1));
+    CHECK((emitted.text.find("sharding_strategy") == std::string::npos) == (plan.zero == 1));
+  }
+}
+
+TEST_CASE("search --emit prints the launch of the best plan, and nothing else on stdout") {
+  const std::string search =
+      "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 ";
+  const ProgramResult result = run_prequel(search + "--emit megatron");
+  CHECK(result.status == 0);
+  CHECK(result.out.starts_with("export CUDA_LAUNCH_BLOCKING=1\ntorchrun --nnodes 48 "));
+  CHECK(result.out.find("  --tensor-model-parallel-size 8 \\\n") != std::string::npos);
+  CHECK(result.err.starts_with("the best of 45: 48 nodes, dp 4 tp 8 pp 12 "));
+  CHECK(result.err.ends_with("left out: ds_config.json: --emit deepspeed prints it\n"));
+  CHECK(run_prequel("-q " + search + "--emit megatron").err.empty());
+  const ProgramResult none = run_prequel(search + "--tp 8 --pp 13 --emit megatron");
+  CHECK(none.status == 1);
+  CHECK(none.out.find("No plan is legal") != std::string::npos);
+  CHECK(run_prequel(search + "--emit jax").err ==
+        "prequel: --emit: jax not in {megatron,deepspeed,fsdp}\n"
+        "prequel --help shows how to call it\n");
+}
+
+}  // namespace
+}  // namespace prequel
