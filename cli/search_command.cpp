@@ -108,9 +108,7 @@ void emit_best(const CommonOptions& common, const SearchOptions& options,
                result.plans.size(), layout_text(best.plan), best.sec_per_iter,
                best.peak_memory.value / kGiB);
   }
-  print_emitted(options.emit,
-                {inputs.model, inputs.device, inputs.cluster, inputs.software, best.plan},
-                common.quiet);
+  print_emitted(options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
 }
 
 }  // namespace

@@ -40,7 +40,10 @@ Space space_of(const std::string& model, const std::string& cluster, std::int64_
   axes.nodes = {nodes};
   axes.gbs = {256};
   axes.offload = {Offload::none, Offload::optimizer};
-  std::vector<Plan> plans = legal_plans(fill_axes(axes, inputs, true), inputs).legal;
+  std::vector<Plan> plans;
+  for (const Candidate& candidate : legal_plans(fill_axes(axes, inputs, true), inputs).legal) {
+    plans.push_back(candidate.plan);
+  }
   return {std::move(inputs), std::move(plans)};
 }
 
