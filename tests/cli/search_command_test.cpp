@@ -1,8 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <array>
-#include <set>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -40,69 +37,6 @@ TEST_CASE("the answer has the counts, and the plans with rank, time, memory and 
     for (const auto& part : plan.at("breakdown_s").items()) sum += part.value().get<double>();
     CHECK(sum == doctest::Approx(before));
   }
-}
-
-TEST_CASE("S1: 52 nodes with 4 in reserve, and what if only 18 are left") {
-  const Json full = searched(kBloom + "--nodes 52 --reserve 4");
-  CHECK(full.at("plans")[0].at("plan").at("nodes") == 48);
-  const Json rest = searched("--model bloom-176b --cluster jean-zay-a100 --gbs 2016 --nodes 18");
-  CHECK(rest.at("plans")[0].at("plan").at("nodes") == 18);
-  CHECK(rest.at("plans")[0].at("sec_per_iter") > full.at("plans")[0].at("sec_per_iter"));
-}
-
-TEST_CASE("S3: more stages than blocks leave no legal plan, and the answer says what would do") {
-  const ProgramResult result = run_prequel(
-      "search " + kBloom + "--nodes 48 --tp 4 --pp 96 --mbs 1 --zero 1 --recompute full");
-  CHECK(result.status == 1);
-  CHECK(result.out.find("No plan is legal. The nearest:") != std::string::npos);
-  CHECK(result.out.find("pp 96") != std::string::npos);
-  CHECK(result.out.find("more pipeline stages than the model's 70 layers; at most pp 70 does") !=
-        std::string::npos);
-}
-
-TEST_CASE("S5: ranked by seconds an iteration, though 40 nodes are the more efficient") {
-  const std::string plans =
-      "--model bigscience-194b --cluster jean-zay-a100 --tp 8 --pp 10 --mbs 1 --gbs 2048 "
-      "--nodes 40,80 --set cluster.nodes=80 --set model.num_hidden_layers=80 --zero 1 "
-      "--recompute full";
-  const Json answer = searched(plans);
-  REQUIRE(answer.at("plans").size() == 2);
-  CHECK(answer.at("plans")[0].at("plan").at("nodes") == 80);
-  CHECK(answer.at("plans")[0].at("mfu") < answer.at("plans")[1].at("mfu"));
-}
-
-TEST_CASE("S6: of nine measured topologies exactly four keep to the batch ramp-up") {
-  const TemporaryFolder folder;
-  const std::string table = folder.with(
-      "plans.csv",
-      "layers,dp,pp,gbs\n80,12,4,2040\n80,9,5,2043\n78,8,6,2048\n77,6,7,2046\n80,6,8,2046\n"
-      "81,5,9,2045\n80,4,10,2048\n77,4,11,2048\n72,4,12,2048\n");
-  const std::string plans = "--plans " + table +
-                            " --model bigscience-200b --tp 8 --mbs 1 "
-                            "--cluster jean-zay-a100 ";
-  const Json all = searched(plans + "--require 'tp == 8'");
-  CHECK(all.at("considered") == 9);
-  CHECK(all.at("legal") == 9);
-  const Json ramp = searched(plans + "--require 'dp%4==0' --require 'gbs%32==0'");
-  CHECK(ramp.at("required") == 4);
-  const auto of = [](const Json& object, const char* key) { return object.at(key).get<int>(); };
-  std::set<std::array<int, 3>> left;
-  for (const Json& found : ramp.at("plans")) {
-    const Json& plan = found.at("plan");
-    left.insert({of(plan, "dp"), of(plan, "pp"), of(found.at("model_shape"), "layers")});
-  }
-  CHECK(left == std::set<std::array<int, 3>>{{8, 6, 78}, {4, 10, 80}, {4, 11, 77}, {4, 12, 72}});
-}
-
-TEST_CASE("S9: pp 6 x dp 8 or pp 12 x dp 4: the order, and a tie within the model's error") {
-  const TemporaryFolder folder;
-  const std::string table = folder.with("plans.csv", "dp,pp\n8,6\n4,12\n");
-  const Json answer = searched("--plans " + table +
-                               " --model bigscience-181b --cluster jean-zay-a100 --tp 8 --mbs 4 "
-                               "--gbs 2048 --set model.num_hidden_layers=72");
-  REQUIRE(answer.at("plans").size() == 2);
-  CHECK(answer.at("plans")[0].at("plan").at("pp") == 6);
-  CHECK(answer.at("plans")[1].at("tie_with_best") == true);
 }
 
 TEST_CASE("the same search gives the same answer, but for the seconds") {
