@@ -56,8 +56,8 @@ double gathered_bytes(const Transformer& model, const Plan& plan, const Software
              bytes_per_element(plan.grad_precision);
 }
 
-double share(std::int64_t zero, std::int64_t from_stage, std::int64_t dp) {
-  return zero >= from_stage ? 1.0 / real(dp) : 1.0;
+double share(const Plan& plan, std::int64_t from_zero_stage) {
+  return plan.zero >= from_zero_stage ? 1.0 / real(plan.replicas()) : 1.0;
 }
 
 }  // namespace
@@ -93,10 +93,9 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   const double tokens = real(plan.mbs) * real(plan.seq_len);
 
   StageMemory memory;
-  memory.weights = {parameters * stack.weight_bytes * share(plan.zero, 3, plan.dp)};
-  memory.gradients = {parameters * stack.gradient_bytes * share(plan.zero, 2, plan.dp)};
-  memory.optimizer = {
-      offloaded ? 0.0 : parameters * stack.optimizer_bytes * share(plan.zero, 1, plan.dp)};
+  memory.weights = {parameters * stack.weight_bytes * share(plan, 3)};
+  memory.gradients = {parameters * stack.gradient_bytes * share(plan, 2)};
+  memory.optimizer = {offloaded ? 0.0 : parameters * stack.optimizer_bytes * share(plan, 1)};
 
   std::int64_t most_blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) {
@@ -124,7 +123,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
     live += stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
   live += gathered_bytes(model, plan, software, parameters);
-  if (plan.dp > 1) live += stack.reduce_bytes * parameters;
+  if (plan.replicas() > 1) live += stack.reduce_bytes * parameters;
   if (plan.zero == 0) live += stack.unsharded_bytes * parameters;
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;

@@ -47,6 +47,9 @@ struct Plan {
 
   /// Micro batches that each pipeline runs in one iteration.
   [[nodiscard]] std::int64_t micro_batches() const { return gbs / (dp * mbs); }
+  /// Ranks that hold the same parameters and so reduce their gradients together: dp, or twice as
+  /// many where DualPipe has each block on two stages.
+  [[nodiscard]] std::int64_t replicas() const { return schedule == "dualpipe" ? 2 * dp : dp; }
 };
 
 /// A plan that can be run, and what the user should know about it.

@@ -184,7 +184,8 @@ class PipelineFlows {
         return group_shape(cluster, std::int64_t{2} * stage_ranks_, 2, stage_ranks_)
             .network_rate.value;
       default:
-        return group_shape(cluster, plan.gpus, plan.dp, plan.tp * plan.cp).network_rate.value;
+        return group_shape(cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp)
+            .network_rate.value;
     }
   }
 
@@ -218,11 +219,17 @@ class PipelineFlows {
     const auto size = static_cast<int>(scenario_.plan.dp);
     const int stride = stage_ranks_ / size;
     const RankGroups groups = RankGroups::strided(stage_ranks_, stride, size);
+    const std::uint32_t copy = game_.shape.stages - 1 - stage;
     std::vector<Flow> found;
     for (const int first : groups.firsts()) {
-      append(found, groups.members(static_cast<int>(stage) * stage_ranks_ + first));
+      auto members = groups.members(static_cast<int>(stage) * stage_ranks_ + first);
+      if (game_.kind == ScheduleKind::dualpipe) {
+        const auto more = groups.members(static_cast<int>(copy) * stage_ranks_ + first);
+        members.insert(stage < copy ? members.end() : members.begin(), more.begin(), more.end());
+      }
+      append(found, members);
     }
-    return found;
+    return sent_by(stage, std::move(found));
   }
 
   /// The part that this one of the end stages sends.
@@ -230,10 +237,14 @@ class PipelineFlows {
     std::vector<Flow> found;
     const int last = static_cast<int>(game_.shape.stages - 1) * stage_ranks_;
     for (int rank = 0; rank < stage_ranks_; ++rank) append(found, {rank, last + rank});
-    std::erase_if(found, [&](const Flow& flow) {
+    return sent_by(stage, std::move(found));
+  }
+
+  [[nodiscard]] std::vector<Flow> sent_by(std::uint32_t stage, std::vector<Flow> flows) const {
+    std::erase_if(flows, [&](const Flow& flow) {
       return flow.from / static_cast<std::uint32_t>(stage_ranks_) != stage;
     });
-    return found;
+    return flows;
   }
 
   void append(std::vector<Flow>& flows, const std::vector<int>& members) const {
@@ -296,7 +307,7 @@ ContendedIteration pipeline_contended(const Scenario& scenario) {
   }
   const auto emit = [&](auto& reader) {
     emit_pipeline(game.kind, game.shape, reader);
-    PipelineEmitter(game.shape, reader).step_end();
+    emit_step_end(game.kind, game.shape, reader);
   };
   return play(Plays(std::move(contest), emit),
               run_clock(game.kind, game.shape, game.durations).seconds);

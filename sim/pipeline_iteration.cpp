@@ -28,7 +28,7 @@ bool gradients_overlap(const Scenario& scenario) {
   const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
   const bool wanted = overlap == GradientOverlap::always ||
                       (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
-  return wanted && scenario.plan.dp > 1;
+  return wanted && scenario.plan.replicas() > 1;
 }
 
 PipelineShape shape_of(const Scenario& scenario, ScheduleKind kind) {
@@ -60,7 +60,8 @@ class Iteration {
                            scenario.software.stage_dealing, plan_.stage_split)),
         layers_(layers),
         transfer_(stage_transfer_time(scenario).value),
-        tied_(tied_embedding_time(scenario).value) {
+        // Of copies, both end stages hold the table whole.
+        tied_(kind_ == ScheduleKind::dualpipe ? 0 : tied_embedding_time(scenario).value) {
     if (const std::string problem = shape_problem(kind_, shape_); !problem.empty()) {
       throw InputError("plan: " + problem);
     }

@@ -85,9 +85,11 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   return std::max(adam, copies) + scenario.software.communication.offload_fixed;
 }
 
+/// Where stages have copies, they count as neighbours, as far as those on a fabric without
+/// distance.
 GroupShape data_group(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  return group_shape(scenario.cluster, plan.gpus, plan.dp, plan.tp * plan.cp);
+  return group_shape(scenario.cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp);
 }
 
 }  // namespace
@@ -219,7 +221,7 @@ Seconds tied_embedding_time(const Scenario& scenario) {
 Seconds optimizer_time(const Scenario& scenario, double parameters) {
   const Plan& plan = scenario.plan;
   const KernelStack& stack = scenario.software.kernels;
-  const double owned = plan.zero >= 1 ? parameters / real(plan.dp) : parameters;
+  const double owned = plan.zero >= 1 ? parameters / real(plan.replicas()) : parameters;
   if (plan.offload != Offload::none) return offloaded_optimizer_time(scenario, owned);
   return price(scenario.device,
                Stream{StreamKind::optimizer, {owned * stack.optimizer_traffic_bytes}}) +

@@ -208,7 +208,7 @@ Timeline pipeline_timeline(const Scenario& scenario) {
   const auto exact = exact_durations(game.durations.values(), shape.micro_batches);
   Recorder recorder(exact, stream_count(shape));
   emit_pipeline(game.kind, shape, recorder);
-  PipelineEmitter(shape, recorder).step_end();
+  emit_step_end(game.kind, shape, recorder);
 
   const LayerCosts layers = price_layers(scenario);
   std::vector<std::int64_t> first_layer(game.parts.size() + 1);

@@ -8,6 +8,8 @@
 /// their results together, so F&B is F + B; what their overlap gains belongs into the durations. A
 /// device holds p + 1 activations at most.
 ///
+/// Two devices hold the same two stages, and reduce the gradients of both together.
+///
 /// In the shape, `chunks` is 2: chunk 0 of stage s is the s-th block of layers, chunk 1 the
 /// (p − 1 − s)-th.
 

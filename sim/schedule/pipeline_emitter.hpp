@@ -4,10 +4,17 @@
 /// written in terms of these.
 
 #include <span>
+#include <vector>
 
 #include "sim/schedule/pipeline.hpp"
 
 namespace prequel {
+
+/// Whether stages hold the same blocks. Their gradients are then reduced together.
+enum class Copies : std::uint8_t {
+  none,
+  mirrored,  ///< chunk 0 of stage s and chunk 1 of stage p − 1 − s are one block
+};
 
 template <class Reader>
 class PipelineEmitter {
@@ -17,8 +24,11 @@ class PipelineEmitter {
   PipelineEmitter(const PipelineShape& shape, Reader& reader)
       : PipelineEmitter(shape, reader, shape.micro_batches - 1) {}
   /// For schedules whose last backward of a block is not that of the last micro batch.
-  PipelineEmitter(const PipelineShape& shape, Reader& reader, std::uint32_t last_backward)
-      : shape_(shape), reader_(reader), last_backward_(last_backward) {}
+  PipelineEmitter(const PipelineShape& shape, Reader& reader, std::uint32_t last_backward,
+                  Copies copies = Copies::none)
+      : shape_(shape), reader_(reader), last_backward_(last_backward), copies_(copies) {
+    if (copies == Copies::mirrored) buckets_done_.resize(shape.blocks());
+  }
 
   /// As the reader's, but tells the last wave, with which buckets go.
   std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried) {
@@ -89,7 +99,10 @@ class PipelineEmitter {
     const std::uint32_t last = shape_.stages - 1;
     for (std::uint32_t stage = 0; shape_.buckets == 0 && stage <= last; ++stage) {
       const Token done = reader_.last(stream_of(StageStream::compute, stage));
-      once(StageStream::communication, TaskKind::gradient_reduce, stage, done);
+      const Token copy_done = copies_ == Copies::none
+                                  ? Token{}
+                                  : reader_.last(stream_of(StageStream::compute, last - stage));
+      once(StageStream::communication, TaskKind::gradient_reduce, stage, done, copy_done);
     }
     if (last > 0) {
       // One collective on both stages: it starts when both are there.
@@ -123,9 +136,28 @@ class PipelineEmitter {
     Token done{};
     for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
       done = run(StageStream::compute, part, stage, chunk, micro_batch, after...);
-      run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch, done);
+      if (copies_ == Copies::none) {
+        run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch, done);
+      } else {
+        buckets_done_[chunk * shape_.stages + stage].push_back(done);
+      }
     }
+    if (copies_ == Copies::mirrored) reduce_with_copy(stage, chunk, micro_batch);
     return done;
+  }
+
+  /// One collective a bucket, on the stages of both copies, once the second has been told.
+  void reduce_with_copy(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch) {
+    const std::uint32_t copy_stage = shape_.stages - 1 - stage;
+    const std::uint32_t copy_chunk = 1 - chunk;
+    const std::vector<Token>& done = buckets_done_[chunk * shape_.stages + stage];
+    const std::vector<Token>& copy_done = buckets_done_[copy_chunk * shape_.stages + copy_stage];
+    for (std::size_t bucket = 0; bucket < copy_done.size(); ++bucket) {
+      run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch,
+          done[bucket], copy_done[bucket]);
+      run(StageStream::communication, TaskKind::gradient_reduce, copy_stage, copy_chunk,
+          micro_batch, copy_done[bucket], done[bucket]);
+    }
   }
 
   [[nodiscard]] static bool is_first_block(std::uint32_t stage, std::uint32_t chunk) {
@@ -142,8 +174,9 @@ class PipelineEmitter {
     return handed_on ? hand_on(kind, stage, chunk, micro_batch, done) : done;
   }
 
-  void once(StageStream stream, TaskKind kind, std::uint32_t stage, Token after) {
-    run(stream, kind, stage, 0, 0, after);
+  template <class... Tokens>
+  void once(StageStream stream, TaskKind kind, std::uint32_t stage, Tokens... after) {
+    run(stream, kind, stage, 0, 0, after...);
   }
 
   template <class... Tokens>
@@ -159,6 +192,8 @@ class PipelineEmitter {
   const PipelineShape shape_;
   Reader& reader_;
   const std::uint32_t last_backward_;
+  const Copies copies_;
+  std::vector<std::vector<Token>> buckets_done_;  // by block, where there are copies
 };
 
 }  // namespace prequel

@@ -113,7 +113,7 @@ std::vector<double> run_ranks(ScheduleKind kind, const PipelineShape& shape,
   Lanes lanes(tasks, lanes_slow, stream_count(shape), ranks.count(), ranks.tensor_parallel, jitter);
   return play(lanes, jitter.seed, samples, [&] {
     emit_pipeline(kind, shape, lanes);
-    PipelineEmitter(shape, lanes).step_end();
+    emit_step_end(kind, shape, lanes);
   });
 }
 

@@ -84,7 +84,7 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
         {clock.busy(compute), clock.finish(compute), clock.finish(communication), 0});
   }
 
-  PipelineEmitter(shape, clock).step_end();
+  emit_step_end(kind, shape, clock);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     const double end = clock.finish(stream_of(StageStream::compute, stage));
     result.stages[stage].step_end = end;
@@ -124,7 +124,7 @@ TaskGraph build_graph(ScheduleKind kind, const PipelineShape& shape) {
   assert(shape_problem(kind, shape).empty());
   GraphBuilder builder(stream_count(shape));
   emit_pipeline(kind, shape, builder);
-  PipelineEmitter(shape, builder).step_end();
+  emit_step_end(kind, shape, builder);
   return builder.build();
 }
 

@@ -31,7 +31,7 @@ template <class Reader>
 class BidirectionalPipeline {
  public:
   BidirectionalPipeline(const PipelineShape& shape, Reader& reader)
-      : emit_(shape, reader, shape.micro_batches / 2 - 1),
+      : emit_(shape, reader, shape.micro_batches / 2 - 1, Copies::mirrored),
         last_(shape.stages - 1),
         stages_(shape.stages) {}
 

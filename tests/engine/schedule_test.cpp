@@ -206,6 +206,35 @@ TEST_CASE("DualPipe holds p + 1 activations on every device") {
   CHECK(in_flight(ScheduleKind::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
 }
 
+TEST_CASE("DualPipe reduces gradients once both copies of a stage are done") {
+  for (const std::uint32_t buckets : {0U, 3U}) {
+    PipelineShape shape{4, 10, 2};
+    shape.buckets = buckets;
+    auto durations = split_stages(shape, 4, 4, 3);
+    for (std::uint32_t chunk = 0; chunk < 2; ++chunk) {
+      durations.at(TaskKind::backward_bucket, 3, chunk) = 50;  // the copies of stage 0
+      durations.at(TaskKind::weight_gradient_bucket, 3, chunk) = 50;
+      durations.at(TaskKind::weight_gradient, 3, chunk) = 50;
+      for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+        durations.at(TaskKind::gradient_reduce, stage, chunk) = 1;
+      }
+    }
+    const auto graph = build_graph(ScheduleKind::dualpipe, shape);
+    const auto times = run_events(graph, durations.values());
+    // When the reductions of each stage end, in order.
+    std::vector<std::vector<double>> ends(shape.stages);
+    for (TaskId task = 0; task < graph.tasks().size(); ++task) {
+      const Label& label = graph.tasks()[task].label;
+      if (static_cast<TaskKind>(label.kind) != TaskKind::gradient_reduce) continue;
+      ends[label.stage].push_back(times.finish[task]);
+    }
+    CHECK(ends[0].size() == (buckets == 0 ? 1 : 2 * buckets));
+    CHECK(ends[0] == ends[3]);
+    CHECK(ends[1] == ends[2]);
+    CHECK(ends[1].back() < ends[0].back());
+  }
+}
+
 TEST_CASE("the chunks of DualPipe are the same parts of the model from both ends") {
   const PipelineShape shape{4, 20, chunks_of(ScheduleKind::dualpipe, 1)};
   CHECK(model_part(ScheduleKind::dualpipe, shape, 1, 0) == 1);

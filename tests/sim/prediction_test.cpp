@@ -81,6 +81,27 @@ TEST_CASE("they add up in every schedule, whether or not gradients overlap with 
   }
 }
 
+TEST_CASE("DualPipe reduces gradients over both copies of a stage, which share the optimizer") {
+  const auto with = [](const char* schedule, const char* nodes) {
+    const Settings settings{{"plan.schedule", schedule},
+                            {"plan.nodes", nodes},
+                            {"plan.dp", "null"},
+                            {"plan.gbs", "768"},
+                            {"model.num_hidden_layers", "72"},
+                            {"model.tie_word_embeddings", "false"}};
+    return predict_with(settings);
+  };
+  // A single pipeline has nobody to reduce with, but a copy of each stage.
+  CHECK(with("1f1b", "6").breakdown.dp_comm == 0);
+  const Prediction alone = with("dualpipe", "6");
+  CHECK(alone.breakdown.dp_comm > 0);
+  // Twice the parameters of a middle stage, of which twice as many ranks own shares.
+  const StageMemory usual = with("1f1b", "48").stages[2].memory;
+  const StageMemory twice = with("dualpipe", "48").stages[2].memory;
+  CHECK(twice.weights.value == doctest::Approx(2 * usual.weights.value));
+  CHECK(twice.optimizer.value == doctest::Approx(usual.optimizer.value));
+}
+
 TEST_CASE("the same scenario gives the same answer to the last bit") {
   const Scenario scenario = scenario_with({});
   const Prediction first = predict(scenario);
