@@ -310,6 +310,8 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       ->type_name("AXIS=VALUE,...")
       ->allow_extra_args(false)
       ->excludes("--plans");
+  command.add_flag("--pareto", options.pareto,
+                   "show the plans that no other beats in time, memory and nodes at once");
   command
       .add_option("--memory-headroom", options.memory_headroom,
                   "share of the device's memory that must stay free")

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/layout_text.hpp"
+#include "cli/pareto_format.hpp"
 #include "cli/plan_json.hpp"
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
@@ -203,6 +204,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
                         100 * inputs.software.relative_error);
   }
+  if (answer.options.pareto) text += "\n" + pareto_text(answer.result, shaped, terminal);
   return text + explanations(answer, terminal);
 }
 
@@ -267,6 +269,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"device", inputs.device.name},
       {"software", inputs.software.name},
       {"plans", std::move(plans)},
+      {"pareto", pareto_json(result)},
       {"nearest_misses", std::move(misses)},
       {"refused", std::move(refused)}};
   if (!answer.shapes.shapes.empty()) {

@@ -388,7 +388,8 @@
       element("p", {}, `${s.considered} plans considered, ${s.legal} legal, ${s.fitting} fit; the best ${s.plans.length} are shown.`));
     if (s.plans.length === 0) return;
     const describe = (plan) => axes.map((axis) => `${axis} ${plan[axis]}`).join(", ");
-    const points = s.plans.map((p) => ({ x: p.memory.peak_gib, y: p.sec_per_iter, plan: p })).sort((a, b) => a.x - b.x || a.y - b.y);
+    const shown = new Map([...s.pareto, ...s.plans].map((p) => [p.rank, p]));
+    const points = [...shown.values()].map((p) => ({ x: p.memory.peak_gib, y: p.sec_per_iter, plan: p })).sort((a, b) => a.x - b.x || a.y - b.y);
     let best = Infinity;
     for (const point of points) {
       point.front = point.y < best;
@@ -400,7 +401,7 @@
     const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
     const pad = (values) => { const low = Math.min(...values), high = Math.max(...values), more = 0.06 * (high - low) || 0.06 * high;
       return [low - more, high + more]; };
-    section("Time against memory", element("p", { class: "soft" }, "Red: no other plan is both faster and smaller."),
+    section("Time against memory", element("p", { class: "soft" }, `Red: no other of all ${s.fitting} plans is both faster and smaller.`),
       chart({ label: `Pareto chart of ${points.length} plans, ${points.filter((p) => p.front).length} on the front.`, height: 420,
         x: pad(xs), y: pad(ys), items: points, find: nearest(points), xLabel: "peak memory, GiB", yLabel: "seconds per iteration",
         draw: (u, ctx, chosen) => {
