@@ -154,10 +154,17 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, shapes};
-  for (std::size_t i = 0; i < std::min(options.top, result.plans.size()); ++i) {
-    answer.best.push_back(predict_plan(inputs, result.plans[i].plan, result.plans[i].shape));
+  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, {}, shapes};
+  std::vector<FoundPlan> best(
+      result.plans.begin(),
+      result.plans.begin() +
+          std::min(std::ssize(result.plans), static_cast<std::ptrdiff_t>(options.top)));
+  for (const FoundPlan& found : best) {
+    answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
+  const bool document = options.format == OutputFormat::json || !options.report.empty();
+  if (!document) best.resize(std::min<std::size_t>(1, best.size()));  // all that is printed
+  answer.gains = gains(best, candidates, inputs, limits);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     answer.explained.push_back(
         {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});

@@ -11,7 +11,6 @@
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
 #include "hw/base/csv.hpp"
-#include "sim/sensitivity.hpp"
 
 namespace prequel {
 namespace {
@@ -113,16 +112,27 @@ std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
   return text;
 }
 
-/// The resource of which 10 % more would save the most, and how much of sec/iter.
-struct Bottleneck {
-  std::string resource;
-  double saved{};
-};
+/// What 10 % more of each resource would save of the best plan, the next bottleneck first.
+std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
+  std::string others;
+  for (std::size_t i = 1; i < gains.size(); ++i) {
+    others +=
+        fmt::format("{}{} {:.1f}", i > 1 ? ", " : "", gains[i].resource, 100 * gains[i].saved);
+    if (gains[i].plan) others += " (" + layout_text(*gains[i].plan) + " would fit)";
+  }
+  return fmt::format(
+      "  next bottleneck of the best: {}; 10 % more of it saves {:.1f} %\n"
+      "    of others, in %: {}\n",
+      gains.front().resource, 100 * gains.front().saved, wrapped(others, width, "      "));
+}
 
-Bottleneck next_bottleneck(const SearchInputs& inputs, const FoundPlan& found) {
-  const auto all = sensitivity(scenario_of(inputs, found.plan, found.shape), 1.1);
-  const auto best = std::ranges::min_element(all, {}, &Sensitivity::sec_per_iter);
-  return {best->resource, 1.0 - best->sec_per_iter / found.sec_per_iter};
+Json gains_json(const std::vector<Gain>& gains) {
+  Json all = Json::array();
+  for (const Gain& gain : gains) {
+    all.push_back({{"resource", gain.resource}, {"saved", gain.saved}});
+    if (gain.plan) all.back()["plan"] = plan_json(*gain.plan);
+  }
+  return all;
 }
 
 }  // namespace
@@ -197,9 +207,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   text += table.text(terminal.width);
   text += fmt::format("\n  TFLOPs of the model, a GPU; of a peak of {:.0f} TFLOP/s\n",
                       answer.best.front().peak.value / kTera);
-  const Bottleneck bottleneck = next_bottleneck(inputs, answer.result.plans.front());
-  text += fmt::format("  next bottleneck of the best: {}; 10 % more of it saves {:.1f} %\n",
-                      bottleneck.resource, 100 * bottleneck.saved);
+  text += gains_text(answer.gains.front(), terminal.at_most(100));
   if (ties) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
                         100 * inputs.software.relative_error);
@@ -234,9 +242,10 @@ std::string search_json(const SearchAnswer& answer) {
         {"breakdown_s", breakdown_json(prediction.breakdown)},
         {"model_shape", shape_json(inputs, found.shape)},
         {"plan", plan_json(found.plan)}};
-    const Bottleneck bottleneck = next_bottleneck(inputs, found);
-    plan["next_bottleneck"] = {{"resource", bottleneck.resource},
-                               {"saved_by_10_percent_more", bottleneck.saved}};
+    const std::vector<Gain>& gains = answer.gains[i];
+    plan["next_bottleneck"] = {{"resource", gains.front().resource},
+                               {"saved_by_10_percent_more", gains.front().saved}};
+    plan["gains_of_10_percent_more"] = gains_json(gains);
     if (const auto hours = gpu_hours(answer, found)) {
       plan["gpu_hours"] = *hours;
       if (answer.options.price > 0) plan["cost"] = *hours * answer.options.price;

@@ -10,6 +10,7 @@
 #include "cli/search_options.hpp"
 #include "cli/search_shapes.hpp"
 #include "cli/terminal.hpp"
+#include "sim/search/gains.hpp"
 #include "sim/search/search.hpp"
 
 namespace prequel {
@@ -19,8 +20,9 @@ struct SearchAnswer {
   const SearchInputs& inputs;
   const SearchOptions& options;
   const SearchResult& result;
-  std::vector<Prediction> best;  ///< of the first plans of the result
-  double seconds{};              ///< that the search took
+  std::vector<Prediction> best;          ///< of the first plans of the result
+  double seconds{};                      ///< that the search took
+  std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   std::vector<ExplainedLayout> explained;
   ShapeChoice shapes;
 

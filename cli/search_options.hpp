@@ -25,7 +25,7 @@ struct SearchOptions {
   std::vector<std::string> requirements;
   std::optional<std::string> plans;  ///< CSV of plans, in place of axes
   std::vector<std::string> explain;  ///< layouts: "tp=8,pp=12"
-  bool pareto{};  ///< show the Pareto front of all plans that fit
+  bool pareto{};                     ///< show the Pareto front of all plans that fit
   double memory_headroom{};
   std::string objective{"time"};  ///< time, tokens, gpu-hours, cost
   std::optional<double> tokens;   ///< of the whole training

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -119,6 +121,14 @@ TEST_CASE("each of the best plans says which resource holds it up") {
     const double saved = plan.at("next_bottleneck").at("saved_by_10_percent_more").get<double>();
     CHECK(saved > 0);
     CHECK(saved < 1 - 1 / 1.1);
+    std::set<std::string> resources;
+    for (const Json& gain : plan.at("gains_of_10_percent_more")) {
+      resources.insert(gain.at("resource").get<std::string>());
+      CHECK(gain.at("saved") <= saved);
+    }
+    CHECK(resources == std::set<std::string>{"matrix rate", "memory bandwidth",
+                                             "links inside a node", "network between nodes",
+                                             "host speed", "memory"});
   }
 }
 

@@ -154,6 +154,8 @@ class Answers(SchemaTest):
     def test_searches_are_valid(self):
         search = ("search", "--model", "bloom-176b", "--cluster", "jean-zay-a100", "--gbs", "2048")
         self.check("search", answer(*search, "--nodes", "48", "--tokens", "366e9", "--price", "2"))
+        layouts = ("tp=4,pp=12", "tp=8,pp=13", "tp=4,pp=12,recompute=none")
+        self.check("search", answer(*search, "--nodes", "48", *(f"--explain={layout}" for layout in layouts)))
         self.check("search", answer(*search, "--nodes", "1", exit_status=1))
         self.check("search", answer(*search, "--nodes", "48", "--tp", "7", exit_status=1))
 
