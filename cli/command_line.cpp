@@ -216,6 +216,13 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   command.add_option("--ranks", options.ranks, "what the trace shows: one rank a stage, or these")
       ->type_name("LIST|stages");
   add_format(command, options.format, false);
+  command
+      .add_option("--explain", options.explain,
+                  "say which model priced this kernel, and what holds it up (repeatable; all)")
+      ->type_name("KERNEL")
+      ->allow_extra_args(false);
+  command.add_flag("--verbose,-v", options.verbose,
+                   "list all kernels, with what each costs and what binds it");
   add_emit(command, options.emit);
   command.callback(action);
 }

@@ -24,12 +24,14 @@ struct PredictOptions {
   JobRequest request;
   std::string flops_convention{"prequel"};
   RunQuestion run;
-  bool contention{};            ///< play what runs at once in each other's way, too
-  std::string report;           ///< HTML file to write; empty: none
-  std::string emit;             ///< the framework to print the plan for; empty: none
-  std::string trace;            ///< file; empty: none
-  std::string detail{"layer"};  ///< of the trace: layer, kernel
-  std::string ranks{"stages"};  ///< in the trace: numbers, or the first rank of each stage
+  bool contention{};                 ///< play what runs at once in each other's way, too
+  std::string report;                ///< HTML file to write; empty: none
+  std::vector<std::string> explain;  ///< names of kernels
+  bool verbose{};                    ///< tell which model priced which kernel
+  std::string emit;                  ///< the framework to print the plan for; empty: none
+  std::string trace;                 ///< file; empty: none
+  std::string detail{"layer"};       ///< of the trace: layer, kernel
+  std::string ranks{"stages"};       ///< in the trace: numbers, or the first rank of each stage
   OutputFormat format{};
 };
 

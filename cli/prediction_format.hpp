@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cli/kernel_format.hpp"
 #include "cli/terminal.hpp"
 #include "models/library.hpp"
 #include "sim/contended_iteration.hpp"
@@ -25,14 +27,20 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 /// The iteration of which parts hold one another up, for people.
 std::string contention_text(const ContendedIteration& contended);
 
-/// The document `prequel/prediction/1`; with `distribution`, what `whole` holds, `timeline` and
-/// `contended`, those too.
+/// What may be asked beside the prediction itself.
+struct PredictionDetails {
+  std::optional<StepDistribution> distribution;
+  WholeRun whole;
+  std::optional<Timeline> timeline;
+  std::optional<ContendedIteration> contended;
+  std::vector<ExplainedKernel> kernels;
+  OriginOf origin;  ///< of the kernels' constants
+};
+
+/// The document `prequel/prediction/1`, with the details that there are.
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
-                            const std::optional<StepDistribution>& distribution = {},
-                            const WholeRun& whole = {},
-                            const std::optional<Timeline>& timeline = {},
-                            const std::optional<ContendedIteration>& contended = {});
+                            const PredictionDetails& details = {});
 
 /// What each stage does with its time, for people.
 std::string timeline_text(const Timeline& timeline, const Terminal& terminal = {});

@@ -59,9 +59,7 @@ Json timeline_json(const Timeline& timeline) {
 
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
-                            const std::optional<StepDistribution>& distribution,
-                            const WholeRun& whole, const std::optional<Timeline>& timeline,
-                            const std::optional<ContendedIteration>& contended) {
+                            const PredictionDetails& details) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double samples = static_cast<double>(plan.gbs) / step;
@@ -94,20 +92,21 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
     if (!measured->source.empty()) was["source"] = measured->source;
     json["measured"] = was;
   }
-  if (distribution) {
+  if (const auto& distribution = details.distribution) {
     json["what_if_sec_per_iter"] = {{"mean", distribution->mean},
                                     {"p5", distribution->p5},
                                     {"p50", distribution->p50},
                                     {"p95", distribution->p95}};
   }
-  if (contended) {
+  if (const auto& contended = details.contended) {
     json["contention"] = {{"sec_per_iter", contended->seconds},
                           {"links_s", contended->links},
                           {"overlap_s", contended->overlap},
                           {"launches_s", contended->launches}};
   }
-  json.update(whole_run_json(whole));
-  if (timeline) json["stages"] = timeline_json(*timeline);
+  json.update(whole_run_json(details.whole));
+  if (details.timeline) json["stages"] = timeline_json(*details.timeline);
+  if (!details.kernels.empty()) json["kernels"] = kernels_json(details.kernels, details.origin);
   json["warnings"] = prediction.warnings;
   return json.dump(2) + "\n";
 }

@@ -8,7 +8,7 @@
 
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
-#include "hw/device.hpp"
+#include "hw/price_explanation.hpp"
 
 namespace prequel {
 namespace {
@@ -52,6 +52,25 @@ double bytes_moved(const FusedAttention& attention) {
   return 2.0 * rows * heads * (attention.backward ? 2.0 : 1.0);
 }
 
+/// The terms of the equation, in seconds.
+struct Terms {
+  double full_rate{};      ///< all FLOP at the efficiency
+  double short_rows{};     ///< what saturation adds
+  double longest_block{};  ///< what the tail adds
+  double traffic{};
+};
+
+Terms terms_of(const Device& device, const AttentionKernel& kernel, const AttentionPass& pass,
+               const FusedAttention& attention) {
+  const auto s = static_cast<double>(attention.seq);
+  const double rate = pass.efficiency * device.peak(Precision::fp16).value;
+  const double full_rate = flop_count(kernel, attention, pass.flop_factor) / rate;
+  const double block = 4.0 * 128.0 * static_cast<double>(attention.head_dim) * s;
+  return {full_rate, full_rate * pass.saturation_tokens / s,
+          pass.tail * block * device.compute_units / rate,
+          bytes_moved(attention) / (pass.memory_fraction * device.memory_rate.value)};
+}
+
 }  // namespace
 
 const AttentionKernel& attention_kernel(const Device& device, std::string_view kernel) {
@@ -80,14 +99,26 @@ Flops flops(const AttentionKernel& kernel, const FusedAttention& attention) {
 Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel) {
   const AttentionKernel& known = attention_kernel(device, kernel);
   const AttentionPass pass = constants(known, attention);
-  const auto s = static_cast<double>(attention.seq);
-  const double rate = pass.efficiency * device.peak(Precision::fp16).value;
-  const double flop = flop_count(known, attention, pass.flop_factor);
-  const double longest_block = 4.0 * 128.0 * static_cast<double>(attention.head_dim) * s;
-  const double arithmetic = flop * (1.0 + pass.saturation_tokens / s) / rate +
-                            pass.tail * longest_block * device.compute_units / rate;
-  const double traffic = bytes_moved(attention) / (pass.memory_fraction * device.memory_rate.value);
-  return {pass.launch_s + std::sqrt(arithmetic * arithmetic + traffic * traffic)};
+  const Terms terms = terms_of(device, known, pass, attention);
+  return {pass.launch_s +
+          std::hypot(terms.full_rate + terms.short_rows + terms.longest_block, terms.traffic)};
+}
+
+PriceExplanation explain_price(const Device& device, const FusedAttention& attention,
+                               std::string_view kernel) {
+  const AttentionKernel& known = attention_kernel(device, kernel);
+  const AttentionPass pass = constants(known, attention);
+  const Terms terms = terms_of(device, known, pass, attention);
+  return {"fused attention",
+          "device.attention.kernels." + known.name,
+          flops(known, attention),
+          {bytes_moved(attention)},
+          {{"matrix rate", {terms.full_rate}},
+           {"short rows", {terms.short_rows}},
+           {"longest block", {terms.longest_block}},
+           {"memory", {terms.traffic}},
+           {"launch", {pass.launch_s}}},
+          price(device, attention, kernel)};
 }
 
 }  // namespace prequel

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
+#include "hw/price_explanation.hpp"
 
 namespace prequel {
 namespace {
@@ -89,6 +92,24 @@ Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShap
   const Bytes wire{bytes.value * wire_factor(op, ranks)};
   return network.latency + network.step_latency * ring_steps(op, ranks) +
          wire / BytesPerSecond{rate};
+}
+
+PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
+                                    const GroupShape& group, Bytes bytes) {
+  const int ranks = static_cast<int>(group.ranks);
+  if (group.ranks_in_node == group.ranks) {
+    return explain_collective(cluster.node, op, ranks, bytes);
+  }
+  const NetworkModel& network = cluster.network;
+  const Seconds time = collective_time(cluster, op, group, bytes);
+  const Seconds latency = network.latency + network.step_latency * ring_steps(op, ranks);
+  return {fmt::format("ring of {} ranks over the network, {:.1f} GB/s each", ranks,
+                      group.network_rate.value / kGB),
+          "cluster.network",
+          {},
+          bytes * wire_factor(op, ranks),
+          {{"network", time - latency}, {"latency", latency}},
+          time};
 }
 
 }  // namespace prequel

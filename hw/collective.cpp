@@ -5,6 +5,10 @@
 #include <cmath>
 #include <cstddef>
 
+#include <fmt/format.h>
+
+#include "hw/price_explanation.hpp"
+
 namespace prequel {
 namespace {
 
@@ -34,6 +38,32 @@ LinkModel read_link(const Cursor& cursor) {
   link.fill_s = optional_time("fill_s");
   if (const auto local = cursor.find("local_bandwidth")) link.local_bandwidth = local->rate();
   return link;
+}
+
+/// One of the algorithms that a level has for an operation.
+struct Algorithm {
+  std::string_view name;
+  const LinkModel* link;
+  double steps;
+};
+
+/// The cheapest for this message. `ranks` is above 1.
+Algorithm cheapest(const CollectiveModel& model, CollectiveOp op, int ranks, Bytes bytes) {
+  Algorithm best{"ring", &ring_link(model, op, ranks), ring_steps(op, ranks)};
+  if (op != CollectiveOp::all_reduce) return best;
+  Seconds least = link_time(*best.link, op, ranks, bytes, best.steps);
+  const auto consider = [&](const Algorithm& other) {
+    const Seconds time = link_time(*other.link, op, ranks, bytes, other.steps);
+    if (time < least) {
+      least = time;
+      best = other;
+    }
+  };
+  if (model.tree) consider({"tree", &*model.tree, 2.0 * std::log2(ranks)});
+  if (model.nvls && ranks >= model.nvls_min_ranks) {
+    consider({"reduction in the switch", &*model.nvls, 0.0});
+  }
+  return best;
 }
 
 }  // namespace
@@ -75,16 +105,30 @@ Seconds link_time(const LinkModel& link, CollectiveOp op, int ranks, Bytes bytes
 
 Seconds collective_time(const CollectiveModel& model, CollectiveOp op, int ranks, Bytes bytes) {
   if (ranks <= 1) return {};
-  const double steps = ring_steps(op, ranks);
-  Seconds best = link_time(ring_link(model, op, ranks), op, ranks, bytes, steps);
-  if (op != CollectiveOp::all_reduce) return best;
-  if (model.tree) {
-    best = std::min(best, link_time(*model.tree, op, ranks, bytes, 2.0 * std::log2(ranks)));
-  }
-  if (model.nvls && ranks >= model.nvls_min_ranks) {
-    best = std::min(best, link_time(*model.nvls, op, ranks, bytes, 0.0));
-  }
-  return best;
+  const Algorithm best = cheapest(model, op, ranks, bytes);
+  return link_time(*best.link, op, ranks, bytes, best.steps);
+}
+
+PriceExplanation explain_collective(const CollectiveModel& model, CollectiveOp op, int ranks,
+                                    Bytes bytes) {
+  const Algorithm best = cheapest(model, op, ranks, bytes);
+  const LinkModel& link = *best.link;
+  const Bytes wire = bytes * wire_factor(op, ranks);
+  const Seconds time = link_time(link, op, ranks, bytes, best.steps);
+  const Seconds links = wire / link.bandwidth;
+  const Bytes own = bytes * own_factor(op, ranks);
+  const bool copies = link.local_bandwidth.value > 0.0;
+  const Seconds copy = copies ? own / link.local_bandwidth : Seconds{};
+  const Seconds latency{link.latency_s + link.step_s * best.steps};
+  return {fmt::format("{} of {} ranks inside a node", best.name, ranks),
+          "cluster.node.collectives",
+          {},
+          wire,
+          {{"links", links},
+           {"copy of its own part", copy},
+           {"filling the pipeline", time - links - copy - latency},
+           {"latency", latency}},
+          time};
 }
 
 CollectiveModel read_collectives(const Cursor& cursor) {

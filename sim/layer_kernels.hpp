@@ -25,6 +25,9 @@ struct LayerKernels {
   KernelCosts head_forward, head_backward;
 };
 
+/// What the layers of a plan depend on.
+LayerSetting layer_setting(const Plan& plan);
+
 LayerKernels price_kernels(const Scenario& scenario);
 
 }  // namespace prequel

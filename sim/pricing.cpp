@@ -12,10 +12,6 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-LayerSetting layer_setting(const Plan& plan) {
-  return {plan.mbs, plan.seq_len, plan.tp, plan.sequence_parallel, plan.precision, plan.attention};
-}
-
 /// Prices lists of operators on one rank of a tensor-parallel group.
 class OperatorPricer {
  public:
@@ -93,6 +89,10 @@ GroupShape data_group(const Scenario& scenario) {
 }
 
 }  // namespace
+
+LayerSetting layer_setting(const Plan& plan) {
+  return {plan.mbs, plan.seq_len, plan.tp, plan.sequence_parallel, plan.precision, plan.attention};
+}
 
 PassCost& PassCost::operator+=(const PassCost& other) {
   compute += other.compute;

@@ -150,6 +150,7 @@ class Answers(SchemaTest):
         self.check("prediction", answer("predict", self.JOB, "--gbs-ramp", "16:2048:16", "--ramp-samples", "6e6",
                                         "--tokens", "366e9", "--mtbf", "5d", "--checkpoint-bandwidth", "40GB/s"))
         self.check("prediction", answer("predict", self.JOB, "--mbs", "16", exit_status=1))
+        self.check("prediction", answer("predict", self.JOB, "--verbose", "--contention"))
 
     def test_searches_are_valid(self):
         search = ("search", "--model", "bloom-176b", "--cluster", "jean-zay-a100", "--gbs", "2048")

@@ -1,0 +1,77 @@
+#include "cli/kernel_format.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+/// What stands below the prediction.
+std::string explained(const std::string& arguments) {
+  const ProgramResult result = run_prequel("predict bloom-176b-jean-zay " + arguments);
+  CHECK(result.status == 0);
+  return result.out;
+}
+
+TEST_CASE("--explain tells a kernel's shape, work, limits and constants") {
+  const std::string text = explained("--explain mlp-in");
+  CHECK(text.find("\nmlp in, block forward: ") != std::string::npos);
+  CHECK(text.find("8192 x 7168 x 14336 fp16 (m x n x k); 1.684 TFLOP, ") != std::string::npos);
+  CHECK(text.find("tiled matrix product: ") != std::string::npos);
+  CHECK(text.find("constants: device.gemm\n") != std::string::npos);
+  CHECK(text.find("    limit") != std::string::npos);
+  CHECK(text.find("  binds\n") != std::string::npos);
+  CHECK(text.find("\nWhere the constants come from\n  device.gemm: fitted to ") !=
+        std::string::npos);
+  CHECK(text.find("qkv") == std::string::npos);
+}
+
+TEST_CASE("a kernel that the device file does not name tells whose constants it takes") {
+  CHECK(explained("--explain softmax")
+            .find("device.memory_bound.softmax: as fused_pointwise: well-fused kernels") !=
+        std::string::npos);
+}
+
+TEST_CASE("constants that --set changed are told to be") {
+  CHECK(
+      explained("--explain qkv --set device.gemm.efficiency=0.5").find("; some changed by --set") !=
+      std::string::npos);
+}
+
+TEST_CASE("--verbose lists all kernels with what binds each") {
+  const std::string text = explained("--verbose");
+  for (const char* kernel : {"\n  qkv, block forward ", "\n  logits, head backward ",
+                             "\n  mlp all-reduce, block recompute ", "matrix rate", "links"}) {
+    CAPTURE(kernel);
+    CHECK(text.find(kernel) != std::string::npos);
+  }
+}
+
+TEST_CASE("an unknown kernel is refused with the nearest and the list") {
+  const ProgramResult result = run_prequel(
+      "--quiet predict --model gpt2-345m --cluster dgx-a100 --nodes 1 --gbs 8 --explain qvk");
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  CHECK(result.err ==
+        "prequel: --explain qvk: no such kernel in this step (did you mean \"qkv\"?); it has "
+        "embedding, "
+        "qkv, scores, softmax, context, projection, mlp in, mlp out, pointwise, launches, logits, "
+        "cross-entropy, all\n");
+}
+
+TEST_CASE("the JSON answer holds the kernels that were asked for") {
+  const auto answer = nlohmann::json::parse(explained("--json --explain logits"));
+  CHECK(answer.at("kernels").size() == 3);
+  const auto& first = answer["kernels"][0];
+  CHECK(first.at("name") == "logits");
+  CHECK(first.at("count") == 64);
+  CHECK(first.at("binding") == "matrix rate");
+  CHECK(first.at("origin").get<std::string>().starts_with("fitted to "));
+  CHECK_FALSE(nlohmann::json::parse(explained("--json")).contains("kernels"));
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,69 @@
+#include "sim/kernel_explanation.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/library.hpp"
+
+namespace prequel {
+namespace {
+
+Scenario scenario(std::vector<Override> overrides) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  request.overrides = std::move(overrides);
+  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
+  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+  return {job.model, job.device, job.cluster, job.software, plan};
+}
+
+double seconds(const std::vector<ExplainedKernel>& kernels, std::string_view part, bool forward) {
+  double sum = 0;
+  for (const ExplainedKernel& kernel : kernels) {
+    if (kernel.part == part && (kernel.pass == "forward") == forward) sum += kernel.seconds;
+  }
+  return sum;
+}
+
+TEST_CASE("the explained kernels add up to what the layers cost") {
+  for (const char* recompute : {"none", "selective", "full"}) {
+    for (const char* attention : {"unfused", "fused-softmax", "flash"}) {
+      CAPTURE(recompute);
+      CAPTURE(attention);
+      const Scenario asked = scenario({{"plan.recompute", recompute},
+                                       {"plan.attention", attention},
+                                       {"software.kernels.flash_kernel", "flash-2"}});
+      const LayerCosts costs = price_layers(asked);
+      const auto kernels = explain_kernels(asked, 12);
+      CHECK(seconds(kernels, "block", true) == doctest::Approx(costs.block_forward.total()));
+      CHECK(seconds(kernels, "block", false) == doctest::Approx(costs.block_backward.total()));
+      CHECK(seconds(kernels, "head", true) == doctest::Approx(costs.head_forward.total()));
+      CHECK(seconds(kernels, "head", false) == doctest::Approx(costs.head_backward.total()));
+      CHECK(seconds(kernels, "embedding", true) ==
+            doctest::Approx(costs.embedding_forward.total()));
+    }
+  }
+}
+
+TEST_CASE("kernels of a block run once a block and micro batch, those of the head once a batch") {
+  for (const ExplainedKernel& kernel : explain_kernels(scenario({}), 12)) {
+    CHECK(kernel.count == (kernel.part == "block" ? 12 * 64 : 64));
+  }
+}
+
+TEST_CASE(
+    "the software stack stretches products by its factor and blocking collectives by theirs") {
+  const Scenario asked = scenario({});
+  for (const ExplainedKernel& kernel : explain_kernels(asked, 12)) {
+    const double factor = kernel.seconds / kernel.price.time.value;
+    if (kernel.name == "qkv") {
+      CHECK(factor == doctest::Approx(asked.software.kernels.gemm_time_factor));
+    }
+    if (kernel.name == "mlp all-reduce") {
+      CHECK(factor == doctest::Approx(asked.software.communication.blocking_collective_factor));
+    }
+    if (kernel.name == "pointwise") CHECK(factor == doctest::Approx(1.0));
+  }
+}
+
+}  // namespace
+}  // namespace prequel
