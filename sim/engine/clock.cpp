@@ -25,28 +25,65 @@ void Clock::begin_repeating() {
 
 std::uint32_t Clock::skip(std::uint32_t remaining, std::span<Token> carried) {
   ++wave_;
-  const double advance = saved_.wave == 0 ? -1 : common_advance(carried);
-  if (advance < 0) {
-    // Brent's cycle detection: the reference moves to waves 1, 2, 4, 8, …, so that any period is
-    // found soon after the pipeline has settled, at one comparison a wave.
-    if (saved_.wave == 0 || wave_ == 2 * saved_.wave) save(carried);
-    return 0;
+  const std::uint32_t since = wave_ - saved_.wave;
+  if (saved_.wave > 0 && common_advance(carried) >= 0) {
+    const std::uint32_t periods = remaining / since;
+    repeat(saved_, periods, carried);
+    return periods * since;
   }
-  const std::uint32_t period = wave_ - saved_.wave;
-  const std::uint32_t periods = remaining / period;
-  const double jump = periods * advance;
-  const double* before = saved_.times.data();
-  for (double& time : finish_) time += time == *before++ ? 0 : jump;
-  for (double& time : carried) time += time == *before++ ? 0 : jump;
-  for (std::size_t i = 0; i < busy_.size(); ++i) busy_[i] += periods * (busy_[i] - saved_.busy[i]);
-  return periods * period;
+  if (saved_.wave > 0 && since == 2 && advances_steadily(carried)) {
+    repeat(next_, remaining, carried);
+    return remaining;
+  }
+  // Brent's cycle detection: the reference moves to waves 1, 2, 4, 8, …, so that any period is
+  // found soon after the pipeline has settled, at one comparison a wave.
+  if (saved_.wave == 0 || wave_ == 2 * saved_.wave) {
+    save(carried, saved_);
+  } else if (since == 1) {
+    save(carried, next_);
+  }
+  return 0;
 }
 
-void Clock::save(std::span<const Token> carried) {
-  saved_.wave = wave_;
-  saved_.times.assign(finish_.begin(), finish_.end());
-  saved_.times.insert(saved_.times.end(), carried.begin(), carried.end());
-  saved_.busy = busy_;
+void Clock::save(std::span<const Token> carried, Snapshot& snapshot) const {
+  snapshot.wave = wave_;
+  snapshot.times.assign(finish_.begin(), finish_.end());
+  snapshot.times.insert(snapshot.times.end(), carried.begin(), carried.end());
+  snapshot.busy = busy_;
+}
+
+void Clock::repeat(const Snapshot& before, double times, std::span<Token> carried) {
+  const double* then = before.times.data();
+  for (double& time : finish_) time += times * (time - *then++);
+  for (double& time : carried) time += times * (time - *then++);
+  for (std::size_t i = 0; i < busy_.size(); ++i) busy_[i] += times * (busy_[i] - before.busy[i]);
+}
+
+bool Clock::advances_steadily(std::span<const Token> carried) const {
+  struct Advance {
+    double by, before, after;
+  };
+  std::vector<Advance> all;
+  all.reserve(next_.times.size());
+  for (std::size_t i = 0; i < next_.times.size(); ++i) {
+    const double now = i < finish_.size() ? finish_[i] : carried[i - finish_.size()];
+    const double by = now - next_.times[i];
+    if (by != next_.times[i] - saved_.times[i]) return false;
+    all.push_back({by, next_.times[i], now});
+  }
+  // A wave is x' = A ⊗ x in max-plus algebra. What advanced twice by the same was held up by
+  // something that advances alike, and goes on so unless something faster overtakes that. What is
+  // later before a wave than another is after it does not hold the other up (A ≥ 0), so it never
+  // will, however fast.
+  std::ranges::sort(all, {}, &Advance::by);
+  double slower = -1;  // the latest after the wave of all that advance by less
+  double latest = -1;  // of all so far
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0 && all[i].by != all[i - 1].by) slower = latest;
+    if (all[i].before <= slower) return false;
+    latest = std::max(latest, all[i].after);
+  }
+  return true;
 }
 
 double Clock::common_advance(std::span<const Token> carried) const {

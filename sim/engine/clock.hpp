@@ -41,7 +41,9 @@ class Clock {
   void begin_repeating();
 
   /// Max-plus recursions become periodic: once every stream and every carried token has advanced by
-  /// one common time over some waves, they do so for ever. Then whole periods are skipped.
+  /// one common time over some waves, they do so for ever. Then whole periods are skipped. Where
+  /// nothing holds the first streams back (GPipe), each soon advances by a time of its own, wave by
+  /// wave; then all waves are.
   std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried);
 
   /// End of the last task on a stream, s.
@@ -58,14 +60,19 @@ class Clock {
     std::vector<double> times;
     std::vector<double> busy;
   };
-  void save(std::span<const Token> carried);
+  void save(std::span<const Token> carried, Snapshot& snapshot) const;
   /// The time by which everything has advanced since `saved_`, or a negative number.
   [[nodiscard]] double common_advance(std::span<const Token> carried) const;
+  /// Whether everything advanced from `next_` on as it did from `saved_` to `next_`, and will.
+  [[nodiscard]] bool advances_steadily(std::span<const Token> carried) const;
+  /// Adds so many times what has changed since `before`.
+  void repeat(const Snapshot& before, double times, std::span<Token> carried);
 
   std::span<const double> durations_;
   std::vector<double> finish_;
   std::vector<double> busy_;
   Snapshot saved_;
+  Snapshot next_;  // one wave later
   std::uint32_t wave_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/schedule/dualpipe.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace prequel {
 namespace {
@@ -16,7 +17,7 @@ class DeviceOrder {
         near_(stage < half_ ? 0 : 1),
         far_(static_cast<std::uint8_t>(1 - near_)) {}
 
-  std::vector<StagePass> passes() && {
+  StageOrder order() && {
     const std::uint32_t to_middle = half_ - 1 - depth_;
     for (std::uint32_t i = 0; i < 2 * to_middle; ++i) forward(near_);
     for (std::uint32_t i = 0; i <= depth_; ++i) {
@@ -28,17 +29,20 @@ class DeviceOrder {
       weights();
       forward(far_);
     }
-    for (std::uint32_t i = 2 * half_ - depth_ - 1; i < micro_batches_; ++i) {
-      // The two middle devices begin without overlap, which shortens the way in.
-      const bool begins = i == 2 * half_ - depth_ - 1;
-      if (begins && to_middle == 0) {
-        forward(near_);
-        backward(far_);
-      } else {
-        overlapped(near_, far_);
-      }
-      overlapped(far_, near_);
+    // The two middle devices begin without overlap, which shortens the way in.
+    if (to_middle == 0) {
+      forward(near_);
+      backward(far_);
+    } else {
+      overlapped(near_, far_);
     }
+    overlapped(far_, near_);
+    StageOrder order{std::exchange(passes_, {}), {}, {}, micro_batches_ - 2 * half_ + depth_};
+
+    overlapped(near_, far_);
+    overlapped(far_, near_);
+    order.unit = std::exchange(passes_, {});
+
     for (std::uint32_t i = 0; i < to_middle; ++i) {
       backward(far_);
       overlapped(far_, near_);
@@ -58,7 +62,8 @@ class DeviceOrder {
       split_backward(near_);
     }
     for (std::uint32_t i = 0; i <= depth_; ++i) weights();
-    return std::move(passes_);
+    order.after = std::move(passes_);
+    return order;
   }
 
  private:
@@ -84,7 +89,7 @@ class DeviceOrder {
 StageOrders dualpipe_orders(const PipelineShape& shape) {
   StageOrders orders(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    orders[stage] = DeviceOrder(shape, stage).passes();
+    orders[stage] = DeviceOrder(shape, stage).order();
   }
   return orders;
 }

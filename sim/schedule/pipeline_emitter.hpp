@@ -30,6 +30,8 @@ class PipelineEmitter {
     if (copies == Copies::mirrored) buckets_done_.resize(shape.blocks());
   }
 
+  void begin_repeating() { reader_.begin_repeating(); }
+
   /// As the reader's, but tells the last wave, with which buckets go.
   std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried) {
     const std::uint32_t told = shape_.buckets > 0 ? 1 : 0;

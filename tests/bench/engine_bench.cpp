@@ -21,10 +21,21 @@ BlockTable uneven_durations(const PipelineShape& shape) {
     const bool end = stage == 0 || stage + 1 == shape.stages;
     table.at(TaskKind::forward, stage) = (end ? 0.16 : 0.15) * noise(random);
     table.at(TaskKind::backward, stage) = (end ? 0.48 : 0.45) * noise(random);
+    table.at(TaskKind::input_gradient, stage) = table.at(TaskKind::backward, stage) * 2 / 3;
+    table.at(TaskKind::weight_gradient, stage) = table.at(TaskKind::backward, stage) / 3;
     table.at(TaskKind::send_forward, stage) = 0.002;
     table.at(TaskKind::send_backward, stage) = 0.002;
     table.at(TaskKind::gradient_reduce, stage) = 1.5 * noise(random);
     table.at(TaskKind::optimizer, stage) = 0.02 * noise(random);
+  }
+  if (shape.chunks == 2) {  // the same stages from the other end
+    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+      for (std::uint32_t kind = 0; kind <= static_cast<std::uint32_t>(TaskKind::send_backward);
+           ++kind) {
+        const auto task = static_cast<TaskKind>(kind);
+        table.at(task, stage, 1) = table.at(task, shape.stages - 1 - stage);
+      }
+    }
   }
   return table;
 }
@@ -34,18 +45,25 @@ void set_items(benchmark::State& state, std::size_t items) {
 }
 
 /// From the prices of a plan to its times, as a search does it for each plan.
-void clock_1f1b(benchmark::State& state, std::uint32_t stages, std::uint32_t micro_batches) {
-  const PipelineShape shape{stages, micro_batches};
+void clock_of(benchmark::State& state, ScheduleKind kind, std::uint32_t stages,
+              std::uint32_t micro_batches) {
+  const PipelineShape shape{stages, micro_batches, chunks_of(kind, 1)};
   const auto durations = uneven_durations(shape);
   for ([[maybe_unused]] auto _ : state) {
-    benchmark::DoNotOptimize(run_clock(ScheduleKind::one_f_one_b, shape, durations));
+    benchmark::DoNotOptimize(run_clock(kind, shape, durations));
   }
-  set_items(state, build_graph(ScheduleKind::one_f_one_b, shape).tasks().size());
+  set_items(state, build_graph(kind, shape).tasks().size());
 }
-BENCHMARK_CAPTURE(clock_1f1b, 12x128, 12, 128)->Name("clock/12x128");
-BENCHMARK_CAPTURE(clock_1f1b, 12x4096, 12, 4096)->Name("clock/12x4096");
+BENCHMARK_CAPTURE(clock_of, 1f1b, ScheduleKind::one_f_one_b, 12, 128)->Name("clock/12x128");
+BENCHMARK_CAPTURE(clock_of, 1f1b, ScheduleKind::one_f_one_b, 12, 4096)->Name("clock/12x4096");
 // No dearer than the last: the pipeline has long been periodic.
-BENCHMARK_CAPTURE(clock_1f1b, 12x32768, 12, 32768)->Name("clock/12x32768");
+BENCHMARK_CAPTURE(clock_of, 1f1b, ScheduleKind::one_f_one_b, 12, 32768)->Name("clock/12x32768");
+BENCHMARK_CAPTURE(clock_of, gpipe, ScheduleKind::gpipe, 12, 128)->Name("clock/gpipe/12x128");
+BENCHMARK_CAPTURE(clock_of, gpipe, ScheduleKind::gpipe, 12, 4096)->Name("clock/gpipe/12x4096");
+BENCHMARK_CAPTURE(clock_of, dualpipe, ScheduleKind::dualpipe, 12, 128)
+    ->Name("clock/dualpipe/12x128");
+BENCHMARK_CAPTURE(clock_of, dualpipe, ScheduleKind::dualpipe, 12, 4096)
+    ->Name("clock/dualpipe/12x4096");
 
 /// 384 streams: four on each of 96 stages.
 void events(benchmark::State& state) {

@@ -54,6 +54,34 @@ TEST_CASE("waves are skipped once every stream advances by one time") {
   CHECK(clock.busy(1) == 1005);
 }
 
+TEST_CASE("waves are skipped where each stream advances by a time of its own, the last the most") {
+  const std::vector<double> durations{1.0, 3.0, 2.0};
+  Clock clock(durations, 3);
+  clock.begin_repeating();
+  std::uint32_t told = 0;
+  for (std::uint32_t wave = 0; wave < 1000; ++wave, ++told) {
+    clock.run(2, 2, {}, clock.run(1, 1, {}, clock.run(0, 0, {})));
+    wave += clock.skip(999 - wave, {});
+  }
+  CHECK(told < 10);
+  CHECK(clock.finish(0) == 1000);
+  CHECK(clock.finish(1) == 3001);
+  CHECK(clock.finish(2) == 3003);
+  CHECK(clock.busy(2) == 2000);
+}
+
+TEST_CASE("a faster stream that may yet hold up a slower one is not skipped") {
+  const std::vector<double> durations{2.0, 1.0, 500.0};
+  Clock clock(durations, 2);
+  clock.run(1, 2, {});  // so far ahead that the faster one holds it up from wave 500 on
+  clock.begin_repeating();
+  for (std::uint32_t wave = 0; wave < 1000; ++wave) {
+    clock.run(1, 1, {}, clock.run(0, 0, {}));
+    wave += clock.skip(999 - wave, {});
+  }
+  CHECK(clock.finish(1) == 2001);
+}
+
 TEST_CASE("a stream that is slow to overtake is not mistaken for a period") {
   const std::vector<double> durations{1.0, 0.0, 100.0};
   Clock clock(durations, 2);
