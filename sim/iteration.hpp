@@ -1,7 +1,7 @@
 #pragma once
 
 /// One iteration, played: a pipeline of stages, or layers whose parameters are sharded over all
-/// data-parallel ranks. Each fills the times, stages and breakdown of a prediction.
+/// data-parallel ranks. Each fills the times of a prediction, of its stages too, and its breakdown.
 
 #include "sim/prediction.hpp"
 #include "sim/schedule/fully_sharded.hpp"
@@ -14,7 +14,13 @@ namespace prequel {
 inline constexpr std::uint32_t kSynchronisationsOfLayer = 2;
 
 /// Whether parameters are gathered layer by layer (ZeRO-3, FSDP).
-bool is_fully_sharded(const Scenario& scenario);
+bool is_fully_sharded(const Plan& plan, const Software& software);
+inline bool is_fully_sharded(const Scenario& scenario) {
+  return is_fully_sharded(scenario.plan, scenario.software);
+}
+
+/// Throws InputError when the schedule is unknown.
+ScheduleKind schedule_of(const Plan& plan);
 
 /// What a pipeline schedule is played with.
 struct PipelineGame {

@@ -15,14 +15,6 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-ScheduleKind schedule_of(const Plan& plan) {
-  if (const auto kind = schedule_named(plan.schedule)) return *kind;
-  std::vector<std::string> known;
-  for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
-  throw InputError("plan: schedule " + in_quotes(plan.schedule) + ": unknown" +
-                   did_you_mean(plan.schedule, known) + "; prequel predict --help lists them");
-}
-
 /// Whether gradients are reduced while the last backward still runs.
 bool gradients_overlap(const Scenario& scenario) {
   const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
@@ -73,15 +65,14 @@ class Iteration {
             dealt_};
   }
 
-  /// Plays the schedule and fills times, stages and breakdown.
+  /// Plays the schedule and fills the times of a prediction, its stages and breakdown.
   void play(Prediction& prediction) const {
     const BlockTable durations = duration_table();
     const ScheduleResult result = run_clock(kind_, shape_, durations);
-    const std::vector<double> held = in_flight(kind_, shape_);
     const Seconds fixed = scenario_.software.host.fixed_per_iteration;
     prediction.sec_per_iter = Seconds{result.seconds} + fixed;
     for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
-      prediction.stages.push_back(stage_prediction(stage, result.stages[stage].busy, held[stage]));
+      prediction.stages.push_back(stage_prediction(stage, result.stages[stage].busy));
     }
     const auto busiest =
         std::max_element(prediction.stages.begin(), prediction.stages.end(),
@@ -168,8 +159,7 @@ class Iteration {
     return stage_parameters(scenario_.model, plan_, scenario_.software, chunks);
   }
 
-  [[nodiscard]] StagePrediction stage_prediction(std::uint32_t stage, double busy,
-                                                 double held) const {
+  [[nodiscard]] StagePrediction stage_prediction(std::uint32_t stage, double busy) const {
     StagePrediction result;
     for (const StageContent& chunk : chunks_of(stage)) {
       const ChunkCosts costs = chunk_costs(layers_, chunk);
@@ -179,9 +169,6 @@ class Iteration {
       result.recompute_s += costs.backward.recompute;
     }
     result.busy_s = busy;
-    result.chunks_in_flight = static_cast<std::int64_t>(held);
-    result.memory = stage_memory(scenario_.model, plan_, scenario_.software, chunks_of(stage),
-                                 result.chunks_in_flight);
     return result;
   }
 
@@ -227,6 +214,14 @@ class Iteration {
 };
 
 }  // namespace
+
+ScheduleKind schedule_of(const Plan& plan) {
+  if (const auto kind = schedule_named(plan.schedule)) return *kind;
+  std::vector<std::string> known;
+  for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
+  throw InputError("plan: schedule " + in_quotes(plan.schedule) + ": unknown" +
+                   did_you_mean(plan.schedule, known) + "; prequel predict --help lists them");
+}
 
 PipelineGame pipeline_game(const Scenario& scenario) {
   const LayerCosts layers = price_layers(scenario);

@@ -1,9 +1,7 @@
 #include "sim/prediction.hpp"
 
-#include <algorithm>
-#include <iterator>
-
 #include "sim/iteration.hpp"
+#include "sim/plan_memory.hpp"
 
 namespace prequel {
 namespace {
@@ -12,15 +10,25 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-void judge_memory(const Scenario& scenario, Prediction& prediction) {
-  const auto fullest = std::max_element(
-      prediction.stages.begin(), prediction.stages.end(),
-      [](const auto& a, const auto& b) { return a.memory.total() < b.memory.total(); });
-  prediction.fullest_stage =
-      static_cast<std::size_t>(std::distance(prediction.stages.begin(), fullest));
-  prediction.peak_memory = printed_peak(fullest->memory, scenario.device, scenario.software);
-  prediction.verdict = memory_verdict(fullest->memory, scenario.device);
-  if (prediction.verdict == MemoryVerdict::tight) {
+void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
+  if (is_fully_sharded(scenario)) {
+    play_fully_sharded(scenario, layers, prediction);
+  } else {
+    play_pipeline(scenario, layers, prediction);
+  }
+}
+
+void add_memory(const Scenario& scenario, Prediction& prediction) {
+  const std::vector<std::int64_t> in_flight = chunks_in_flight(scenario.plan, scenario.software);
+  const PlanMemory memory = plan_memory(scenario, in_flight);
+  for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
+    prediction.stages[i].chunks_in_flight = in_flight[i];
+    prediction.stages[i].memory = memory.stages[i];
+  }
+  prediction.fullest_stage = memory.fullest;
+  prediction.peak_memory = memory.peak;
+  prediction.verdict = memory.verdict;
+  if (memory.verdict == MemoryVerdict::tight) {
     prediction.warnings.emplace_back(
         "memory is tight: the allocator may have to free and retry, which can double the time");
   }
@@ -43,12 +51,8 @@ Prediction predict(const Scenario& scenario, FlopsConvention convention) {
 Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConvention convention) {
   const Plan& plan = scenario.plan;
   Prediction prediction;
-  if (is_fully_sharded(scenario)) {
-    play_fully_sharded(scenario, layers, prediction);
-  } else {
-    play_pipeline(scenario, layers, prediction);
-  }
-  judge_memory(scenario, prediction);
+  add_times(scenario, layers, prediction);
+  add_memory(scenario, prediction);
   prediction.convention = convention;
   prediction.flops =
       step_flops(scenario.model,
@@ -60,6 +64,12 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   prediction.relative_error = scenario.software.relative_error;
   prediction.error_basis = scenario.software.error_basis;
   return prediction;
+}
+
+Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {
+  Prediction prediction;
+  add_times(scenario, layers, prediction);
+  return prediction.sec_per_iter;
 }
 
 }  // namespace prequel

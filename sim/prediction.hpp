@@ -62,6 +62,9 @@ struct Prediction {
 Prediction predict(const Scenario& scenario, const LayerCosts& layers,
                    FlopsConvention convention = FlopsConvention::prequel);
 
+/// `sec_per_iter` of that alone, for those who look at many plans.
+Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers);
+
 /// Plays one iteration. Throws InputError for what is not modelled.
 Prediction predict(const Scenario& scenario, FlopsConvention convention = FlopsConvention::prequel);
 

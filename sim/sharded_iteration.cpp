@@ -84,8 +84,8 @@ ShardedGame game(const Scenario& scenario, const LayerCosts& layers) {
 
 }  // namespace
 
-bool is_fully_sharded(const Scenario& scenario) {
-  return scenario.plan.zero >= scenario.software.communication.fully_sharded_from_zero;
+bool is_fully_sharded(const Plan& plan, const Software& software) {
+  return plan.zero >= software.communication.fully_sharded_from_zero;
 }
 
 ShardedGame sharded_game(const Scenario& scenario) {
@@ -110,8 +110,6 @@ void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers,
   stage.forward_s = costs.forward.total();
   stage.backward_s = costs.backward.total();
   stage.busy_s = result.computing;
-  stage.chunks_in_flight = 1;
-  stage.memory = stage_memory(scenario.model, plan, scenario.software, {all}, 1);
   prediction.stages.push_back(stage);
 
   Breakdown& parts = prediction.breakdown;

@@ -1,16 +1,18 @@
 #include "sim/search/search.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <tuple>
 
 #include "hw/base/parallel.hpp"
+#include "sim/plan_memory.hpp"
+#include "sim/search/memo.hpp"
 
 namespace prequel {
 namespace {
 
-constexpr std::size_t kBlock = 32;  // plans that one thread takes at a time
+constexpr std::size_t kBlock = 8;   // plans that one thread takes at a time
+constexpr std::size_t kWave = 512;  // plans that are played between looks at the watch
 constexpr std::size_t kMisses = 3;
 
 /// What of a plan the price of a layer depends on. Groups inside a node cost the same in any job.
@@ -21,30 +23,6 @@ auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
                     plan.sequence_parallel, plan.recompute, plan.precision, plan.attention,
                     in_node ? 0 : plan.gpus);
 }
-
-/// The layers of all plans, each priced once.
-class LayerPrices {
- public:
-  LayerPrices(const SearchInputs& inputs, const std::vector<Candidate>& plans) {
-    std::map<decltype(layer_key(inputs, plans.front())), std::size_t> known;
-    std::vector<const Candidate*> examples;
-    for (const Candidate& plan : plans) {
-      const auto [place, is_new] = known.emplace(layer_key(inputs, plan), known.size());
-      if (is_new) examples.push_back(&plan);
-      index_.push_back(place->second);
-    }
-    prices_.resize(examples.size());
-    parallel_for(examples.size(), [&](std::size_t i) {
-      prices_[i] = price_layers(scenario_of(inputs, examples[i]->plan, examples[i]->shape));
-    });
-  }
-
-  [[nodiscard]] const LayerCosts& of(std::size_t plan) const { return prices_[index_[plan]]; }
-
- private:
-  std::vector<std::size_t> index_;  ///< of each plan
-  std::vector<LayerCosts> prices_;
-};
 
 double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
   if (objective == Objective::time) return sec_per_iter;
@@ -60,68 +38,101 @@ bool meets(const SearchLimits& limits, const PlanFacts& facts, bool of_memory) {
                      });
 }
 
-struct Outcome {
-  FoundPlan found;
-  Bytes allocated;
+/// What of a plan the number of micro batches depends on that its stages hold.
+auto passes_key(const Candidate& candidate) {
+  const Plan& plan = candidate.plan;
+  return std::tuple(plan.pp, plan.vpp, plan.micro_batches(), plan.zero, plan.schedule);
+}
+
+bool is_stopped(const SearchWatch& watch) {
+  return watch.stop && watch.stop->load(std::memory_order_relaxed);
+}
+
+/// Calls `body` for blocks of so many things, each with a scenario for its plans.
+template <class Body>
+void for_blocks(std::size_t begin, std::size_t end, const SearchInputs& inputs, const Body& body) {
+  const std::size_t blocks = (end - begin + kBlock - 1) / kBlock;
+  parallel_for(blocks, [&](std::size_t block) {
+    Scenario scenario = scenario_of(inputs, {}, shape_of(inputs.model));
+    const std::size_t first = begin + block * kBlock;
+    for (std::size_t i = first; i < std::min(first + kBlock, end); ++i) body(i, scenario);
+  });
+}
+
+void put(const Candidate& candidate, const SearchInputs& inputs, Scenario& scenario) {
+  scenario.plan = candidate.plan;
+  if (candidate.shape != shape_of(scenario.model)) {
+    scenario.model = reshaped(inputs.model, candidate.shape);
+  }
+}
+
+/// What the memory of a plan says of it.
+struct Fit {
+  Bytes printed;
+  Bytes allocated;  ///< or printed, where a head-room is wanted
+  MemoryVerdict verdict{};
   bool required{};
   bool fits{};
 };
 
-class Evaluator {
- public:
-  Evaluator(const std::vector<Candidate>& plans, const SearchInputs& inputs,
-            const SearchLimits& limits)
-      : plans_(plans), inputs_(inputs), limits_(limits), prices_(inputs, plans) {}
+Fit fit_of(const Scenario& scenario, const std::vector<std::int64_t>& in_flight,
+           const SearchLimits& limits) {
+  const PlanMemory memory = plan_memory(scenario, in_flight);
+  const bool headroom = limits.memory_headroom > 0;
+  Fit fit{memory.peak, headroom ? memory.peak : memory.allocated(), memory.verdict};
+  fit.required = meets(limits, {scenario.plan, scenario.model, memory.peak.value / kGiB}, true);
+  fit.fits = memory.verdict != MemoryVerdict::oom &&
+             fit.allocated <= (1.0 - limits.memory_headroom) * scenario.device.memory;
+  return fit;
+}
 
-  [[nodiscard]] Outcome evaluate(std::size_t index, Scenario& scenario) const {
-    const ModelShape& shape = plans_[index].shape;
-    scenario.plan = plans_[index].plan;
-    if (shape != shape_of(scenario.model)) scenario.model = reshaped(inputs_.model, shape);
-    const Prediction prediction = predict(scenario, prices_.of(index));
-    const Plan& plan = scenario.plan;
-    Outcome outcome;
-    const double seconds = prediction.sec_per_iter.value;
-    outcome.found = {plan,
-                     shape,
-                     seconds,
-                     value_of(limits_.objective, plan, seconds),
-                     prediction.peak_memory,
-                     prediction.verdict};
-    const Bytes room = (1.0 - limits_.memory_headroom) * inputs_.device.memory;
-    outcome.allocated = limits_.memory_headroom > 0
-                            ? prediction.peak_memory
-                            : prediction.stages[prediction.fullest_stage].memory.allocated();
-    outcome.fits = prediction.verdict != MemoryVerdict::oom && outcome.allocated <= room;
-    outcome.required =
-        meets(limits_, {plan, scenario.model, prediction.peak_memory.value / kGiB}, true);
-    return outcome;
+/// Nothing for those that were not looked at because the search was stopped.
+std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
+                                        const SearchInputs& inputs, const SearchLimits& limits,
+                                        const SearchWatch& watch) {
+  const Memo<std::vector<std::int64_t>> in_flight(
+      plans, passes_key, [&](const Candidate& candidate) {
+        return chunks_in_flight(candidate.plan, inputs.software);
+      });
+  std::vector<std::optional<Fit>> fits(plans.size());
+  for_blocks(0, plans.size(), inputs, [&](std::size_t i, Scenario& scenario) {
+    if (is_stopped(watch)) return;
+    put(plans[i], inputs, scenario);
+    fits[i] = fit_of(scenario, in_flight.of(i), limits);
+  });
+  return fits;
+}
+
+/// Plays what fits. Fewer than given where the search was stopped.
+std::vector<FoundPlan> play(const std::vector<Candidate>& plans, const std::vector<Fit>& fits,
+                            const SearchInputs& inputs, const SearchLimits& limits,
+                            const SearchWatch& watch) {
+  const Memo<LayerCosts> layers(
+      plans, [&](const Candidate& candidate) { return layer_key(inputs, candidate); },
+      [&](const Candidate& candidate) {
+        return price_layers(scenario_of(inputs, candidate.plan, candidate.shape));
+      });
+  std::vector<FoundPlan> found(plans.size());
+  std::size_t done = 0;
+  while (done < plans.size() && !(done > 0 && is_stopped(watch))) {
+    const std::size_t end = std::min(done + kWave, plans.size());
+    for_blocks(done, end, inputs, [&](std::size_t i, Scenario& scenario) {
+      put(plans[i], inputs, scenario);
+      const double seconds = iteration_time(scenario, layers.of(i)).value;
+      found[i] = {plans[i].plan,   plans[i].shape,
+                  seconds,         value_of(limits.objective, scenario.plan, seconds),
+                  fits[i].printed, fits[i].verdict};
+    });
+    done = end;
+    if (watch.progress) watch.progress(done, plans.size());
   }
+  found.resize(done);
+  return found;
+}
 
- private:
-  const std::vector<Candidate>& plans_;
-  const SearchInputs& inputs_;
-  const SearchLimits& limits_;
-  LayerPrices prices_;
-};
-
-void sort_out(const std::vector<std::optional<Outcome>>& outcomes, SearchResult& result) {
-  for (const auto& outcome : outcomes) {
-    if (!outcome || !outcome->required) continue;
-    ++result.required;
-    if (outcome->fits) {
-      result.plans.push_back(outcome->found);
-    } else {
-      result.nearest_misses.push_back(
-          {outcome->found.plan, outcome->found.shape, outcome->allocated});
-    }
-  }
-  result.fitting = std::ssize(result.plans);
-  std::stable_sort(result.plans.begin(), result.plans.end(),
-                   [](const FoundPlan& a, const FoundPlan& b) { return a.value < b.value; });
-  if (!result.plans.empty()) result.nearest_misses.clear();
-  std::stable_sort(result.nearest_misses.begin(), result.nearest_misses.end(),
-                   [](const TooLarge& a, const TooLarge& b) { return a.allocated < b.allocated; });
-  result.nearest_misses.resize(std::min(result.nearest_misses.size(), kMisses));
+void keep_nearest(std::vector<TooLarge>& misses) {
+  std::ranges::stable_sort(misses, {}, &TooLarge::allocated);
+  misses.resize(std::min(misses.size(), kMisses));
 }
 
 }  // namespace
@@ -140,20 +151,29 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   }
   if (plans.empty()) return result;
 
-  const Evaluator evaluator(plans, inputs, limits);
-  std::vector<std::optional<Outcome>> outcomes(plans.size());
-  std::atomic<std::size_t> done{0};
-  parallel_for((plans.size() + kBlock - 1) / kBlock, [&](std::size_t block) {
-    if (watch.stop && watch.stop->load(std::memory_order_relaxed)) return;
-    const std::size_t begin = block * kBlock;
-    const std::size_t end = std::min(begin + kBlock, plans.size());
-    Scenario scenario = scenario_of(inputs, plans[begin].plan, plans[begin].shape);
-    for (std::size_t i = begin; i < end; ++i) outcomes[i] = evaluator.evaluate(i, scenario);
-    const std::size_t so_far = done += end - begin;
-    if (watch.progress) watch.progress(so_far, plans.size());
-  });
-  result.interrupted = done < plans.size();
-  sort_out(outcomes, result);
+  const std::vector<std::optional<Fit>> fits = fits_of(plans, inputs, limits, watch);
+  std::vector<Candidate> fitting;
+  std::vector<Fit> their_fits;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    result.interrupted |= !fits[i];
+    if (!fits[i] || !fits[i]->required) continue;
+    ++result.required;
+    if (fits[i]->fits) {
+      fitting.push_back(plans[i]);
+      their_fits.push_back(*fits[i]);
+    } else {
+      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
+    }
+  }
+  result.fitting = std::ssize(fitting);
+  if (fitting.empty()) {
+    keep_nearest(result.nearest_misses);
+    return result;
+  }
+  result.nearest_misses.clear();
+  result.plans = play(fitting, their_fits, inputs, limits, watch);
+  result.interrupted |= result.plans.size() < fitting.size();
+  std::ranges::stable_sort(result.plans, {}, &FoundPlan::value);
   return result;
 }
 

@@ -1,0 +1,69 @@
+#include "sim/plan_memory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+/// The shipped 176B-class job under another schedule.
+Scenario job_with(const std::string& schedule) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  request.overrides = {{"plan.schedule", schedule}};
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
+TEST_CASE("1F1B holds pp - stage micro batches, GPipe all, zero bubble pp on every stage") {
+  const auto held = [](const std::string& schedule) {
+    const Scenario scenario = job_with(schedule);
+    return chunks_in_flight(scenario.plan, scenario.software);
+  };
+  const std::int64_t all = job_with("gpipe").plan.micro_batches();
+  CHECK(held("1f1b") == std::vector<std::int64_t>{6, 5, 4, 3, 2, 1});
+  CHECK(held("gpipe") == std::vector<std::int64_t>(6, all));
+  CHECK(held("zb-h1") == std::vector<std::int64_t>(6, 6));
+}
+
+TEST_CASE("a fully sharded model is one stage that holds one micro batch") {
+  Scenario scenario = job_with("1f1b");
+  scenario.plan.pp = 1;
+  scenario.plan.zero = 3;
+  CHECK(chunks_in_flight(scenario.plan, scenario.software) == std::vector<std::int64_t>{1});
+  CHECK(plan_memory(scenario, {1}).stages.size() == 1);
+}
+
+TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
+  for (const char* schedule : {"1f1b", "gpipe", "zb-h2"}) {
+    const Scenario scenario = job_with(schedule);
+    const PlanMemory memory =
+        plan_memory(scenario, chunks_in_flight(scenario.plan, scenario.software));
+    REQUIRE(memory.stages.size() == 6);
+    const StageMemory& fullest = memory.stages[memory.fullest];
+    for (const StageMemory& stage : memory.stages) CHECK(stage.total() <= fullest.total());
+    CHECK(memory.peak == printed_peak(fullest, scenario.device, scenario.software));
+    CHECK(memory.verdict == memory_verdict(fullest, scenario.device));
+    CHECK(memory.allocated() == fullest.allocated());
+  }
+}
+
+TEST_CASE("more in flight is more memory, by the activations alone") {
+  const Scenario scenario = job_with("1f1b");
+  const PlanMemory few = plan_memory(scenario, std::vector<std::int64_t>(6, 1));
+  const PlanMemory many = plan_memory(scenario, std::vector<std::int64_t>(6, 5));
+  for (std::size_t stage = 0; stage < 6; ++stage) {
+    const StageMemory& small = few.stages[stage];
+    const StageMemory& large = many.stages[stage];
+    CHECK(large.activations > small.activations);
+    CHECK((large.total() - large.activations).value ==
+          doctest::Approx((small.total() - small.activations).value));
+  }
+}
+
+}  // namespace
+}  // namespace prequel
