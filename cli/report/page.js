@@ -9,8 +9,8 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const percent = (share, digits = 1) => (100 * share).toFixed(digits) + " %";
   const signed = (share) => (share >= 0 ? "+" : "") + percent(share);
-  const seconds = (s) => s >= 100 ? s.toFixed(1) + " s" : s >= 1 ? s.toFixed(2) + " s"
-    : s >= 1e-3 ? (1e3 * s).toFixed(1) + " ms" : (1e6 * s).toFixed(1) + " µs";
+  const seconds = (s) => (s >= 100 ? s.toFixed(1) + " s" : s >= 1 ? s.toFixed(2) + " s"
+    : s >= 1e-3 ? (1e3 * s).toFixed(1) + " ms" : (1e6 * s).toFixed(1) + " µs").replace(" ", "\u00a0");
 
   function element(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -66,7 +66,7 @@
   // paints. Drag or the buttons zoom, arrows go from item to item, Escape shows everything again.
   const charts = [];
   function chart({ label, height, x, y, items, draw, find, splits, xLabel, yLabel, yText, log }) {
-    const frame = element("div", { class: "chart", tabindex: "0", role: "img", "aria-label": label +
+    const frame = element("div", { class: "chart", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": label +
       " Arrow keys go through its items, plus and minus zoom, Escape shows everything." });
     const axis = (text) => ({ label: text, labelSize: 22, font: "12px sans-serif", labelFont: "12px sans-serif",
       stroke: () => css("ink"), grid: { stroke: () => css("line"), width: 1 }, ticks: { stroke: () => css("line") } });
@@ -181,7 +181,7 @@
   function bars(rows) {
     return element("div", { class: "bars" }, ...rows.flatMap(({ label, parts, value, mark }) => [
       element("span", {}, label),
-      element("div", { class: "track" },
+      element("div", { class: "track", role: "img", "aria-label": `${label}: ${parts.map((part) => part[2]).join(", ")}` },
         ...parts.map(([share, colour, title]) => element("span", { title,
           style: `width: ${Math.max(0, 100 * share).toFixed(3)}%; background: var(--${colour})` })),
         ...(mark ? [element("b", { style: `left: ${(100 * mark).toFixed(3)}%`, title: "capacity" })] : [])),
@@ -341,7 +341,7 @@
             dots(u, ctx, items, chosen);
           } }));
 
-      // Residuals over any column whose values differ: numbers in their order, else in that of appearance.
+      // Residuals over any column whose values differ, in their order; what is not said comes last.
       const axes = [...new Set(runs.flatMap((run) => Object.keys(run.axes)))]
         .filter((axis) => new Set(runs.map((run) => run.axes[axis])).size > 1);
       const select = element("select", { id: "axis" }, ...axes.map((axis) => element("option", { value: axis }, axis)));
@@ -349,7 +349,8 @@
       const show = () => {
         const axis = select.value;
         const values = [...new Set(runs.map((run) => run.axes[axis] ?? "–"))];
-        if (values.every((value) => value === "–" || Number.isFinite(+value))) values.sort((a, b) => a - b);
+        const numeric = values.every((value) => value === "–" || Number.isFinite(+value));
+        values.sort((a, b) => (a === "–") - (b === "–") || (numeric ? a - b : a < b ? -1 : 1));
         const points = runs.map((run) => ({ x: values.indexOf(run.axes[axis] ?? "–"), y: 100 * run.error.sec_per_iter,
           colour: Math.abs(run.error.sec_per_iter) <= 0.05 ? "compute" : "communication",
           text: `${run.id}\n${axis} ${run.axes[axis] ?? "not said"}: ${signed(run.error.sec_per_iter)}` })).sort((a, b) => a.x - b.x);
@@ -424,7 +425,20 @@
   const resize = () => charts.forEach((c) => c.resize());
   new ResizeObserver(resize).observe(report);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); redraw(); });
-  addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); redraw(); });
+  // Paper is light and as wide as it is; what is folded stands open on it.
+  const folded = [];
+  addEventListener("beforeprint", () => {
+    document.documentElement.classList.add("print");
+    for (const node of document.querySelectorAll("details:not([open])")) {
+      folded.push(node);
+      node.open = true;
+    }
+    resize();
+  });
+  addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("print");
+    for (const node of folded.splice(0)) node.open = false;
+    resize();
+  });
   resize();
 })();

@@ -123,6 +123,43 @@ const checks = {
     await fits(page);
     await page.screenshot({ path: `${folder}/search-light.png`, fullPage: true });
   },
+  async "on paper it is light, one page wide, drawn to its width and unfolded"() {
+    for (const name of ["prediction", "validation", "search"]) {
+      const page = await open(`${folder}/${name}.html`, { colorScheme: "dark", viewport: { width: 1400, height: 900 } });
+      await page.emulateMedia({ media: "print", colorScheme: "dark" });
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      const paper = await page.evaluate(() => ({
+        background: getComputedStyle(document.body).backgroundColor,
+        folded: document.querySelectorAll("details:not([open])").length,
+        widest: Math.max(...[...document.querySelectorAll("#report *, .chart canvas")]
+          .map((node) => node.getBoundingClientRect().right - document.getElementById("report").getBoundingClientRect().left)),
+      }));
+      assert.equal(paper.background, "rgb(255, 255, 255)");
+      assert.equal(paper.folded, 0);
+      assert.ok(paper.widest <= 673, `${name}: ${paper.widest} is no wider than the page`);
+      await page.screenshot({ path: `${folder}/${name}-print.png`, fullPage: true });
+      await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+      assert.equal(await page.locator("details[open]").count(), 0);
+    }
+  },
+  async "charts and bars say in words what they show, and the keyboard reaches all that acts"() {
+    for (const name of ["prediction", "validation", "search"]) {
+      const page = await open(`${folder}/${name}.html`);
+      const [silent, beyond] = await page.evaluate(() => [
+        [...document.querySelectorAll(".chart, .track, .scroll")].filter((node) => !node.getAttribute("aria-label")).length,
+        [...document.querySelectorAll("button, select, summary, .chart, .scroll")].filter((node) => node.tabIndex < 0).length]);
+      assert.equal(silent, 0);
+      assert.equal(beyond, 0);
+    }
+    const page = await open(`${folder}/prediction.html`);
+    assert.match(await page.locator(".track").last().getAttribute("aria-label"), /^host speed: /);
+    const reached = new Set();
+    for (let i = 0; i < 12; ++i) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate(() => document.activeElement.className || document.activeElement.textContent));
+    }
+    for (const target of ["Zoom in", "Zoom out", "Show all", "chart", "Stages as a table"]) assert.ok(reached.has(target), target);
+  },
 };
 
 let failed = 0;
