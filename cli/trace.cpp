@@ -16,21 +16,15 @@
 namespace prequel {
 namespace {
 
-constexpr std::array<std::string_view, kTaskKinds> kKindNames{"forward",
-                                                              "backward",
-                                                              "input gradient",
-                                                              "weight gradient",
-                                                              "send activations",
-                                                              "send gradients",
-                                                              "reduce gradients",
-                                                              "reduce embedding",
-                                                              "optimizer",
-                                                              "gather parameters",
-                                                              "forward bucket",
-                                                              "backward bucket",
-                                                              "weight gradient bucket"};
+constexpr std::array<std::string_view, kTaskKinds> kKindNames{
+    "forward",          "backward",          "input gradient",   "weight gradient",
+    "send activations", "send gradients",    "reduce gradients", "reduce embedding",
+    "optimizer",        "gather parameters", "forward",          "backward",
+    "weight gradient"};
 constexpr std::array<std::string_view, kStageStreams> kStreamNames{
     "compute", "send forward", "send backward", "communication"};
+
+constexpr double kRounding = 1e-9;  // what is less of a part is none of it
 
 /// Whole nanoseconds, so that rounding keeps slices nested and apart.
 std::int64_t nanoseconds(double seconds) {
@@ -43,6 +37,36 @@ struct Part {
   double seconds{};
   std::vector<Part> kernels;
 };
+
+double seconds_of(const std::vector<Part>& parts) {
+  double seconds = 0;
+  for (const Part& part : parts) seconds += part.seconds;
+  return seconds;
+}
+
+/// What of them lies between two times since the first began.
+std::vector<Part> cut(const std::vector<Part>& parts, double from, double to) {
+  std::vector<Part> inside;
+  double begin = 0;
+  for (const Part& part : parts) {
+    const double seconds = std::min(to, begin + part.seconds) - std::max(from, begin);
+    if (seconds > kRounding * part.seconds) {
+      inside.push_back({part.name, seconds, cut(part.kernels, from - begin, to - begin)});
+    }
+    begin += part.seconds;
+  }
+  return inside;
+}
+
+/// The pass that a bucket is part of.
+TaskKind whole_pass(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::forward_bucket: return TaskKind::forward;
+    case TaskKind::backward_bucket: return TaskKind::backward;
+    case TaskKind::weight_gradient_bucket: return TaskKind::weight_gradient;
+    default: return kind;
+  }
+}
 
 class TraceWriter {
  public:
@@ -113,8 +137,7 @@ class TraceWriter {
   /// Parts follow one another and fill the time of what they are parts of.
   void write_parts(std::int64_t rank, const TimelineSlice& slice, const std::vector<Part>& parts,
                    double start, double end) {
-    double total = 0;
-    for (const Part& part : parts) total += part.seconds;
+    const double total = seconds_of(parts);
     double done = 0;
     for (const Part& part : parts) {
       const double from = start + (end - start) * (done / total);
@@ -138,18 +161,22 @@ class TraceWriter {
       what = last > block.first_layer ? fmt::format("layers {}-{}", block.first_layer, last)
                                       : fmt::format("layer {}", block.first_layer);
     }
-    return fmt::format("{} {}, micro batch {}", kind, what, slice.micro_batch);
+    std::string name = fmt::format("{} {}, micro batch {}", kind, what, slice.micro_batch);
+    if (slice.buckets > 1) {
+      name += fmt::format(", bucket {} of {}", slice.bucket + 1, slice.buckets);
+    }
+    return name;
   }
 
   [[nodiscard]] std::vector<Part> parts_of(const TimelineSlice& slice) const {
-    const bool forward = slice.kind == TaskKind::forward;
-    const bool backward = slice.kind == TaskKind::backward ||
-                          slice.kind == TaskKind::input_gradient ||
-                          slice.kind == TaskKind::weight_gradient;
+    const TaskKind pass = whole_pass(slice.kind);
+    const bool forward = pass == TaskKind::forward;
+    const bool backward = pass == TaskKind::backward || pass == TaskKind::input_gradient ||
+                          pass == TaskKind::weight_gradient;
     std::vector<Part> parts;
     if (!forward && !backward) return parts;
     const auto add = [&](std::string name, const KernelCosts& kernels) {
-      Part part = part_of(slice.kind, std::move(name), kernels);
+      Part part = part_of(pass, std::move(name), kernels);
       if (part.seconds > 0) parts.push_back(std::move(part));
     };
     const auto& [content, first_layer, costs] = timeline_.blocks[slice.block];
@@ -162,7 +189,9 @@ class TraceWriter {
     }
     if (content.head) add("head", forward ? kernels_.head_forward : kernels_.head_backward);
     if (backward) std::ranges::reverse(parts);
-    return parts;
+    if (slice.buckets == 1) return parts;
+    const double bucket = seconds_of(parts) / slice.buckets;
+    return cut(parts, slice.bucket * bucket, (slice.bucket + 1) * bucket);
   }
 
   [[nodiscard]] Part part_of(TaskKind kind, std::string name, const KernelCosts& kernels) const {

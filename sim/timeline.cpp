@@ -20,7 +20,7 @@ struct Piece {
   TaskKind kind{};
   StageStream stream{};
   std::uint32_t block{};
-  std::uint32_t parts = 1;  ///< in which its block is passed; of these it is one
+  std::uint32_t buckets = 1;  ///< in which its block is passed or reduced; of these it is one
 };
 
 bool is_send(TaskKind kind) {
@@ -31,6 +31,10 @@ bool communicates(const Piece& piece) {
   return piece.stream != StageStream::compute || is_send(piece.kind);
 }
 
+bool comes_in_buckets(TaskKind kind) {
+  return kind == TaskKind::gradient_reduce || kind >= TaskKind::parameter_gather;
+}
+
 struct KernelsAndHost {
   double kernels{}, host{};
 };
@@ -38,8 +42,8 @@ struct KernelsAndHost {
 /// Of one task's duration on the compute stream. The rest is exposed communication.
 KernelsAndHost kernels_and_host(const Piece& piece, const ChunkCosts& costs, double duration) {
   const auto share = [&](const PassCost& pass) {
-    const double parts = piece.parts;
-    return KernelsAndHost{(pass.compute + pass.recompute) / parts, pass.host / parts};
+    const double buckets = piece.buckets;
+    return KernelsAndHost{(pass.compute + pass.recompute) / buckets, pass.host / buckets};
   };
   switch (piece.kind) {
     case TaskKind::forward:
@@ -125,13 +129,16 @@ class TimelineBuilder {
 
   void add_slices(const Recorder& recorder, const std::vector<bool>& critical) {
     std::vector<std::uint32_t> slice_of(tasks_.size());
+    std::vector<std::uint32_t> buckets_done(kTaskKinds * timeline_.blocks.size());
     for (TaskId id = 0; id < tasks_.size(); ++id) {
       const PlayedTask& task = tasks_[id];
+      const auto& [kind, stream, block, buckets] = pieces_[id];
+      const std::size_t place = static_cast<std::size_t>(kind) * timeline_.blocks.size() + block;
+      const std::uint32_t bucket = buckets_done[place]++ % buckets;
       if (task.end <= task.start) continue;
       slice_of[id] = static_cast<std::uint32_t>(timeline_.slices.size());
-      timeline_.slices.push_back({pieces_[id].kind, pieces_[id].stream, stage_of(task),
-                                  task.label.chunk, critical[id], pieces_[id].block,
-                                  task.label.index, task.start, task.end});
+      timeline_.slices.push_back({kind, stream, stage_of(task), task.label.chunk, critical[id],
+                                  block, task.label.index, bucket, buckets, task.start, task.end});
     }
     const auto takes_time = [&](TaskId id) { return tasks_[id].end > tasks_[id].start; };
     for (const auto& [from, to] : recorder.orders()) {
@@ -205,7 +212,8 @@ class TimelineBuilder {
 Timeline pipeline_timeline(const Scenario& scenario) {
   const PipelineGame game = pipeline_game(scenario);
   const PipelineShape& shape = game.shape;
-  const auto exact = exact_durations(game.durations.values(), shape.micro_batches);
+  const auto exact =
+      exact_durations(game.durations.values(), std::max(shape.micro_batches, shape.buckets));
   Recorder recorder(exact, stream_count(shape));
   emit_pipeline(game.kind, shape, recorder);
   emit_step_end(game.kind, shape, recorder);
@@ -230,9 +238,9 @@ Timeline pipeline_timeline(const Scenario& scenario) {
   const std::int64_t parts = std::max(1U, shape.buckets);
   const auto piece = [&](const PlayedTask& task) {
     const auto kind = static_cast<TaskKind>(task.label.kind);
-    const bool bucket = kind == TaskKind::forward_bucket || kind == TaskKind::backward_bucket;
     return Piece{kind, static_cast<StageStream>(task.stream % kStageStreams),
-                 task.label.chunk * shape.stages + task.label.stage, bucket ? shape.buckets : 1U};
+                 task.label.chunk * shape.stages + task.label.stage,
+                 comes_in_buckets(kind) ? std::max(1U, shape.buckets) : 1U};
   };
   // A chunk that is held in part is counted whole, as the memory model knows no parts.
   std::vector<std::vector<Bytes>> known(shape.stages);

@@ -21,6 +21,8 @@ struct TimelineSlice {
   bool critical{};        ///< on the critical path: a delay of it delays the iteration
   std::uint32_t block{};  ///< index into `Timeline::blocks`
   std::uint32_t micro_batch{};
+  std::uint32_t bucket{};  ///< which of `buckets` that the block is passed or reduced in
+  std::uint32_t buckets{1};
   double start_s{};  ///< since the iteration began
   double end_s{};
 };

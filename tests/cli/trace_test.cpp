@@ -44,10 +44,12 @@ Threads threads(const Json& events) {
 }
 
 TEST_CASE("slices of a trace nest or follow one another, whatever the detail") {
-  for (const char* detail : {"layer", "kernel"}) {
-    const Traced trace = traced("bloom-176b-jean-zay --gbs 64 --detail " + std::string(detail));
+  for (const char* asked : {"--detail layer", "--detail kernel",
+                            "--detail kernel --software megatron-core-2024 --ranks 0,320"}) {
+    CAPTURE(asked);
+    const Traced trace = traced("bloom-176b-jean-zay --gbs 64 " + std::string(asked));
     const Threads all = threads(trace.events);
-    CHECK(all.size() > 6);
+    CHECK(all.size() >= 6);
     bool good = true;
     for (const auto& [thread, slices] : all) {
       std::vector<std::int64_t> open_until;
@@ -112,6 +114,31 @@ TEST_CASE("layers are named with their number and micro batch, kernels by their 
   CHECK(has(layers, "layer 0, micro batch 1"));
   CHECK_FALSE(has(layers, "launches"));
   CHECK(has(traced("bloom-176b-jean-zay --gbs 64 --ranks 0 --detail kernel"), "launches"));
+}
+
+TEST_CASE(
+    "gradient buckets are slices beside the passes, which show their layers in buckets, too") {
+  // 36 layers on 2 stages.
+  const Traced trace = traced(
+      "--model gpt-7.5b --cluster jean-zay-a100 --software megatron-core-2024 --nodes 4 "
+      "--tp 2 --pp 2 --mbs 1 --gbs 32 --ranks 16");
+  std::map<std::string, int> slices, thread;
+  for (const Json& event : trace.events) {
+    if (event.at("ph") != "X") continue;
+    ++slices[event.at("name")];
+    thread[event.at("name")] = event.at("tid");
+  }
+  for (int bucket = 1; bucket <= 18; ++bucket) {
+    CAPTURE(bucket);
+    const std::string of = ", bucket " + std::to_string(bucket) + " of 18";
+    CHECK(slices["gather parameters layers 18-35, micro batch 0" + of] == 1);
+    CHECK(slices["forward layers 18-35, micro batch 0" + of] == 1);
+    CHECK(slices["backward layers 18-35, micro batch 3" + of] == 1);
+    CHECK(slices["reduce gradients layers 18-35, micro batch 3" + of] == 1);
+    CHECK(thread["reduce gradients layers 18-35, micro batch 3" + of] == 3);
+    CHECK(thread["backward layers 18-35, micro batch 3" + of] == 0);
+    CHECK(slices["layer " + std::to_string(17 + bucket) + ", micro batch 3"] > 0);
+  }
 }
 
 TEST_CASE("ranks outside the job are refused with those that are in it") {

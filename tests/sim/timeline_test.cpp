@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "sim/prediction.hpp"
@@ -88,6 +89,17 @@ TEST_CASE("slices of one stream follow one another") {
       CHECK(slice.end_s > slice.start_s);
       free = slice.end_s;
     }
+  }
+}
+
+TEST_CASE("buckets of a block come one by one, each as often as the others") {
+  for (const Scenario& scenario : plans()) {
+    std::map<std::tuple<TaskKind, std::uint32_t, std::uint32_t>, std::uint32_t> next;
+    for (const TimelineSlice& slice : timeline(scenario).slices) {
+      CHECK(slice.bucket == next[{slice.kind, slice.block, slice.stage}]);
+      next[{slice.kind, slice.block, slice.stage}] = (slice.bucket + 1) % slice.buckets;
+    }
+    for (const auto& [where, bucket] : next) CHECK(bucket == 0);
   }
 }
 
