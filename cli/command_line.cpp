@@ -423,6 +423,25 @@ void let_flags_stand_alone(CLI::App& command) {
   for (CLI::App* sub : command.get_subcommands(nullptr)) let_flags_stand_alone(*sub);
 }
 
+/// Whether `flag` is, in one of the commands, one that takes no value.
+bool stands_alone(CLI::App& command, const std::string& flag) {
+  const CLI::Option* option = command.get_option_no_throw(flag);
+  if (option != nullptr) return option->get_items_expected_max() == 0;
+  return std::ranges::any_of(command.get_subcommands(nullptr),
+                             [&](CLI::App* sub) { return stands_alone(*sub, flag); });
+}
+
+/// The parser takes `--json=true` for `--json`, and refuses `--json=yes`: refuse all of them.
+void refuse_values_of_flags(CLI::App& app, int argc, const char* const* argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string word = argv[i];
+    const std::string flag = word.substr(0, word.find('='));
+    if (word.starts_with("--") && word.ends_with("=true") && stands_alone(app, flag)) {
+      throw CLI::ArgumentMismatch::FlagOverride(flag.substr(2));
+    }
+  }
+}
+
 void print_problems(const CommonOptions& common, const std::vector<std::string>& problems) {
   const std::string label = inked(terminal(stderr, common.color), Ink::red, "prequel:");
   for (const std::string& problem : problems) fmt::print(stderr, "{} {}\n", label, problem);
@@ -471,6 +490,7 @@ int run_command_line(int argc, const char* const* argv) {
       "  prequel validate data/runs/bigscience-jz-a100.csv\n");
   let_flags_stand_alone(app);
   try {
+    refuse_values_of_flags(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return app.exit(help);

@@ -56,7 +56,12 @@ TEST_CASE("a flag that is given a value is refused, one of two names is not") {
   CHECK(refusal("show devices --json=3") ==
         "prequel: --json: stands alone; it takes no value\n"
         "prequel --help shows how to call it\n");
-  CHECK(refusal("--quiet=no show").starts_with("prequel: --quiet: stands alone"));
+  for (const char* value : {"no", "1", "true"}) {
+    const std::string flag = std::string("--quiet=") + value;
+    CHECK(refusal(flag + " show").starts_with("prequel: --quiet: stands alone"));
+  }
+  CHECK(refusal("show devices --json=true").starts_with("prequel: --json: stands alone"));
+  CHECK(run_prequel("predict bloom-176b-jean-zay --set=plan.sequence_parallel=true").status == 0);
   CHECK(run_prequel("predict bloom-176b-jean-zay --no-sequence-parallel").status == 0);
 }
 
