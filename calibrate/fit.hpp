@@ -16,7 +16,8 @@
 namespace prequel {
 
 struct FitOptions {
-  double hold_out{0.5};  ///< share of the shapes that a first fit does without, to be checked on
+  /// Parts of the shapes; each is predicted by a fit to the others for the held-out error. 1: none.
+  int folds{2};
   std::string scale_per{"source"};  ///< column that names the environment; "" for one environment
 };
 
@@ -25,8 +26,9 @@ struct FitReport {
   std::string what;     ///< "gemm", "layer_norm", "flash-2 128 forward", …
   std::string sources;  ///< of the measurements, from their `source` column
   std::vector<FittedConstant> constants;
-  ErrorStatistics errors;           ///< over all points, which the constants are fitted to
-  ErrorStatistics held_out_errors;  ///< of a fit without these shapes; n = 0: none were held out
+  ErrorStatistics errors;  ///< over all points, which the constants are fitted to
+  ErrorStatistics
+      held_out_errors;  ///< each shape predicted by a fit without it; n = 0: none held out
   std::vector<std::string> warnings;
 };
 
@@ -39,7 +41,8 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
                                 Device& device);
 
 /// Constants of every kind of memory-bound kernel that has at least 12 points; row widths are
-/// held out whole. `fused_pointwise`, unless measured, is fitted to residual_add and layer_norm.
+/// held out whole. Where partly filled waves of rows show, how many rows a compute unit holds is
+/// chosen among 1 and 2 by the points.
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 

@@ -19,13 +19,21 @@ std::string environment(const Measurement& point, const FitOptions& options) {
   return found == point.fields.end() ? std::string() : found->second;
 }
 
-ErrorStatistics errors_of(const std::vector<Measurement>& points, const Predictor& predictor,
+/// Of predicted / measured with one factor an environment taken out.
+ErrorStatistics errors_of(const std::vector<Measurement>& points, std::vector<double> ratios,
                           const FitOptions& options) {
-  if (points.empty()) return {};
-  const bool scaled = std::all_of(points.begin(), points.end(), [&](const Measurement& point) {
-    return point.fields.count(options.scale_per) == 1;
-  });
-  return check(points, predictor, {"", scaled ? options.scale_per : ""}).groups.front().errors;
+  std::map<std::string, std::vector<double>> environments;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    environments[environment(points[i], options)].push_back(ratios[i]);
+  }
+  std::map<std::string, double> scale_of;
+  for (auto& [name, of] : environments) scale_of[name] = quantile(std::move(of), 0.5);
+  const bool scaled = scale_of.count("") == 0;  // the points that name none are scaled by none
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (scaled) ratios[i] /= scale_of.at(environment(points[i], options));
+    ratios[i] -= 1.0;
+  }
+  return error_statistics(ratios);
 }
 
 /// Each once, in order.
@@ -75,13 +83,15 @@ FitSample split_sample(const std::vector<const Measurement*>& points,
   std::vector<std::string> shapes(sorted.begin(), sorted.end());
   std::mt19937_64 random(7);
   for (std::size_t i = shapes.size(); i > 1; --i) std::swap(shapes[i - 1], shapes[random() % i]);
-  auto out = static_cast<std::size_t>(options.hold_out * static_cast<double>(shapes.size()));
-  if (shapes.size() < kFewestShapes) out = 0;
-  const std::set<std::string> held_out(shapes.begin(),
-                                       shapes.begin() + static_cast<std::ptrdiff_t>(out));
   FitSample sample;
+  if (shapes.size() >= kFewestShapes) sample.folds = options.folds;
+  std::map<std::string, int> fold_of;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    fold_of[shapes[i]] = static_cast<int>(i) % sample.folds;
+  }
   for (const Measurement* point : points) {
-    (held_out.count(shape(*point)) == 1 ? sample.held_out : sample.fitted).push_back(*point);
+    sample.points.push_back(*point);
+    sample.fold.push_back(fold_of.at(shape(*point)));
   }
   return sample;
 }
@@ -89,17 +99,26 @@ FitSample split_sample(const std::vector<const Measurement*>& points,
 FitReport fit_sample(const std::string& what, const FitSample& sample,
                      const std::vector<Parameter>& parameters, const ModelOf& model_of,
                      const FitOptions& options) {
+  const std::vector<Measurement>& points = sample.points;
+  std::vector<double> ratios(points.size());
   FitReport report;
   report.what = what;
-  if (!sample.held_out.empty()) {
-    const LeastSquaresFit part = fit_points(sample.fitted, parameters, model_of, options);
-    report.held_out_errors = errors_of(sample.held_out, model_of(part.values()), options);
+  for (int fold = 0; fold < sample.folds && sample.folds > 1; ++fold) {
+    std::vector<Measurement> others;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (sample.fold[i] != fold) others.push_back(points[i]);
+    }
+    const Predictor part = model_of(fit_points(others, parameters, model_of, options).values());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (sample.fold[i] == fold) ratios[i] = part(points[i]) / points[i].time;
+    }
   }
-  std::vector<Measurement> all = sample.fitted;
-  all.insert(all.end(), sample.held_out.begin(), sample.held_out.end());
-  const LeastSquaresFit whole = fit_points(all, parameters, model_of, options);
-  report.sources = sources_of(all);
-  report.errors = errors_of(all, model_of(whole.values()), options);
+  if (sample.folds > 1) report.held_out_errors = errors_of(points, ratios, options);
+  const LeastSquaresFit whole = fit_points(points, parameters, model_of, options);
+  const Predictor model = model_of(whole.values());
+  for (std::size_t i = 0; i < points.size(); ++i) ratios[i] = model(points[i]) / points[i].time;
+  report.sources = sources_of(points);
+  report.errors = errors_of(points, ratios, options);
   report.constants = whole.constants;
   report.constants.resize(parameters.size());
   report.warnings = whole.warnings;

@@ -10,14 +10,15 @@
 
 namespace prequel {
 
-/// The points of one fit, and those to check it with.
+/// The points of one fit.
 struct FitSample {
-  std::vector<Measurement> fitted;
-  std::vector<Measurement> held_out;
+  std::vector<Measurement> points;
+  std::vector<int> fold;  ///< of each point, below `folds`
+  int folds{1};
 };
 
-/// Splits by shape: all points with the same key go the same way (fixed seed). With fewer than
-/// four keys nothing is held out.
+/// Splits by shape: all points with the same key go into the same fold (fixed seed). With fewer
+/// than four keys there is one fold.
 FitSample split_sample(const std::vector<const Measurement*>& points,
                        const std::function<std::string(const Measurement&)>& shape,
                        const FitOptions& options);
@@ -26,8 +27,8 @@ FitSample split_sample(const std::vector<const Measurement*>& points,
 using ModelOf = std::function<Predictor(const std::vector<double>& values)>;
 
 /// Fits `parameters` so that the model meets the points, with one scale per environment (their
-/// geometric mean is 1), and reports the errors with these scales taken out. The held-out error
-/// is that of a fit to the other points alone; the constants are those of a fit to all.
+/// geometric mean is 1), and reports the errors with these scales taken out. For the held-out
+/// error each fold is predicted by a fit to the others; the constants are those of a fit to all.
 FitReport fit_sample(const std::string& what, const FitSample& sample,
                      const std::vector<Parameter>& parameters, const ModelOf& model_of,
                      const FitOptions& options);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_sample.hpp"
@@ -9,6 +10,10 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kFewestPoints = 12;
+/// Every constant more has to lower the error at least to this share, and waves have to tell their
+/// constant at least to this relative error.
+constexpr double kConstantPays = 0.97;
+constexpr double kWavesKnown = 0.5;
 
 double row_bytes(const Stream& stream) {
   return stream.bytes.value / stream.rows;
@@ -20,7 +25,7 @@ std::string row_width(const Measurement& point) {
 }
 
 /// The cached rate is searched as a multiple of the memory's, so that it cannot fall below it.
-std::vector<Parameter> stream_parameters(bool by_rows) {
+std::vector<Parameter> stream_parameters(bool by_rows, bool in_waves) {
   std::vector<Parameter> parameters{
       {"launch_s", 2e-6, 2e-7, 2e-5},
       {"memory_fraction", 0.6, 0.002, 1.1},
@@ -31,10 +36,11 @@ std::vector<Parameter> stream_parameters(bool by_rows) {
     parameters.push_back({"row_overhead_bytes", 5e2, 1.0, 2e4, 0.02});
     parameters.push_back({"row_rate", 1e10, 1e9, 1e13, 0.02});
   }
+  if (in_waves) parameters.push_back({"last_wave", 0.5, 0.01, 1.0, 0.02});
   return parameters;
 }
 
-StreamModel with_values(const std::vector<double>& values) {
+StreamModel with_values(const std::vector<double>& values, double rows_per_unit) {
   StreamModel model;
   model.launch_s = values[0];
   model.memory_fraction = values[1];
@@ -44,49 +50,68 @@ StreamModel with_values(const std::vector<double>& values) {
     model.row_overhead_bytes = values[4];
     model.row_rate = values[5];
   }
+  if (values.size() > 6) {
+    model.rows_per_unit = rows_per_unit;
+    model.last_wave = values[6];
+  }
   return model;
 }
 
+/// One form of the model, and how it meets the points.
+struct FittedKind {
+  StreamModel model;
+  FitReport report;
+};
+
+FittedKind fit_form(StreamKind kind, const FitSample& sample, bool by_rows, double rows_per_unit,
+                    const FitOptions& options, const Device& device) {
+  const std::vector<Parameter> parameters = stream_parameters(by_rows, rows_per_unit > 0.0);
+  const auto constants = static_cast<std::ptrdiff_t>(parameters.size());
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    Device trial;
+    trial.memory_rate = device.memory_rate;
+    trial.compute_units = device.compute_units;
+    trial.streams.fill(with_values({values.begin(), values.begin() + constants}, rows_per_unit));
+    return [trial](const Measurement& point) { return predict(trial, point); };
+  };
+  FittedKind fitted;
+  fitted.report = fit_sample(std::string(name(kind)), sample, parameters, model_of, options);
+  fitted.model = with_values(values_of(fitted.report), rows_per_unit);
+  return fitted;
+}
+
+/// The simplest form that meets the points: bytes alone, with rows, with waves of rows. How many
+/// rows a compute unit holds is not known of a measured kernel: the count that fits best is taken.
 FitReport fit_kind(StreamKind kind, const std::vector<const Measurement*>& points,
                    const FitOptions& options, Device& device) {
   const bool by_rows = std::all_of(points.begin(), points.end(), [](const Measurement* point) {
     return std::get<MeasuredStream>(point->what).stream.rows > 0.0;
   });
-  const std::vector<Parameter> parameters = stream_parameters(by_rows);
-  const auto constants = static_cast<std::ptrdiff_t>(parameters.size());
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    Device trial;
-    trial.memory_rate = device.memory_rate;
-    trial.streams.fill(with_values({values.begin(), values.begin() + constants}));
-    return [trial](const Measurement& point) { return predict(trial, point); };
+  const FitSample sample = split_sample(points, row_width, options);
+  FittedKind best = fit_form(kind, sample, false, 0.0, options, device);
+  const auto try_form = [&](double rows_per_unit) {
+    FittedKind form = fit_form(kind, sample, true, rows_per_unit, options, device);
+    const auto added = static_cast<double>(form.report.constants.size()) -
+                       static_cast<double>(best.report.constants.size());
+    const double share = std::pow(kConstantPays, added);
+    if (rows_per_unit > 0.0 && form.report.constants.back().relative_error > kWavesKnown) return;
+    if (form.report.errors.mape < share * best.report.errors.mape) best = std::move(form);
   };
-  FitReport report = fit_sample(std::string(name(kind)), split_sample(points, row_width, options),
-                                parameters, model_of, options);
-  device.streams[static_cast<std::size_t>(kind)] = with_values(values_of(report));
-  return report;
+  if (by_rows) try_form(0.0);
+  if (by_rows && device.compute_units > 0.0) {
+    for (const double rows_per_unit : {1.0, 2.0}) try_form(rows_per_unit);
+  }
+  device.streams[static_cast<std::size_t>(kind)] = best.model;
+  return best.report;
 }
 
-std::vector<const Measurement*> points_of(const std::vector<Measurement>& points,
-                                          const std::vector<StreamKind>& kinds) {
+std::vector<const Measurement*> points_of(const std::vector<Measurement>& points, StreamKind kind) {
   std::vector<const Measurement*> chosen;
   for (const Measurement& point : points) {
     const auto* measured = std::get_if<MeasuredStream>(&point.what);
-    if (measured && std::count(kinds.begin(), kinds.end(), measured->stream.kind) > 0) {
-      chosen.push_back(&point);
-    }
+    if (measured && measured->stream.kind == kind) chosen.push_back(&point);
   }
   return chosen;
-}
-
-/// A kernel of no special kind is no measured one: additions and norms stand for it, which are
-/// what training stacks run most.
-std::vector<const Measurement*> points_for(const std::vector<Measurement>& points,
-                                           StreamKind kind) {
-  std::vector<const Measurement*> own = points_of(points, {kind});
-  if (own.empty() && kind == StreamKind::fused_pointwise) {
-    return points_of(points, {StreamKind::residual_add, StreamKind::layer_norm});
-  }
-  return own;
 }
 
 }  // namespace
@@ -98,7 +123,7 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
   double weight = 0.0;
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
-    const std::vector<const Measurement*> of_kind = points_for(points, kind);
+    const std::vector<const Measurement*> of_kind = points_of(points, kind);
     if (of_kind.size() < kFewestPoints) continue;
     reports.push_back(fit_kind(kind, of_kind, options, device));
     errors += stated_error(reports.back()) * static_cast<double>(of_kind.size());

@@ -75,6 +75,10 @@ json stream_entry(const StreamModel& model) {
   if (model.row_rate > 0.0) {
     entry["rows"] = {{"overhead_bytes", rounded(model.row_overhead_bytes, 3)},
                      {"rate", gigabytes_per_second(model.row_rate)}};
+    if (model.rows_per_unit > 0.0) {
+      entry["rows"]["waves"] = {{"rows_per_unit", model.rows_per_unit},
+                                {"last_wave", rounded(model.last_wave, 3)}};
+    }
   }
   return entry;
 }

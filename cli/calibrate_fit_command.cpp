@@ -49,7 +49,7 @@ std::string command_text(const CalibrateFitOptions& options, const std::string& 
   for (const std::string& file : options.files) command += " " + file_name(file);
   for (const std::string& filter : options.where) command += fmt::format(" --where '{}'", filter);
   if (options.scale_per != "source") command += " --scale-per " + options.scale_per;
-  if (options.hold_out != 0.5) command += fmt::format(" --hold-out {}", options.hold_out);
+  if (options.folds != 2) command += fmt::format(" --folds {}", options.folds);
   return command + fmt::format(" --kind {0} --{0} {1} --name {2}", options.kind, file_name(base),
                                options.name);
 }
@@ -59,7 +59,7 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   const std::string base = base_name(library, options, "devices", options.device, kUsualDevice);
   const Document document = library.open("devices", base);
   Device device = read_device(document);
-  const FitOptions fit{options.hold_out, options.scale_per};
+  const FitOptions fit{options.folds, options.scale_per};
   const auto gemm = fit_gemm(points, fit, device);
   const auto streams = fit_streams(points, fit, device);
   const auto attention = fit_attention(points, fit, device);
@@ -83,7 +83,7 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
   const Document document = library.open("clusters", base);
   CollectiveModel node = read_cluster(document).node;
   Fitted fitted;
-  fitted.reports = fit_collectives(points, {options.hold_out, options.scale_per}, node);
+  fitted.reports = fit_collectives(points, {options.folds, options.scale_per}, node);
   if (fitted.reports.empty()) {
     throw InputError(
         "calibrate fit: too few points for a cluster: it takes 8 collectives inside one node");

@@ -28,7 +28,7 @@ struct CalibrateFitOptions {
   std::optional<std::string> device;   ///< base: what is not fitted is taken from it
   std::optional<std::string> cluster;  ///< base
   std::string scale_per{"source"};
-  double hold_out{0.5};
+  int folds{2};
   std::vector<std::string> where;
   OutputFormat format{};
 };

@@ -60,10 +60,8 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
   add_base(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
   command.add_option("--scale-per", options.scale_per,
                      "column that names the environment; one factor is fitted for each");
-  command
-      .add_option("--hold-out", options.hold_out,
-                  "share of the shapes that the stated error is checked on")
-      ->check(CLI::Range(0.0, 0.9));
+  command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
+      ->check(CLI::Range(1, 20));
   command.add_flag_callback(
       "--json", [&options] { options.format = OutputFormat::json; },
       "print the report as one JSON document");

@@ -69,6 +69,10 @@ StreamModel read_stream(const Cursor& cursor) {
   if (const auto rows = cursor.find("rows")) {
     model.row_overhead_bytes = rows->at("overhead_bytes").number(kNonNegative);
     model.row_rate = rows->at("rate").rate().value;
+    if (const auto waves = rows->find("waves")) {
+      model.rows_per_unit = waves->at("rows_per_unit").number(kPositive);
+      model.last_wave = waves->at("last_wave").number(kFraction);
+    }
   }
   return model;
 }

@@ -22,7 +22,8 @@ FitReport report(const std::string& what) {
 TEST_CASE("a fitted device file reads back with its constants, name and origin") {
   Device device = read_device(Document::read(kBase));
   std::get<TiledGemm>(device.gemm).efficiency = 0.8125;
-  device.streams[static_cast<std::size_t>(StreamKind::gelu)] = {1e-6, 2e6, 0.9, 0.5, 100.0, 8e9};
+  device.streams[static_cast<std::size_t>(StreamKind::gelu)] = {1e-6,  2e6, 0.9, 0.5,
+                                                                100.0, 8e9, 2.0, 0.7};
   device.attention.push_back(
       {"new",
        {},
@@ -36,6 +37,8 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
   CHECK(read.name == "mine");
   CHECK(std::get<TiledGemm>(read.gemm).efficiency == 0.8125);
   CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].row_rate == doctest::Approx(8e9));
+  CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].rows_per_unit == 2.0);
+  CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].last_wave == 0.7);
   CHECK(attention_kernel(read, "new").head_sizes[0].backward.flop_factor == 2.5);
   CHECK(nlohmann::json::parse(text)["gemm"]["origin"] ==
         "fitted to 40 points of table by `prequel calibrate fit x.csv`");

@@ -48,6 +48,35 @@ TEST_CASE("every row costs as much as its overhead in bytes") {
   CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1e4}).value == doctest::Approx(2e-6));
 }
 
+TEST_CASE("a last wave of few rows costs its share of a full one") {
+  Device device = device_with({0.0, 0.0, 1.0, 1.0, 0.0, 1e15, 2.0, 0.5});
+  device.compute_units = 50.0;
+  const auto time = [&](double rows) {
+    return price(device, Stream{StreamKind::swiglu, {rows * 1e6}, rows}).value;
+  };
+  CHECK(time(60.0) == doctest::Approx(60e-6));    // less than a wave: as the memory moves it
+  CHECK(time(100.0) == doctest::Approx(100e-6));  // a full wave
+  CHECK(time(110.0) == doctest::Approx((1.0 + 0.5 + 0.5 * 0.1) * 100e-6));
+  CHECK(time(200.0) == doctest::Approx(200e-6));
+  CHECK(time(1e6 + 50.0) == doctest::Approx((1e6 + 75.0) * 1e-6));
+}
+
+TEST_CASE("more rows of one width never take less time, in waves or not") {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> any(0.0, 1.0);
+  for (int i = 0; i < 1000; ++i) {
+    Device device =
+        device_with({1e-6 * any(random), 2e7 * any(random), 1.4, 0.8, 1e3 * any(random),
+                     1e9 + 1e11 * any(random), 1.0 + std::floor(3.0 * any(random)), any(random)});
+    device.compute_units = std::ceil(132.0 * any(random));
+    const double width = 1e3 + 1e5 * any(random);
+    const double few = std::ceil(1e3 * any(random));
+    const double many = few + std::ceil(300.0 * any(random));
+    CHECK(price(device, Stream{StreamKind::rope, {few * width}, few}) <=
+          price(device, Stream{StreamKind::rope, {many * width}, many}));
+  }
+}
+
 TEST_CASE("more bytes never take less time") {
   const Device device = device_with({1e-6, 2e7, 1.4, 0.8, 1e3, 9e9});
   std::mt19937_64 random(4);
