@@ -1,7 +1,6 @@
 #include "sim/batch_ramp.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 
 #include "hw/base/errors.hpp"
@@ -65,10 +64,10 @@ std::vector<MicroBatchSwitch> micro_batch_switches(const std::vector<BatchPoint>
   std::vector<MicroBatchSwitch> switches;
   for (const std::int64_t mbs : sizes) {
     std::optional<std::int64_t> from;
-    for (const BatchPoint& point : points | std::views::reverse) {
-      if (!point.fastest || point.gbs % (dp * mbs) != 0) continue;
-      if (point.fastest->mbs < mbs) break;
-      from = point.gbs;
+    for (auto point = points.rbegin(); point != points.rend(); ++point) {
+      if (!point->fastest || point->gbs % (dp * mbs) != 0) continue;
+      if (point->fastest->mbs < mbs) break;
+      from = point->gbs;
     }
     if (!from) continue;
     while (!switches.empty() && switches.back().gbs >= *from) switches.pop_back();

@@ -1,5 +1,6 @@
 #include "tests/fuzz/targets.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -9,11 +10,13 @@
 
 #include "calibrate/measured_runs.hpp"
 #include "calibrate/nccl_tests.hpp"
+#include "cli/explanation_format.hpp"
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/search_axes.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"
@@ -134,17 +137,44 @@ void requirement(std::string_view text) {
   must(parsed.holds(facts) == parsed.holds(facts), "a requirement holds or does not");
 }
 
+/// A layout that can be read can be judged, whatever its numbers.
+void layout(std::string_view text) {
+  Transformer model;
+  model.layers = 70;
+  model.heads = model.kv_heads = 112;
+  model.head_dim = 128;
+  model.hidden = 14336;
+  model.ffn_hidden = 4 * model.hidden;
+  model.vocab = 250880;
+  model.max_positions = 2048;
+  Cluster cluster;
+  cluster.nodes = 52;
+  cluster.devices_per_node = 8;
+  const Software software;
+  const PlanJudgement judged = judge_plan(read_layout(std::string(text)), model, cluster, software);
+  must(judged.plan.tp >= 1 && judged.plan.gpus >= 1, "degrees are positive");
+}
+
+/// A list of values is ascending, within its bounds and not too long.
+void whole_numbers_of_an_axis(std::string_view text) {
+  const auto values = whole_numbers("--tp", std::string(text), 1, 8192);
+  must(!values.empty() && values.front() >= 1 && values.back() <= 8192, "values are in bounds");
+  must(std::ranges::is_sorted(values), "values are in order");
+}
+
 }  // namespace
 
-constexpr std::array<FuzzTarget, 9> kTargets{{{"launch_script", launch_script},
-                                              {"training_log", training_log},
-                                              {"hugging_face_config", hugging_face_config},
-                                              {"deepspeed_config", deepspeed_config},
-                                              {"runs_table", runs_table},
-                                              {"nccl_log", nccl_log},
-                                              {"nccl_json", nccl_json},
-                                              {"own_json", own_json},
-                                              {"requirement", requirement}}};
-const std::array<FuzzTarget, 9> kFuzzTargets = kTargets;
+constexpr std::array<FuzzTarget, 11> kTargets{{{"launch_script", launch_script},
+                                               {"training_log", training_log},
+                                               {"hugging_face_config", hugging_face_config},
+                                               {"deepspeed_config", deepspeed_config},
+                                               {"runs_table", runs_table},
+                                               {"nccl_log", nccl_log},
+                                               {"nccl_json", nccl_json},
+                                               {"own_json", own_json},
+                                               {"requirement", requirement},
+                                               {"layout", layout},
+                                               {"axis", whole_numbers_of_an_axis}}};
+const std::array<FuzzTarget, 11> kFuzzTargets = kTargets;
 
 }  // namespace prequel
