@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -145,10 +146,14 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 }
 
 std::string contention_text(const ContendedIteration& contended) {
+  const auto added = [](double value) {
+    return fmt::format("{:+.3f} s", std::abs(value) < 5e-4 ? 0.0 : value);  // not -0.000
+  };
   return fmt::format(
-      "With contention: {:.2f} s per iteration (shared links {:+.3f} s, kernels beside collectives "
-      "{:+.3f} s, host behind {:+.3f} s at most)\n",
-      contended.seconds, contended.links, contended.overlap, contended.launches);
+      "With contention: {:.2f} s per iteration (shared links {}, kernels beside collectives {}, "
+      "host behind {} at most)\n",
+      contended.seconds, added(contended.links), added(contended.overlap),
+      added(contended.launches));
 }
 
 std::string_view name(MemoryVerdict verdict) {
