@@ -74,11 +74,15 @@ void add_report(CLI::App& command, std::string& file) {
       ->type_name("FILE.html");
 }
 
-void add_emit(CLI::App& command, std::string& framework) {
-  command.add_option("--emit", framework, "print the plan as the launch of this framework instead")
-      ->type_name("megatron|deepspeed|fsdp")
-      ->check(CLI::IsMember({"megatron", "deepspeed", "fsdp"}).description(""))
-      ->excludes("--json");
+/// `others` print something else on stdout.
+void add_emit(CLI::App& command, std::string& framework,
+              std::initializer_list<const char*> others) {
+  CLI::Option* emit =
+      command
+          .add_option("--emit", framework, "print the plan as the launch of this framework instead")
+          ->type_name("megatron|deepspeed|fsdp")
+          ->check(CLI::IsMember({"megatron", "deepspeed", "fsdp"}).description(""));
+  for (const char* other : others) emit->excludes(command.get_option(other));
 }
 
 void add_set(CLI::App& command, std::vector<Override>& overrides) {
@@ -223,7 +227,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       ->allow_extra_args(false);
   command.add_flag("--verbose,-v", options.verbose,
                    "list all kernels, with what each costs and what binds it");
-  add_emit(command, options.emit);
+  add_emit(command, options.emit, {"--json", "--explain", "--verbose"});
   command.callback(action);
 }
 
@@ -333,7 +337,10 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   add_set(command, options.request.overrides);
   add_report(command, options.report);
   add_format(command, options.format, true);
-  add_emit(command, options.emit);
+  add_emit(command, options.emit, {"--json", "--csv", "--explain", "--pareto"});
+  for (const char* no_table : {"--explain", "--pareto"}) {
+    command.get_option("--csv")->excludes(command.get_option(no_table));
+  }
   command.callback(action);
 }
 

@@ -100,6 +100,16 @@ class ProgressLine {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+void print_answer(const CommonOptions& common, const SearchAnswer& answer) {
+  switch (answer.options.format) {
+    case OutputFormat::text:
+      fmt::print("{}", search_text(answer, terminal(stdout, common.color)));
+      break;
+    case OutputFormat::json: fmt::print("{}", search_json(answer)); break;
+    case OutputFormat::csv: fmt::print("{}", search_csv(answer)); break;
+  }
+}
+
 void emit_best(const CommonOptions& common, const SearchOptions& options,
                const SearchInputs& inputs, const SearchResult& result) {
   const FoundPlan& best = result.plans.front();
@@ -171,14 +181,8 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   if (!options.emit.empty() && !result.plans.empty()) {
     emit_best(common, options, inputs, result);
-    return result.interrupted ? kExitInterrupted : kExitDone;
-  }
-  switch (options.format) {
-    case OutputFormat::text:
-      fmt::print("{}", search_text(answer, terminal(stdout, common.color)));
-      break;
-    case OutputFormat::json: fmt::print("{}", search_json(answer)); break;
-    case OutputFormat::csv: fmt::print("{}", search_csv(answer)); break;
+  } else {
+    print_answer(common, answer);
   }
   if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));
   if (result.interrupted) return kExitInterrupted;

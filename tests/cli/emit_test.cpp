@@ -186,6 +186,9 @@ TEST_CASE("search --emit prints the launch of the best plan, and nothing else on
   const ProgramResult none = run_prequel(search + "--tp 8 --pp 13 --emit megatron");
   CHECK(none.status == 1);
   CHECK(none.out.find("No plan is legal") != std::string::npos);
+  CHECK(run_prequel(search + "--emit fsdp --csv").err ==
+        "prequel: --csv excludes --emit\nprequel --help shows how to call it\n");
+  CHECK(run_prequel(search + "--pareto --csv").status == 2);
   CHECK(run_prequel(search + "--emit jax").err ==
         "prequel: --emit: jax not in {megatron,deepspeed,fsdp}\n"
         "prequel --help shows how to call it\n");
