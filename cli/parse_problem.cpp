@@ -81,6 +81,9 @@ std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
            (missing ? ": a value is missing" : ": given more than once");
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return not_a_number(what);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && commands.empty()) {
+    return what.substr(0, what.find(' ')) + ": missing";
+  }
   if (!commands.empty()) return "no command" + choice;
   return what;
 }

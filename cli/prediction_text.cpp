@@ -25,10 +25,14 @@ std::string difference(double predicted, double measured) {
 
 std::string heading(const Scenario& scenario, const Terminal& terminal) {
   const Plan& plan = scenario.plan;
+  const std::int64_t per_node = scenario.cluster.devices_per_node;
+  const std::string where =
+      plan.gpus < per_node
+          ? fmt::format("{} of a node's {}", plan.gpus, per_node)
+          : fmt::format("{} node{} x {}", plan.nodes, plan.nodes == 1 ? "" : "s", per_node);
   const std::string text =
-      fmt::format("{} on {} nodes x {} {} ({}), {}", scenario.model.name, plan.nodes,
-                  scenario.cluster.devices_per_node, scenario.device.name, scenario.cluster.name,
-                  scenario.software.name);
+      fmt::format("{} on {} {} ({}), {}", scenario.model.name, where, scenario.device.name,
+                  scenario.cluster.name, scenario.software.name);
   const std::string layout = fmt::format(
       "dp {}  tp {}  pp {}{}  mbs {}  gbs {}  seq {}  {}  zero {}  recompute {}  "
       "attention {}  {}",

@@ -148,9 +148,12 @@ Document Library::open(const std::string& kind, const std::string& name,
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) return Document::read(path.string());
   }
+  std::error_code ignored;
+  const std::string file = "./" + name + ".json";
   throw InputError((from.empty() ? "" : from + ": ") + "unknown " + singular(kind) + " " +
-                   in_quotes(name) + did_you_mean(name, names(kind)) + "; prequel show " + kind +
-                   " lists them");
+                   in_quotes(name) + did_you_mean(name, names(kind)) +
+                   (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
+                   "; prequel show " + kind + " lists them");
 }
 
 std::vector<std::string> Library::names(const std::string& kind) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -113,6 +114,10 @@ class Resolver {
       plan_.dp = request_.dp.value_or(1);
       const std::int64_t ranks = plan_.dp * model_parallel;
       plan_.nodes = (ranks + per_node - 1) / per_node;
+      if (!request_.dp) {
+        warn(fmt::format("neither nodes nor dp is said: {} on {} GPUs, dp 1, is taken", product,
+                         ranks));
+      }
       if (ranks > per_node && ranks % per_node != 0) {
         problem(
             fmt::format("{} x dp {} = {} ranks do not fill whole nodes of {} GPUs; {} ranks "
@@ -138,16 +143,18 @@ class Resolver {
     }
   }
 
-  void must_divide(std::string_view what, std::int64_t count) {
+  /// tp divides `count`; one that would do divides `all` that it must divide.
+  void must_divide(std::string_view what, std::int64_t count, std::int64_t all) {
     if (count % plan_.tp == 0) return;
     problem(fmt::format("tp {}: {} {} is not a multiple of it; tp {} would do", plan_.tp, what,
-                        count, nearest_divisor(count, plan_.tp)));
+                        count, nearest_divisor(all, plan_.tp)));
   }
 
   void check_tensor_parallel() {
-    must_divide("heads", model_.heads);
-    if (model_.kv_heads != model_.heads) must_divide("kv_heads", model_.kv_heads);
-    must_divide("ffn_hidden", model_.ffn_hidden);
+    const std::int64_t all = std::gcd(std::gcd(model_.heads, model_.kv_heads), model_.ffn_hidden);
+    must_divide("heads", model_.heads, all);
+    if (model_.kv_heads != model_.heads) must_divide("kv_heads", model_.kv_heads, all);
+    must_divide("ffn_hidden", model_.ffn_hidden, all);
     const std::int64_t per_node = cluster_.devices_per_node;
     if (plan_.tp > 1 && (plan_.tp > per_node || per_node % plan_.tp != 0)) {
       warn(

@@ -260,8 +260,8 @@
     const p = data.prediction, plan = p.plan, memory = p.memory, measured = p.measured ?? {};
     const against = (predicted, was, unit) =>
       was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
-    report.append(element("h1", {}, `${p.model} on ${plan.nodes} nodes`),
-      element("p", {}, `${plan.gpus} ${p.device}, cluster ${p.cluster}, software ${p.software}`),
+    report.append(element("h1", {}, `${p.model} on ${plan.nodes} node${plan.nodes === 1 ? "" : "s"}`),
+      element("p", {}, `${plan.gpus} x ${p.device}, cluster ${p.cluster}, software ${p.software}`),
       element("p", { class: "soft" }, `dp ${plan.dp}, tp ${plan.tp}, pp ${plan.pp}${plan.vpp > 1 ? ", vpp " + plan.vpp : ""}, ` +
         `mbs ${plan.mbs}, gbs ${plan.gbs}, seq ${plan.seq_len}, ${plan.precision}, ZeRO ${plan.zero}, recompute ` +
         `${plan.recompute}, attention ${plan.attention}, ${plan.schedule}`),

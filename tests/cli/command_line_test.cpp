@@ -44,6 +44,10 @@ TEST_CASE("an option without its value, or given twice, is refused") {
         "prequel: --mbs: given more than once\nprequel --help shows how to call it\n");
 }
 
+TEST_CASE("what a command cannot do without is said to be missing") {
+  CHECK(refusal("validate") == "prequel: runs: missing\nprequel --help shows how to call it\n");
+}
+
 TEST_CASE("a value that is no number is refused with what would do") {
   const std::string help = "\nprequel --help shows how to call it\n";
   CHECK(refusal("validate - --worst a </dev/null") ==

@@ -288,10 +288,30 @@ TEST_CASE("what has no effect is warned of") {
   Question question;
   question.request = {};
   question.request.gbs = 8;
+  question.request.dp = 1;
   question.request.zero = 1;
   question.request.sequence_parallel = true;
   CHECK(question.warnings() ==
         Warnings{"sequence_parallel: no effect with tp 1", "zero 1: no effect with dp 1"});
+}
+
+TEST_CASE("a plan without nodes and dp says how many GPUs are taken") {
+  Question question;
+  question.request = {};
+  question.request.gbs = 8;
+  question.request.tp = 4;
+  CHECK(question.warnings() ==
+        Warnings{"neither nodes nor dp is said: tp 4 x pp 1 on 4 GPUs, dp 1, is taken"});
+}
+
+TEST_CASE("the tensor-parallel degree that would do divides all that it must divide") {
+  Question question;
+  question.model.heads = 28;
+  question.model.kv_heads = 4;
+  question.request.tp = 8;
+  CHECK(question.problems() ==
+        "plan: tp 8: heads 28 is not a multiple of it; tp 4 would do\n"
+        "plan: tp 8: kv_heads 4 is not a multiple of it; tp 4 would do");
 }
 
 TEST_CASE("a long sequence that nobody asked for is warned of") {
