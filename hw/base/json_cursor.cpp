@@ -30,7 +30,7 @@ constexpr std::string_view kBytesExpected = "bytes (e.g. \"80 GB\")";
 constexpr std::string_view kRateExpected = "a rate (e.g. \"25 GB/s\" or \"200 Gbit/s\")";
 
 bool is_remark(std::string_view key) {
-  return key == "origin" || key == "note" || key == "schema";
+  return key == "origin" || key == "note" || key == "schema" || key == "$schema";
 }
 
 /// `value` as a message shows it.

@@ -59,7 +59,7 @@ class Document {
   /// Adds a problem at a JSON pointer (`/gemm/tail`).
   void problem(const std::string& pointer, const std::string& message) const;
   /// To be called when everything was asked for: throws InputError with all problems of the file,
-  /// unknown keys included. `origin`, `note` and `schema` are known everywhere.
+  /// unknown keys included. `origin`, `note`, `schema`, `$schema` are known.
   void finish() const;
 
  private:

@@ -159,6 +159,7 @@ class Answers(SchemaTest):
         self.check("search", answer(*search, "--nodes", "48", *(f"--explain={layout}" for layout in layouts)))
         self.check("search", answer(*search, "--nodes", "1", exit_status=1))
         self.check("search", answer(*search, "--nodes", "48", "--tp", "7", exit_status=1))
+        self.check("search", answer(*search, "--nodes", "48", "--layers", "68:72:2", "--top", "2"))
 
     def test_validations_are_valid(self):
         self.check("validation", answer("validate", "data/runs/deepspeed-zero-a100-40gb.csv", "--by", "table"))
