@@ -15,9 +15,12 @@
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "sim/search/confirmation.hpp"
 
 namespace prequel {
 namespace {
+
+constexpr std::size_t kConfirmed = 10;  // of the best plans, by the detailed engine
 
 /// Set by SIGINT while one is on the stack.
 class Interruption {
@@ -58,6 +61,11 @@ PlanRequest shared_by_all(PlanRequest plan) {
   return plan;
 }
 
+/// Whether the whole answer is asked for, not what people read of it.
+bool is_document(const SearchOptions& options) {
+  return options.format == OutputFormat::json || !options.report.empty();
+}
+
 SearchLimits limits_of(const SearchOptions& options) {
   SearchLimits limits;
   for (const std::string& text : options.requirements) {
@@ -65,6 +73,9 @@ SearchLimits limits_of(const SearchOptions& options) {
   }
   limits.memory_headroom = options.memory_headroom;
   limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
+  // Explanations and the Pareto front speak of all plans that fit.
+  const bool all = is_document(options) || options.pareto || !options.explain.empty();
+  limits.best = all ? 0 : options.top;
   return limits;
 }
 
@@ -110,13 +121,28 @@ void print_answer(const CommonOptions& common, const SearchAnswer& answer) {
   }
 }
 
+/// By the detailed engine, of the first of these; whoever finds another time is told.
+std::vector<std::optional<double>> confirmed(std::vector<FoundPlan> plans,
+                                             const SearchInputs& inputs) {
+  plans.resize(std::min(plans.size(), kConfirmed));
+  std::vector<std::optional<double>> detailed = detailed_seconds(plans, inputs);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!detailed[i] || agrees(plans[i], *detailed[i])) continue;
+    fmt::print(
+        stderr,
+        "warning: rank {}: {} s by the clock, but {} s by the event queue: one of the two is "
+        "wrong, please report it\n",
+        i + 1, plans[i].sec_per_iter, *detailed[i]);
+  }
+  return detailed;
+}
+
 void emit_best(const CommonOptions& common, const SearchOptions& options,
                const SearchInputs& inputs, const SearchResult& result) {
   const FoundPlan& best = result.plans.front();
   if (!common.quiet) {
-    fmt::print(stderr, "the best of {}: {}; {:.2f} s per iteration, {:.1f} GiB\n",
-               result.plans.size(), layout_text(best.plan), best.sec_per_iter,
-               best.peak_memory.value / kGiB);
+    fmt::print(stderr, "the best of {}: {}; {:.2f} s per iteration, {:.1f} GiB\n", result.fitting,
+               layout_text(best.plan), best.sec_per_iter, best.peak_memory.value / kGiB);
   }
   print_emitted(options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
 }
@@ -164,7 +190,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, {}, shapes};
+  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, {}, {}, shapes};
   std::vector<FoundPlan> best(
       result.plans.begin(),
       result.plans.begin() +
@@ -172,8 +198,8 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   for (const FoundPlan& found : best) {
     answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
-  const bool document = options.format == OutputFormat::json || !options.report.empty();
-  if (!document) best.resize(std::min<std::size_t>(1, best.size()));  // all that is printed
+  answer.detailed = confirmed(best, inputs);
+  if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
   answer.gains = gains(best, candidates, inputs, limits);
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     answer.explained.push_back(

@@ -11,6 +11,7 @@
 #include "cli/prediction_format.hpp"
 #include "cli/table.hpp"
 #include "hw/base/csv.hpp"
+#include "sim/search/confirmation.hpp"
 
 namespace prequel {
 namespace {
@@ -53,6 +54,7 @@ std::string counts(const SearchAnswer& answer) {
 /// Why there is no plan, and what came nearest.
 std::string nothing(const SearchAnswer& answer, std::size_t width) {
   const SearchResult& result = answer.result;
+  if (result.interrupted) return "Interrupted before a plan was found.\n";
   std::string text;
   if (result.considered > 0 && result.legal == 0) {
     text = "No plan is legal. The nearest:\n";
@@ -113,6 +115,18 @@ std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
 }
 
 /// What 10 % more of each resource would save of the best plan, the next bottleneck first.
+/// How many of the best times the detailed engine finds, too.
+std::string confirmation_text(const SearchAnswer& answer) {
+  const auto looked_at = std::ranges::count_if(
+      answer.detailed, [](const auto& seconds) { return seconds.has_value(); });
+  std::ptrdiff_t agreed = 0;
+  for (std::size_t i = 0; i < answer.detailed.size(); ++i) {
+    agreed += answer.detailed[i] && agrees(answer.result.plans[i], *answer.detailed[i]) ? 1 : 0;
+  }
+  if (looked_at == 0) return {};
+  return fmt::format("  seconds confirmed by the event queue: {} of {}\n", agreed, looked_at);
+}
+
 std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
   std::string others;
   for (std::size_t i = 1; i < gains.size(); ++i) {
@@ -212,6 +226,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
                         100 * inputs.software.relative_error);
   }
+  text += confirmation_text(answer);
   if (answer.options.pareto) text += "\n" + pareto_text(answer.result, shaped, terminal);
   return text + explanations(answer, terminal);
 }
@@ -242,6 +257,9 @@ std::string search_json(const SearchAnswer& answer) {
         {"breakdown_s", breakdown_json(prediction.breakdown)},
         {"model_shape", shape_json(inputs, found.shape)},
         {"plan", plan_json(found.plan)}};
+    if (i < answer.detailed.size() && answer.detailed[i]) {
+      plan["detailed_sec_per_iter"] = *answer.detailed[i];
+    }
     const std::vector<Gain>& gains = answer.gains[i];
     plan["next_bottleneck"] = {{"resource", gains.front().resource},
                                {"saved_by_10_percent_more", gains.front().saved}};

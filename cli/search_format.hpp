@@ -23,6 +23,8 @@ struct SearchAnswer {
   std::vector<Prediction> best;          ///< of the first plans of the result
   double seconds{};                      ///< that the search took
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
+  /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
+  std::vector<std::optional<double>> detailed;
   std::vector<ExplainedLayout> explained;
   ShapeChoice shapes;
 

@@ -33,6 +33,7 @@ struct PipelineGame {
 
 /// Throws InputError as play_pipeline does.
 PipelineGame pipeline_game(const Scenario& scenario);
+PipelineGame pipeline_game(const Scenario& scenario, const LayerCosts& layers);
 
 /// Throws InputError when the schedule is unknown or cannot run in this shape.
 void play_pipeline(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction);
@@ -43,6 +44,7 @@ struct ShardedGame {
   ShardedTable durations;
 };
 ShardedGame sharded_game(const Scenario& scenario);
+ShardedGame sharded_game(const Scenario& scenario, const LayerCosts& layers);
 
 void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction);
 

@@ -224,7 +224,10 @@ ScheduleKind schedule_of(const Plan& plan) {
 }
 
 PipelineGame pipeline_game(const Scenario& scenario) {
-  const LayerCosts layers = price_layers(scenario);
+  return pipeline_game(scenario, price_layers(scenario));
+}
+
+PipelineGame pipeline_game(const Scenario& scenario, const LayerCosts& layers) {
   return Iteration(scenario, layers).game();
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/iteration.hpp"
 #include "sim/plan_memory.hpp"
+#include "sim/schedule/least_time.hpp"
 
 namespace prequel {
 namespace {
@@ -70,6 +71,16 @@ Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {
   Prediction prediction;
   add_times(scenario, layers, prediction);
   return prediction.sec_per_iter;
+}
+
+Seconds least_iteration_time(const Scenario& scenario, const LayerCosts& layers) {
+  const Seconds fixed = scenario.software.host.fixed_per_iteration;
+  if (is_fully_sharded(scenario)) {
+    const ShardedGame game = sharded_game(scenario, layers);
+    return Seconds{least_seconds(game.shape, game.durations)} + fixed;
+  }
+  const PipelineGame game = pipeline_game(scenario, layers);
+  return Seconds{least_seconds(game.kind, game.shape, game.durations)} + fixed;
 }
 
 }  // namespace prequel

@@ -64,6 +64,8 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers,
 
 /// `sec_per_iter` of that alone, for those who look at many plans.
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers);
+/// What that cannot be shorter than, but for rounding: found without playing the iteration.
+Seconds least_iteration_time(const Scenario& scenario, const LayerCosts& layers);
 
 /// Plays one iteration. Throws InputError for what is not modelled.
 Prediction predict(const Scenario& scenario, FlopsConvention convention = FlopsConvention::prequel);

@@ -73,7 +73,17 @@ ShardedTable durations(const Scenario& scenario, const ShardedShape& shape,
   return table;
 }
 
-ShardedGame game(const Scenario& scenario, const LayerCosts& layers) {
+}  // namespace
+
+bool is_fully_sharded(const Plan& plan, const Software& software) {
+  return plan.zero >= software.communication.fully_sharded_from_zero;
+}
+
+ShardedGame sharded_game(const Scenario& scenario) {
+  return sharded_game(scenario, price_layers(scenario));
+}
+
+ShardedGame sharded_game(const Scenario& scenario, const LayerCosts& layers) {
   const ShardedShape shape{
       static_cast<std::uint32_t>(scenario.model.layers),
       static_cast<std::uint32_t>(scenario.plan.micro_batches()),
@@ -82,21 +92,11 @@ ShardedGame game(const Scenario& scenario, const LayerCosts& layers) {
   return {shape, durations(scenario, shape, layers, whole_model(scenario))};
 }
 
-}  // namespace
-
-bool is_fully_sharded(const Plan& plan, const Software& software) {
-  return plan.zero >= software.communication.fully_sharded_from_zero;
-}
-
-ShardedGame sharded_game(const Scenario& scenario) {
-  return game(scenario, price_layers(scenario));
-}
-
 void play_fully_sharded(const Scenario& scenario, const LayerCosts& layers,
                         Prediction& prediction) {
   const Plan& plan = scenario.plan;
   const StageContent all = whole_model(scenario);
-  const auto [shape, table] = game(scenario, layers);
+  const auto [shape, table] = sharded_game(scenario, layers);
   const ShardedResult result = run_clock(shape, table);
   const Seconds fixed = scenario.software.host.fixed_per_iteration;
   prediction.sec_per_iter = Seconds{result.seconds} + fixed;

@@ -1,6 +1,7 @@
 #include "sim/search/search.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -11,8 +12,10 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kBlock = 8;   // plans that one thread takes at a time
-constexpr std::size_t kWave = 512;  // plans that are played between looks at the watch
+constexpr std::size_t kBlock = 8;        // plans that one thread takes at a time
+constexpr std::size_t kWave = 512;       // plans that are played between looks at the watch
+constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds
+constexpr double kRounding = 1e-9;       // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
 
 /// What of a plan the price of a layer depends on. Groups inside a node cost the same in any job.
@@ -103,32 +106,84 @@ std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
   return fits;
 }
 
-/// Plays what fits. Fewer than given where the search was stopped.
-std::vector<FoundPlan> play(const std::vector<Candidate>& plans, const std::vector<Fit>& fits,
-                            const SearchInputs& inputs, const SearchLimits& limits,
-                            const SearchWatch& watch) {
-  const Memo<LayerCosts> layers(
-      plans, [&](const Candidate& candidate) { return layer_key(inputs, candidate); },
-      [&](const Candidate& candidate) {
-        return price_layers(scenario_of(inputs, candidate.plan, candidate.shape));
+/// Plans that fit, to be played.
+class Contest {
+ public:
+  Contest(std::vector<Candidate> plans, std::vector<Fit> fits, const SearchInputs& inputs,
+          const SearchLimits& limits)
+      : plans_(std::move(plans)),
+        fits_(std::move(fits)),
+        inputs_(inputs),
+        limits_(limits),
+        layers_(
+            plans_, [&](const Candidate& candidate) { return layer_key(inputs, candidate); },
+            [&](const Candidate& candidate) {
+              return price_layers(scenario_of(inputs, candidate.plan, candidate.shape));
+            }) {}
+
+  /// The best first; `result.interrupted` where the search was stopped before all were played.
+  void play(const SearchWatch& watch, SearchResult& result) const {
+    const bool all = limits_.best == 0 || limits_.best >= plans_.size();
+    const std::vector<double> bounds = all ? std::vector<double>(plans_.size()) : least_values();
+    std::vector<std::size_t> order(plans_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return bounds[i]; });
+
+    std::vector<std::pair<std::size_t, FoundPlan>> found;  // with their places in `plans_`
+    const std::size_t wave = all ? kWave : kPrunedWave;
+    while (found.size() < order.size()) {
+      const std::size_t done = found.size();
+      if (!all && cannot_win(bounds[order[done]], found)) break;
+      if (done > 0 && is_stopped(watch)) {
+        result.interrupted = true;
+        break;
+      }
+      found.resize(std::min(done + wave, order.size()));
+      for_blocks(done, found.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
+        found[i] = {order[i], played(order[i], scenario)};
       });
-  std::vector<FoundPlan> found(plans.size());
-  std::size_t done = 0;
-  while (done < plans.size() && !(done > 0 && is_stopped(watch))) {
-    const std::size_t end = std::min(done + kWave, plans.size());
-    for_blocks(done, end, inputs, [&](std::size_t i, Scenario& scenario) {
-      put(plans[i], inputs, scenario);
-      const double seconds = iteration_time(scenario, layers.of(i)).value;
-      found[i] = {plans[i].plan,   plans[i].shape,
-                  seconds,         value_of(limits.objective, scenario.plan, seconds),
-                  fits[i].printed, fits[i].verdict};
-    });
-    done = end;
-    if (watch.progress) watch.progress(done, plans.size());
+      if (watch.progress) watch.progress(found.size(), order.size());
+    }
+    std::ranges::sort(found, {},
+                      [](const auto& one) { return std::pair(one.second.value, one.first); });
+    if (!all) found.resize(std::min(found.size(), limits_.best));
+    for (auto& [place, plan] : found) result.plans.push_back(std::move(plan));
   }
-  found.resize(done);
-  return found;
-}
+
+ private:
+  [[nodiscard]] FoundPlan played(std::size_t i, Scenario& scenario) const {
+    put(plans_[i], inputs_, scenario);
+    const double seconds = iteration_time(scenario, layers_.of(i)).value;
+    return {plans_[i].plan,   plans_[i].shape,
+            seconds,          value_of(limits_.objective, plans_[i].plan, seconds),
+            fits_[i].printed, fits_[i].verdict};
+  }
+
+  /// What no plan's value is below.
+  [[nodiscard]] std::vector<double> least_values() const {
+    std::vector<double> values(plans_.size());
+    for_blocks(0, plans_.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
+      put(plans_[i], inputs_, scenario);
+      const double seconds = (1 - kRounding) * least_iteration_time(scenario, layers_.of(i)).value;
+      values[i] = value_of(limits_.objective, plans_[i].plan, seconds);
+    });
+    return values;
+  }
+
+  /// Whether a plan of this bound is behind as many as are wanted.
+  [[nodiscard]] bool cannot_win(double bound,
+                                const std::vector<std::pair<std::size_t, FoundPlan>>& found) const {
+    const auto better =
+        std::ranges::count_if(found, [&](const auto& one) { return one.second.value < bound; });
+    return static_cast<std::size_t>(better) >= limits_.best;
+  }
+
+  std::vector<Candidate> plans_;
+  std::vector<Fit> fits_;
+  const SearchInputs& inputs_;
+  const SearchLimits& limits_;
+  Memo<LayerCosts> layers_;
+};
 
 void keep_nearest(std::vector<TooLarge>& misses) {
   std::ranges::stable_sort(misses, {}, &TooLarge::allocated);
@@ -171,9 +226,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
     return result;
   }
   result.nearest_misses.clear();
-  result.plans = play(fitting, their_fits, inputs, limits, watch);
-  result.interrupted |= result.plans.size() < fitting.size();
-  std::ranges::stable_sort(result.plans, {}, &FoundPlan::value);
+  Contest(std::move(fitting), std::move(their_fits), inputs, limits).play(watch, result);
   return result;
 }
 

@@ -22,6 +22,9 @@ struct SearchLimits {
   std::vector<Requirement> requirements;
   double memory_headroom{};  ///< share of the device that must stay free
   Objective objective{};
+  /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
+  /// be among them are passed over.
+  std::size_t best{};
 };
 
 /// One plan that fits, in short.
@@ -42,11 +45,12 @@ struct TooLarge {
 };
 
 struct SearchResult {
-  std::int64_t considered{};             ///< combinations looked at
-  std::int64_t legal{};                  ///< that the rules allow
-  std::int64_t required{};               ///< of those, that meet all requirements
-  std::int64_t fitting{};                ///< of those, that fit
-  std::vector<FoundPlan> plans;          ///< that fit, best first; equals in the order of the axes
+  std::int64_t considered{};  ///< combinations looked at
+  std::int64_t legal{};       ///< that the rules allow
+  std::int64_t required{};    ///< of those, that meet all requirements
+  std::int64_t fitting{};     ///< of those, that fit
+  std::vector<FoundPlan>
+      plans;  ///< that fit, best first (of them, those wanted); equals in the order of the axes
   std::vector<TooLarge> nearest_misses;  ///< the smallest, where none fits
   std::vector<RefusedPlan> refused;      ///< the nearest, where none is legal
   bool interrupted{};

@@ -18,10 +18,12 @@ void run(benchmark::State& state, std::vector<std::int64_t> nodes) {
   axes.nodes = std::move(nodes);
   axes.gbs = {2048};
   axes = fill_axes(axes, inputs, true);
+  SearchLimits limits;
+  limits.best = 10;  // as the command prints
   std::size_t plans = 0;
   for ([[maybe_unused]] auto _ : state) {
     const Candidates candidates = legal_plans(axes, inputs);
-    benchmark::DoNotOptimize(search(candidates, inputs, {}));
+    benchmark::DoNotOptimize(search(candidates, inputs, limits));
     plans = candidates.legal.size();
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plans));

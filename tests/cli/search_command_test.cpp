@@ -2,6 +2,9 @@
 
 #include <set>
 
+#include <algorithm>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -99,6 +102,30 @@ TEST_CASE("bad lists, requirements and tables are refused") {
   const TemporaryFolder folder;
   const std::string table = folder.with("plans.csv", "dp,tpp\n8,6\n");
   CHECK(refusal("--plans " + table).starts_with("prequel: " + table + ": line 2: "));
+}
+
+TEST_CASE("the detailed engine confirms the seconds of the best plans") {
+  const ProgramResult text = run_prequel("search " + kBloom + "--nodes 48 --top 12");
+  CHECK(text.out.find("  seconds confirmed by the event queue: 10 of 10\n") != std::string::npos);
+  CHECK(text.err.empty());
+  const Json answer = searched(kBloom + "--nodes 48 --top 12");
+  for (std::size_t i = 0; i < 10; ++i) {
+    const Json& plan = answer.at("plans")[i];
+    CHECK(plan.at("detailed_sec_per_iter").get<double>() ==
+          doctest::Approx(plan.at("sec_per_iter").get<double>()).epsilon(1e-9));
+  }
+  CHECK_FALSE(answer.at("plans")[10].contains("detailed_sec_per_iter"));
+}
+
+TEST_CASE("where only the best are printed they are those of the whole ranking") {
+  const std::string space = kBloom + "--nodes 48 --everything --top 10 ";
+  const ProgramResult few = run_prequel("search " + space + "--csv");
+  const Json all = searched(space);
+  for (const Json& plan : all.at("plans")) {
+    CHECK(few.out.find(fmt::format(",{:.6g},", plan.at("sec_per_iter").get<double>())) !=
+          std::string::npos);
+  }
+  CHECK(std::ranges::count(few.out, '\n') == 11);
 }
 
 TEST_CASE("without a batch there is nothing to search for") {

@@ -9,6 +9,7 @@
 #include "sim/engine/contention.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/schedule/emit.hpp"
+#include "sim/schedule/least_time.hpp"
 #include "sim/schedule/ranks.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -327,6 +328,22 @@ TEST_CASE("the time of a step grows by the same for each further micro batch, ho
     const double rate = (seconds(300000 + 27720) - seconds(300000)) / 27720;
     REQUIRE((seconds(3000000) - seconds(3000000 - 277200)) / 277200 ==
             doctest::Approx(rate).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("no step is shorter than its bound, on 1000 random plans of every schedule") {
+  for (const auto& schedule : kSchedules) {
+    CAPTURE(schedule.name);
+    RandomPlans plans(9);
+    for (int plan = 0; plan < 1000; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.any(schedule.kind);
+      const auto durations = plans.durations(shape);
+      const double seconds = run_clock(schedule.kind, shape, durations).seconds;
+      const double least = least_seconds(schedule.kind, shape, durations);
+      REQUIRE(least <= seconds * (1 + 1e-12));
+      REQUIRE(least > 0);
+    }
   }
 }
 

@@ -3,12 +3,24 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "tests/limited_threads.hpp"
 #include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {
 namespace {
+
+/// Whether they are one plan of a space.
+bool same(const FoundPlan& a, const FoundPlan& b) {
+  const auto axes = [](const FoundPlan& found) {
+    const Plan& plan = found.plan;
+    return std::tuple(found.shape, plan.nodes, plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs,
+                      plan.gbs, plan.zero, plan.offload, plan.recompute, plan.sequence_parallel,
+                      plan.schedule);
+  };
+  return axes(a) == axes(b);
+}
 
 /// Every plan by the ordinary prediction, the best first.
 std::vector<FoundPlan> one_by_one(const std::vector<Candidate>& plans, const SearchInputs& inputs) {
@@ -60,12 +72,60 @@ TEST_CASE("a search finds the same to the last bit on one thread and on several"
       REQUIRE(result.plans.size() == expected.plans.size());
       for (std::size_t i = 0; i < result.plans.size(); ++i) {
         CHECK(result.plans[i].sec_per_iter == expected.plans[i].sec_per_iter);
-        CHECK(result.plans[i].plan.tp == expected.plans[i].plan.tp);
-        CHECK(result.plans[i].plan.pp == expected.plans[i].plan.pp);
-        CHECK(result.plans[i].plan.mbs == expected.plans[i].plan.mbs);
+        CHECK(same(result.plans[i], expected.plans[i]));
       }
+      SearchLimits few;
+      few.best = 5;
+      const SearchResult best = search(candidates, inputs, few);
+      REQUIRE(best.plans.size() == 5);
+      for (std::size_t i = 0; i < 5; ++i) CHECK(same(best.plans[i], expected.plans[i]));
     });
   }
+}
+
+/// How many plans are played to find the best ten, of how many that fit.
+std::pair<std::size_t, std::size_t> check_pruned(const SearchInputs& inputs, const SearchAxes& axes,
+                                                 Objective objective = Objective::time) {
+  const Candidates candidates = legal_plans(axes, inputs);
+  SearchLimits limits;
+  limits.objective = objective;
+  const SearchResult all = search(candidates, inputs, limits);
+  limits.best = 10;
+  std::pair<std::size_t, std::size_t> played;
+  const SearchResult best = search(candidates, inputs, limits,
+                                   {[&](std::size_t done, std::size_t of) {
+                                      played = {done, of};
+                                    },
+                                    {}});
+  CHECK(best.legal == all.legal);
+  CHECK(best.required == all.required);
+  CHECK(best.fitting == all.fitting);
+  CHECK_FALSE(best.interrupted);
+  REQUIRE(best.plans.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(best.plans[i].value == all.plans[i].value);
+    CHECK(same(best.plans[i], all.plans[i]));
+  }
+  return played;
+}
+
+TEST_CASE("plans that cannot be among the best are passed over, and the best stay as they are") {
+  const SearchInputs bloom = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
+  const auto [played, fitting] = check_pruned(bloom, axes_for(bloom, 48, true));
+  CHECK(played < fitting / 2);
+  check_pruned(bloom, axes_for(bloom, 48, true), Objective::efficiency);
+  SearchAxes any = axes_for(bloom, 48, true);
+  any.nodes = {12, 24, 36, 44, 48, 52};
+  check_pruned(bloom, any);
+  check_pruned(bloom, any, Objective::efficiency);
+  const SearchInputs gpt = shipped_inputs("gpt-18b", "selene", 256);
+  check_pruned(gpt, axes_for(gpt, 4, true));
+  const SearchInputs llama = shipped_inputs("llama-3-70b", "dgx-h100", 512);
+  check_pruned(llama, axes_for(llama, 32, true));
+  const SearchInputs mosaic = shipped_inputs("mosaicgpt-7b", "mosaic-r1z1-a100-80gb", 512);
+  SearchAxes shaped = axes_for(mosaic, 1, true);
+  shaped.shapes = {shape_of(mosaic.model), {40, 3584, 28}, {32, 4096, 64}, {24, 4096, 64}};
+  check_pruned(mosaic, shaped);
 }
 
 TEST_CASE("a head-room only takes away plans that need it") {
@@ -106,6 +166,24 @@ TEST_CASE("where nothing fits, the smallest plans are told") {
   REQUIRE(result.nearest_misses.size() == 3);
   CHECK(result.nearest_misses.front().allocated > inputs.device.memory);
   CHECK(result.nearest_misses[0].allocated <= result.nearest_misses[1].allocated);
+}
+
+TEST_CASE("one that is stopped on the way has the best so far, and says so") {
+  const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
+  SearchAxes axes = axes_for(inputs, 48, true);
+  axes.nodes = {16, 24, 32, 40, 44, 48};
+  std::atomic<bool> stop{false};
+  std::size_t played = 0;
+  const SearchResult result = search(legal_plans(axes, inputs), inputs, {},
+                                     {[&](std::size_t done, std::size_t /*of*/) {
+                                        played = done;
+                                        stop = true;
+                                      },
+                                      &stop});
+  CHECK(result.interrupted);
+  CHECK(result.plans.size() == played);
+  CHECK(std::ssize(result.plans) < result.fitting);
+  CHECK(std::ranges::is_sorted(result.plans, {}, &FoundPlan::value));
 }
 
 TEST_CASE("one that is stopped at once says so") {
