@@ -115,15 +115,17 @@ double software_factor(const ExplainedKernel& kernel) {
 /// Shape and work; m x n x k of C[m,n] = A[m,k] B[k,n].
 std::string work_text(const ExplainedKernel& kernel) {
   const PriceExplanation& price = kernel.price;
-  std::string text = shape_text(kernel);
+  const bool bytes_alone = std::holds_alternative<Stream>(kernel.what.what);
+  std::string text = bytes_alone ? std::string() : shape_text(kernel);
   if (std::holds_alternative<Gemm>(kernel.what.what)) text += " (m x n x k)";
   if (price.flop.value > 0) {
     text += fmt::format("; {}, {:.1f} TFLOP/s", amount_text(price.flop.value, "FLOP"),
                         price.flop.value / kernel.seconds / kTera);
   }
   if (price.bytes.value > 0) {
-    text += fmt::format("; {} moved, {:.1f} GB/s", amount_text(price.bytes.value, "B"),
-                        price.bytes.value / kernel.seconds / kGB);
+    text +=
+        fmt::format("{}{} moved, {:.1f} GB/s", text.empty() ? "" : "; ",
+                    amount_text(price.bytes.value, "B"), price.bytes.value / kernel.seconds / kGB);
   }
   return text;
 }

@@ -50,6 +50,31 @@ TEST_CASE("--verbose lists all kernels with what binds each") {
   }
 }
 
+TEST_CASE("the kernels of the busiest stage add up to its share of the breakdown") {
+  for (const std::string plan :
+       {"bloom-176b-jean-zay", "bloom-176b-jean-zay --pp 12 --dp 4 --recompute none",
+        "--model mosaicgpt-7b --cluster mosaic-r1z1-a100-80gb --nodes 4 --gbs 256",
+        "--model gpt2-345m --cluster fugaku --nodes 16 --gbs 64"}) {
+    CAPTURE(plan);
+    const auto answer =
+        nlohmann::json::parse(run_prequel("predict " + plan + " --verbose --json").out);
+    const std::int64_t busiest = answer["slowest_stage"];
+    const std::int64_t last = answer["plan"]["pp"].get<std::int64_t>() - 1;
+    double seconds = 0;
+    for (const auto& kernel : answer["kernels"]) {
+      if (kernel["part"] == "embedding" && busiest != 0) continue;
+      if (kernel["part"] == "head" && busiest != last) continue;
+      seconds += kernel["seconds"].get<double>() * kernel["count"].get<double>();
+    }
+    const auto& parts = answer["breakdown_s"];
+    double share = 0;
+    for (const char* part : {"compute", "recompute", "tp_comm", "host"}) {
+      share += parts[part].get<double>();
+    }
+    CHECK(seconds == doctest::Approx(share));
+  }
+}
+
 TEST_CASE("an unknown kernel is refused with the nearest and the list") {
   const ProgramResult result = run_prequel(
       "--quiet predict --model gpt2-345m --cluster dgx-a100 --nodes 1 --gbs 8 --explain qvk");
