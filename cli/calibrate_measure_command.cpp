@@ -32,7 +32,9 @@ int run_calibrate_measure(const CommonOptions& common, const CalibrateMeasureOpt
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp(program_path().c_str(), arguments.data());
-  fmt::print(stderr, "prequel: {} is neither beside prequel nor in PATH: build and install it\n",
+  fmt::print(stderr,
+             "prequel: {0} is neither beside prequel nor in PATH; cmake --build build/release "
+             "--target {0} builds it\n",
              kProgram);
   return kExitDevice;
 }
