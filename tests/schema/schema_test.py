@@ -171,9 +171,16 @@ class Answers(SchemaTest):
             for size in range(10, 24):
                 amount = {"op": "fused_pointwise", "bytes": 2**size}
                 lines.append({**amount, "time_s": 5e-6 + 2**size / 1e12})
+            for size in range(256, 4096, 256):
+                amount = {"op": "gemm", "m": size, "n": size, "k": 1024, "dtype": "fp32"}
+                lines.append({**amount, "time_s": 1e-5 + 2 * size**2 * 1024 / 2e11})
             Path(points).write_text("".join(json.dumps(line) + "\n" for line in lines))
             self.check("check", answer("calibrate", "check", points, "--device", "a100-sxm-80gb"))
             self.check("comparison", answer("calibrate", "compare", points, points))
+            fitted = folder + "/fitted.json"
+            to_device = ("--kind", "device", "--device", "cpu", "--name", "fitted", "--output", fitted)
+            self.check("fit", answer("calibrate", "fit", points, *to_device))
+            self.assert_valid("device", json.loads(Path(fitted).read_text()), "a fitted device")
         runs = ("calibrate", "runs", "data/runs/deepspeed-zero-a100-40gb.csv", "--fit",
                 "software.host.fixed_per_iteration_s")
         self.check("run-fit", answer(*runs))
