@@ -168,7 +168,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
 
   const auto begin = std::chrono::steady_clock::now();
   Candidates candidates;
-  SearchAxes axes;
+  SearchAxes axes, said;
   ShapeChoice shapes;
   if (options.plans) {
     candidates = legal_plans(read_plan_table(options, inputs), inputs);
@@ -177,6 +177,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
     axes = read_axes(options, inputs);
     shapes = read_shapes(options, inputs.model);
     axes.shapes = shapes.shapes;
+    said = axes;
     axes = fill_axes(std::move(axes), inputs, options.everything);
     candidates = legal_plans(axes, inputs);
   }
@@ -190,7 +191,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
-  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, {}, {}, shapes};
+  SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, {}, {}, {}, shapes};
   std::vector<FoundPlan> best(
       result.plans.begin(),
       result.plans.begin() +
@@ -201,6 +202,10 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   answer.detailed = confirmed(best, inputs);
   if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
   answer.gains = gains(best, candidates, inputs, limits);
+  if (result.plans.empty() && !result.interrupted) {
+    answer.relaxations = options.plans ? relaxations(candidates, inputs, limits)
+                                       : relaxations(said, inputs, limits, options.everything);
+  }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     answer.explained.push_back(
         {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});

@@ -51,6 +51,21 @@ std::string counts(const SearchAnswer& answer) {
       result.interrupted ? "; interrupted: the best so far" : "");
 }
 
+std::string relaxations_text(const SearchAnswer& answer) {
+  if (answer.relaxations.empty()) return {};
+  std::string text = "What to relax, each alone:\n";
+  for (const Relaxation& relaxation : answer.relaxations) {
+    const FoundPlan& best = relaxation.best;
+    const bool more_nodes = relaxation.limit.starts_with("--nodes");
+    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n", more_nodes ? "" : "without ",
+                        relaxation.limit, relaxation.fitting,
+                        relaxation.fitting == 1 ? "plan would" : "plans would",
+                        shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
+                        best.sec_per_iter, gib(best.peak_memory));
+  }
+  return text;
+}
+
 /// Why there is no plan, and what came nearest.
 std::string nothing(const SearchAnswer& answer, std::size_t width) {
   const SearchResult& result = answer.result;
@@ -87,11 +102,13 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
       text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
                           layout_text(miss.plan), gib(miss.allocated));
     }
-    text +=
-        "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where the "
-        "stack has them.\n";
+    if (answer.relaxations.empty()) {
+      text +=
+          "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where "
+          "the stack has them.\n";
+    }
   }
-  return text;
+  return text + relaxations_text(answer);
 }
 
 /// The first of the plans found in whole, if there is one.
@@ -276,6 +293,14 @@ std::string search_json(const SearchAnswer& answer) {
                       {"model_shape", shape_json(inputs, miss.shape)},
                       {"plan", plan_json(miss.plan)}});
   }
+  Json relaxed = Json::array();
+  for (const Relaxation& relaxation : answer.relaxations) {
+    relaxed.push_back({{"limit", relaxation.limit},
+                       {"fitting", relaxation.fitting},
+                       {"sec_per_iter", relaxation.best.sec_per_iter},
+                       {"model_shape", shape_json(inputs, relaxation.best.shape)},
+                       {"plan", plan_json(relaxation.best.plan)}});
+  }
   Json refused = Json::array();
   for (const RefusedPlan& plan : result.refused) {
     refused.push_back({{"plan", layout_text(plan.request)}, {"problems", plan.problems}});
@@ -298,6 +323,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"plans", std::move(plans)},
       {"pareto", pareto_json(result)},
       {"nearest_misses", std::move(misses)},
+      {"relaxations", std::move(relaxed)},
       {"refused", std::move(refused)}};
   if (!answer.shapes.shapes.empty()) {
     document["shapes"] = {{"combinations", answer.shapes.combinations},

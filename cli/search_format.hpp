@@ -11,6 +11,7 @@
 #include "cli/search_shapes.hpp"
 #include "cli/terminal.hpp"
 #include "sim/search/gains.hpp"
+#include "sim/search/relaxation.hpp"
 #include "sim/search/search.hpp"
 
 namespace prequel {
@@ -25,6 +26,7 @@ struct SearchAnswer {
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
   std::vector<std::optional<double>> detailed;
+  std::vector<Relaxation> relaxations;  ///< where nothing fits
   std::vector<ExplainedLayout> explained;
   ShapeChoice shapes;
 

@@ -64,12 +64,16 @@ TEST_CASE("nothing that fits is the answer no, with the nearest misses") {
   const ProgramResult result = run_prequel("search " + kBloom + "--nodes 2 --tp 8");
   CHECK(result.status == 1);
   CHECK(result.out.find("fits into 80.0 GiB. The nearest:\n") != std::string::npos);
+  CHECK(result.out.find("What to relax, each alone:\n  --nodes 8: 1 plan would fit; 8 nodes, ") !=
+        std::string::npos);
 }
 
 TEST_CASE("requirements that nothing meets are named") {
   const ProgramResult result = run_prequel("search " + kBloom + "--nodes 48 --require 'dp > 5000'");
   CHECK(result.status == 1);
-  CHECK(result.out.find("meets all of --require 'dp > 5000'. Relax one of them.") !=
+  CHECK(result.out.find("meets all of --require 'dp > 5000'. Relax one of them.\n"
+                        "What to relax, each alone:\n"
+                        "  without --require 'dp > 5000': 45 plans would fit; 48 nodes, ") !=
         std::string::npos);
 }
 
