@@ -84,14 +84,6 @@ const checks = {
     assert.equal(await page.locator(".chart").getAttribute("data-zoom"), "");
     assert.match(await page.locator(".chart").getAttribute("aria-label"), /6 pipeline stages/);
   },
-  async "dark and narrow windows show all of it"() {
-    const dark = await open(`${folder}/prediction.html`, { colorScheme: "dark" });
-    assert.notEqual(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
-    await dark.screenshot({ path: `${folder}/prediction-dark.png`, fullPage: true });
-    const narrow = await open(`${folder}/prediction.html`, { viewport: { width: 390, height: 800 } });
-    await fits(narrow);
-    await narrow.screenshot({ path: `${folder}/prediction-narrow.png`, fullPage: true });
-  },
   async "a validation draws both charts; headings sort; the axis can be chosen"() {
     const page = await open(report("validation", "validate", "data/runs/bigscience-jz-a100.csv"));
     assert.ok((await colours(page, 0)) >= 3);
@@ -122,6 +114,17 @@ const checks = {
     assert.deepEqual(page.problems, []);
     await fits(page);
     await page.screenshot({ path: `${folder}/search-light.png`, fullPage: true });
+  },
+  async "dark and narrow windows show all of it"() {
+    const dark = await open(`${folder}/prediction.html`, { colorScheme: "dark" });
+    assert.notEqual(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    await dark.screenshot({ path: `${folder}/prediction-dark.png`, fullPage: true });
+    for (const name of ["prediction", "validation", "search"]) {
+      const narrow = await open(`${folder}/${name}.html`, { viewport: { width: 390, height: 800 } });
+      await fits(narrow);
+      assert.deepEqual(narrow.problems, []);
+      await narrow.screenshot({ path: `${folder}/${name}-narrow.png`, fullPage: true });
+    }
   },
   async "on paper it is light, one page wide, drawn to its width and unfolded"() {
     for (const name of ["prediction", "validation", "search"]) {
