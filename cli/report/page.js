@@ -30,7 +30,7 @@
   function table(caption, headings, rows) {
     const body = element("tbody");
     const fill = (order) => body.replaceChildren(...order.map((row) =>
-      element("tr", {}, ...row.map((cell) => element("td", {}, cell.text)))));
+      element("tr", {}, ...row.map((cell) => element("td", typeof cell.key === "string" ? { class: "text" } : {}, cell.text)))));
     const heads = headings.map((heading, column) => {
       const head = element("th", { scope: "col", "aria-sort": "none" });
       const button = element("button", { type: "button" }, heading);
