@@ -39,6 +39,7 @@ struct CalibrateMeasureOptions {
   std::string budget{"10m"};
   std::string output;
   bool resume{};
+  JobRequest request;  ///< whose shapes are measured, too; empty: the grid alone
 };
 
 struct CalibrateCompareOptions {

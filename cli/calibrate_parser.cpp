@@ -69,12 +69,15 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
 }
 
 void add_measure(CLI::App& app, CalibrateMeasureOptions& options,
-                 const std::function<void()>& action) {
+                 const std::function<void()>& action, const AddJob& add_job) {
   CLI::App& command = *app.add_subcommand(
       "measure", "Measures this machine into a file (under mpirun or srun: its collectives)");
   command.footer(
       "  prequel calibrate measure --backend cpu --budget 2m --output node.jsonl\n"
-      "  mpirun -n 4 prequel calibrate measure --backend mpi --output links.jsonl\n");
+      "  mpirun -n 4 prequel calibrate measure --backend mpi --output links.jsonl\n"
+      "  prequel calibrate measure bloom-176b-jean-zay --mbs 2 --backend cuda --output "
+      "node.jsonl\n");
+  add_job(command, options.request);
   command.add_option("--backend", options.backend, "what measures")
       ->required()
       ->type_name("cpu|mpi|cuda|nccl");
@@ -132,14 +135,15 @@ void add_runs(CLI::App& app, CalibrateRunsOptions& options, const std::function<
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions) {
+void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions,
+                   const AddJob& add_job) {
   CLI::App& command = *app.add_subcommand(
       "calibrate", "Measures machines, and makes and checks device and cluster files");
   command.footer(
       "  prequel calibrate measure --backend cpu --output node.jsonl\n"
       "  prequel calibrate check kernels.csv --device a100-sxm-80gb\n");
   command.require_subcommand(1);
-  add_measure(command, options.measure, actions.measure);
+  add_measure(command, options.measure, actions.measure, add_job);
   add_fit(command, options.fit, actions.fit);
   add_check(command, options.check, actions.check);
   add_compare(command, options.compare, actions.compare);

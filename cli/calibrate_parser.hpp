@@ -24,7 +24,11 @@ struct CalibrateActions {
   std::function<void()> measure, fit, check, compare, runs;
 };
 
+/// Adds to a command what names a job: its file, its inputs and its plan.
+using AddJob = std::function<void(CLI::App& command, JobRequest& request)>;
+
 /// Adds `calibrate` with its sub-commands; the action of the one that was chosen runs.
-void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions);
+void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions,
+                   const AddJob& add_job);
 
 }  // namespace prequel

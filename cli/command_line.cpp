@@ -190,6 +190,16 @@ void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
   }
 }
 
+/// What names one job: its file, its inputs and its plan.
+void add_job(CLI::App& command, JobRequest& request) {
+  command.add_option_function<std::string>(
+      "job", [&request](const std::string& job) { request.job = job; },
+      "job file, the name of a shipped one, or a Megatron launch script or log (- for stdin)");
+  add_inputs(command, request);
+  add_plan_flags(command, request.overrides);
+  add_set(command, request.overrides);
+}
+
 void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
   CLI::App& command =
       *app.add_subcommand("predict", "Seconds per iteration, memory and utilisation of one plan");
@@ -197,12 +207,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       "  prequel predict bloom-176b-jean-zay --mbs 2\n"
       "  prequel predict --model gpt3-175b --cluster jean-zay-a100 --nodes 48 --tp 8 "
       "--pp 12 --gbs 1536 --json\n");
-  command.add_option_function<std::string>(
-      "job", [&options](const std::string& job) { options.request.job = job; },
-      "job file, the name of a shipped one, or a Megatron launch script or log (- for stdin)");
-  add_inputs(command, options.request);
-  add_plan_flags(command, options.request.overrides);
-  add_set(command, options.request.overrides);
+  add_job(command, options.request);
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);
@@ -486,7 +491,8 @@ int run_command_line(int argc, const char* const* argv) {
                  .fit = [&] { status = run_calibrate_fit(common, calibrate.fit); },
                  .check = [&] { status = run_calibrate_check(common, calibrate.check); },
                  .compare = [&] { status = run_calibrate_compare(common, calibrate.compare); },
-                 .runs = [&] { status = run_calibrate_runs(common, calibrate.runs); }});
+                 .runs = [&] { status = run_calibrate_runs(common, calibrate.runs); }},
+                add_job);
   add_completion(app);
   add_manual(app);
   app.set_version_flag(

@@ -20,10 +20,16 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// There is no room for this point; the others go on.
-class OutOfMemory : public std::runtime_error {
+/// This point is not measured, and why; the others go on.
+class SkippedPoint : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// There is no room for it.
+class OutOfMemory : public SkippedPoint {
+ public:
+  using SkippedPoint::SkippedPoint;
 };
 
 /// Runs the prepared work once and says how long it took.
@@ -40,7 +46,8 @@ class Backend {
   [[nodiscard]] virtual std::map<std::string, std::string> context() const = 0;
   /// The works whose times fix the constants that the fit is after.
   [[nodiscard]] virtual std::vector<Work> grid() const = 0;
-  /// Random data in place, ready to run. Throws OutOfMemory or DeviceError.
+  /// Random data in place, ready to run. Throws SkippedPoint for what this back end cannot measure
+  /// or hold, DeviceError.
   virtual Run prepare(const Work& work) = 0;
   /// Of a group of processes: what the first says. All call it at the same point.
   virtual bool agree(bool here) { return here; }

@@ -12,6 +12,7 @@
 #include "calibrate/measure/progress_bar.hpp"
 #include "calibrate/measure/session.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/unit_text.hpp"
 
@@ -25,6 +26,7 @@ struct Options {
   std::string backend;
   std::string budget{"10m"};
   std::string output;
+  std::string shapes;  ///< file; empty: the grid alone
   bool resume{};
   bool quiet{};
 };
@@ -56,6 +58,9 @@ std::optional<InputError> open_journal(const Options& options, Backend& backend,
 int run(const Options& options) {
   SessionOptions session;
   session.budget = budget_of(options);
+  if (!options.shapes.empty()) {
+    session.first = read_works(options.shapes, read_file(options.shapes));
+  }
   const auto backend = make_backend(options.backend);
   std::optional<Journal> journal;
   const auto refused = open_journal(options, *backend, journal);
@@ -68,10 +73,11 @@ int run(const Options& options) {
       *backend, journal ? &*journal : nullptr, session, steady_clock(),
       shows ? progress_bar() : [](std::size_t, std::size_t, Seconds) {});
   if (shows) {
-    fmt::print(stderr,
-               "{}: {} points measured, {} were there, {} skipped for want of memory, {} left out "
-               "for want of time\n",
-               options.output, result.measured, result.resumed, result.skipped, result.left);
+    fmt::print(
+        stderr,
+        "{}: {} points measured, {} were there, {} skipped (the file says why), {} left out for "
+        "want of time\n",
+        options.output, result.measured, result.resumed, result.skipped, result.left);
   }
   return 0;
 }
@@ -86,6 +92,8 @@ int main(int argc, char** argv) {
   app.add_option("--backend", options.backend, "cpu, mpi, cuda or nccl")->required();
   app.add_option("--budget", options.budget, "time to spend at most, e.g. 10m (the default)");
   app.add_option("--output", options.output, "measurement file to write")->required();
+  app.add_option("--shapes", options.shapes,
+                 "JSON Lines as in a measurement file: points to measure before the grid");
   app.add_flag("--resume", options.resume, "go on with the file: measure what it lacks");
   app.add_flag("--quiet,-q", options.quiet, "no progress");
   try {

@@ -119,8 +119,10 @@ class MpiBackend final : public Backend {
   /// The time is that of the slowest process.
   Run prepare(const Work& work) override {
     const auto* what = std::get_if<CollectiveWork>(&work);
-    if (!what) throw DeviceError("mpi: cannot measure " + work_text(work));
-    const MPI_Comm group = groups_.at({what->ranks, what->nodes, what->groups});
+    if (!what) throw SkippedPoint("mpi: measures collectives only");
+    const auto found = groups_.find({what->ranks, what->nodes, what->groups});
+    if (found == groups_.end()) throw SkippedPoint("mpi: these processes have no such group");
+    const MPI_Comm group = found->second;
     return [this, op = what->op, group, buffers = room(*what)]() mutable {
       check_mpi(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
       const double start = MPI_Wtime();

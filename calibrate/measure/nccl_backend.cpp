@@ -150,8 +150,10 @@ class NcclBackend final : public Backend {
   /// The time is that of the slowest process.
   Run prepare(const Work& work) override {
     const auto* what = std::get_if<CollectiveWork>(&work);
-    if (!what) throw DeviceError("nccl: cannot measure " + work_text(work));
-    const Group group = groups_.at({what->ranks, what->nodes, what->groups});
+    if (!what) throw SkippedPoint("nccl: measures collectives only");
+    const auto found = groups_.find({what->ranks, what->nodes, what->groups});
+    if (found == groups_.end()) throw SkippedPoint("nccl: these processes have no such group");
+    const Group group = found->second;
     auto buffers = room(static_cast<std::size_t>(what->bytes.value));
     const int calls = what->bytes.value <= kSmall ? kInRow : 1;
     return [this, what = *what, group, buffers, calls] {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace prequel {
@@ -33,12 +35,26 @@ std::string results_text(const std::vector<double>& samples) {
       .dump();
 }
 
+/// `first` as they are, then the rest of the grid; each once.
+std::vector<Work> in_order(const std::vector<Work>& first, const std::vector<Work>& grid) {
+  std::set<std::string> seen;
+  std::vector<Work> works;
+  const auto add = [&](const std::vector<Work>& more) {
+    for (const Work& work : more) {
+      if (seen.insert(work_text(work)).second) works.push_back(work);
+    }
+  };
+  add(first);
+  add(spread(grid));
+  return works;
+}
+
 }  // namespace
 
 SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
                           const Clock& clock, const Progress& progress) {
   const double end = clock().value + options.budget.value;
-  const std::vector<Work> works = spread(backend.grid());
+  const std::vector<Work> works = in_order(options.first, backend.grid());
   SessionResult result;
   double slowest = 0.0;
   for (std::size_t i = 0; i < works.size(); ++i) {
@@ -58,7 +74,7 @@ SessionResult run_session(Backend& backend, Journal* journal, const SessionOptio
             sample(run, rule, clock, [&](bool here) { return backend.agree(here); });
         if (journal) journal->add(work, results_text(samples));
         ++result.measured;
-      } catch (const OutOfMemory& error) {
+      } catch (const SkippedPoint& error) {
         if (journal) journal->add(work, ordered_json{{"skipped", error.what()}}.dump());
         ++result.skipped;
       }

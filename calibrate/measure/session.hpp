@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/journal.hpp"
@@ -13,12 +14,13 @@ namespace prequel {
 
 struct SessionOptions {
   Seconds budget{600.0};
-  SamplingRule rule;  ///< its budget is replaced by the point's share of what is left
+  SamplingRule rule;        ///< its budget is replaced by the point's share of what is left
+  std::vector<Work> first;  ///< to measure before the grid: the shapes of a job
 };
 
 struct SessionResult {
   std::size_t measured{};
-  std::size_t skipped{};  ///< did not fit in memory
+  std::size_t skipped{};  ///< did not fit in memory, or are not for this back end
   std::size_t resumed{};  ///< were in the file already
   std::size_t left{};     ///< found no time
 };
@@ -26,9 +28,9 @@ struct SessionResult {
 /// Told after every point: points done, points in all, seconds left of the budget.
 using Progress = std::function<void(std::size_t done, std::size_t points, Seconds left)>;
 
-/// Measures the back end's grid within the budget. Each point gets an even share of the time that
-/// is left, so that what quick points save goes to slow ones; one is not begun when the time that
-/// the slowest took so far is not left. Processes other than the first pass no journal.
+/// Measures `first` and the back end's grid within the budget. Each point gets an even share of the
+/// time that is left, so that what quick points save goes to slow ones; one is not begun when the
+/// time that the slowest took so far is not left. Processes other than the first pass no journal.
 SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
                           const Clock& clock, const Progress& progress);
 

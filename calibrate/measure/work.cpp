@@ -1,10 +1,16 @@
 #include "calibrate/measure/work.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <set>
+#include <sstream>
 #include <utility>
 
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
 #include "hw/collective.hpp"
 #include "hw/device.hpp"
 #include "hw/memory_bound.hpp"
@@ -65,12 +71,122 @@ struct Fields {
   ordered_json operator()(const KernelLaunch& what) const {
     return {{"op", what.graph ? "graph_launch" : "kernel_launch"}};
   }
+  ordered_json operator()(const AttentionChain& what) const {
+    return {{"op", "attention_chain"},
+            {"batch", what.batch},
+            {"seq", what.seq},
+            {"heads", what.heads},
+            {"head_dim", what.head_dim}};
+  }
+  ordered_json operator()(const GradientNorm& what) const {
+    return {{"op", "gradient_norm"}, {"bytes", whole(what.bytes)}};
+  }
+  ordered_json operator()(const GemmBeside& what) const {
+    ordered_json fields = (*this)(what.gemm);
+    fields["op"] = "gemm_beside_collective";
+    fields["beside"] = (*this)(what.collective);
+    return fields;
+  }
 };
+
+constexpr std::int64_t kMost = std::int64_t{1} << 40;
+
+std::int64_t number(const Cursor& cursor, const char* key, std::int64_t otherwise) {
+  const auto found = cursor.find(key);
+  return found ? found->integer(1, kMost) : otherwise;
+}
+
+bool flag(const Cursor& cursor, const char* key, bool otherwise) {
+  const auto found = cursor.find(key);
+  return found ? found->boolean() : otherwise;
+}
+
+Bytes bytes(const Cursor& cursor) {
+  return {static_cast<double>(cursor.at("bytes").integer(1, kMost))};
+}
+
+Gemm read_gemm(const Cursor& cursor) {
+  Gemm gemm{cursor.at("m").count(), cursor.at("n").count(), cursor.at("k").count(),
+            number(cursor, "batch", 1)};
+  if (const auto dtype = cursor.find("dtype")) {
+    gemm.precision = static_cast<Precision>(dtype->choice({"fp32", "tf32", "fp16", "bf16", "fp8"}));
+  }
+  if (const auto layout = cursor.find("layout")) {
+    gemm.pass = static_cast<GemmPass>(layout->choice({"TN", "NN", "NT"}));
+  }
+  return gemm;
+}
+
+CollectiveWork read_collective(const Cursor& cursor, CollectiveOp op) {
+  return {op, static_cast<int>(cursor.at("ranks").integer(2, 1 << 20)),
+          static_cast<int>(number(cursor, "nodes", 1)), bytes(cursor),
+          static_cast<int>(number(cursor, "groups", 1))};
+}
+
+GemmBeside read_gemm_beside(const Cursor& cursor) {
+  const Cursor beside = cursor.at("beside");
+  const std::string text = beside.at("op").text();
+  const auto op = collective_op(text);
+  if (!op) beside.at("op").problem("expected a collective, got " + in_quotes(text));
+  return {read_gemm(cursor), read_collective(beside, op.value_or(CollectiveOp{}))};
+}
+
+std::optional<StreamKind> stream_kind(std::string_view text) {
+  for (std::size_t i = 0; i < kStreamKinds; ++i) {
+    if (text == name(static_cast<StreamKind>(i))) return static_cast<StreamKind>(i);
+  }
+  return std::nullopt;
+}
+
+Work read_work(const Cursor& cursor) {
+  const std::string op = cursor.at("op").text();
+  if (op == "gemm") return read_gemm(cursor);
+  if (op == "gemm_beside_collective") return read_gemm_beside(cursor);
+  if (op == "attention") {
+    const std::int64_t heads = cursor.at("heads").count();
+    return FusedAttention{number(cursor, "batch", 1),
+                          cursor.at("seq").count(),
+                          heads,
+                          number(cursor, "kv_heads", heads),
+                          cursor.at("head_dim").count(),
+                          flag(cursor, "causal", true),
+                          cursor.at("pass").choice({"fwd", "bwd"}) == 1};
+  }
+  if (op == "attention_chain") {
+    return AttentionChain{number(cursor, "batch", 1), cursor.at("seq").count(),
+                          cursor.at("heads").count(), cursor.at("head_dim").count()};
+  }
+  if (op == "gradient_norm") return GradientNorm{bytes(cursor)};
+  if (op == "host_to_device" || op == "device_to_host") {
+    return HostCopy{op == "host_to_device", flag(cursor, "pinned", true), bytes(cursor)};
+  }
+  if (op == "kernel_launch" || op == "graph_launch") return KernelLaunch{op == "graph_launch"};
+  if (const auto collective = collective_op(op)) return read_collective(cursor, *collective);
+  if (const auto kind = stream_kind(op)) {
+    return Stream{*kind, bytes(cursor), static_cast<double>(number(cursor, "tokens", 0))};
+  }
+  cursor.at("op").problem(in_quotes(op) + " is not known");
+  return {};
+}
 
 }  // namespace
 
 std::string work_text(const Work& work) {
   return std::visit(Fields{}, work).dump();
+}
+
+std::vector<Work> read_works(const std::string& file, const std::string& lines) {
+  std::vector<Work> works;
+  std::istringstream in(lines);
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (trimmed(line).empty()) continue;
+    const Document document = Document::parse(fmt::format("{}:{}", file, number), line);
+    works.push_back(read_work(document.root()));
+    document.finish();
+  }
+  return works;
 }
 
 std::vector<Work> spread(const std::vector<Work>& grid) {

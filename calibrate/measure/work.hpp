@@ -32,11 +32,36 @@ struct KernelLaunch {
   bool graph{};
 };
 
-using Work = std::variant<Gemm, Stream, FusedAttention, CollectiveWork, HostCopy, KernelLaunch>;
+/// Attention without a fused kernel, forward: scores, softmax under a causal mask, context, as
+/// three kernels in a row.
+struct AttentionChain {
+  std::int64_t batch{};
+  std::int64_t seq{};
+  std::int64_t heads{};
+  std::int64_t head_dim{};
+};
+
+/// The norm of all gradients, in fp32.
+struct GradientNorm {
+  Bytes bytes{};
+};
+
+/// A product while a collective runs beside it from the beginning to the end.
+struct GemmBeside {
+  Gemm gemm;
+  CollectiveWork collective;
+};
+
+using Work = std::variant<Gemm, Stream, FusedAttention, CollectiveWork, HostCopy, KernelLaunch,
+                          AttentionChain, GradientNorm, GemmBeside>;
 
 /// The fields that say which work it is, as a JSON object: {"op":"gemm","m":…,"layout":"TN"}. Two
 /// works are the same when these are.
 std::string work_text(const Work& work);
+
+/// The inverse of `work_text`, a line a work; empty lines are passed over. Throws InputError with
+/// `file`, the line and the JSON pointer.
+std::vector<Work> read_works(const std::string& file, const std::string& lines);
 
 /// The works, each once, in an order of which any beginning covers the grid evenly; the order is
 /// the same every time.

@@ -78,6 +78,13 @@ two_writers() {
   grep -q 'another process is writing to it' "$folder/error" || fail "no clear message"
 }
 
+# The shapes of a job stand first, in the job's own numbers.
+job_shapes() {
+  "$prequel" calibrate measure --model gpt2-124m --cluster fugaku --nodes 1 --mbs 2 --gbs 2 --seq-len 128 \
+    --backend cpu --budget 3s --output "$file" || fail "exit status $?"
+  sed -n 2p "$file" | grep -q '"m":256,"n":2304,"k":768' || fail "no product of the job first"
+}
+
 mpi_two() {
   run_mpi 2 "$prequel" calibrate measure --backend mpi --budget 15s --output "$file"
   check_no_point_twice
@@ -93,6 +100,6 @@ mpi_four() {
 }
 
 case $test in
-  absent_device | budget | resume | two_writers | mpi_two | mpi_four) "$test" ;;
+  absent_device | budget | resume | two_writers | job_shapes | mpi_two | mpi_four) "$test" ;;
   *) fail "no test $test" ;;
 esac

@@ -1,6 +1,7 @@
 #include "calibrate/measure/session.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <map>
 #include <optional>
@@ -48,7 +49,7 @@ class FakeBackend final : public Backend {
 };
 
 SessionResult run(FakeBackend& backend, Journal& journal, double budget) {
-  return run_session(backend, &journal, {{budget}, {}}, backend.clock(),
+  return run_session(backend, &journal, {{budget}, {}, {}}, backend.clock(),
                      [](std::size_t, std::size_t, Seconds) {});
 }
 
@@ -59,6 +60,24 @@ TEST_CASE("with time enough every point is measured") {
   const SessionResult result = run(backend, journal, 60);
   CHECK(result.measured == 50);
   CHECK(result.left == 0);
+}
+
+TEST_CASE("the shapes of a job come before the grid, and are not measured twice") {
+  const TemporaryFile file("first.jsonl");
+  Journal journal(file.path(), false, "{}");
+  FakeBackend backend(50);
+  SessionOptions options{{60}, {}, {Stream{StreamKind::copy, {123.0}, 0}}};
+  options.first.emplace_back(Stream{StreamKind::copy, {2e4}, 0});
+  const SessionResult result = run_session(backend, &journal, options, backend.clock(),
+                                           [](std::size_t, std::size_t, Seconds) {});
+  CHECK(result.measured == 51);
+  const std::string text = file.text();
+  const std::size_t first = text.find(R"("bytes":123,)");
+  const std::size_t second = text.find(R"("bytes":20000,)");
+  CHECK(first < second);
+  for (const int bytes : {10000, 30000, 400000}) {
+    CHECK(second < text.find(fmt::format("\"bytes\":{},", bytes)));
+  }
 }
 
 TEST_CASE("the budget is kept within its slowest point, and used") {

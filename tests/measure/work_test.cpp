@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/error_text.hpp"
+
 namespace prequel {
 namespace {
 
@@ -22,6 +24,36 @@ TEST_CASE("each work is told in the columns of the tables") {
   CHECK(work_text(HostCopy{false, true, {64}}) ==
         R"({"op":"device_to_host","pinned":true,"bytes":64})");
   CHECK(work_text(KernelLaunch{true}) == R"({"op":"graph_launch"})");
+}
+
+TEST_CASE("what was told is read back") {
+  const std::vector<Work> works = {
+      Gemm{8, 4, 2, 3, Precision::fp8, GemmPass::wgrad},
+      Stream{StreamKind::layer_norm, {8192}, 16},
+      Stream{StreamKind::copy, {8192}, 0},
+      FusedAttention{1, 2048, 16, 8, 128, false, true},
+      CollectiveWork{CollectiveOp::all_to_all, 8, 2, {1024}, 4},
+      HostCopy{false, false, {64}},
+      KernelLaunch{true},
+      AttentionChain{2, 1024, 16, 150},
+      GradientNorm{{4096}},
+      GemmBeside{{64, 32, 16}, {CollectiveOp::reduce_scatter, 4, 1, {2048}}}};
+  std::string lines;
+  for (const Work& work : works) lines += work_text(work) + "\n\n";
+  const std::vector<Work> read = read_works("shapes.jsonl", lines);
+  REQUIRE(read.size() == works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) CHECK(work_text(read[i]) == work_text(works[i]));
+}
+
+TEST_CASE("a list of works that is not sound is refused with its line") {
+  const auto told = [](const std::string& line) {
+    return error_text([&] { read_works("shapes.jsonl", "\n" + line); });
+  };
+  CHECK(told(R"({"op":"gem"})") == R"(shapes.jsonl:2: /op: "gem" is not known)");
+  CHECK(told(R"({"op":"gemm","m":0,"n":4,"k":4})") ==
+        "shapes.jsonl:2: /m: expected a whole number of at least 1, got 0");
+  CHECK(told(R"({"op":"kernel_launch","bytes":4})") ==
+        R"(shapes.jsonl:2: /bytes: unknown key; expected "op")");
 }
 
 TEST_CASE("spreading keeps each work once, in the same order every time") {

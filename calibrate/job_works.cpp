@@ -1,0 +1,65 @@
+#include "calibrate/job_works.hpp"
+
+#include <set>
+#include <string>
+#include <variant>
+
+#include "sim/layer_kernels.hpp"
+
+namespace prequel {
+namespace {
+
+/// Keeps each work once.
+class WorkList {
+ public:
+  explicit WorkList(const GroupShape& tensor_group)
+      : ranks_(static_cast<int>(tensor_group.ranks)),
+        nodes_(static_cast<int>(tensor_group.ranks / tensor_group.ranks_in_node)) {}
+
+  void add(const Operators& operators) {
+    for (const Operator& op : operators) {
+      if (const auto* gemm = std::get_if<Gemm>(&op.what)) add(*gemm);
+      if (const auto* attention = std::get_if<FusedAttention>(&op.what)) add(*attention);
+      if (const auto* stream = std::get_if<Stream>(&op.what)) {
+        if (stream->bytes.value >= 1.0) add(*stream);  // else the stack states its time instead
+      }
+      if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
+        add(CollectiveWork{collective->op, ranks_, nodes_, collective->bytes});
+      }
+    }
+  }
+
+  void add(const Work& work) {
+    if (seen_.insert(work_text(work)).second) works_.push_back(work);
+  }
+
+  [[nodiscard]] std::vector<Work> works() && { return std::move(works_); }
+
+ private:
+  int ranks_;
+  int nodes_;
+  std::set<std::string> seen_;
+  std::vector<Work> works_;
+};
+
+}  // namespace
+
+std::vector<Work> job_works(const Scenario& scenario) {
+  const Transformer& model = scenario.model;
+  const Software& software = scenario.software;
+  const LayerSetting setting = layer_setting(scenario.plan);
+  WorkList list(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1));
+  list.add(block_forward(model, setting, software));
+  list.add(block_backward(model, setting, software));
+  list.add(head_forward(model, setting, software));
+  list.add(head_backward(model, setting, software));
+  list.add(embedding_forward(model, setting));
+  list.add(embedding_backward(model, setting));
+  if (setting.attention != AttentionKind::flash) {
+    list.add(
+        AttentionChain{setting.mbs, setting.seq_len, model.heads / setting.tp, model.head_dim});
+  }
+  return std::move(list).works();
+}
+
+}  // namespace prequel

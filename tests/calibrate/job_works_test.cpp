@@ -1,0 +1,74 @@
+#include "calibrate/job_works.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "models/library.hpp"
+
+namespace prequel {
+namespace {
+
+std::vector<std::string> works_of(const std::vector<Override>& overrides) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  request.overrides = overrides;
+  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
+  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+  std::vector<std::string> texts;
+  for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {
+    texts.push_back(work_text(work));
+  }
+  return texts;
+}
+
+bool has(const std::vector<std::string>& texts, const std::string& text) {
+  return std::ranges::find(texts, text) != texts.end();
+}
+
+TEST_CASE("a job's products are measured in their exact shapes, in all three passes") {
+  const auto texts = works_of({});  // hidden 14336, tp 8, mbs 4, sequences of 2048
+  CHECK(has(texts,
+            R"({"op":"gemm","m":8192,"n":5376,"k":14336,"batch":1,"dtype":"fp16","layout":"TN"})"));
+  CHECK(has(texts,
+            R"({"op":"gemm","m":8192,"n":14336,"k":5376,"batch":1,"dtype":"fp16","layout":"NN"})"));
+  CHECK(has(texts,
+            R"({"op":"gemm","m":5376,"n":14336,"k":8192,"batch":1,"dtype":"fp16","layout":"NT"})"));
+}
+
+TEST_CASE("a job's attention is measured as products a head, or as one kernel") {
+  const std::string scores =
+      R"({"op":"gemm","m":2048,"n":2048,"k":224,"batch":32,"dtype":"fp16","layout":"TN"})";
+  const std::string chain =
+      R"({"op":"attention_chain","batch":4,"seq":2048,"heads":8,"head_dim":224})";
+  const std::string fused = R"({"op":"attention","batch":4,"seq":2048,"heads":8,"kv_heads":8,)"
+                            R"("head_dim":224,"causal":true,"pass":"bwd"})";
+  const auto unfused = works_of({});
+  CHECK(has(unfused, scores));
+  CHECK(has(unfused, chain));
+  CHECK_FALSE(has(unfused, fused));
+  const auto flash = works_of({{"plan.attention", "flash"}});
+  CHECK(has(flash, fused));
+  CHECK_FALSE(has(flash, scores));
+  CHECK_FALSE(has(flash, chain));
+}
+
+TEST_CASE("a job's tensor-parallel collectives are measured in their group and size") {
+  CHECK(has(works_of({}), R"({"op":"all_reduce","ranks":8,"nodes":1,"bytes":234881024})"));
+  for (const std::string& text : works_of({{"plan.tp", "1"}, {"plan.dp", "64"}})) {
+    CHECK(text.find("all_reduce") == std::string::npos);
+  }
+}
+
+TEST_CASE("a job's works are each there once") {
+  auto texts = works_of({});
+  const std::size_t count = texts.size();
+  std::ranges::sort(texts);
+  texts.erase(std::ranges::unique(texts).begin(), texts.end());
+  CHECK(texts.size() == count);
+}
+
+}  // namespace
+}  // namespace prequel
