@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {
@@ -12,10 +14,19 @@ void check_all(const SearchInputs& inputs, const SearchAxes& axes) {
   const SearchResult result = search(legal_plans(axes, inputs), inputs, {});
   const auto detailed = detailed_seconds(result.plans, inputs);
   REQUIRE(result.plans.size() > 10);
+  std::vector<double> sorted;
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     REQUIRE(detailed[i]);
     CHECK(agrees(result.plans[i], *detailed[i]));
+    sorted.push_back(*detailed[i]);
   }
+  // So the best ten of a search that plays only what it must are the event queue's best ten.
+  std::ranges::sort(sorted);
+  SearchLimits few;
+  few.best = 10;
+  const SearchResult best = search(legal_plans(axes, inputs), inputs, few);
+  REQUIRE(best.plans.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(agrees(best.plans[i], sorted[i]));
 }
 
 TEST_CASE("the detailed engine finds the time of every plan of three spaces, to 1e-9") {
