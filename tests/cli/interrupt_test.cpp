@@ -13,9 +13,10 @@ namespace {
 
 TEST_CASE("a search that is interrupted prints the best so far and ends with status 130") {
   const TemporaryFolder folder;
-  // A shell's background job ignores SIGINT but while it catches it: no signal comes too early.
+  // The program inherits that SIGINT is ignored until it catches it: no signal comes too early.
   const std::string script = folder.with(
       "run.sh",
+      "trap '' INT\n"
       "cd '" PREQUEL_SOURCE_DIR
       "'\n"
       "PREQUEL_DATA=data '" PREQUEL_PROGRAM
