@@ -15,9 +15,10 @@ std::int64_t attention_width(const Transformer& model, std::int64_t hidden) {
 
 /// The divisors of `whole` next to `wanted`: "96 or 108".
 std::string divisors_around(std::int64_t whole, std::int64_t wanted) {
-  std::int64_t below = std::min(wanted, whole);
+  const std::int64_t from = std::max<std::int64_t>(1, std::min(wanted, whole));
+  std::int64_t below = from;
   while (whole % below != 0) --below;
-  std::int64_t above = std::min(wanted, whole);
+  std::int64_t above = from;
   while (whole % above != 0) ++above;
   return below == above ? fmt::format("{}", below) : fmt::format("{} or {}", below, above);
 }
@@ -38,8 +39,8 @@ ModelShape shape_with(const Transformer& model, std::optional<std::int64_t> laye
                       std::optional<std::int64_t> hidden, std::optional<std::int64_t> heads) {
   ModelShape shape{layers.value_or(model.layers), hidden.value_or(model.hidden), model.heads};
   const std::int64_t width = attention_width(model, shape.hidden);
-  if (width % model.head_dim == 0 && width > 0) shape.heads = width / model.head_dim;
-  shape.heads = heads.value_or(shape.heads);
+  const bool keeps_size = model.head_dim > 0 && width > 0 && width % model.head_dim == 0;
+  shape.heads = heads.value_or(keeps_size ? width / model.head_dim : model.heads);
   return shape;
 }
 

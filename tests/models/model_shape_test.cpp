@@ -45,6 +45,15 @@ TEST_CASE("heads that do not divide the attention, or share keys unevenly, are a
         "heads 4: 8 each share keys and values; 8 would do");
 }
 
+TEST_CASE("a model too narrow for its heads is a problem, not a crash") {
+  Transformer model = shipped_model("gpt2-124m");
+  model.hidden = 1;
+  model.head_dim = 0;
+  CHECK(shape_with(model, {}, {}, {}) == shape_of(model));
+  CHECK(reshape_problem(model, shape_of(model)) ==
+        "heads 12: do not divide an attention that is 0 wide; 1 would do");
+}
+
 TEST_CASE("shapes of one size are those within the tolerance, and heads do not count") {
   const Transformer model = shipped_model("bloom-176b");
   const auto total = static_cast<double>(total_parameters(model));
