@@ -44,6 +44,8 @@ class Backend {
 
   /// What the numbers depend on: versions, clocks, settings.
   [[nodiscard]] virtual std::map<std::string, std::string> context() const = 0;
+  /// What may differ from point to point, after one: clocks, temperature.
+  [[nodiscard]] virtual std::map<std::string, double> state() const { return {}; }
   /// The works whose times fix the constants that the fit is after.
   [[nodiscard]] virtual std::vector<Work> grid() const = 0;
   /// Random data in place, ready to run. Throws SkippedPoint for what this back end cannot measure

@@ -1,54 +1,89 @@
 #include "calibrate/measure/cuda_gemm.hpp"
 
-#include <algorithm>
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "calibrate/measure/cuda_check.hpp"
-#include "calibrate/measure/cuda_kernels.hpp"
+#include "calibrate/measure/cuda_memory.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-/// Larger than any last-level cache of a GPU.
-constexpr double kRotatedBytes = 2.5e8;
 
-struct Operands {
-  DeviceBuffer a, b, c;
+/// How cuBLASLt names a format, and what it computes in.
+struct Format {
+  cudaDataType_t operand{};
+  cudaDataType_t result{};  ///< of forward and dgrad
+  cublasComputeType_t compute{CUBLAS_COMPUTE_32F};
 };
+
+Format format_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return {CUDA_R_32F, CUDA_R_32F};
+    case Precision::tf32: return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
+    case Precision::fp16: return {CUDA_R_16F, CUDA_R_16F};
+    case Precision::bf16: return {CUDA_R_16BF, CUDA_R_16BF};
+    case Precision::fp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF};
+  }
+  return {};
+}
+
+std::size_t bytes_of(cudaDataType_t type) {
+  if (type == CUDA_R_32F) return 4;
+  return type == CUDA_R_8F_E4M3 ? 1 : 2;
+}
+
+int current_device() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
 
 /// Owns everything that a product of one shape needs.
 class CudaGemm {
  public:
   CudaGemm(const Gemm& gemm, cudaStream_t stream)
-      : stream_(stream), beta_(gemm.pass == GemmPass::wgrad ? 1.0F : 0.0F), workspace_(kWorkspace) {
-    check_cublas(cublasLtCreate(&handle_), "cublasLtCreate");
-    describe(gemm);
-    choose_kernel();
-    make_operands(gemm);
+      : stream_(stream),
+        format_(format_of(gemm.precision)),
+        result_(gemm.pass == GemmPass::wgrad ? CUDA_R_32F : format_.result),
+        beta_(gemm.pass == GemmPass::wgrad ? 1.0F : 0.0F),
+        operands_(sizes(gemm),
+                  gemm.precision == Precision::fp8 ? RandomNumbers::fp8 : RandomNumbers::bf16,
+                  stream),
+        workspace_(kWorkspace) {
+    try {
+      check_cublas(cublasLtCreate(&handle_), "cublasLtCreate");
+      describe(gemm);
+      choose_kernel();
+    } catch (...) {
+      destroy();
+      throw;
+    }
   }
-
-  ~CudaGemm() {
-    for (cublasLtMatrixLayout_t layout : {a_, b_, c_}) cublasLtMatrixLayoutDestroy(layout);
-    cublasLtMatmulDescDestroy(product_);
-    cublasLtDestroy(handle_);
-  }
+  ~CudaGemm() { destroy(); }
   CudaGemm(const CudaGemm&) = delete;
   CudaGemm& operator=(const CudaGemm&) = delete;
 
-  Seconds run() {
-    const Operands& set = *operands_[next_++ % operands_.size()];
-    return timer_.time(stream_, [&] {
-      const float alpha = 1.0F;
-      check_cublas(cublasLtMatmul(handle_, product_, &alpha, set.a.data(), a_, set.b.data(), b_,
-                                  &beta_, set.c.data(), c_, set.c.data(), c_, &kernel_.algo,
-                                  workspace_.data(), kWorkspace, stream_),
-                   "cublasLtMatmul");
-    });
+  void launch() {
+    const auto& arrays = operands_.next();
+    const float alpha = 1.0F;
+    check_cublas(
+        cublasLtMatmul(handle_, product_, &alpha, arrays[0], a_, arrays[1], b_, &beta_, arrays[2],
+                       c_, arrays[2], c_, &kernel_.algo, workspace_.data(), kWorkspace, stream_),
+        "cublasLtMatmul");
   }
 
  private:
+  [[nodiscard]] std::vector<std::size_t> sizes(const Gemm& gemm) const {
+    const auto elements = [&](std::int64_t rows, std::int64_t columns) {
+      return static_cast<std::size_t>(gemm.batch * rows * columns);
+    };
+    const std::size_t operand = bytes_of(format_.operand);
+    return {operand * elements(gemm.n, gemm.k), operand * elements(gemm.m, gemm.k),
+            bytes_of(result_) * elements(gemm.m, gemm.n)};
+  }
+
   static cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
                                        std::int64_t batch) {
     cublasLtMatrixLayout_t made = nullptr;
@@ -66,24 +101,23 @@ class CudaGemm {
     return made;
   }
 
+  void set(cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
+    check_cublas(cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
+                 "cublasLtMatmulDescSetAttribute");
+  }
+
   /// Column-major: C[n,m] = op(B)·op(A), the row-major product's transpose.
   void describe(const Gemm& gemm) {
-    const cublasOperation_t first = gemm.pass == GemmPass::forward ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasOperation_t second = gemm.pass == GemmPass::wgrad ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check_cublas(cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+    const bool fp8 = gemm.precision == Precision::fp8;
+    const bool first = fp8 || gemm.pass == GemmPass::forward;  // transposed
+    const bool second = !fp8 && gemm.pass == GemmPass::wgrad;
+    check_cublas(cublasLtMatmulDescCreate(&product_, format_.compute, CUDA_R_32F),
                  "cublasLtMatmulDescCreate");
-    check_cublas(
-        cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first),
-        "cublasLtMatmulDescSetAttribute");
-    check_cublas(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSB, &second,
-                                                sizeof second),
-                 "cublasLtMatmulDescSetAttribute");
-    const bool transposed = first == CUBLAS_OP_T;
-    const bool wgrad = gemm.pass == GemmPass::wgrad;
-    a_ =
-        layout(CUDA_R_16BF, transposed ? gemm.k : gemm.n, transposed ? gemm.n : gemm.k, gemm.batch);
-    b_ = layout(CUDA_R_16BF, wgrad ? gemm.m : gemm.k, wgrad ? gemm.k : gemm.m, gemm.batch);
-    c_ = layout(wgrad ? CUDA_R_32F : CUDA_R_16BF, gemm.n, gemm.m, gemm.batch);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, first ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, second ? CUBLAS_OP_T : CUBLAS_OP_N);
+    a_ = layout(format_.operand, first ? gemm.k : gemm.n, first ? gemm.n : gemm.k, gemm.batch);
+    b_ = layout(format_.operand, second ? gemm.m : gemm.k, second ? gemm.k : gemm.m, gemm.batch);
+    c_ = layout(result_, gemm.n, gemm.m, gemm.batch);
   }
 
   void choose_kernel() {
@@ -98,32 +132,25 @@ class CudaGemm {
                                               &kernel_, &found);
     }
     cublasLtMatmulPreferenceDestroy(preference);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
+      throw SkippedPoint("cuda: cuBLASLt has no kernel for this product");
+    }
     check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
-    if (found == 0) throw DeviceError("cuda: cuBLASLt has no kernel for this product");
   }
 
-  void make_operands(const Gemm& gemm) {
-    const auto size = [&](std::int64_t rows, std::int64_t columns) {
-      return static_cast<std::size_t>(gemm.batch * rows * columns);
-    };
-    const std::size_t a = size(gemm.n, gemm.k);
-    const std::size_t b = size(gemm.m, gemm.k);
-    const std::size_t c = size(gemm.m, gemm.n);
-    const std::size_t c_bytes = c * (gemm.pass == GemmPass::wgrad ? 4 : 2);
-    const double bytes = static_cast<double>(2 * (a + b) + c_bytes);
-    const int sets = std::clamp(static_cast<int>(kRotatedBytes / bytes) + 1, 1, 64);
-    for (int i = 0; i < sets; ++i) {
-      operands_.push_back(std::unique_ptr<Operands>(
-          new Operands{DeviceBuffer(2 * a), DeviceBuffer(2 * b), DeviceBuffer(c_bytes)}));
-      check_cuda(fill_random_bf16(operands_.back()->a.data(), a, stream_), "fill_random_bf16");
-      check_cuda(fill_random_bf16(operands_.back()->b.data(), b, stream_), "fill_random_bf16");
-      check_cuda(cudaMemsetAsync(operands_.back()->c.data(), 0, c_bytes, stream_),
-                 "cudaMemsetAsync");
+  void destroy() {
+    for (cublasLtMatrixLayout_t layout : {a_, b_, c_}) {
+      if (layout) cublasLtMatrixLayoutDestroy(layout);
     }
+    if (product_) cublasLtMatmulDescDestroy(product_);
+    if (handle_) cublasLtDestroy(handle_);
   }
 
   cudaStream_t stream_;
+  Format format_;
+  cudaDataType_t result_;
   float beta_;
+  RotatingArrays operands_;
   DeviceBuffer workspace_;
   cublasLtHandle_t handle_{};
   cublasLtMatmulDesc_t product_{};
@@ -131,15 +158,25 @@ class CudaGemm {
   cublasLtMatrixLayout_t b_{};
   cublasLtMatrixLayout_t c_{};
   cublasLtMatmulHeuristicResult_t kernel_{};
-  std::vector<std::unique_ptr<Operands>> operands_;
-  std::size_t next_{};
-  DeviceTimer timer_;
 };
 
 }  // namespace
 
-Run prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
-  return [product = std::make_shared<CudaGemm>(gemm, stream)] { return product->run(); };
+Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
+  if (gemm.precision == Precision::fp8 && !has_fp8(current_device())) {
+    throw SkippedPoint("cuda: the device has no fp8");
+  }
+  return [product = std::make_shared<CudaGemm>(gemm, stream)] { product->launch(); };
+}
+
+bool has_fp8(int device) {
+  int major = 0;
+  int minor = 0;
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "cudaDeviceGetAttribute");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+             "cudaDeviceGetAttribute");
+  return 10 * major + minor >= 89;
 }
 
 }  // namespace prequel

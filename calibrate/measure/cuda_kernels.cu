@@ -6,24 +6,49 @@ namespace prequel {
 namespace {
 
 constexpr unsigned kThreads = 256;
+constexpr unsigned kMostBlocks = 65535;
 
 unsigned blocks_for(std::size_t count) {
-  constexpr std::size_t kMost = 65535;
   const std::size_t blocks = (count + kThreads - 1) / kThreads;
-  return static_cast<unsigned>(blocks < kMost ? blocks : kMost);
+  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
+}
+
+__device__ std::size_t first_index() {
+  return blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
+}
+__device__ std::size_t stride() {
+  return std::size_t{gridDim.x} * blockDim.x;
 }
 
 __global__ void empty() {}
 
+__global__ void delay(unsigned nanoseconds) {
+  unsigned long long start = 0;
+  unsigned long long now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - start < nanoseconds);
+}
+
 /// A hash of the index: as random as the multiplier's power draw needs.
-__global__ void fill(__nv_bfloat16* data, std::size_t count) {
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
-       i += std::size_t{gridDim.x} * blockDim.x) {
-    unsigned bits = static_cast<unsigned>(i) * 2654435761U;
-    bits ^= bits >> 15;
-    bits *= 2246822519U;
-    bits ^= bits >> 13;
-    data[i] = __float2bfloat16(static_cast<float>(bits % 2048U) / 1024.0F - 1.0F);
+__device__ unsigned hash(std::size_t i) {
+  unsigned bits = static_cast<unsigned>(i ^ (i >> 32)) * 2654435761U;
+  bits ^= bits >> 15;
+  bits *= 2246822519U;
+  return bits ^ (bits >> 13);
+}
+
+__global__ void fill_bf16(__nv_bfloat16* data, std::size_t count) {
+  for (std::size_t i = first_index(); i < count; i += stride()) {
+    data[i] = __float2bfloat16(static_cast<float>(hash(i) % 2048U) / 1024.0F - 1.0F);
+  }
+}
+
+/// Without its highest bit the exponent of e4m3 stays below infinity and what is no number.
+__global__ void fill_fp8(unsigned char* data, std::size_t count) {
+  for (std::size_t i = first_index(); i < count; i += stride()) {
+    data[i] = static_cast<unsigned char>(hash(i) & 0xbfU);
   }
 }
 
@@ -49,23 +74,48 @@ template <typename Operation, bool Two>
 __global__ void pointwise(const __nv_bfloat162* a, const __nv_bfloat162* b, __nv_bfloat162* c,
                           std::size_t pairs) {
   const Operation operation;
-  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < pairs;
-       i += std::size_t{gridDim.x} * blockDim.x) {
+  for (std::size_t i = first_index(); i < pairs; i += stride()) {
     const float2 x = __bfloat1622float2(a[i]);
     const float2 y = Two ? __bfloat1622float2(b[i]) : float2{0.0F, 0.0F};
     c[i] = __floats2bfloat162_rn(operation(x.x, y.x), operation(x.y, y.y));
   }
 }
 
-__device__ float block_sum(float value) {
+/// c = residual + dropout(x + bias), a tenth dropped; the mask is kept for the backward pass.
+__global__ void bias_dropout_add(const __nv_bfloat162* x, const __nv_bfloat162* residual,
+                                 __nv_bfloat162* c, uchar2* mask, std::size_t pairs) {
+  constexpr float kBias = 0.125F;
+  constexpr unsigned kDropped = 429496729U;  // a tenth of 2^32
+  for (std::size_t i = first_index(); i < pairs; i += stride()) {
+    const float2 in = __bfloat1622float2(x[i]);
+    const float2 add = __bfloat1622float2(residual[i]);
+    const bool keep_x = hash(2 * i) >= kDropped;
+    const bool keep_y = hash(2 * i + 1) >= kDropped;
+    c[i] = __floats2bfloat162_rn(add.x + (keep_x ? (in.x + kBias) / 0.9F : 0.0F),
+                                 add.y + (keep_y ? (in.y + kBias) / 0.9F : 0.0F));
+    mask[i] = uchar2{keep_x, keep_y};
+  }
+}
+
+struct Sum {
+  __device__ static float of(float a, float b) { return a + b; }
+};
+struct Most {
+  __device__ static float of(float a, float b) { return fmaxf(a, b); }
+};
+
+template <typename Combine>
+__device__ float over_block(float value) {
   __shared__ float parts[kThreads / 32];
-  for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffU, value, step);
-  __syncthreads();  // the parts of an earlier sum have been read
+  for (int step = 16; step > 0; step /= 2) {
+    value = Combine::of(value, __shfl_down_sync(0xffffffffU, value, step));
+  }
+  __syncthreads();  // the parts of an earlier use have been read
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
   __syncthreads();
-  float sum = 0.0F;
-  for (unsigned i = 0; i < kThreads / 32; ++i) sum += parts[i];
-  return sum;
+  float all = parts[0];
+  for (unsigned i = 1; i < kThreads / 32; ++i) all = Combine::of(all, parts[i]);
+  return all;
 }
 
 /// One block a row, as training stacks do; rms_norm leaves the mean where it is.
@@ -81,55 +131,153 @@ __global__ void normalise(const __nv_bfloat16* a, __nv_bfloat16* c, std::size_t 
     squares += value * value;
   }
   const float count = static_cast<float>(width);
-  const float mean = Centred ? block_sum(sum) / count : 0.0F;
-  const float scale = rsqrtf(block_sum(squares) / count - mean * mean + 1e-5F);
+  const float mean = Centred ? over_block<Sum>(sum) / count : 0.0F;
+  const float scale = rsqrtf(over_block<Sum>(squares) / count - mean * mean + 1e-5F);
   for (std::size_t i = threadIdx.x; i < width; i += kThreads) {
     out[i] = __float2bfloat16((__bfloat162float(in[i]) - mean) * scale);
   }
 }
 
+/// One block a row. The largest value and the sum are found in one pass (as online softmax does),
+/// so that a row is read from memory once, and once more, mostly from the cache, to be written.
+/// `Causal`: row r of a square matrix has r + 1 elements, the rest of it is written as zeros.
+template <bool Causal>
+__global__ void softmax(const __nv_bfloat162* a, __nv_bfloat162* c, std::size_t pairs) {
+  const __nv_bfloat162* in = a + blockIdx.x * pairs;
+  __nv_bfloat162* out = c + blockIdx.x * pairs;
+  const std::size_t seen = Causal ? blockIdx.x % (2 * pairs) + 1 : 2 * pairs;
+  const auto at = [&](std::size_t i) {
+    float2 value = __bfloat1622float2(in[i]);
+    if (2 * i >= seen) value.x = -INFINITY;
+    if (2 * i + 1 >= seen) value.y = -INFINITY;
+    return value;
+  };
+  float most = -1e30F;
+  float sum = 0.0F;
+  for (std::size_t i = threadIdx.x; i < (seen + 1) / 2; i += kThreads) {
+    const float2 value = at(i);
+    const float now = fmaxf(most, fmaxf(value.x, value.y));
+    sum = sum * __expf(most - now) + __expf(value.x - now) + __expf(value.y - now);
+    most = now;
+  }
+  const float row_most = over_block<Most>(most);
+  const float row_sum = over_block<Sum>(sum * __expf(most - row_most));
+  for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
+    const float2 value = 2 * i < seen ? at(i) : float2{-INFINITY, -INFINITY};
+    out[i] = __floats2bfloat162_rn(__expf(value.x - row_most) / row_sum,
+                                   __expf(value.y - row_most) / row_sum);
+  }
+}
+
+__global__ void gather_rows(const __nv_bfloat162* a, __nv_bfloat162* c, std::size_t pairs) {
+  const __nv_bfloat162* in = a + (hash(blockIdx.x) % gridDim.x) * pairs;
+  __nv_bfloat162* out = c + blockIdx.x * pairs;
+  for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) out[i] = in[i];
+}
+
+__global__ void adam(float* weights, float* first, float* second, const float* gradients,
+                     __nv_bfloat16* copy, std::size_t count) {
+  for (std::size_t i = first_index(); i < count; i += stride()) {
+    const float gradient = gradients[i];
+    const float mean = 0.9F * first[i] + 0.1F * gradient;
+    const float square = 0.95F * fabsf(second[i]) + 0.05F * gradient * gradient;
+    const float weight = weights[i] - 1e-4F * mean / (sqrtf(square) + 1e-8F);
+    first[i] = mean;
+    second[i] = square;
+    weights[i] = weight;
+    copy[i] = __float2bfloat16(weight);
+  }
+}
+
+__global__ void sum_of_squares(const float4* data, std::size_t fours, float* sum) {
+  float own = 0.0F;
+  for (std::size_t i = first_index(); i < fours; i += stride()) {
+    const float4 v = data[i];
+    own += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+  }
+  const float all = over_block<Sum>(own);
+  if (threadIdx.x == 0) atomicAdd(sum, all);
+}
+
 }  // namespace
 
-cudaError_t fill_random_bf16(void* data, std::size_t count, cudaStream_t stream) {
-  fill<<<blocks_for(count), kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), count);
+cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cudaStream_t stream) {
+  if (numbers == RandomNumbers::fp8) {
+    fill_fp8<<<blocks_for(bytes), kThreads, 0, stream>>>(static_cast<unsigned char*>(data), bytes);
+  } else {
+    fill_bf16<<<blocks_for(bytes / 2), kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data),
+                                                              bytes / 2);
+  }
   return cudaGetLastError();
 }
 
-cudaError_t launch_stream_kernel(CudaKernel kernel, const void* a, const void* b, void* c,
+cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& arrays,
                                  std::size_t rows, std::size_t width, cudaStream_t stream) {
-  const std::size_t pairs = rows * width / 2;
+  const std::size_t row_pairs = width / 2;
+  const std::size_t pairs = rows * row_pairs;
   const unsigned blocks = blocks_for(pairs);
-  const auto* a2 = static_cast<const __nv_bfloat162*>(a);
-  const auto* b2 = static_cast<const __nv_bfloat162*>(b);
-  auto* c2 = static_cast<__nv_bfloat162*>(c);
-  const auto* in = static_cast<const __nv_bfloat16*>(a);
-  auto* out = static_cast<__nv_bfloat16*>(c);
   const auto row_blocks = static_cast<unsigned>(rows);
+  const auto pairs_of = [&](std::size_t i) { return static_cast<__nv_bfloat162*>(arrays[i]); };
+  const auto halves_of = [&](std::size_t i) { return static_cast<__nv_bfloat16*>(arrays[i]); };
+  const auto floats_of = [&](std::size_t i) { return static_cast<float*>(arrays[i]); };
   switch (kernel) {
     case CudaKernel::copy:
-      pointwise<Copy, false><<<blocks, kThreads, 0, stream>>>(a2, b2, c2, pairs);
+      pointwise<Copy, false>
+          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), nullptr, pairs_of(1), pairs);
       break;
     case CudaKernel::gelu:
-      pointwise<Gelu, false><<<blocks, kThreads, 0, stream>>>(a2, b2, c2, pairs);
+      pointwise<Gelu, false>
+          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), nullptr, pairs_of(1), pairs);
       break;
     case CudaKernel::residual_add:
-      pointwise<Add, true><<<blocks, kThreads, 0, stream>>>(a2, b2, c2, pairs);
+      pointwise<Add, true>
+          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), pairs_of(2), pairs);
       break;
     case CudaKernel::swiglu:
-      pointwise<Swiglu, true><<<blocks, kThreads, 0, stream>>>(a2, b2, c2, pairs);
+      pointwise<Swiglu, true>
+          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), pairs_of(2), pairs);
+      break;
+    case CudaKernel::bias_dropout_add:
+      bias_dropout_add<<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), pairs_of(2),
+                                                        static_cast<uchar2*>(arrays[3]), pairs);
       break;
     case CudaKernel::layer_norm:
-      normalise<true><<<row_blocks, kThreads, 0, stream>>>(in, out, width);
+      normalise<true><<<row_blocks, kThreads, 0, stream>>>(halves_of(0), halves_of(1), width);
       break;
     case CudaKernel::rms_norm:
-      normalise<false><<<row_blocks, kThreads, 0, stream>>>(in, out, width);
+      normalise<false><<<row_blocks, kThreads, 0, stream>>>(halves_of(0), halves_of(1), width);
+      break;
+    case CudaKernel::softmax:
+      softmax<false><<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), row_pairs);
+      break;
+    case CudaKernel::causal_softmax:
+      softmax<true><<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), row_pairs);
+      break;
+    case CudaKernel::embedding:
+      gather_rows<<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), row_pairs);
+      break;
+    case CudaKernel::adam:
+      adam<<<blocks_for(rows * width), kThreads, 0, stream>>>(
+          floats_of(0), floats_of(1), floats_of(2), floats_of(3), halves_of(4), rows * width);
       break;
   }
   return cudaGetLastError();
 }
 
+cudaError_t launch_sum_of_squares(const void* data, std::size_t count, float* sum,
+                                  cudaStream_t stream) {
+  sum_of_squares<<<blocks_for(count / 4), kThreads, 0, stream>>>(static_cast<const float4*>(data),
+                                                                 count / 4, sum);
+  return cudaGetLastError();
+}
+
 cudaError_t launch_empty_kernel(cudaStream_t stream) {
   empty<<<1, 1, 0, stream>>>();
+  return cudaGetLastError();
+}
+
+cudaError_t launch_delay(unsigned nanoseconds, cudaStream_t stream) {
+  delay<<<1, 1, 0, stream>>>(nanoseconds);
   return cudaGetLastError();
 }
 

@@ -1,25 +1,50 @@
 #pragma once
 
-/// Memory-bound kernels in bf16, and what else needs device code.
+/// Memory-bound kernels, and what else needs device code. Device code is compiled as C++17, all
+/// that CMake 3.25 asks of nvcc, and includes nothing of the rest.
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <vector>
 
 namespace prequel {
 
-/// Device code is compiled as C++17, all that CMake 3.25 asks of nvcc, and includes nothing of the
-/// rest.
-enum class CudaKernel { copy, residual_add, gelu, swiglu, layer_norm, rms_norm };
+/// What random bits shall be sound numbers as: bf16 of [-1, 1), which are sound as fp16 and, by
+/// twos, as fp32, too; or e4m3 of (-2, 2).
+enum class RandomNumbers { bf16, fp8 };
 
-/// Fills `count` bf16 with random numbers of [-1, 1).
-cudaError_t fill_random_bf16(void* data, std::size_t count, cudaStream_t stream);
+/// Fills `bytes` with random numbers: zeros would be multiplied with less power, so faster.
+cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cudaStream_t stream);
 
-/// Launches the kernel over `rows` rows of `width` elements; a and b are read, c is written.
-cudaError_t launch_stream_kernel(CudaKernel kernel, const void* a, const void* b, void* c,
+/// `causal_softmax` is over square matrices of scores; `embedding` takes rows in random order.
+enum class CudaKernel {
+  copy,
+  residual_add,
+  gelu,
+  swiglu,
+  bias_dropout_add,
+  layer_norm,
+  rms_norm,
+  softmax,
+  causal_softmax,
+  embedding,
+  adam
+};
+
+/// Launches the kernel over `rows` rows of `width` (even) elements; arrays in the order and with
+/// the element sizes of `stream_traffic`: what is read, then what is written, then the mask.
+cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& arrays,
                                  std::size_t rows, std::size_t width, cudaStream_t stream);
+
+/// Adds the squares of `count` fp32 to `*sum`.
+cudaError_t launch_sum_of_squares(const void* data, std::size_t count, float* sum,
+                                  cudaStream_t stream);
 
 /// Launches a kernel that does nothing.
 cudaError_t launch_empty_kernel(cudaStream_t stream);
+
+/// Launches a kernel that keeps the stream busy for so long, while the host launches what follows.
+cudaError_t launch_delay(unsigned nanoseconds, cudaStream_t stream);
 
 }  // namespace prequel

@@ -208,7 +208,8 @@ class NcclBackend final : public Backend {
     std::string missing;
     try {
       buffers = std::shared_ptr<Buffers>(new Buffers{DeviceBuffer(bytes), DeviceBuffer(bytes)});
-      check_cuda(fill_random_bf16(buffers->send.data(), bytes / 2, stream_), "fill_random_bf16");
+      check_cuda(fill_random(buffers->send.data(), bytes, RandomNumbers::bf16, stream_),
+                 "fill_random");
     } catch (const OutOfMemory& error) {
       missing = error.what();
     }

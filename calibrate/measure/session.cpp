@@ -22,17 +22,19 @@ double rounded(double seconds) {
   return std::strtod(fmt::format("{:.6g}", seconds).c_str(), nullptr);
 }
 
-std::string results_text(const std::vector<double>& samples) {
+std::string results_text(const std::vector<double>& samples,
+                         const std::map<std::string, double>& state) {
   const Quantiles summary = quantiles(samples);
   ordered_json kept = ordered_json::array();
   const std::size_t step = (samples.size() + kSamplesKept - 1) / kSamplesKept;
   for (std::size_t i = 0; i < samples.size(); i += step) kept.push_back(rounded(samples[i]));
-  return ordered_json{{"time_s", rounded(summary.median.value)},
-                      {"p10_s", rounded(summary.p10.value)},
-                      {"p90_s", rounded(summary.p90.value)},
-                      {"samples", samples.size()},
-                      {"raw_s", kept}}
-      .dump();
+  ordered_json results{{"time_s", rounded(summary.median.value)},
+                       {"p10_s", rounded(summary.p10.value)},
+                       {"p90_s", rounded(summary.p90.value)},
+                       {"samples", samples.size()},
+                       {"raw_s", kept}};
+  for (const auto& [what, value] : state) results[what] = value;
+  return results.dump();
 }
 
 /// `first` as they are, then the rest of the grid; each once.
@@ -72,7 +74,7 @@ SessionResult run_session(Backend& backend, Journal* journal, const SessionOptio
         rule.budget.value = share - (clock().value - begin);
         const auto samples =
             sample(run, rule, clock, [&](bool here) { return backend.agree(here); });
-        if (journal) journal->add(work, results_text(samples));
+        if (journal) journal->add(work, results_text(samples, backend.state()));
         ++result.measured;
       } catch (const SkippedPoint& error) {
         if (journal) journal->add(work, ordered_json{{"skipped", error.what()}}.dump());

@@ -34,6 +34,10 @@ class FakeBackend final : public Backend {
     };
   }
 
+  [[nodiscard]] std::map<std::string, double> state() const override {
+    return {{"sm_mhz", 1980.0}};
+  }
+
   [[nodiscard]] Clock clock() {
     return [this] { return Seconds{now_}; };
   }
@@ -121,11 +125,12 @@ TEST_CASE("points without room are skipped, said, and not tried again") {
   CHECK(run(backend, journal, 60).resumed == 103);
 }
 
-TEST_CASE("a point holds summary and samples") {
+TEST_CASE("a point holds summary, samples and the state of the device") {
   const TemporaryFile file("point.jsonl");
   Journal journal(file.path(), false, "{}");
   FakeBackend backend(1);
   run(backend, journal, 60);
+  CHECK(file.text().find(R"("sm_mhz":1980.0})") != std::string::npos);
   CHECK(file.text().find(R"({"op":"copy","bytes":10000,"time_s":1e-06,"p10_s":1e-06,)"
                          R"("p90_s":1e-06,"samples":10,"raw_s":[1e-06,)") != std::string::npos);
 }

@@ -1,0 +1,150 @@
+#include "calibrate/measure/gpu_grid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace prequel {
+namespace {
+
+/// Largest array of a memory-bound kernel: beyond it its rate does not change.
+constexpr double kMostBytes = 4.3e9;
+
+bool is_row_wise(StreamKind kind) {
+  return kind == StreamKind::layer_norm || kind == StreamKind::rms_norm ||
+         kind == StreamKind::softmax || kind == StreamKind::cross_entropy ||
+         kind == StreamKind::embedding;
+}
+
+/// The three products of a linear layer of `inputs` and `outputs` on `tokens`.
+void add_layer(std::vector<Work>& works, std::int64_t tokens, std::int64_t outputs,
+               std::int64_t inputs, Precision precision) {
+  works.emplace_back(Gemm{tokens, outputs, inputs, 1, precision, GemmPass::forward});
+  works.emplace_back(Gemm{tokens, inputs, outputs, 1, precision, GemmPass::dgrad});
+  works.emplace_back(Gemm{outputs, inputs, tokens, 1, precision, GemmPass::wgrad});
+}
+
+void add_products(std::vector<Work>& works, const GpuAbilities& abilities) {
+  for (const std::int64_t hidden : {1024, 2048, 4096, 5120, 8192}) {
+    const std::array<std::pair<std::int64_t, std::int64_t>, 4> layers{
+        {{3 * hidden, hidden}, {hidden, hidden}, {4 * hidden, hidden}, {hidden, 4 * hidden}}};
+    for (const auto& [outputs, inputs] : layers) {
+      for (const std::int64_t tokens : {1024, 2048, 8192}) {
+        works.emplace_back(Gemm{tokens, outputs, inputs});
+      }
+      add_layer(works, 4096, outputs, inputs, Precision::bf16);
+    }
+    for (const Precision precision : {Precision::fp16, Precision::tf32, Precision::fp32}) {
+      add_layer(works, 4096, 4 * hidden, hidden, precision);
+    }
+    if (abilities.fp8) {
+      for (const auto& [outputs, inputs] : layers) {
+        add_layer(works, 4096, outputs, inputs, Precision::fp8);
+      }
+    }
+  }
+}
+
+/// Scores and context, a product a head; 108 and 150 are off the tensor cores' grid.
+void add_head_products(std::vector<Work>& works) {
+  for (const std::int64_t head_dim : {64, 80, 96, 108, 128, 150, 256}) {
+    for (const std::int64_t seq : {1024, 2048, 4096}) {
+      const std::int64_t heads = 65536 / seq;
+      works.emplace_back(Gemm{seq, seq, head_dim, heads});
+      works.emplace_back(Gemm{seq, head_dim, seq, heads, Precision::bf16, GemmPass::dgrad});
+    }
+  }
+}
+
+void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
+  for (const std::int64_t head_dim : {64, 128}) {
+    for (const std::int64_t seq : {1024, 2048, 4096, 8192}) {
+      for (const std::int64_t heads : {8, 16, 32}) {
+        const std::int64_t batch = std::max<std::int64_t>(1, 8192 / seq);
+        if (seq <= 4096) works.emplace_back(AttentionChain{batch, seq, heads, head_dim});
+        if (!abilities.fused_attention) continue;
+        for (const bool backward : {false, true}) {
+          works.emplace_back(FusedAttention{batch, seq, heads, heads, head_dim, true, backward});
+          if (heads != 32) continue;  // and with groups of queries
+          works.emplace_back(FusedAttention{batch, seq, heads, 8, head_dim, true, backward});
+        }
+      }
+    }
+  }
+}
+
+void add_streams(std::vector<Work>& works) {
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(StreamKind::copy); ++i) {
+    const auto kind = static_cast<StreamKind>(i);
+    const auto traffic = stream_traffic(kind);
+    if (!traffic) continue;
+    const std::vector<double> widths =
+        kind == StreamKind::cross_entropy
+            ? std::vector<double>{32000.0, 50304.0, 128256.0, 250880.0}
+            : std::vector<double>{1024.0, 4096.0, 8192.0, 16384.0};
+    for (const double width : widths) {
+      for (const double rows : {512.0, 2048.0, 8192.0, 32768.0}) {
+        const double bytes = traffic->bytes_per_element * rows * width;
+        if (bytes > kMostBytes) continue;
+        works.emplace_back(Stream{kind, {bytes}, is_row_wise(kind) ? rows : 0.0});
+      }
+    }
+  }
+  for (double bytes = 1 << 22; bytes <= 4294967296.0; bytes *= 4) {
+    works.emplace_back(GradientNorm{{bytes}});
+  }
+}
+
+void add_copies(std::vector<Work>& works) {
+  for (double bytes = 4096; bytes <= 1073741824.0; bytes *= 8) {
+    for (const bool to_device : {true, false}) {
+      for (const bool pinned : {true, false}) {
+        works.emplace_back(HostCopy{to_device, pinned, {bytes}});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Work> gpu_grid(const GpuAbilities& abilities) {
+  std::vector<Work> works{KernelLaunch{false}, KernelLaunch{true}};
+  add_products(works, abilities);
+  add_head_products(works);
+  add_attention(works, abilities);
+  add_streams(works);
+  add_copies(works);
+  return works;
+}
+
+std::optional<StreamTraffic> stream_traffic(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::copy:
+    case StreamKind::gelu:
+    case StreamKind::layer_norm:
+    case StreamKind::rms_norm:
+    case StreamKind::softmax:
+    case StreamKind::cross_entropy:
+    case StreamKind::embedding: return StreamTraffic{{2, 2}, 4.0};
+    case StreamKind::residual_add:
+    case StreamKind::swiglu: return StreamTraffic{{2, 2, 2}, 6.0};
+    case StreamKind::fused_pointwise: return StreamTraffic{{2, 2, 2, 1}, 7.0};
+    // Weights and both moments are read and written, gradients read, the copy written.
+    case StreamKind::optimizer: return StreamTraffic{{4, 4, 4, 4, 2}, 3 * 8 + 4 + 2};
+    case StreamKind::rope: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+StreamShape stream_shape(const Stream& stream, double bytes_per_element) {
+  const double elements = stream.bytes.value / bytes_per_element;
+  double width = stream.kind == StreamKind::cross_entropy ? 50304.0 : 4096.0;
+  if (stream.kind == StreamKind::softmax) width = 2048.0;
+  const double rows = std::max(1.0, stream.rows > 0.0 ? stream.rows : elements / width);
+  StreamShape shape{static_cast<std::size_t>(rows), 0};
+  const double wide = elements / static_cast<double>(shape.rows);
+  shape.width = std::max<std::size_t>(2, static_cast<std::size_t>(wide) / 2 * 2);
+  return shape;
+}
+
+}  // namespace prequel

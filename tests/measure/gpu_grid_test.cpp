@@ -1,0 +1,111 @@
+#include "calibrate/measure/gpu_grid.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "hw/memory_bound.hpp"
+
+namespace prequel {
+namespace {
+
+std::size_t products(const std::vector<Work>& works, Precision precision, GemmPass pass) {
+  return static_cast<std::size_t>(std::ranges::count_if(works, [&](const Work& work) {
+    const auto* gemm = std::get_if<Gemm>(&work);
+    return gemm && gemm->precision == precision && gemm->pass == pass && gemm->batch == 1;
+  }));
+}
+
+TEST_CASE("products of every format and pass are measured, fp8 where the device has it") {
+  const auto with = gpu_grid({true, true});
+  const auto without = gpu_grid({false, true});
+  for (const GemmPass pass : {GemmPass::forward, GemmPass::dgrad, GemmPass::wgrad}) {
+    for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::tf32}) {
+      CHECK(products(with, precision, pass) > 0);
+    }
+    CHECK(products(with, Precision::fp8, pass) > 0);
+    CHECK(products(without, Precision::fp8, pass) == 0);
+  }
+}
+
+TEST_CASE("a fit of products has forward products of 1 GFLOP and more in plenty") {
+  CHECK(products(gpu_grid({}), Precision::bf16, GemmPass::forward) >= 60);
+}
+
+TEST_CASE("strided-batched products include misaligned head sizes") {
+  std::set<std::int64_t> head_sizes;
+  for (const Work& work : gpu_grid({})) {
+    const auto* gemm = std::get_if<Gemm>(&work);
+    if (gemm && gemm->batch > 1 && gemm->pass == GemmPass::forward) head_sizes.insert(gemm->k);
+  }
+  CHECK(head_sizes.contains(108));
+  CHECK(head_sizes.contains(150));
+  CHECK(head_sizes.contains(128));
+}
+
+TEST_CASE("fused attention is asked for where there is a library for it, both passes alike") {
+  int forward = 0;
+  int backward = 0;
+  for (const Work& work : gpu_grid({false, true})) {
+    if (const auto* what = std::get_if<FusedAttention>(&work))
+      ++(what->backward ? backward : forward);
+  }
+  CHECK(forward == backward);
+  CHECK(forward >= 8 * 2);  // 8 of each head size are fitted
+  for (const Work& work : gpu_grid({})) CHECK_FALSE(std::holds_alternative<FusedAttention>(work));
+}
+
+TEST_CASE("copies are measured in both directions, from pinned and from pageable memory") {
+  std::set<std::pair<bool, bool>> seen;
+  for (const Work& work : gpu_grid({})) {
+    if (const auto* copy = std::get_if<HostCopy>(&work))
+      seen.insert({copy->to_device, copy->pinned});
+  }
+  CHECK(seen.size() == 4);
+}
+
+TEST_CASE("the vocabulary of a cross-entropy is wide, and every kind has points enough for a fit") {
+  std::map<StreamKind, int> points;
+  for (const Work& work : gpu_grid({})) {
+    const auto* stream = std::get_if<Stream>(&work);
+    if (!stream) continue;
+    ++points[stream->kind];
+    if (stream->kind != StreamKind::cross_entropy) continue;
+    CHECK(stream_shape(*stream, stream_traffic(stream->kind)->bytes_per_element).width >= 32000);
+  }
+  CHECK(points.size() == kStreamKinds - 1);  // all but rope
+  for (const auto& [kind, count] : points) CHECK_MESSAGE(count >= 12, name(kind));
+}
+
+TEST_CASE("a kernel moves the bytes that its point says") {
+  for (const Work& work : gpu_grid({})) {
+    const auto* stream = std::get_if<Stream>(&work);
+    if (!stream) continue;
+    const auto traffic = stream_traffic(stream->kind);
+    REQUIRE(traffic);
+    const StreamShape shape = stream_shape(*stream, traffic->bytes_per_element);
+    CHECK(shape.width % 2 == 0);
+    if (stream->rows > 0) CHECK(static_cast<double>(shape.rows) == stream->rows);
+    CHECK(static_cast<double>(shape.elements()) * traffic->bytes_per_element ==
+          doctest::Approx(stream->bytes.value).epsilon(0.001));
+  }
+}
+
+TEST_CASE("traffic of a job that is no whole number of rows is met closely") {
+  for (const double bytes : {1e5, 3.3e7, 7.77e9}) {
+    for (const StreamKind kind : {StreamKind::softmax, StreamKind::cross_entropy,
+                                  StreamKind::fused_pointwise, StreamKind::optimizer}) {
+      const double each = stream_traffic(kind)->bytes_per_element;
+      const double moved =
+          each * static_cast<double>(stream_shape({kind, {bytes}}, each).elements());
+      CHECK(moved == doctest::Approx(bytes).epsilon(0.01));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace prequel
