@@ -171,7 +171,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   SearchAxes axes, said;
   ShapeChoice shapes;
   if (options.plans) {
-    candidates = legal_plans(read_plan_table(options, inputs), inputs);
+    candidates = legal_plans(read_plan_table(options, inputs), inputs, Refusals::all);
   } else {
     inputs.fixed = shared_by_all(inputs.fixed);
     axes = read_axes(options, inputs);

@@ -16,6 +16,8 @@
 namespace prequel {
 namespace {
 
+constexpr std::size_t kRefused = 20;  // plans of a table that are told why
+
 using Json = nlohmann::ordered_json;
 
 double real(std::int64_t value) {
@@ -66,6 +68,21 @@ std::string relaxations_text(const SearchAnswer& answer) {
   return text;
 }
 
+/// What is wrong with plans that no rule allows; of many, of the first.
+std::string refusals_text(const SearchAnswer& answer, std::size_t width) {
+  const std::vector<RefusedPlan>& refused = answer.result.refused;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(refused.size(), kRefused); ++i) {
+    text += "  " + shape_text(refused[i].shape, answer.inputs.model) +
+            layout_text(refused[i].request) + "\n";
+    for (const std::string& problem : refused[i].problems) {
+      text += "    " + wrapped(problem, width, "      ") + "\n";
+    }
+  }
+  if (refused.size() > kRefused) text += fmt::format("  and {} more\n", refused.size() - kRefused);
+  return text;
+}
+
 /// Why there is no plan, and what came nearest.
 std::string nothing(const SearchAnswer& answer, std::size_t width) {
   const SearchResult& result = answer.result;
@@ -78,13 +95,7 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
           "No plan is legal: no product of tp and pp divides the GPUs with a dp x mbs that divides "
           "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
     }
-    for (const RefusedPlan& refused : result.refused) {
-      text += "  " + shape_text(refused.shape, answer.inputs.model) + layout_text(refused.request) +
-              "\n";
-      for (const std::string& problem : refused.problems) {
-        text += "    " + wrapped(problem, width, "      ") + "\n";
-      }
-    }
+    text += refusals_text(answer, width);
   } else if (result.required == 0) {
     text = fmt::format("None of {} legal plans meets all of", result.legal);
     for (const std::string& requirement : answer.options.requirements) {
@@ -244,6 +255,9 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
                         100 * inputs.software.relative_error);
   }
   text += confirmation_text(answer);
+  if (!answer.result.refused.empty()) {
+    text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
+  }
   if (answer.options.pareto) text += "\n" + pareto_text(answer.result, shaped, terminal);
   return text + explanations(answer, terminal);
 }

@@ -52,7 +52,7 @@ struct SearchResult {
   std::vector<FoundPlan>
       plans;  ///< that fit, best first (of them, those wanted); equals in the order of the axes
   std::vector<TooLarge> nearest_misses;  ///< the smallest, where none fits
-  std::vector<RefusedPlan> refused;      ///< the nearest, where none is legal
+  std::vector<RefusedPlan> refused;      ///< as the candidates say
   bool interrupted{};
 };
 

@@ -51,7 +51,8 @@ std::string schedule_problem(const Plan& plan, const SearchInputs& inputs) {
 /// Plans of one shape of the model after another.
 class Collector {
  public:
-  explicit Collector(const SearchInputs& inputs) : inputs_(inputs), model_(inputs.model) {}
+  explicit Collector(const SearchInputs& inputs, Refusals refusals = Refusals::nearest)
+      : inputs_(inputs), refusals_(refusals), model_(inputs.model) {}
 
   /// The shape of what comes next.
   void begin(const ModelShape& shape) {
@@ -77,6 +78,8 @@ class Collector {
     }
     if (judged.problems.empty()) {
       found_.legal.push_back({std::move(judged.plan), shape_});
+    } else if (refusals_ == Refusals::all) {
+      found_.nearest.push_back({request, shape_, std::move(judged.problems)});
     } else if (found_.legal.empty()) {
       remember({request, shape_, std::move(judged.problems)});
     }
@@ -86,7 +89,7 @@ class Collector {
   void skip() { ++found_.considered; }
 
   Candidates result() && {
-    if (!found_.legal.empty()) found_.nearest.clear();
+    if (!found_.legal.empty() && refusals_ == Refusals::nearest) found_.nearest.clear();
     return std::move(found_);
   }
 
@@ -106,6 +109,7 @@ class Collector {
   }
 
   const SearchInputs& inputs_;
+  Refusals refusals_;
   ModelShape shape_;
   std::string shape_problem_;
   Transformer model_;  ///< of that shape
@@ -249,8 +253,9 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs) {
   return Combiner(axes, inputs).combine();
 }
 
-Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs) {
-  Collector collector(inputs);
+Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs,
+                       Refusals refusals) {
+  Collector collector(inputs, refusals);
   for (const CandidateRequest& request : requests) {
     collector.begin(request.shape);
     collector.consider(request.plan);

@@ -52,7 +52,7 @@ struct RefusedPlan {
 struct Candidates {
   std::int64_t considered{};
   std::vector<Candidate> legal;
-  /// A few of those that broke the fewest rules, where none is legal.
+  /// A few of those that broke the fewest rules, where none is legal, or all as asked for.
   std::vector<RefusedPlan> nearest;
 };
 
@@ -66,7 +66,14 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everythin
 /// value only.
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
 
+/// Which refused plans are told.
+enum class Refusals : std::uint8_t {
+  nearest,  ///< a few, where none is legal
+  all       ///< each, in the order of the requests
+};
+
 /// The same for requests given one by one.
-Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs);
+Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs,
+                       Refusals refusals = Refusals::nearest);
 
 }  // namespace prequel

@@ -53,6 +53,23 @@ TEST_CASE("a shape that the model cannot have is illegal, with what would do") {
                         "or 64 would do\n") != std::string::npos);
 }
 
+TEST_CASE("plans of a table that are not legal are told beside those that are, and why") {
+  const TemporaryFolder folder;
+  const std::string plans = "search --plans " + folder.with("plans.csv", "dp,pp\n4,11\n8,6\n") +
+                            " --model bloom-176b --cluster jean-zay-a100 --gbs 2048 --tp 8 ";
+  const ProgramResult text = run_prequel(plans);
+  CHECK(text.status == 0);
+  CHECK(
+      text.out.find("\nNot legal:\n"
+                    "  dp 4 tp 8 pp 11 gbs 2048\n"
+                    "    plan: layers 70: dealt 7 to each of 11 pipeline stages, stage 10 is left "
+                    "without a layer; ") != std::string::npos);
+  const Json answer = Json::parse(run_prequel(plans + "--json").out);
+  CHECK(answer.at("legal") == 1);
+  CHECK(answer.at("plans").size() == 1);
+  CHECK(answer.at("refused").size() == 1);
+}
+
 TEST_CASE("shapes that miss the number of parameters are named, and how far they miss it") {
   const auto refusal = [](const std::string& arguments) {
     const ProgramResult result = run_prequel(kBloom + arguments);
