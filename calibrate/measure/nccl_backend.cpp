@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,7 +13,9 @@
 
 #include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_gemm.hpp"
 #include "calibrate/measure/cuda_kernels.hpp"
+#include "calibrate/measure/cuda_timing.hpp"
 #include "calibrate/measure/group_layout.hpp"
 #include "calibrate/measure/host_context.hpp"
 #include "calibrate/measure/rendezvous.hpp"
@@ -30,6 +34,12 @@ void check(ncclResult_t status, const char* call) {
   if (status == ncclSuccess) return;
   throw DeviceError(fmt::format("nccl: {}: {}", call, ncclGetErrorString(status)));
 }
+
+/// Products that are measured alone and beside collectives.
+constexpr Gemm kProducts[] = {{2048, 4096, 4096}, {4096, 16384, 4096}, {8192, 8192, 8192}};
+constexpr double kBesideBytes = 67108864.0;
+/// A row of products beside collectives takes at least about so long.
+constexpr double kBesideSeconds = 1e-3;
 
 int device_count() {
   int devices = 0;
@@ -87,6 +97,8 @@ class NcclBackend final : public Backend {
   NcclBackend() {
     check_cuda(cudaSetDevice(meeting_->local_rank() % devices_), "cudaSetDevice");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check_cuda(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check_cuda(cudaEventCreateWithFlags(&begun_, cudaEventDisableTiming), "cudaEventCreate");
     timer_.emplace();
     if (meeting_->ranks() < 2) {
       throw DeviceError(
@@ -104,6 +116,8 @@ class NcclBackend final : public Backend {
       if (group.comm) ncclCommDestroy(group.comm);
     }
     if (world_) ncclCommDestroy(world_);
+    cudaEventDestroy(begun_);
+    cudaStreamDestroy(beside_);
     cudaStreamDestroy(stream_);
   }
   NcclBackend(const NcclBackend&) = delete;
@@ -144,30 +158,27 @@ class NcclBackend final : public Backend {
         }
       }
     }
+    const auto everyone = std::prev(groups_.end())->first;  // the most ranks
+    for (const Gemm& gemm : kProducts) {
+      works.emplace_back(gemm);
+      for (const auto op :
+           {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+        works.emplace_back(GemmBeside{
+            gemm, {op, everyone.ranks, everyone.nodes, {kBesideBytes}, everyone.groups}});
+      }
+    }
     return works;
   }
 
   /// The time is that of the slowest process.
   Run prepare(const Work& work) override {
-    const auto* what = std::get_if<CollectiveWork>(&work);
-    if (!what) throw SkippedPoint("nccl: measures collectives only");
-    const auto found = groups_.find({what->ranks, what->nodes, what->groups});
-    if (found == groups_.end()) throw SkippedPoint("nccl: these processes have no such group");
-    const Group group = found->second;
-    auto buffers = room(static_cast<std::size_t>(what->bytes.value));
-    const int calls = what->bytes.value <= kSmall ? kInRow : 1;
-    return [this, what = *what, group, buffers, calls] {
-      longest(*meeting_, {});  // all begin together
-      Seconds own;
-      if (group.comm) {
-        own = timer_->time(stream_, [&] {
-          for (int i = 0; i < calls; ++i) {
-            run_collective(what, group.comm, group.rank, buffers->send, buffers->receive, stream_);
-          }
-        });
-      }
-      return longest(*meeting_, own) / calls;
-    };
+    if (const auto* what = std::get_if<CollectiveWork>(&work)) return prepare_collective(*what);
+    if (const auto* gemm = std::get_if<Gemm>(&work)) {
+      return [this, run = timed(all_or_none([&] { return prepare_cuda_gemm(*gemm, stream_); }),
+                                stream_)] { return longest(*meeting_, run()); };
+    }
+    if (const auto* both = std::get_if<GemmBeside>(&work)) return prepare_beside(*both);
+    throw SkippedPoint("nccl: measures collectives, and products beside them");
   }
 
   bool agree(bool here) override {
@@ -192,6 +203,77 @@ class NcclBackend final : public Backend {
     DeviceBuffer send, receive;
   };
 
+  [[nodiscard]] Group group_of(const CollectiveWork& what) const {
+    const auto found = groups_.find({what.ranks, what.nodes, what.groups});
+    if (found == groups_.end()) throw SkippedPoint("nccl: these processes have no such group");
+    return found->second;
+  }
+
+  Run prepare_collective(const CollectiveWork& what) {
+    const Group group = group_of(what);
+    auto buffers = room(static_cast<std::size_t>(what.bytes.value));
+    const int calls = what.bytes.value <= kSmall ? kInRow : 1;
+    return [this, what, group, buffers, calls] {
+      longest(*meeting_, {});  // all begin together
+      Seconds own;
+      if (group.comm) {
+        own = timer_->time(stream_, [&] {
+          for (int i = 0; i < calls; ++i) {
+            run_collective(what, group.comm, group.rank, buffers->send, buffers->receive, stream_);
+          }
+        });
+      }
+      return longest(*meeting_, own) / calls;
+    };
+  }
+
+  /// A row of products that begins when the first of a row of collectives on another stream is
+  /// done, and ends before the last of them: how many these are follows from the times of each
+  /// alone, on which the processes agree, with as much again for what they lose to one another.
+  Run prepare_beside(const GemmBeside& what) {
+    const Group group = group_of(what.collective);
+    const Run collective = prepare_collective(what.collective);
+    const auto buffers = room(static_cast<std::size_t>(what.collective.bytes.value));
+    const Launch product = all_or_none([&] { return prepare_cuda_gemm(what.gemm, stream_); });
+    collective();  // warm
+    const double alone = collective().value;
+    const double own = longest(*meeting_, timed(product, stream_)()).value;
+    const int products = std::clamp(static_cast<int>(kBesideSeconds / own), 1, kInRow);
+    const int collectives = 2 + static_cast<int>(2.0 * products * own / alone);
+    return [=, this, in = what.collective] {
+      longest(*meeting_, {});  // all begin together
+      Seconds row;
+      if (group.comm) {
+        for (int i = 0; i < collectives; ++i) {
+          run_collective(in, group.comm, group.rank, buffers->send, buffers->receive, beside_);
+          if (i == 0) check_cuda(cudaEventRecord(begun_, beside_), "cudaEventRecord");
+        }
+        check_cuda(cudaStreamWaitEvent(stream_, begun_, 0), "cudaStreamWaitEvent");
+        row = timer_->time(stream_, [&] {
+          for (int i = 0; i < products; ++i) product();
+        });
+        check_cuda(cudaStreamSynchronize(beside_), "cudaStreamSynchronize");
+      }
+      return longest(*meeting_, row) / products;
+    };
+  }
+
+  /// What `make` makes, if it can on all processes; else all throw.
+  template <typename Make>
+  auto all_or_none(const Make& make) -> decltype(make()) {
+    decltype(make()) made;
+    std::string missing;
+    try {
+      made = make();
+    } catch (const SkippedPoint& error) {
+      missing = error.what();
+    }
+    if (longest(*meeting_, {missing.empty() ? 0.0 : 1.0}).value > 0.0) {
+      throw SkippedPoint(missing.empty() ? "nccl: another process cannot" : missing);
+    }
+    return made;
+  }
+
   void add_groups(const GroupLayout& layout) {
     const int number = layout.group_of[static_cast<std::size_t>(meeting_->rank())];
     Group group;
@@ -202,27 +284,22 @@ class NcclBackend final : public Backend {
     groups_[{layout.ranks, layout.nodes, layout.groups}] = group;
   }
 
-  /// Room for one is room for all, or none goes on.
   std::shared_ptr<Buffers> room(std::size_t bytes) {
-    std::shared_ptr<Buffers> buffers;
-    std::string missing;
-    try {
-      buffers = std::shared_ptr<Buffers>(new Buffers{DeviceBuffer(bytes), DeviceBuffer(bytes)});
+    return all_or_none([&] {
+      auto buffers =
+          std::shared_ptr<Buffers>(new Buffers{DeviceBuffer(bytes), DeviceBuffer(bytes)});
       check_cuda(fill_random(buffers->send.data(), bytes, RandomNumbers::bf16, stream_),
                  "fill_random");
-    } catch (const OutOfMemory& error) {
-      missing = error.what();
-    }
-    if (longest(*meeting_, {missing.empty() ? 0.0 : 1.0}).value > 0.0) {
-      throw OutOfMemory(missing.empty() ? "cuda: another process is out of memory" : missing);
-    }
-    return buffers;
+      return buffers;
+    });
   }
 
   // In this order: who has no device says so before others wait for it.
   int devices_{device_count()};
   std::unique_ptr<Rendezvous> meeting_{meet()};
   cudaStream_t stream_{};
+  cudaStream_t beside_{};  ///< of collectives beside products
+  cudaEvent_t begun_{};
   ncclComm_t world_{};
   std::map<Shape, Group> groups_;
   std::optional<DeviceTimer> timer_;  ///< of the device that is set above
