@@ -57,4 +57,9 @@ std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
 std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
                                        const FitOptions& options, CollectiveModel& node);
 
+/// What collectives across nodes get of the cluster's network, from points of two nodes or more,
+/// with what its nodes do inside as it stands. Message sizes are held out.
+std::vector<FitReport> fit_network(const std::vector<Measurement>& points,
+                                   const FitOptions& options, Cluster& cluster);
+
 }  // namespace prequel

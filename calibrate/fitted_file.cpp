@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "calibrate/fit_sample.hpp"
 #include "calibrate/json_layout.hpp"
 
 namespace prequel {
@@ -144,6 +145,47 @@ json link_entry(const LinkModel& link) {
   return entry;
 }
 
+std::string origin_with_error(const FitOrigin& origin, const std::vector<FitReport>& reports) {
+  double errors = 0.0;
+  double points = 0.0;
+  for (const FitReport& report : reports) {
+    errors += stated_error(report) * static_cast<double>(report.errors.n);
+    points += static_cast<double>(report.errors.n);
+  }
+  return fmt::format("{}; mean error {:.1f} %", origin_text(origin, reports),
+                     points > 0.0 ? 100.0 * errors / points : 0.0);
+}
+
+json node_section(const CollectiveModel& node, const FitOrigin& origin,
+                  const std::vector<FitReport>& reports) {
+  json section = link_entry(node.ring);
+  section["origin"] = origin_with_error(origin, reports);
+  json overrides = json::array();
+  for (const CollectiveOverride& other : node.overrides) {
+    json entry{{"op", std::string(name(other.op))}};
+    if (other.ranks > 0) entry["ranks"] = other.ranks;
+    entry.update(link_entry(other.link));
+    overrides.push_back(entry);
+  }
+  if (!overrides.empty()) section["overrides"] = overrides;
+  if (node.tree) section["tree"] = link_entry(*node.tree);
+  if (node.nvls) {
+    section["nvls"] = {{"min_ranks", node.nvls_min_ranks}};
+    section["nvls"].update(link_entry(*node.nvls));
+  }
+  return section;
+}
+
+json network_section(const NetworkModel& network, const FitOrigin& origin,
+                     const std::vector<FitReport>& reports) {
+  json section{{"origin", origin_with_error(origin, reports)},
+               {"efficiency", rounded(network.efficiency)},
+               {"latency_s", rounded(network.latency.value)},
+               {"step_latency_s", rounded(network.step_latency.value)}};
+  if (network.fill.value > 0.0) section["fill_s"] = rounded(network.fill.value);
+  return section;
+}
+
 }  // namespace
 
 std::string fitted_device_file(const std::string& base, const Device& device,
@@ -162,35 +204,13 @@ std::string fitted_device_file(const std::string& base, const Device& device,
   return laid_out(file);
 }
 
-std::string fitted_cluster_file(const std::string& base, const CollectiveModel& node,
-                                const std::vector<FitReport>& reports, const FitOrigin& origin) {
+std::string fitted_cluster_file(const std::string& base, const Cluster& cluster,
+                                const std::vector<FitReport>& node,
+                                const std::vector<FitReport>& network, const FitOrigin& origin) {
   json file = json::parse(base);
   file["name"] = origin.name;
-  double errors = 0.0;
-  double points = 0.0;
-  for (const FitReport& report : reports) {
-    const ErrorStatistics& held =
-        report.held_out_errors.n > 0 ? report.held_out_errors : report.errors;
-    errors += held.mape * static_cast<double>(report.errors.n);
-    points += static_cast<double>(report.errors.n);
-  }
-  json section = link_entry(node.ring);
-  section["origin"] = fmt::format("{}; mean error {:.1f} %", origin_text(origin, reports),
-                                  points > 0.0 ? 100.0 * errors / points : 0.0);
-  json overrides = json::array();
-  for (const CollectiveOverride& other : node.overrides) {
-    json entry{{"op", std::string(name(other.op))}};
-    if (other.ranks > 0) entry["ranks"] = other.ranks;
-    entry.update(link_entry(other.link));
-    overrides.push_back(entry);
-  }
-  if (!overrides.empty()) section["overrides"] = overrides;
-  if (node.tree) section["tree"] = link_entry(*node.tree);
-  if (node.nvls) {
-    section["nvls"] = {{"min_ranks", node.nvls_min_ranks}};
-    section["nvls"].update(link_entry(*node.nvls));
-  }
-  file["node"]["collectives"] = section;
+  if (!node.empty()) file["node"]["collectives"] = node_section(cluster.node, origin, node);
+  if (!network.empty()) file["network"] = network_section(cluster.network, origin, network);
   return laid_out(file);
 }
 

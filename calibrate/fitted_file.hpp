@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calibrate/fit.hpp"
-#include "hw/collective.hpp"
+#include "hw/cluster.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {
@@ -24,8 +24,10 @@ std::string fitted_device_file(const std::string& base, const Device& device,
                                const std::vector<FitReport>& streams,
                                const std::vector<FitReport>& attention, const FitOrigin& origin);
 
-/// The cluster file `base` (its text) under the new name, with `/node/collectives` replaced.
-std::string fitted_cluster_file(const std::string& base, const CollectiveModel& node,
-                                const std::vector<FitReport>& reports, const FitOrigin& origin);
+/// The cluster file `base` (its text) under the new name, with `/node/collectives` and `/network`
+/// replaced by those of `cluster` where there are reports on them.
+std::string fitted_cluster_file(const std::string& base, const Cluster& cluster,
+                                const std::vector<FitReport>& node,
+                                const std::vector<FitReport>& network, const FitOrigin& origin);
 
 }  // namespace prequel

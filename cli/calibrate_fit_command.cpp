@@ -81,14 +81,19 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
                    const std::vector<Measurement>& points) {
   const std::string base = base_name(library, options, "clusters", options.cluster, kUsualCluster);
   const Document document = library.open("clusters", base);
-  CollectiveModel node = read_cluster(document).node;
+  Cluster cluster = read_cluster(document);
+  const FitOptions fit{options.folds, options.scale_per};
+  const auto node = fit_collectives(points, fit, cluster.node);
+  const auto network = fit_network(points, fit, cluster);
   Fitted fitted;
-  fitted.reports = fit_collectives(points, {options.folds, options.scale_per}, node);
+  fitted.reports = node;
+  fitted.reports.insert(fitted.reports.end(), network.begin(), network.end());
   if (fitted.reports.empty()) {
     throw InputError(
-        "calibrate fit: too few points for a cluster: it takes 8 collectives inside one node");
+        "calibrate fit: too few points for a cluster: it takes 8 collectives inside one node, or "
+        "8 across nodes");
   }
-  fitted.text = fitted_cluster_file(read_file(document.file()), node, fitted.reports,
+  fitted.text = fitted_cluster_file(read_file(document.file()), cluster, node, network,
                                     {options.name, command_text(options, base)});
   return fitted;
 }

@@ -1,6 +1,7 @@
 #include "hw/cluster.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,37 @@ void scale_bandwidth(CollectiveModel& model, double fraction) {
   if (model.nvls) scale(*model.nvls);
 }
 
+Seconds network_time(const NetworkModel& network, double steps, Seconds transfer) {
+  return network.latency + network.step_latency * steps + transfer +
+         Seconds{std::sqrt(network.fill.value * transfer.value)};
+}
+
+Seconds ring_over_all(const Cluster& cluster, CollectiveOp op, int ranks, Bytes bytes,
+                      BytesPerSecond rate) {
+  return network_time(cluster.network, ring_steps(op, ranks),
+                      bytes * wire_factor(op, ranks) / rate);
+}
+
+/// An all-reduce inside the nodes and between them; every node holds the same number of ranks.
+Seconds hierarchical_all_reduce(const Cluster& cluster, const GroupShape& group, Bytes bytes,
+                                BytesPerSecond rate) {
+  const auto in_node = static_cast<int>(group.ranks_in_node);
+  const double nodes = static_cast<double>(group.ranks) / static_cast<double>(in_node);
+  const double steps = 2.0 * std::ceil(std::log2(nodes));
+  return collective_time(cluster.node, CollectiveOp::reduce_scatter, in_node, bytes) +
+         network_time(cluster.network, steps, bytes * 2.0 / rate) +
+         collective_time(cluster.node, CollectiveOp::all_gather, in_node, bytes);
+}
+
+bool has_hierarchy(CollectiveOp op, const GroupShape& group) {
+  return op == CollectiveOp::all_reduce && group.ranks % group.ranks_in_node == 0;
+}
+
+BytesPerSecond rate_of(const GroupShape& group, BytesPerSecond rank_rate_limit) {
+  const double rate = group.network_rate.value;
+  return {rank_rate_limit.value > 0.0 ? std::min(rate, rank_rate_limit.value) : rate};
+}
+
 }  // namespace
 
 Cluster read_cluster(const Document& file) {
@@ -34,6 +66,9 @@ Cluster read_cluster(const Document& file) {
   cluster.network.efficiency = network.at("efficiency").number({0.0, 1.0, true});
   cluster.network.latency = {network.at("latency_s").number(kNonNegative)};
   cluster.network.step_latency = {network.at("step_latency_s").number(kNonNegative)};
+  if (const auto fill = network.find("fill_s")) {
+    cluster.network.fill = {fill->number(kNonNegative)};
+  }
   FabricDescription fabric = read_fabric(root.at("fabric"));
   cluster.devices_per_node = fabric.node.devices;
   cluster.fabric = std::make_shared<const GroupRates>(std::move(fabric));
@@ -86,12 +121,10 @@ Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShap
   if (group.ranks <= 1) return {};
   const int ranks = static_cast<int>(group.ranks);
   if (group.ranks_in_node == group.ranks) return collective_time(cluster.node, op, ranks, bytes);
-  const NetworkModel& network = cluster.network;
-  double rate = group.network_rate.value;
-  if (rank_rate_limit.value > 0) rate = std::min(rate, rank_rate_limit.value);
-  const Bytes wire{bytes.value * wire_factor(op, ranks)};
-  return network.latency + network.step_latency * ring_steps(op, ranks) +
-         wire / BytesPerSecond{rate};
+  const BytesPerSecond rate = rate_of(group, rank_rate_limit);
+  const Seconds ring = ring_over_all(cluster, op, ranks, bytes, rate);
+  if (!has_hierarchy(op, group)) return ring;
+  return std::min(ring, hierarchical_all_reduce(cluster, group, bytes, rate));
 }
 
 PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
@@ -102,6 +135,16 @@ PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
   }
   const NetworkModel& network = cluster.network;
   const Seconds time = collective_time(cluster, op, group, bytes);
+  if (time < ring_over_all(cluster, op, ranks, bytes, group.network_rate)) {
+    const Seconds transfer = bytes * 2.0 / group.network_rate;
+    return {fmt::format("inside the nodes and a tree over {} of them, {:.1f} GB/s each",
+                        group.ranks / group.ranks_in_node, group.network_rate.value / kGB),
+            "cluster.network",
+            {},
+            bytes * 2.0,
+            {{"network", transfer}, {"latency and nodes", time - transfer}},
+            time};
+  }
   const Seconds latency = network.latency + network.step_latency * ring_steps(op, ranks);
   return {fmt::format("ring of {} ranks over the network, {:.1f} GB/s each", ranks,
                       group.network_rate.value / kGB),

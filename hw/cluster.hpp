@@ -14,11 +14,17 @@ namespace prequel {
 
 class Document;
 
-/// What collectives get of the network, and what they wait for; its rates are the fabric's.
+/// What collectives get of the network, and what they wait for; its rates R are the fabric's:
+///
+///     transfer = wire / (efficiency·R)
+///     t        = latency + step_latency·steps + sqrt(fill·transfer) + transfer
+///
+/// The form is that of LinkModel.
 struct NetworkModel {
   double efficiency{1.0};  ///< share of the fabric's rate that collectives reach
   Seconds latency{};       ///< per collective or message
-  Seconds step_latency{};  ///< per step of a ring
+  Seconds step_latency{};  ///< per step of a ring or tree
+  Seconds fill{};          ///< filling of the pipeline; 0: free
 };
 
 /// The host beside the devices of one node.
@@ -65,9 +71,13 @@ GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int
 
 /// Time of one collective of `bytes` (nccl-tests convention: the buffer of an all-reduce, the
 /// whole of an all-gather or reduce-scatter) over a group: the node's model when the group lies in
-/// one node, else at the fabric's rate for it. `rank_rate_limit`, unless 0,
-/// is the most that a stack makes of them in one ring. `rank_rate_limit`, unless 0,
-/// is the most that a stack makes of them in one ring.
+/// one node, else at the fabric's rate for it. `rank_rate_limit`, unless 0, is the most that a
+/// stack puts on the network per rank.
+///
+/// All operations have a ring over all ranks. An all-reduce takes the hierarchy where that is
+/// cheaper, as NCCL does with its trees for small messages: reduce-scatter inside each node,
+/// all-reduce between the nodes over a double binary tree (2·log2(nodes) steps, twice the message
+/// out of every node; Sanders, Speck and Träff 2009), all-gather inside each node.
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,
                         Bytes bytes, BytesPerSecond rank_rate_limit = {});
 

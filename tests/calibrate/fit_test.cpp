@@ -257,6 +257,34 @@ TEST_CASE("GEMM constants of another device are recovered from its times") {
   CHECK(price(fitted, large).value == doctest::Approx(price(truth, large).value).epsilon(0.02));
 }
 
+TEST_CASE("what collectives get of a network is found from two nodes and four") {
+  const Cluster base = read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/dgx-a100.json"));
+  Cluster truth = base;
+  truth.network = {0.6, {3.5e-5}, {6e-6}, {2e-5}};
+  Noise noise(0.03);
+  std::vector<Measurement> points;
+  for (const int nodes : {2, 4, 16}) {
+    for (const int in_node : {1, 8}) {
+      for (const double bytes : powers(1e4, 3.0, 11)) {
+        const MeasuredCollective what{.op = CollectiveOp::all_gather,
+                                      .ranks = nodes * in_node,
+                                      .nodes = nodes,
+                                      .bytes = {bytes}};
+        Measurement point = measured(what, {1.0}, "a");
+        point.time = predict(truth, point) * noise();
+        points.push_back(point);
+      }
+    }
+  }
+  Cluster fitted = base;
+  const auto reports = fit_network(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].held_out_errors.mape < 0.05);
+  check_found(reports[0], "efficiency", 0.6);
+  CHECK(fitted.network.step_latency.value == doctest::Approx(6e-6).epsilon(0.05));
+  CHECK(fitted.node.ring.latency_s == base.node.ring.latency_s);
+}
+
 TEST_CASE("too few points fit nothing and leave the device as it is") {
   Device device = a100();
   const double before = std::get<TiledGemm>(device.gemm).efficiency;

@@ -1,0 +1,140 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "calibrate/check.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Collectives of a cluster of known constants, in one node and across nodes, 2 % up and down.
+std::string collectives_of(const Cluster& cluster) {
+  std::string table = "op,ranks,nodes,bytes,time_us,source\n";
+  double noise = 1.02;
+  for (const auto& [ranks, nodes] : {std::pair{2, 1}, {4, 1}, {8, 1}, {2, 2}, {16, 2}, {64, 8}}) {
+    for (double bytes = 4096; bytes < 2e9; bytes *= 4) {
+      Measurement point;
+      point.what = MeasuredCollective{CollectiveOp::all_gather, ranks, nodes, {bytes}};
+      table += fmt::format("all_gather,{},{},{:.0f},{:.4f},mine\n", ranks, nodes, bytes,
+                           predict(cluster, point).value * noise * 1e6);
+      noise = 1.0 / noise;
+    }
+  }
+  return table;
+}
+
+Cluster truth() {
+  Cluster cluster = read_cluster(Document::read(PREQUEL_SOURCE_DIR "/data/clusters/dgx-a100.json"));
+  cluster.node = {};
+  cluster.node.ring = {1.2e-5, 2e-6, {1.5e11}, 1e-5, {}};
+  cluster.network = {0.7, {4e-5}, {7e-6}, {1.5e-5}};
+  return cluster;
+}
+
+TEST_CASE("measured collectives become a cluster file that meets them, and predicts") {
+  const TemporaryFolder folder;
+  const std::string table = folder / "links.csv";
+  const std::string ours = folder / "ours.json";
+  write_file(table, collectives_of(truth()));
+  const std::string check = "calibrate check " + table + " --json --by nodes --cluster ";
+  for (const Json& group : Json::parse(run_prequel(check + "dgx-a100").out).at("groups")) {
+    CHECK(group.at("mape").get<double>() > 0.1);
+  }
+  const ProgramResult fit = run_prequel("calibrate fit " + table +
+                                        " --kind cluster --cluster dgx-a100 --name ours --json "
+                                        "--output " +
+                                        ours);
+  CHECK(fit.status == 0);
+  const Json reports = Json::parse(fit.out).at("fits");
+  CHECK(reports.size() == 2);  // inside the node, and the network
+  for (const Json& report : reports) {
+    CHECK(report.at("held_out_errors").at("mape").get<double>() < 0.03);
+  }
+  const Json groups = Json::parse(run_prequel(check + ours).out).at("groups");
+  CHECK(groups.size() == 3);
+  for (const Json& group : groups) CHECK(group.at("mape").get<double>() < 0.025);
+  const ProgramResult predicted =
+      run_prequel("predict --model gpt3-175b --tp 8 --pp 8 --nodes 16 --gbs 64 --cluster " + ours);
+  CHECK(predicted.status != 2);
+}
+
+TEST_CASE("a second fit in several environments takes one scale out of each") {
+  const TemporaryFolder folder;
+  const std::string table = folder / "two.csv";
+  std::string text = collectives_of(truth());
+  const std::string header = text.substr(0, text.find('\n') + 1);
+  std::string slower;
+  for (std::size_t at = header.size(); at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    const std::string row = text.substr(at, end - at);
+    const std::size_t source = row.rfind(',');
+    const std::size_t time = row.rfind(',', source - 1);
+    const double scaled = 1.3 * std::stod(row.substr(time + 1, source - time - 1));
+    slower += row.substr(0, time + 1) + fmt::format("{:.4f},theirs\n", scaled);
+    at = end + 1;
+  }
+  write_file(table, text + slower);
+  const Json answer = Json::parse(
+      run_prequel("calibrate check " + table + " --cluster dgx-a100 --scale-per source --json")
+          .out);
+  const Json scales = answer.at("scales");
+  REQUIRE(scales.size() == 2);
+  CHECK(scales[1].at("scale").get<double>() / scales[0].at("scale").get<double>() ==
+        doctest::Approx(1.3).epsilon(0.03));
+}
+
+TEST_CASE("logs of nccl-tests, cut off and mixed with NCCL's own lines, become a cluster file") {
+  const TemporaryFolder folder;
+  std::string log =
+      "# nThread 1 nGpus 8 minBytes 1024 maxBytes 1073741824 step: 2(factor)\n"
+      "#  Rank  0 Group  0 Pid  1 on  n1 device  0 [0x07] NVIDIA A100\n";
+  for (int rank = 1; rank < 8; ++rank) {
+    log +=
+        fmt::format("#  Rank  {0} Group  0 Pid  1 on  n1 device  {0} [0x0{0}] NVIDIA A100\n", rank);
+  }
+  log +=
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)\n";
+  for (double bytes = 1024; bytes < 1.1e9; bytes *= 2) {
+    const double time_us = 30.0 + bytes * 1.75 / 2e11 * 1e6;
+    log += fmt::format(
+        "{:12.0f} {:12.0f}     float     sum      -1  {:.2f}  {:.2f}  {:.2f}      0 "
+        " {:.2f}  {:.2f}  {:.2f}      0\r\n",
+        bytes, bytes / 4, time_us, 1.0, 1.0, time_us, 1.0, 1.0);
+    log += "n1:1:1 [0] NCCL INFO Channel 00/24 : 0 1 2 3\n";
+  }
+  log += "  2147483648     5368";
+  write_file(folder / "all_reduce_perf.log", log);
+  const ProgramResult fit = run_prequel("calibrate fit " + (folder / "all_reduce_perf.log") +
+                                        " --kind cluster --cluster dgx-a100 --name ours --output " +
+                                        (folder / "ours.json"));
+  CHECK(fit.status == 0);
+  const Json ring = Json::parse(read_file(folder / "ours.json")).at("node").at("collectives");
+  const std::string bandwidth = ring.at("bandwidth");
+  CHECK(std::stod(bandwidth) == doctest::Approx(200.0).epsilon(0.03));
+}
+
+TEST_CASE("nothing to fit or to check is an error that says what it takes, and writes no file") {
+  const TemporaryFolder folder;
+  const std::string table = folder / "few.csv";
+  write_file(table, "op,ranks,nodes,bytes,time_us\nall_reduce,8,1,1024,30\n");
+  const std::string out = folder / "ours.json";
+  const ProgramResult fit = run_prequel(
+      "calibrate fit " + table + " --kind cluster --cluster dgx-a100 --name ours --output " + out);
+  CHECK(fit.status == 2);
+  CHECK(fit.err ==
+        "prequel: calibrate fit: too few points for a cluster: it takes 8 collectives inside one "
+        "node, or 8 across nodes\n");
+  CHECK(run_prequel("calibrate check " + out + " --cluster dgx-a100").status == 2);
+  write_file(table, "op,ranks,nodes,bytes,time_us\nall_reduce,8,1,1024,nan\n");
+  CHECK(run_prequel("calibrate check " + table + " --cluster dgx-a100").status == 2);
+}
+
+}  // namespace
+}  // namespace prequel
