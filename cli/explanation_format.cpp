@@ -67,6 +67,13 @@ std::string difference_table(const Breakdown& plan, const Breakdown& best) {
   return table.text(0, "    ");
 }
 
+/// The plan, and the shape that it is for where several were searched.
+std::string layout(const Explanation& answer, const SearchResult& found) {
+  const bool one_shape = std::ranges::all_of(
+      found.plans, [&](const FoundPlan& plan) { return plan.shape == answer.shape; });
+  return (one_shape ? "" : shape_text(answer.shape)) + layout_text(*answer.plan);
+}
+
 std::string place(const Explanation& answer, const SearchResult& found) {
   if (found.plans.empty()) return "it fits, though it was not searched";
   const double behind = 100 * (answer.value / found.plans.front().value - 1);
@@ -115,12 +122,12 @@ std::string explanation_text(const ExplainedLayout& explained, const SearchResul
              fmt::format(
                  "out of memory\n  {}\n  {} GiB on stage {} of {}, {} GiB more than the {} GiB "
                  "that there are\n",
-                 layout_text(*answer.plan), gib(answer.needed), answer.predicted->fullest_stage,
+                 layout(answer, found), gib(answer.needed), answer.predicted->fullest_stage,
                  answer.predicted->stages.size(), gib(answer.needed - answer.room),
                  gib(answer.room));
     case LayoutVerdict::ranked: break;
   }
-  text += place(answer, found) + "\n  " + layout_text(*answer.plan) + "\n";
+  text += place(answer, found) + "\n  " + layout(answer, found) + "\n";
   if (best && !(answer.rank == 1 && answer.searched)) {
     text += difference_table(answer.predicted->breakdown, best->breakdown);
   }
@@ -162,6 +169,9 @@ Json explanation_json(const ExplainedLayout& explained, const SearchResult& foun
         }
       }
   }
+  json["model_shape"] = {{"layers", answer.shape.layers},
+                         {"hidden", answer.shape.hidden},
+                         {"heads", answer.shape.heads}};
   json["plan"] = plan_json(*answer.plan);
   return json;
 }

@@ -26,9 +26,12 @@ std::string layout_text(const PlanRequest& request) {
   return text;
 }
 
-std::string shape_text(const ModelShape& shape, const Transformer& given) {
-  if (shape == shape_of(given)) return {};
+std::string shape_text(const ModelShape& shape) {
   return fmt::format("{} layers of {}, {} heads: ", shape.layers, shape.hidden, shape.heads);
+}
+
+std::string shape_text(const ModelShape& shape, const Transformer& given) {
+  return shape == shape_of(given) ? "" : shape_text(shape);
 }
 
 }  // namespace prequel

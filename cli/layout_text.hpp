@@ -13,7 +13,9 @@ namespace prequel {
 std::string layout_text(const Plan& plan);
 /// Of what is said only: "nodes 48 tp 8 pp 12".
 std::string layout_text(const PlanRequest& request);
-/// "72 layers of 14336, 112 heads: "; nothing for the model as it was given.
+/// "72 layers of 14336, 112 heads: ", to stand before a layout.
+std::string shape_text(const ModelShape& shape);
+/// Nothing for the model as it was given.
 std::string shape_text(const ModelShape& shape, const Transformer& given);
 
 }  // namespace prequel

@@ -141,8 +141,9 @@ void emit_best(const CommonOptions& common, const SearchOptions& options,
                const SearchInputs& inputs, const SearchResult& result) {
   const FoundPlan& best = result.plans.front();
   if (!common.quiet) {
-    fmt::print(stderr, "the best of {}: {}; {:.2f} s per iteration, {:.1f} GiB\n", result.fitting,
-               layout_text(best.plan), best.sec_per_iter, best.peak_memory.value / kGiB);
+    fmt::print(stderr, "the best of {}: {}{}; {:.2f} s per iteration, {:.1f} GiB\n", result.fitting,
+               shape_text(best.shape, inputs.model), layout_text(best.plan), best.sec_per_iter,
+               best.peak_memory.value / kGiB);
   }
   print_emitted(options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
 }

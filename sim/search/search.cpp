@@ -62,7 +62,7 @@ void for_blocks(std::size_t begin, std::size_t end, const SearchInputs& inputs, 
   });
 }
 
-void put(const Candidate& candidate, const SearchInputs& inputs, Scenario& scenario) {
+void set_candidate(const Candidate& candidate, const SearchInputs& inputs, Scenario& scenario) {
   scenario.plan = candidate.plan;
   if (candidate.shape != shape_of(scenario.model)) {
     scenario.model = reshaped(inputs.model, candidate.shape);
@@ -100,7 +100,7 @@ std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
   std::vector<std::optional<Fit>> fits(plans.size());
   for_blocks(0, plans.size(), inputs, [&](std::size_t i, Scenario& scenario) {
     if (is_stopped(watch)) return;
-    put(plans[i], inputs, scenario);
+    set_candidate(plans[i], inputs, scenario);
     fits[i] = fit_of(scenario, in_flight.of(i), limits);
   });
   return fits;
@@ -152,7 +152,7 @@ class Contest {
 
  private:
   [[nodiscard]] FoundPlan played(std::size_t i, Scenario& scenario) const {
-    put(plans_[i], inputs_, scenario);
+    set_candidate(plans_[i], inputs_, scenario);
     const double seconds = iteration_time(scenario, layers_.of(i)).value;
     return {plans_[i].plan,   plans_[i].shape,
             seconds,          value_of(limits_.objective, plans_[i].plan, seconds),
@@ -163,7 +163,7 @@ class Contest {
   [[nodiscard]] std::vector<double> least_values() const {
     std::vector<double> values(plans_.size());
     for_blocks(0, plans_.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
-      put(plans_[i], inputs_, scenario);
+      set_candidate(plans_[i], inputs_, scenario);
       const double seconds = (1 - kRounding) * least_iteration_time(scenario, layers_.of(i)).value;
       values[i] = value_of(limits_.objective, plans_[i].plan, seconds);
     });

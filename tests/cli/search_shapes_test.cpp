@@ -53,6 +53,14 @@ TEST_CASE("a shape that the model cannot have is illegal, with what would do") {
                         "or 64 would do\n") != std::string::npos);
 }
 
+TEST_CASE("a layout that is explained says of which shape its best plan is") {
+  const ProgramResult result =
+      run_prequel(kBloom + "--layers 69:72 --tp 8 --pp 6,12 --top 1 --explain pp=6");
+  CHECK(result.status == 0);
+  CHECK(result.out.find(" behind the best\n  69 layers of 14336, 112 heads: 48 nodes, dp 8 tp 8 pp "
+                        "6 ") != std::string::npos);
+}
+
 TEST_CASE("plans of a table that are not legal are told beside those that are, and why") {
   const TemporaryFolder folder;
   const std::string plans = "search --plans " + folder.with("plans.csv", "dp,pp\n4,11\n8,6\n") +
