@@ -318,8 +318,10 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       ->allow_extra_args(false);
   command
       .add_option("--plans", options.plans,
-                  "rank the plans of this table (columns named as the plan's fields)")
-      ->type_name("FILE.csv");
+                  "rank the plans of this table (columns named as the plan's fields, or layers, "
+                  "hidden and heads)")
+      ->type_name("FILE.csv")
+      ->excludes("--parameters");
   command
       .add_option("--explain", options.explain,
                   "say why this layout is not the best, e.g. tp=8,pp=12 (repeatable)")

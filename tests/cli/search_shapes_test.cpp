@@ -109,6 +109,8 @@ TEST_CASE("a table of plans has a shape a row; what it leaves out is said once f
   CHECK(result.out.find(",72,14336,56,48,") != std::string::npos);
   CHECK(run_prequel(plans + "--layers 70,72").err ==
         "prequel: --layers 70,72: with --plans one value is needed, for rows that leave it out\n");
+  CHECK(run_prequel(plans + "--layers 70 --parameters 1e9").err ==
+        "prequel: --parameters excludes --plans\nprequel --help shows how to call it\n");
 }
 
 }  // namespace
