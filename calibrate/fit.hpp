@@ -32,8 +32,8 @@ struct FitReport {
   std::vector<std::string> warnings;
 };
 
-/// Tiled GEMM constants from products of at least 1 GFLOP and 64 rows, for forward passes; the
-/// tiles and the start come from the device. Nothing is fitted from fewer than 30 products.
+/// Tiled GEMM constants from 16-bit products of at least 1 GFLOP and 64 rows, for forward passes;
+/// the tiles and the start come from the device. Nothing is fitted from fewer than 30 products.
 /// Weight shapes (n, k) are held out whole. From 10 weight gradients, or 4 products off the tensor
 /// cores, their ratios follow too. A device with a flat model gets its rate and launch from all
 /// forward products.

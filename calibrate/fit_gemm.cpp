@@ -15,6 +15,12 @@ constexpr double kSmallestFlop = 1e9;  ///< below, launch and timer dominate
 constexpr std::int64_t kFewestRows = 64;
 constexpr std::size_t kFewestPoints = 30;
 
+/// What training multiplies in. Other formats are priced by their peaks and the same constants;
+/// their products would pull these away.
+bool is_half_precision(const Gemm& gemm) {
+  return gemm.precision == Precision::bf16 || gemm.precision == Precision::fp16;
+}
+
 std::string weight_shape(const Measurement& point) {
   const auto& gemm = std::get<Gemm>(point.what);
   return fmt::format("{} {}", gemm.n, gemm.k);
@@ -77,7 +83,7 @@ void fit_ratios(const std::vector<Measurement>& points, Device& device, TiledGem
   const auto large = [](const Gemm& gemm) { return flops(gemm).value >= kSmallestFlop; };
   const auto of_pass = [&](GemmPass pass) {
     return slowness(points, device, 10, [&, pass](const Gemm& gemm) {
-      return gemm.pass == pass && gemm.batch == 1 && large(gemm);
+      return gemm.pass == pass && gemm.batch == 1 && large(gemm) && is_half_precision(gemm);
     });
   };
   const auto forward = of_pass(GemmPass::forward);
@@ -123,8 +129,8 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
   std::vector<const Measurement*> products;
   for (const Measurement& point : points) {
     const auto* gemm = std::get_if<Gemm>(&point.what);
-    if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1 && gemm->m >= kFewestRows &&
-        flops(*gemm).value >= kSmallestFlop) {
+    if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1 && is_half_precision(*gemm) &&
+        gemm->m >= kFewestRows && flops(*gemm).value >= kSmallestFlop) {
       products.push_back(&point);
     }
   }

@@ -145,6 +145,10 @@ Measurement read_measurement(Fields fields) {
   point.time = measured_time(fields);
   std::string kind;
   std::string size;
+  const std::string* op = cell(fields, "op");
+  if (op && (*op == "attention_chain" || *op == "gemm_beside_collective")) {
+    throw InputError(fmt::format("op: {} is several kernels, to which no model is fitted", *op));
+  }
   if (cell(fields, "ranks")) {
     const MeasuredCollective what = collective(fields);
     kind = name(what.op);

@@ -241,6 +241,10 @@ TEST_CASE("GEMM constants of another device are recovered from its times") {
       points.push_back(measured(gradient, price(truth, gradient) * noise(), "a"));
     }
   }
+  for (std::int64_t n = 1024; n <= 8192; n += 1024) {  // of another format, and no part of the fit
+    const Gemm gemm{4096, n, 4096, 1, Precision::tf32};
+    points.push_back(measured(gemm, price(truth, gemm) * 3.0, "a"));
+  }
   for (const std::int64_t head_dim : {108, 150, 450, 110}) {
     const Gemm scores{2048, 2048, head_dim, 16};
     points.push_back(measured(scores, price(truth, scores), "a"));

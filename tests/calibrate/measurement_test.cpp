@@ -63,6 +63,17 @@ TEST_CASE("two chained kernels share the bytes of their row") {
   CHECK(what.stream.rows == 8.0);
 }
 
+TEST_CASE("several kernels at once are not taken for one of them") {
+  const Fields product{{"m", "8"}, {"n", "8"}, {"k", "8"}, {"time_s", "1"}};
+  Fields beside = product;
+  beside["op"] = "gemm_beside_collective";
+  CHECK(error_text([&] { read_measurement(beside); }) ==
+        "op: gemm_beside_collective is several kernels, to which no model is fitted");
+  const Fields chain{{"op", "attention_chain"}, {"seq", "8"}, {"heads", "8"}, {"time_s", "1"}};
+  CHECK(error_text([&] { read_measurement(chain); }) ==
+        "op: attention_chain is several kernels, to which no model is fitted");
+}
+
 TEST_CASE("what is missing or not sound in a row is said") {
   const auto read = [](Fields fields) {
     return error_text([&] { static_cast<void>(read_measurement(std::move(fields))); });
