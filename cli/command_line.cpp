@@ -47,6 +47,8 @@ constexpr PlanFlag kPlanFlags[] = {
     {"--offload", "offload", "what host memory holds", "none|optimizer|optimizer+params"},
     {"--recompute", "recompute", "activations that the backward pass recomputes",
      "none|selective|full"},
+    {"--recompute-layers,--recompute-num-layers", "recompute_layers",
+     "layers between two checkpoints of full recompute"},
     {"--precision", "precision", "of matrix products", "fp32|tf32|fp16|bf16|fp8"},
     {"--attention", "attention", "its implementation", "unfused|fused-softmax|flash"},
     {"--schedule", "schedule", "pipeline schedule, e.g. 1f1b", "NAME"},

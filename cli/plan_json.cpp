@@ -21,6 +21,7 @@ Json plan_json(const Plan& plan) {
           {"zero", plan.zero},
           {"offload", name(plan.offload)},
           {"recompute", name(plan.recompute)},
+          {"recompute_layers", plan.recompute_layers},
           {"precision", name(plan.precision)},
           {"grad_precision", name(plan.grad_precision)},
           {"attention", name(plan.attention)},

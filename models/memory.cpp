@@ -1,6 +1,7 @@
 #include "models/memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace prequel {
 namespace {
@@ -88,20 +89,28 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
                          std::int64_t chunks_in_flight) {
   const MemoryStack& stack = software.memory;
   const double parameters = stage_parameters(model, plan, software, chunks_of_stage);
-  const bool offloaded = plan.offload != Offload::none;
   const BlockActivations block = block_activations(model, plan, software);
   const double tokens = real(plan.mbs) * real(plan.seq_len);
 
   StageMemory memory;
-  memory.weights = {parameters * stack.weight_bytes * share(plan, 3)};
+  const auto place = [&memory](double bytes, bool on_host, Bytes& on_device) {
+    (on_host ? memory.offloaded : on_device) += Bytes{bytes};
+  };
+  place(parameters * stack.weight_bytes * share(plan, 3), plan.offload == Offload::optimizer_params,
+        memory.weights);
+  place(parameters * stack.optimizer_bytes * share(plan, 1), plan.offload != Offload::none,
+        memory.optimizer);
   memory.gradients = {parameters * stack.gradient_bytes * share(plan, 2)};
-  memory.optimizer = {offloaded ? 0.0 : parameters * stack.optimizer_bytes * share(plan, 1)};
 
   std::int64_t most_blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) {
     most_blocks = std::max(most_blocks, chunk.blocks);
   }
   const bool full = plan.recompute == Recompute::full;
+  // Full recompute keeps the input of every n-th block, and repeats n blocks at a time.
+  const double repeated =
+      real(std::min(plan.recompute_layers, std::max<std::int64_t>(1, most_blocks)));
+  const double kept_blocks = full ? std::ceil(real(most_blocks) / repeated) : real(most_blocks);
   const double kept =
       full ? block.checkpoint
            : (plan.recompute == Recompute::selective ? block.without_scores : block.whole);
@@ -110,11 +119,11 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
       std::min(real(chunks_in_flight) + extra, real(plan.micro_batches() * plan.vpp));
   // One more checkpoint a micro batch: the input that the stage received.
   const double inputs = plan.pp > 1 && extra > 0 ? block.checkpoint : 0.0;
-  memory.activations = {in_flight * (real(most_blocks) * kept + inputs)};
+  memory.activations = {in_flight * (kept_blocks * kept + inputs)};
 
   double live =
       stack.layer_workspace_factor *
-      (full ? block.whole
+      (full ? repeated * block.whole
             : (plan.recompute == Recompute::selective ? block.whole - block.without_scores : 0.0));
   const bool head = std::any_of(chunks_of_stage.begin(), chunks_of_stage.end(),
                                 [](const StageContent& chunk) { return chunk.head; });

@@ -24,6 +24,7 @@ struct StageMemory {
   Bytes buffers;          ///< the live layer, logits, gathered weights, reduction buckets
   Bytes framework;        ///< context, libraries, communication buffers, allocator's cache
   Bytes allocator_cache;  ///< the part of `framework` that the allocator gives back under pressure
+  Bytes offloaded;        ///< states that host memory holds in place of the device
 
   /// All of it, as nvidia-smi would print it on a device without limit.
   [[nodiscard]] Bytes total() const {

@@ -47,6 +47,7 @@ class Resolver {
     check_pipeline();
     check_batch();
     check_zero();
+    check_recompute();
     check_sequence();
     return {plan_, std::move(problems_), std::move(warnings_)};
   }
@@ -66,6 +67,7 @@ class Resolver {
     plan_.zero = request_.zero.value_or(defaults.zero);
     plan_.offload = request_.offload.value_or(defaults.offload);
     plan_.recompute = request_.recompute.value_or(defaults.recompute);
+    plan_.recompute_layers = request_.recompute_layers.value_or(1);
     plan_.precision = request_.precision.value_or(defaults.precision);
     plan_.attention = request_.attention.value_or(defaults.attention);
     plan_.sequence_parallel = request_.sequence_parallel.value_or(defaults.sequence_parallel);
@@ -137,9 +139,6 @@ class Resolver {
     if (plan_.ep > 1) problem("ep: expert parallelism is not modelled yet; ep 1 is");
     if (plan_.precision == Precision::fp8) {
       problem("precision: fp8 training is not modelled yet; bf16 and fp16 are");
-    }
-    if (plan_.offload == Offload::optimizer_params) {
-      problem("offload: \"optimizer+params\" is not modelled yet; \"optimizer\" is");
     }
   }
 
@@ -282,9 +281,26 @@ class Resolver {
     }
     if (plan_.offload != Offload::none && plan_.zero == 0) {
       problem("offload: needs ZeRO; zero 1 would do");
+    } else if (plan_.offload == Offload::optimizer_params &&
+               (plan_.zero < 3 || plan_.zero < software_.communication.fully_sharded_from_zero)) {
+      problem("offload: only weights that are sharded leave the device; zero 3 would do");
     }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
       warn(fmt::format("zero {}: no effect with dp 1", plan_.zero));
+    }
+  }
+
+  void check_recompute() {
+    if (plan_.recompute_layers == 1) return;
+    if (plan_.recompute != Recompute::full) {
+      warn(fmt::format("recompute_layers {}: no effect without full recompute",
+                       plan_.recompute_layers));
+      return;
+    }
+    const std::int64_t chunk = std::max<std::int64_t>(1, model_.layers / (plan_.pp * plan_.vpp));
+    if (plan_.recompute_layers > chunk) {
+      problem(fmt::format("recompute_layers {}: a stage holds {} layers at a time; {} would do",
+                          plan_.recompute_layers, chunk, chunk));
     }
   }
 
@@ -315,8 +331,8 @@ PlanRequest filled_from(PlanRequest request, const PlanRequest& other) {
   };
   using R = PlanRequest;
   fill(&R::nodes, &R::dp, &R::tp, &R::pp, &R::cp, &R::ep, &R::vpp, &R::mbs, &R::gbs, &R::seq_len,
-       &R::zero, &R::offload, &R::recompute, &R::precision, &R::attention, &R::sequence_parallel,
-       &R::schedule, &R::grad_precision, &R::stage_split);
+       &R::zero, &R::offload, &R::recompute, &R::recompute_layers, &R::precision, &R::attention,
+       &R::sequence_parallel, &R::schedule, &R::grad_precision, &R::stage_split);
   return request;
 }
 
@@ -345,6 +361,7 @@ PlanRequest read_plan(const Cursor& cursor) {
   if (const auto found = cursor.find("recompute")) {
     request.recompute = Recompute(found->choice({"none", "selective", "full"}));
   }
+  request.recompute_layers = whole("recompute_layers", 1, kMostDegree);
   const auto precision = [&](std::string_view key) -> std::optional<Precision> {
     const auto found = cursor.find(key);
     if (!found) return std::nullopt;

@@ -21,6 +21,7 @@ struct PlanRequest {
   std::optional<std::int64_t> nodes, dp, tp, pp, cp, ep, vpp, mbs, gbs, seq_len, zero;
   std::optional<Offload> offload;
   std::optional<Recompute> recompute;
+  std::optional<std::int64_t> recompute_layers;
   std::optional<Precision> precision;
   std::optional<AttentionKind> attention;
   std::optional<bool> sequence_parallel;
@@ -38,6 +39,7 @@ struct Plan {
   std::int64_t zero{0};
   Offload offload{};
   Recompute recompute{};
+  std::int64_t recompute_layers{1};  ///< full recompute keeps the input of every n-th layer
   Precision precision{};
   AttentionKind attention{};
   bool sequence_parallel{};

@@ -1,5 +1,9 @@
 #include "sim/prediction.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "sim/iteration.hpp"
 #include "sim/plan_memory.hpp"
 #include "sim/schedule/least_time.hpp"
@@ -35,6 +39,20 @@ void add_memory(const Scenario& scenario, Prediction& prediction) {
   }
 }
 
+void warn_of_host_memory(const Scenario& scenario, Prediction& prediction) {
+  double most = 0.0;
+  for (const StagePrediction& stage : prediction.stages) {
+    most = std::max(most, stage.memory.offloaded.value);
+  }
+  const Cluster& cluster = scenario.cluster;
+  const double devices = real(std::min(scenario.plan.gpus, cluster.devices_per_node));
+  const double node = most * devices;
+  if (node <= cluster.host.memory.value) return;
+  prediction.warnings.push_back(
+      fmt::format("offload: a node would have to hold {:.0f} GiB in host memory, of {:.0f} GiB",
+                  node / kGiB, cluster.host.memory.value / kGiB));
+}
+
 }  // namespace
 
 double Prediction::model_flops_rate(const Plan& plan) const {
@@ -54,6 +72,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   Prediction prediction;
   add_times(scenario, layers, prediction);
   add_memory(scenario, prediction);
+  warn_of_host_memory(scenario, prediction);
   prediction.convention = convention;
   prediction.flops =
       step_flops(scenario.model,

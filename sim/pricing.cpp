@@ -71,13 +71,14 @@ double launch_seconds(const HostStack& host, double layers) {
   return layers * (blocking ? host.blocking_launch_per_layer : host.async_launch_per_layer).value;
 }
 
-/// Adam on the host: the node's ranks share its memory; gradients come down and parameters go up,
-/// 2 bytes each, over one link a device. Not overlapped with the passes.
+/// Adam on the host: the node's ranks share its memory; gradients come down and parameters, unless
+/// they stay there, go up, 2 bytes each, over one link a device. Not overlapped with the passes.
 Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   const double ranks = real(std::min(scenario.plan.gpus, scenario.cluster.devices_per_node));
   const Bytes traffic{owned * ranks * scenario.software.kernels.optimizer_traffic_bytes};
   const Seconds adam = traffic / scenario.cluster.host.memory_bandwidth;
-  const Seconds copies = host_copy_time(scenario.device, Bytes{owned * 4.0});
+  const double moved = scenario.plan.offload == Offload::optimizer_params ? 2.0 : 4.0;
+  const Seconds copies = host_copy_time(scenario.device, Bytes{owned * moved});
   return std::max(adam, copies) + scenario.software.communication.offload_fixed;
 }
 

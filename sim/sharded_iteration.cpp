@@ -24,7 +24,12 @@ UnitTraffic unit_traffic(const Scenario& scenario, double parameters) {
                            stack.rank_rate_limit)
         .value;
   };
-  return {time(CollectiveOp::all_gather, stack.weight_bytes),
+  // Offloaded weights come from the host's memory each time, every rank its part.
+  const double from_host =
+      plan.offload == Offload::optimizer_params
+          ? host_copy_time(scenario.device, {parameters * stack.weight_bytes / real(plan.dp)}).value
+          : 0.0;
+  return {from_host + time(CollectiveOp::all_gather, stack.weight_bytes),
           time(CollectiveOp::reduce_scatter, bytes_per_element(plan.grad_precision))};
 }
 

@@ -115,9 +115,12 @@ class MegatronCommand {
 
   void add_memory() {
     if (plan_.recompute == Recompute::full) {
-      line(deepspeed_ ? "--checkpoint-activations --deepspeed-activation-checkpointing"
-                      : "--recompute-granularity full --recompute-method uniform "
-                        "--recompute-num-layers 1");
+      line(deepspeed_ ? fmt::format("--checkpoint-activations --checkpoint-num-layers {} "
+                                    "--deepspeed-activation-checkpointing",
+                                    plan_.recompute_layers)
+                      : fmt::format("--recompute-granularity full --recompute-method uniform "
+                                    "--recompute-num-layers {}",
+                                    plan_.recompute_layers));
     } else if (plan_.recompute == Recompute::selective) {
       if (deepspeed_) {
         leave_out("recompute", "Megatron-DeepSpeed recomputes whole layers or nothing");

@@ -58,6 +58,7 @@ Json plan_object(const PlanRequest& plan) {
   put(json, "zero", plan.zero);
   if (plan.offload) json["offload"] = name(*plan.offload);
   if (plan.recompute) json["recompute"] = name(*plan.recompute);
+  put(json, "recompute_layers", plan.recompute_layers);
   if (plan.precision) json["precision"] = name(*plan.precision);
   if (plan.attention) json["attention"] = name(*plan.attention);
   put(json, "sequence_parallel", plan.sequence_parallel);

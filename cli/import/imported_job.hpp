@@ -41,9 +41,10 @@ struct ImportedJob {
   std::optional<std::int64_t> layers_per_virtual_stage;
   std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
   bool grouped_queries{};
-  std::optional<Launch> launch;  ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
-  bool deepspeed{};              ///< whether DeepSpeed's engine trains
-  bool megatron_core{};          ///< whether it is Megatron-LM of 2023 or later
+  bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
+  std::optional<Launch> launch;    ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
+  bool deepspeed{};                ///< whether DeepSpeed's engine trains
+  bool megatron_core{};            ///< whether it is Megatron-LM of 2023 or later
   std::optional<std::string> cluster, software;  ///< names that the user gave
   ImportReport report;
 };

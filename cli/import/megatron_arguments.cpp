@@ -40,6 +40,10 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.layers_per_virtual_stage; }},
     {"--num-virtual-stages-per-pipeline-rank",
      [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
+    {"--recompute-num-layers",
+     [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
+    {"--checkpoint-num-layers",
+     [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
     {"--expert-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.ep; }},
     {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
     {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
@@ -137,6 +141,8 @@ constexpr WordFlag kWords[] = {
      [](ImportedJob& job) { job.plan.recompute = Recompute::full; }},
     {"--recompute-granularity", "selective",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--recompute-method", "uniform", [](ImportedJob&) {}},
+    {"--recompute-method", "block", [](ImportedJob& job) { job.recomputes_first_layers = true; }},
     {"--transformer-impl", "transformer_engine",
      [](ImportedJob& job) { job.megatron_core = true; }},
     {"--attention-backend", "flash",
@@ -257,6 +263,14 @@ void assume_megatron_defaults(ImportedJob& job) {
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");
+  }
+  if (plan.recompute != Recompute::full) plan.recompute_layers.reset();
+  if (job.recomputes_first_layers && plan.recompute_layers) {
+    job.report.assumed.push_back(
+        fmt::format("recomputation of all layers of a stage, not of its first {} only "
+                    "(--recompute-method block)",
+                    *plan.recompute_layers));
+    plan.recompute_layers.reset();
   }
   if (!plan.zero && !job.deepspeed) {
     plan.zero = 0;

@@ -1,5 +1,6 @@
 /// Decisions that real teams took, answered as the measured runs answered them.
 
+#include <algorithm>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -84,6 +85,42 @@ TEST_CASE("the runs that thrashed are tight, and their neighbours that ran well 
   }
   CHECK(runs.at("mosaic-a100-40gb-53").prediction->verdict == MemoryVerdict::fits);
   CHECK(runs.at("mosaic-a100-40gb-59").prediction->verdict == MemoryVerdict::fits);
+}
+
+TEST_CASE("micro batches of 1, 2, 4, 8: the step is shortest at 2 and 4, and 8 is tight") {
+  const auto runs = validated("bigscience-jz-a100");
+  const double one = seconds(runs.at("bigscience-jz-a100-0220-02"));
+  const double two = seconds(runs.at("bigscience-jz-a100-0220-09"));
+  const double four = seconds(runs.at("bigscience-jz-a100-0220-10"));
+  const ValidatedRun& eight = runs.at("bigscience-jz-a100-0220-11");
+  CHECK(std::max(two, four) < std::min(one, seconds(eight)));
+  CHECK(two == doctest::Approx(four).epsilon(0.02));  // 0.9 % apart as measured
+  CHECK(eight.prediction->verdict == MemoryVerdict::tight);
+}
+
+TEST_CASE("the largest micro batch of 2.5B on one node of 40 GB cards, for each ZeRO stage") {
+  const auto runs = validated("deepspeed-zero-a100-40gb");
+  const Library library({});
+  RunInputs inputs(library, {});
+  CHECK_FALSE(runs.at("deepspeed-zero-11").fits);  // ZeRO-0, a micro batch of 1
+  for (const char* id : {"deepspeed-zero-14", "deepspeed-zero-16", "deepspeed-zero-17",
+                         "deepspeed-zero-20", "deepspeed-zero-21"}) {
+    CAPTURE(id);
+    const ValidatedRun& measured = runs.at(id);
+    Scenario trial = inputs.scenario(measured.run).scenario;
+    const std::int64_t largest = trial.plan.mbs;  // what the source found by doubling
+    for (trial.plan.mbs = 1;; trial.plan.mbs *= 2) {
+      trial.plan.gbs = trial.plan.mbs * trial.plan.dp;
+      const Prediction prediction = predict(trial);
+      if (prediction.verdict == MemoryVerdict::oom) break;
+      if (trial.plan.mbs == largest) {
+        const double samples = static_cast<double>(trial.plan.gbs);
+        CHECK(samples / prediction.sec_per_iter.value ==
+              doctest::Approx(samples / *measured.run.sec_per_iter).epsilon(0.13));
+      }
+    }
+    CHECK(trial.plan.mbs == 2 * largest);
+  }
 }
 
 TEST_CASE("half of the nodes lost: twice the time, and ZeRO-1 shards over fewer ranks") {

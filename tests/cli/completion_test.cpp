@@ -34,7 +34,7 @@ bool parses(const std::string& shell) {
 TEST_CASE("bash completes commands, sub-commands and options") {
   CHECK(bash_offers("prequel pre") == "predict\n");
   CHECK(bash_offers("prequel calibrate m") == "measure\n");
-  CHECK(bash_offers("prequel predict job.json --rec") == "--recompute\n");
+  CHECK(bash_offers("prequel predict job.json --prec") == "--precision\n");
 }
 
 TEST_CASE("bash completes the values of options: fixed ones, and names of the library") {

@@ -140,6 +140,33 @@ TEST_CASE("sequence parallelism shares all activations of a block") {
   CHECK(split.memory().activations.value == 24 * 34.0 * 2 * 1024 * 1024 / 4);
 }
 
+TEST_CASE("checkpoints of every third block: a third of them, three blocks live") {
+  Case full;
+  full.plan.pp = 4;
+  full.chunks = {{6, false, false}};
+  const StageMemory every = full.memory(4);
+  full.plan.recompute_layers = 3;
+  const StageMemory third = full.memory(4);
+  const double checkpoint = 2.0 * 2 * 1024 * 1024;
+  const auto buffers = static_cast<double>(full.software.memory.extra_pipeline_buffers);
+  CHECK(third.activations.value == (4 + buffers) * (2 + 1) * checkpoint);
+  CHECK(third.buffers.value > every.buffers.value);
+  CHECK(third.buffers.value < 3.001 * every.buffers.value);
+  full.plan.recompute_layers = 4;  // 4 blocks, then 2
+  CHECK(full.memory(4).activations.value == third.activations.value);
+}
+
+TEST_CASE("offload of the parameters empties the device of states but for gathered layers") {
+  Case offloaded;
+  offloaded.plan.dp = 8;
+  offloaded.plan.zero = 3;
+  const double before = offloaded.memory().buffers.value;
+  offloaded.plan.offload = Offload::optimizer_params;
+  CHECK(offloaded.memory().weights.value == 0);
+  CHECK(offloaded.memory().optimizer.value == 0);
+  CHECK(offloaded.memory().buffers.value == before);
+}
+
 TEST_CASE("offload moves the optimizer to the host") {
   Case offloaded;
   offloaded.plan.zero = 1;

@@ -150,12 +150,22 @@ TEST_CASE("what is not modelled yet is refused by name") {
   question.request.cp = 2;
   question.request.ep = 2;
   question.request.precision = Precision::fp8;
-  question.request.offload = Offload::optimizer_params;
   CHECK(question.problems() ==
         "plan: cp: context parallelism is not modelled yet; cp 1 is\n"
         "plan: ep: expert parallelism is not modelled yet; ep 1 is\n"
-        "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are\n"
-        "plan: offload: \"optimizer+params\" is not modelled yet; \"optimizer\" is");
+        "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are");
+}
+
+TEST_CASE("weights leave the device only where they are sharded, checkpoints lie inside a stage") {
+  Question question;
+  question.request.offload = Offload::optimizer_params;
+  question.request.zero = 1;
+  question.request.recompute = Recompute::full;
+  question.request.recompute_layers = 5000;
+  CHECK(question.problems().find("plan: offload: only weights that are sharded leave the device; "
+                                 "zero 3 would do") != std::string::npos);
+  CHECK(question.problems().find("plan: recompute_layers 5000: a stage holds ") !=
+        std::string::npos);
 }
 
 TEST_CASE("more stages than layers are refused") {
