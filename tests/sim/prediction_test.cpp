@@ -31,6 +31,32 @@ double seconds(const Settings& settings) {
   return predict_with(settings).sec_per_iter.value;
 }
 
+TEST_CASE("offloaded parameters cross the host's link for every gather, and fill host memory") {
+  JobRequest request;
+  request.model = "gpt2-2.5b";
+  request.cluster = "dgx-a100-40gb";
+  for (const auto& [path, value] :
+       Settings{{"plan.dp", "8"}, {"plan.zero", "3"}, {"plan.mbs", "1"}, {"plan.gbs", "8"}}) {
+    request.overrides.push_back({path, value});
+  }
+  const Job job = read_job(shipped_library(), request);
+  Scenario scenario{job.model, job.device, job.cluster, job.software,
+                    resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  scenario.plan.offload = Offload::optimizer;
+  const Prediction kept = predict(scenario);
+  scenario.plan.offload = Offload::optimizer_params;
+  const Prediction fast = predict(scenario);
+  CHECK(fast.stages[0].memory.weights.value == 0);
+  CHECK(fast.stages[0].memory.offloaded > kept.stages[0].memory.offloaded);
+  CHECK(fast.warnings.empty());
+  scenario.device.host_link.value /= 1000;
+  // Two gathers of 2 bytes a parameter, of which each of 8 ranks brings its part.
+  const double copies = 2 * 2.0 * 2.5e9 / 8 / scenario.device.host_link.value;
+  CHECK(predict(scenario).sec_per_iter.value > 0.9 * copies);
+  scenario.cluster.host.memory = {1e9};
+  CHECK(predict(scenario).warnings.size() == 1);
+}
+
 TEST_CASE("the parts of the breakdown add up to the iteration, whatever the plan") {
   std::mt19937 random(7);
   const auto pick = [&](std::initializer_list<const char*> values) {
