@@ -51,9 +51,10 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device);
 
-/// Constants of collectives inside one node: a ring for all operations, another for all_to_all,
-/// and a reduction in the switch where all_reduce outruns the ring. Message sizes are held out. Of
-/// one group and several at once, those at once count.
+/// Constants of collectives inside one node: a ring for all operations, others for all_to_all and
+/// what the ring does not fit, and a reduction in the switch where all_reduce outruns the ring.
+/// Points whose samples scatter (a median above 1.5 times the tenth percentile) are left out.
+/// Message sizes are held out. Of one group and several at once, those at once count.
 std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
                                        const FitOptions& options, CollectiveModel& node);
 

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
 
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_sample.hpp"
+#include "hw/base/csv.hpp"
 
 namespace prequel {
 namespace {
@@ -16,6 +18,14 @@ constexpr std::size_t kFewestPoints = 8;
 /// switch.
 constexpr double kInSwitch = 1.08;
 constexpr double kLargeMessage = 6.4e7;
+
+/// A median above so many times the tenth percentile is that of waiting for a processor, not of
+/// the link: processes that share cores with others lose whole time slices.
+constexpr double kUnsteady = 1.5;
+constexpr double kFewestSamples = 2;
+/// An operation off the common ring by more than this has constants of its own: a library's gather
+/// need not go round the ring that its reduction goes.
+constexpr double kOwnConstants = 1.15;
 
 using Points = std::vector<const Measurement*>;
 
@@ -77,17 +87,23 @@ std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& 
   return {std::move(report), link};
 }
 
-/// Median of predicted / measured over the large messages.
-double too_slow(const LinkModel& ring, const Points& points) {
+/// Median of predicted / measured.
+double median_ratio(const LinkModel& link, const Points& points) {
   std::vector<double> ratios;
   for (const Measurement* point : points) {
     const MeasuredCollective& what = collective(*point);
-    if (what.bytes.value < kLargeMessage) continue;
     ratios.push_back(
-        link_time(ring, what.op, what.ranks, what.bytes, ring_steps(what.op, what.ranks)) /
+        link_time(link, what.op, what.ranks, what.bytes, ring_steps(what.op, what.ranks)) /
         point->time);
   }
   return quantile(std::move(ratios), 0.5);
+}
+
+/// Median of predicted / measured over the large messages.
+double too_slow(const LinkModel& ring, const Points& points) {
+  return median_ratio(ring, where(points, [](const MeasuredCollective& what) {
+                        return what.bytes.value >= kLargeMessage;
+                      }));
 }
 
 /// Where the same was measured with one group and with several at once, only what the most groups
@@ -103,9 +119,55 @@ void keep_most_groups(Points& points) {
   });
 }
 
+std::optional<double> cell(const Measurement& point, const char* key) {
+  const auto found = point.fields.find(key);
+  return found == point.fields.end() ? std::nullopt : parse_number(found->second);
+}
+
+/// By what the point says of its samples; one that says nothing of them is steady.
+bool is_steady(const Measurement& point) {
+  const auto samples = cell(point, "samples");
+  const auto fast = cell(point, "p10_s");
+  if (samples && *samples < kFewestSamples) return false;
+  return !fast || point.time.value <= kUnsteady * *fast;
+}
+
+/// Leaves steady points only, where these are enough for a fit; returns how many it left out.
+std::size_t drop_unsteady(Points& points) {
+  Points steady;
+  for (const Measurement* point : points) {
+    if (is_steady(*point)) steady.push_back(point);
+  }
+  if (steady.size() < kFewestPoints) return 0;
+  std::swap(points, steady);
+  return steady.size() - points.size();
+}
+
 bool is_ring(CollectiveOp op) {
   return op == CollectiveOp::all_reduce || op == CollectiveOp::all_gather ||
          op == CollectiveOp::reduce_scatter;
+}
+
+/// Gives operations that are off the common ring constants of their own, and the ring to the rest.
+void add_own_constants(const Points& rings, const FitOptions& options, CollectiveModel& node,
+                       std::vector<FitReport>& reports) {
+  Points rest = rings;
+  for (const CollectiveOp op :
+       {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    const auto is_own = [op](const MeasuredCollective& what) { return what.op == op; };
+    const Points own = where(rings, is_own);
+    const bool in_switches = node.nvls && op == CollectiveOp::all_reduce;
+    if (own.size() < kFewestPoints || own.size() == rest.size() || in_switches) continue;
+    if (std::abs(std::log(median_ratio(node.ring, own))) < std::log(kOwnConstants)) continue;
+    auto [report, link] = fit_link(std::string(name(op)), own, options);
+    node.overrides.push_back({op, 0, link});
+    reports.push_back(std::move(report));
+    std::erase_if(rest, [&](const Measurement* point) { return is_own(collective(*point)); });
+  }
+  const bool enough = !node.nvls && rest.size() >= kFewestPoints;
+  if (enough && rest.size() < rings.size()) {
+    std::tie(reports.front(), node.ring) = fit_link("ring", rest, options);
+  }
 }
 
 }  // namespace
@@ -121,6 +183,7 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
     most = std::max(most, measured->ranks);
   }
   keep_most_groups(all);
+  const std::size_t unsteady = drop_unsteady(all);
   const auto in_switch = [most](const MeasuredCollective& what) {
     return what.op == CollectiveOp::all_reduce && what.ranks == most;
   };
@@ -145,6 +208,7 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
       reports.push_back(std::move(nvls_report));
     }
   }
+  if (!reports.empty()) add_own_constants(rings, options, node, reports);
   for (const CollectiveOp op :
        {CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
     const Points own = where(all, [op](const MeasuredCollective& what) { return what.op == op; });
@@ -153,6 +217,10 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
     std::erase_if(node.overrides, [op](const CollectiveOverride& other) { return other.op == op; });
     node.overrides.push_back({op, 0, link});
     reports.push_back(std::move(report));
+  }
+  if (unsteady > 0 && !reports.empty()) {
+    reports.front().warnings.push_back(
+        fmt::format("{} points left out: their samples scatter, or there is one alone", unsteady));
   }
   return reports;
 }

@@ -1,7 +1,9 @@
 #include "calibrate/fit.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -118,6 +120,55 @@ TEST_CASE("links between processes of a busy machine are within the bounds, too"
   CHECK(reports[0].errors.mape < 0.06);
   check_found(reports[0], "latency_s", 0.05);
   check_found(reports[0], "bandwidth", 3e7);
+}
+
+TEST_CASE("an operation that is off the ring of the others gets constants of its own") {
+  CollectiveModel truth;
+  truth.ring = {1e-6, 0.0, {1e10}, 1e-7, {}};
+  truth.overrides = {{CollectiveOp::all_gather, 0, {5e-7, 0.0, {3e10}, 1e-7, {}}}};
+  Noise noise(0.03);
+  std::vector<Measurement> points;
+  for (const CollectiveOp op :
+       {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    for (const double bytes : powers(1024.0, 2.0, 17)) {
+      const Seconds time = collective_time(truth, op, 2, {bytes}) * noise();
+      points.push_back(measured(MeasuredCollective{op, 2, 1, {bytes}}, time, "a"));
+    }
+  }
+  CollectiveModel fitted;
+  const auto reports = fit_collectives(points, {}, fitted);
+  const auto own = std::ranges::find(reports, "all_gather", &FitReport::what);
+  REQUIRE(own != reports.end());
+  CHECK(own->held_out_errors.mape < 0.05);
+  check_found(*own, "bandwidth", 3e10);
+  check_found(*own, "latency_s", 5e-7);
+  check_found(reports.front(), "bandwidth", 1e10);  // the ring's, of the others alone
+}
+
+TEST_CASE("points that waited for a processor are left out of a fit, which says how many") {
+  CollectiveModel truth;
+  truth.ring = {1e-6, 0.0, {1e10}, 1e-7, {}};
+  std::vector<Measurement> points;
+  for (const double bytes : powers(1024.0, 2.0, 17)) {
+    const Seconds time = collective_time(truth, CollectiveOp::all_reduce, 2, {bytes});
+    Measurement point =
+        measured(MeasuredCollective{CollectiveOp::all_reduce, 2, 1, {bytes}}, time, "a");
+    point.fields["samples"] = "50";
+    point.fields["p10_s"] = fmt::format("{}", 0.9 * time.value);
+    points.push_back(point);
+  }
+  points[14].time = points[14].time * 40.0;  // its tenth percentile stays
+  points[16].time = points[16].time * 90.0;
+  points[16].fields = {{"samples", "1"}};
+  CollectiveModel fitted;
+  const auto reports = fit_collectives(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].errors.n == 15);
+  CHECK(reports[0].errors.mape < 0.01);
+  CHECK(
+      reports[0].warnings ==
+      std::vector<std::string>{"2 points left out: their samples scatter, or there is one alone"});
+  CHECK(fitted.ring.bandwidth.value == doctest::Approx(1e10).epsilon(0.02));
 }
 
 TEST_CASE("of one group and several at once, those at once count") {
