@@ -30,9 +30,7 @@ std::string bus_of(int device) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend() {
-    int devices = 0;
-    check_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-    if (devices == 0) throw DeviceError("cuda: no device");
+    (void)device_count();
     check_cuda(cudaSetDevice(0), "cudaSetDevice");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     nvml_.emplace(bus_of(0));
@@ -64,6 +62,7 @@ class CudaBackend final : public Backend {
 
   [[nodiscard]] std::map<std::string, double> state() const override { return nvml_->state(); }
 
+  /// Without fused attention, for which this back end has no library.
   [[nodiscard]] std::vector<Work> grid() const override { return gpu_grid({has_fp8(0), false}); }
 
   Run prepare(const Work& work) override {

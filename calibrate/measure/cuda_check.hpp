@@ -23,6 +23,15 @@ inline void check_cuda(cudaError_t status, const char* call) {
   throw DeviceError(text);
 }
 
+/// How many devices there are, one at least. Throws DeviceError with the driver's reason.
+inline int device_count() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaSuccess && devices > 0) return devices;
+  throw DeviceError(std::string("cuda: no NVIDIA GPU that this program can use: ") +
+                    (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
+}
+
 inline void check_cublas(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw DeviceError(std::string("cuda: ") + call + ": " + cublasLtGetStatusString(status));

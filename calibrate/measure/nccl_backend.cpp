@@ -41,13 +41,6 @@ constexpr double kBesideBytes = 67108864.0;
 /// A row of products beside collectives takes at least about so long.
 constexpr double kBesideSeconds = 1e-3;
 
-int device_count() {
-  int devices = 0;
-  check_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  if (devices == 0) throw DeviceError("nccl: no device");
-  return devices;
-}
-
 /// `bytes` as nccl-tests counts them, in bf16: of the whole buffer, at its larger end.
 void run_collective(const CollectiveWork& what, ncclComm_t group, int rank,
                     const DeviceBuffer& send, const DeviceBuffer& receive, cudaStream_t on) {

@@ -35,7 +35,8 @@ absent_device() {
     CUDA_VISIBLE_DEVICES='' "$prequel" calibrate measure --backend $backend --output "$file" \
       2>"$folder/error" || status=$?
     [ "$status" -eq 3 ] || fail "$backend: exit status $status"
-    grep -q '^prequel-measure: .*\(cuda\|nccl\)' "$folder/error" || fail "no clear message"
+    grep -q '^prequel-measure: .*\(no NVIDIA GPU\|built without\)' "$folder/error" ||
+      fail "no clear message"
     [ ! -e "$file" ] || fail "a file was made"
   done
 }
