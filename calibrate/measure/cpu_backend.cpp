@@ -91,6 +91,32 @@ Run prepare_stream(const Stream& stream) {
       [kind = stream.kind, arrays = make_stream(stream)]() mutable { run_stream(kind, arrays); });
 }
 
+/// Scores, softmax and context one after another, each on arrays of its own; the causal mask costs
+/// a processor nothing here.
+Run prepare_chain(const AttentionChain& chain) {
+  const std::int64_t heads = chain.batch * chain.heads;
+  const double scores = static_cast<double>(heads * chain.seq * chain.seq);
+  const Gemm first{chain.seq, chain.seq, chain.head_dim, heads, Precision::fp32};
+  const Stream second{StreamKind::softmax,
+                      {4.0 * stream_passes(StreamKind::softmax) * scores},
+                      static_cast<double>(heads * chain.seq)};
+  const Gemm third{chain.seq, chain.head_dim, chain.seq, heads, Precision::fp32, GemmPass::dgrad};
+  return
+      [steps = std::vector<Run>{prepare_gemm(first), prepare_stream(second), prepare_gemm(third)}] {
+        Seconds total;
+        for (const Run& step : steps) total += step();
+        return total;
+      };
+}
+
+Run prepare_norm(const GradientNorm& norm) {
+  require_memory(norm.bytes.value);
+  const auto count = static_cast<std::size_t>(norm.bytes.value) / sizeof(float);
+  return timed([gradients = random_floats(count, -0.5F), sum = 0.0F]() mutable {
+    sum += cblas_snrm2(static_cast<blasint>(gradients.size()), gradients.data(), 1);
+  });
+}
+
 /// Shapes of small transformers: what a processor trains in reasonable time.
 void add_gemms(std::vector<Work>& works) {
   for (const std::int64_t m : {128, 512, 1024, 2048}) {
@@ -109,6 +135,17 @@ void add_gemms(std::vector<Work>& works) {
       works.emplace_back(Gemm{seq, seq, head_dim, 16, Precision::fp32, GemmPass::forward});
       works.emplace_back(Gemm{seq, head_dim, seq, 16, Precision::fp32, GemmPass::dgrad});
     }
+  }
+}
+
+void add_others(std::vector<Work>& works) {
+  for (const std::int64_t seq : {128, 256, 512}) {
+    for (const std::int64_t head_dim : {48, 64}) {
+      works.emplace_back(AttentionChain{2, seq, 8, head_dim});
+    }
+  }
+  for (double bytes = 1 << 20; bytes <= 67108864.0; bytes *= 4) {
+    works.emplace_back(GradientNorm{{bytes}});
   }
 }
 
@@ -143,6 +180,7 @@ class CpuBackend final : public Backend {
     std::vector<Work> works;
     add_gemms(works);
     add_streams(works);
+    add_others(works);
     return works;
   }
 
@@ -150,6 +188,8 @@ class CpuBackend final : public Backend {
     try {
       if (const auto* gemm = std::get_if<Gemm>(&work)) return prepare_gemm(*gemm);
       if (const auto* stream = std::get_if<Stream>(&work)) return prepare_stream(*stream);
+      if (const auto* chain = std::get_if<AttentionChain>(&work)) return prepare_chain(*chain);
+      if (const auto* norm = std::get_if<GradientNorm>(&work)) return prepare_norm(*norm);
     } catch (const std::bad_alloc&) {
       throw OutOfMemory("out of host memory");
     }

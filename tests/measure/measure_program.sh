@@ -82,8 +82,10 @@ two_writers() {
 # The shapes of a job stand first, in the job's own numbers.
 job_shapes() {
   "$prequel" calibrate measure --model gpt2-124m --cluster fugaku --nodes 1 --mbs 2 --gbs 2 --seq-len 128 \
-    --backend cpu --budget 3s --output "$file" || fail "exit status $?"
+    --backend cpu --budget 6s --output "$file" || fail "exit status $?"
   sed -n 2p "$file" | grep -q '"m":256,"n":2304,"k":768' || fail "no product of the job first"
+  grep -q '"op":"attention_chain","batch":2,"seq":128,"heads":12,"head_dim":64,"time_s"' "$file" ||
+    fail "no chain of attention"
 }
 
 mpi_two() {
