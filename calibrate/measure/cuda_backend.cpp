@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -17,14 +16,6 @@
 
 namespace prequel {
 namespace {
-
-/// Where the device is on the bus: its name in NVIDIA's management library.
-std::string bus_of(int device) {
-  std::array<char, 32> bus{};
-  check_cuda(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device),
-             "cudaDeviceGetPCIBusId");
-  return bus.data();
-}
 
 /// The first device.
 class CudaBackend final : public Backend {

@@ -5,6 +5,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -30,6 +31,14 @@ inline int device_count() {
   if (status == cudaSuccess && devices > 0) return devices;
   throw DeviceError(std::string("cuda: no NVIDIA GPU that this program can use: ") +
                     (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
+}
+
+/// Where the device is on the bus: its name in NVIDIA's management library.
+inline std::string bus_of(int device) {
+  std::array<char, 32> bus{};
+  check_cuda(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device),
+             "cudaDeviceGetPCIBusId");
+  return bus.data();
 }
 
 inline void check_cublas(cublasStatus_t status, const char* call) {

@@ -18,6 +18,7 @@
 #include "calibrate/measure/cuda_timing.hpp"
 #include "calibrate/measure/group_layout.hpp"
 #include "calibrate/measure/host_context.hpp"
+#include "calibrate/measure/nvml.hpp"
 #include "calibrate/measure/rendezvous.hpp"
 
 extern char** environ;
@@ -88,7 +89,8 @@ void run_collective(const CollectiveWork& what, ncclComm_t group, int rank,
 class NcclBackend final : public Backend {
  public:
   NcclBackend() {
-    check_cuda(cudaSetDevice(meeting_->local_rank() % devices_), "cudaSetDevice");
+    check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+    nvml_.emplace(bus_of(device_));
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaEventCreateWithFlags(&begun_, cudaEventDisableTiming), "cudaEventCreate");
@@ -120,10 +122,11 @@ class NcclBackend final : public Backend {
     cudaDeviceProp device{};
     int driver = 0;
     int nccl = 0;
-    check_cuda(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
+    check_cuda(cudaGetDeviceProperties(&device, device_), "cudaGetDeviceProperties");
     check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
     check(ncclGetVersion(&nccl), "ncclGetVersion");
     auto context = host_context();
+    context.merge(nvml_->settings());
     context["backend"] = "nccl";
     context["device"] = device.name;
     context["cuda_driver"] = fmt::format("{}", driver);
@@ -138,6 +141,9 @@ class NcclBackend final : public Backend {
     }
     return context;
   }
+
+  /// Of the first process' device.
+  [[nodiscard]] std::map<std::string, double> state() const override { return nvml_->state(); }
 
   [[nodiscard]] std::vector<Work> grid() const override {
     std::vector<Work> works;
@@ -290,6 +296,8 @@ class NcclBackend final : public Backend {
   // In this order: who has no device says so before others wait for it.
   int devices_{device_count()};
   std::unique_ptr<Rendezvous> meeting_{meet()};
+  int device_{meeting_->local_rank() % devices_};
+  std::optional<Nvml> nvml_;
   cudaStream_t stream_{};
   cudaStream_t beside_{};  ///< of collectives beside products
   cudaEvent_t begun_{};
