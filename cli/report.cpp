@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/report_page.hpp"
-#include "cli/validation_format.hpp"
+#include "cli/validate/validation_format.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
 #include "sim/sensitivity.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calibrate/validation.hpp"
-#include "cli/prediction_format.hpp"
+#include "cli/predict/prediction_format.hpp"
 
 namespace prequel {
 

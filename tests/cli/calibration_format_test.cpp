@@ -1,4 +1,4 @@
-#include "cli/calibration_format.hpp"
+#include "cli/calibrate/calibration_format.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/kernel_format.hpp"
+#include "cli/predict/kernel_format.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "calibrate/fit.hpp"
+#include "calibrate/fitted_file.hpp"
+#include "cli/calibrate/calibration_format.hpp"
+#include "cli/calibrate/options.hpp"
+#include "cli/calibrate/rows.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
+#include "hw/cluster.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr const char* kUsualDevice = "a100-sxm-80gb";
+constexpr const char* kUsualCluster = "dgx-a100";
+
+struct Fitted {
+  std::string text;  ///< of the new file
+  std::vector<FitReport> reports;
+};
+
+std::string file_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+bool is_known(const Library& library, const std::string& kind, const std::string& name) {
+  const std::vector<std::string> names = library.names(kind);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The file that gives what is not fitted: the one asked for, else the one of that name, else the
+/// usual one, with a warning.
+std::string base_name(const Library& library, const CalibrateFitOptions& options,
+                      const std::string& kind, const std::optional<std::string>& asked,
+                      const char* usual) {
+  if (asked) return *asked;
+  if (is_known(library, kind, options.name)) return options.name;
+  fmt::print(stderr, "warning: no --{}: what is not fitted (peaks, sizes, links) is that of {}\n",
+             options.kind, usual);
+  return usual;
+}
+
+/// The command that makes the file again, files without their folders.
+std::string command_text(const CalibrateFitOptions& options, const std::string& base) {
+  std::string command = "prequel calibrate fit";
+  for (const std::string& file : options.files) command += " " + file_name(file);
+  for (const std::string& filter : options.where) command += fmt::format(" --where '{}'", filter);
+  if (options.scale_per != "source") command += " --scale-per " + options.scale_per;
+  if (options.folds != 2) command += fmt::format(" --folds {}", options.folds);
+  return command + fmt::format(" --kind {0} --{0} {1} --name {2}", options.kind, file_name(base),
+                               options.name);
+}
+
+Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
+                  const std::vector<Measurement>& points) {
+  const std::string base = base_name(library, options, "devices", options.device, kUsualDevice);
+  const Document document = library.open("devices", base);
+  Device device = read_device(document);
+  const FitOptions fit{options.folds, options.scale_per};
+  const auto gemm = fit_gemm(points, fit, device);
+  const auto streams = fit_streams(points, fit, device);
+  const auto attention = fit_attention(points, fit, device);
+  Fitted fitted;
+  for (const auto* part : {&gemm, &streams, &attention}) {
+    fitted.reports.insert(fitted.reports.end(), part->begin(), part->end());
+  }
+  if (fitted.reports.empty()) {
+    throw InputError(
+        "calibrate fit: too few points for a device: it takes 30 forward products of 1 GFLOP or "
+        "more, 12 runs of a memory-bound kernel, or 8 of an attention kernel");
+  }
+  fitted.text = fitted_device_file(read_file(document.file()), device, gemm, streams, attention,
+                                   {options.name, command_text(options, base)});
+  return fitted;
+}
+
+Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
+                   const std::vector<Measurement>& points) {
+  const std::string base = base_name(library, options, "clusters", options.cluster, kUsualCluster);
+  const Document document = library.open("clusters", base);
+  Cluster cluster = read_cluster(document);
+  const FitOptions fit{options.folds, options.scale_per};
+  const auto node = fit_collectives(points, fit, cluster.node);
+  const auto network = fit_network(points, fit, cluster);
+  Fitted fitted;
+  fitted.reports = node;
+  fitted.reports.insert(fitted.reports.end(), network.begin(), network.end());
+  if (fitted.reports.empty()) {
+    throw InputError(
+        "calibrate fit: too few points for a cluster: it takes 8 collectives inside one node, or "
+        "8 across nodes");
+  }
+  fitted.text = fitted_cluster_file(read_file(document.file()), cluster, node, network,
+                                    {options.name, command_text(options, base)});
+  return fitted;
+}
+
+}  // namespace
+
+int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& options) {
+  const MeasurementFile file = read_chosen_rows(common, options.files, options.where);
+  const Library library(common.data_directories);
+  const Fitted fitted = options.kind == "device" ? fit_device(library, options, file.points)
+                                                 : fit_cluster(library, options, file.points);
+  if (!common.quiet) {
+    for (const FitReport& report : fitted.reports) {
+      for (const std::string& warning : report.warnings) {
+        fmt::print(stderr, "warning: {}: {}\n", report.what, warning);
+      }
+    }
+  }
+  const std::string report =
+      options.format == OutputFormat::json ? fit_json(fitted.reports) : fit_text(fitted.reports);
+  if (options.output == "-") {
+    fmt::print("{}", fitted.text);
+    if (!common.quiet) fmt::print(stderr, "{}", report);
+  } else {
+    write_file(options.output, fitted.text);
+    fmt::print("{}", report);
+  }
+  return kExitDone;
+}
+
+}  // namespace prequel

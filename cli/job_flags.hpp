@@ -1,0 +1,52 @@
+#pragma once
+
+/// Flags that several commands share: the inputs of a job, its plan, and the form of the answer.
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace prequel {
+
+/// One flag of the plan: how scripts and Megatron spell it, and the plan's field.
+struct PlanFlag {
+  const char* flags;
+  const char* field;
+  const char* help;
+  const char* values = "N";  ///< what it takes
+};
+
+/// `--json`, and `--csv` where there is a table.
+void add_format(CLI::App& command, OutputFormat& format, bool with_csv);
+
+/// `--report FILE.html`.
+void add_report(CLI::App& command, std::string& file);
+
+/// `--emit`; `others` print something else on stdout.
+void add_emit(CLI::App& command, std::string& framework, std::initializer_list<const char*> others);
+
+/// `--set PATH=VALUE`.
+void add_set(CLI::App& command, std::vector<Override>& overrides);
+
+/// A flag that takes the name of something.
+void add_name(CLI::App& command, const char* flag, std::optional<std::string>& name,
+              const char* help);
+
+/// Model, cluster, device and software.
+void add_inputs(CLI::App& command, JobRequest& request);
+
+/// The flag of one field of the plan, as `--set plan.FIELD` would have it.
+void add_plan_field(CLI::App& command, std::string_view field, std::vector<Override>& overrides);
+
+/// What names one job: its file, its inputs and its plan.
+void add_job(CLI::App& command, JobRequest& request);
+
+}  // namespace prequel

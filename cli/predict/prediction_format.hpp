@@ -1,0 +1,51 @@
+#pragma once
+
+/// A prediction as people and programs read it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/predict/kernel_format.hpp"
+#include "cli/terminal.hpp"
+#include "models/library.hpp"
+#include "sim/contended_iteration.hpp"
+#include "sim/prediction.hpp"
+#include "sim/timeline.hpp"
+#include "sim/training_run.hpp"
+#include "sim/what_if.hpp"
+
+namespace prequel {
+
+/// The table for people: numbers with units, memory per stage, the breakdown as a bar chart.
+std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
+                            const std::optional<Measured>& measured, const Terminal& terminal = {});
+
+/// The iteration on ranks that are not alike, for people.
+std::string what_if_text(const StepDistribution& distribution, const WhatIf& question);
+
+/// The iteration of which parts hold one another up, for people.
+std::string contention_text(const ContendedIteration& contended);
+
+/// What may be asked beside the prediction itself.
+struct PredictionDetails {
+  std::optional<StepDistribution> distribution;
+  WholeRun whole;
+  std::optional<Timeline> timeline;
+  std::optional<ContendedIteration> contended;
+  std::vector<ExplainedKernel> kernels;
+  OriginOf origin;  ///< of the kernels' constants
+};
+
+/// The document `prequel/prediction/1`, with the details that there are.
+std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
+                            const std::optional<Measured>& measured,
+                            const PredictionDetails& details = {});
+
+/// What each stage does with its time, for people.
+std::string timeline_text(const Timeline& timeline, const Terminal& terminal = {});
+
+/// "fits", "tight" or "oom".
+std::string_view name(MemoryVerdict verdict);
+
+}  // namespace prequel

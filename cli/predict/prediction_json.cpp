@@ -1,0 +1,114 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/plan_json.hpp"
+#include "cli/predict/prediction_format.hpp"
+#include "cli/predict/training_run_format.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double gib(Bytes bytes) {
+  return bytes.value / kGiB;
+}
+
+Json memory_json(const Scenario& scenario, const Prediction& prediction) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
+    const StagePrediction& stage = prediction.stages[i];
+    const StageMemory& memory = stage.memory;
+    stages.push_back({{"stage", i},
+                      {"layers", stage.blocks},
+                      {"weights_gib", gib(memory.weights)},
+                      {"gradients_gib", gib(memory.gradients)},
+                      {"optimizer_gib", gib(memory.optimizer)},
+                      {"activations_gib", gib(memory.activations)},
+                      {"buffers_gib", gib(memory.buffers)},
+                      {"framework_gib", gib(memory.framework)},
+                      {"micro_batches_in_flight", stage.chunks_in_flight},
+                      {"allocated_gib", gib(memory.allocated())},
+                      {"peak_gib", gib(printed_peak(memory, scenario.device, scenario.software))},
+                      {"forward_s", stage.forward_s},
+                      {"backward_s", stage.backward_s},
+                      {"recompute_s", stage.recompute_s},
+                      {"busy_s", stage.busy_s}});
+  }
+  return {{"peak_gib", gib(prediction.peak_memory)},
+          {"capacity_gib", gib(scenario.device.memory)},
+          {"fits", prediction.verdict != MemoryVerdict::oom},
+          {"verdict", name(prediction.verdict)},
+          {"stages", stages}};
+}
+
+Json timeline_json(const Timeline& timeline) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < timeline.stages.size(); ++i) {
+    const StageTimeline& stage = timeline.stages[i];
+    stages.push_back({{"stage", i},
+                      {"utilisation", stage.computing_s / timeline.seconds},
+                      {"bubble_share", stage.bubble_s / timeline.seconds},
+                      {"exposed_communication_s", stage.communicating_s},
+                      {"host_s", stage.host_s},
+                      {"critical_path_s", stage.critical_s}});
+  }
+  return stages;
+}
+
+}  // namespace
+
+std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
+                            const std::optional<Measured>& measured,
+                            const PredictionDetails& details) {
+  const Plan& plan = scenario.plan;
+  const double step = prediction.sec_per_iter.value;
+  const double samples = static_cast<double>(plan.gbs) / step;
+  const double model_rate = prediction.model_flops_rate(plan);
+  const double hardware_rate = prediction.hardware_flops_rate(plan);
+  Json json{
+      {"schema", "prequel/prediction/1"},
+      {"sec_per_iter", step},
+      {"samples_per_sec", samples},
+      {"tokens_per_sec", samples * static_cast<double>(plan.seq_len)},
+      {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}},
+      {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
+      {"mfu", model_rate / prediction.peak.value},
+      {"hfu", hardware_rate / prediction.peak.value},
+      {"peak_tflops", prediction.peak.value / kTera},
+      {"flops_convention", name(prediction.convention)},
+      {"memory", memory_json(scenario, prediction)},
+      {"slowest_stage", prediction.slowest_stage},
+      {"breakdown_s", breakdown_json(prediction.breakdown)},
+      {"model", scenario.model.name},
+      {"device", scenario.device.name},
+      {"cluster", scenario.cluster.name},
+      {"software", scenario.software.name},
+      {"plan", plan_json(plan)}};
+  if (measured) {
+    Json was = Json::object();
+    if (measured->sec_per_iter) was["sec_per_iter"] = measured->sec_per_iter->value;
+    if (measured->tflops_per_gpu) was["tflops_per_gpu"] = *measured->tflops_per_gpu;
+    if (measured->memory_gib) was["mem_gib"] = *measured->memory_gib;
+    if (!measured->source.empty()) was["source"] = measured->source;
+    json["measured"] = was;
+  }
+  if (const auto& distribution = details.distribution) {
+    json["what_if_sec_per_iter"] = {{"mean", distribution->mean},
+                                    {"p5", distribution->p5},
+                                    {"p50", distribution->p50},
+                                    {"p95", distribution->p95}};
+  }
+  if (const auto& contended = details.contended) {
+    json["contention"] = {{"sec_per_iter", contended->seconds},
+                          {"links_s", contended->links},
+                          {"overlap_s", contended->overlap},
+                          {"launches_s", contended->launches}};
+  }
+  json.update(whole_run_json(details.whole));
+  if (details.timeline) json["stages"] = timeline_json(*details.timeline);
+  if (!details.kernels.empty()) json["kernels"] = kernels_json(details.kernels, details.origin);
+  json["warnings"] = prediction.warnings;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace prequel

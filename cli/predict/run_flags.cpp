@@ -1,0 +1,102 @@
+#include "cli/predict/run_flags.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/positive_amount.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+#include "hw/base/unit_text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr const char* kGroup = "Whole run";
+constexpr std::int64_t kMostSizes = 1 << 16;
+
+/// FIRST:LAST:INCREMENT.
+BatchRamp batch_ramp(const std::string& text) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& part : CLI::detail::split(text, ':')) {
+    numbers.push_back(parse_integer(part).value_or(0));
+  }
+  const auto is_positive = [](std::int64_t number) { return number > 0 && number <= 1 << 30; };
+  if (numbers.size() != 3 || !std::ranges::all_of(numbers, is_positive)) {
+    throw InputError("--gbs-ramp " + printable(text) +
+                     ": expected FIRST:LAST:INCREMENT, such as 16:2048:16");
+  }
+  const BatchRamp ramp{numbers[0], numbers[1], numbers[2]};
+  if (ramp.first > ramp.last || (ramp.last - ramp.first) % ramp.increment != 0 ||
+      ramp.increments() > kMostSizes) {
+    throw InputError("--gbs-ramp " + printable(text) +
+                     ": from FIRST to LAST must be a whole number of increments, at most 65536");
+  }
+  return ramp;
+}
+
+/// A flag whose value has a unit; `parse` reads it.
+template <class Quantity, class Parse>
+CLI::Option* add_amount(CLI::App& command, const std::string& flag, Quantity& amount, Parse parse,
+                        const char* form, const char* example, const char* help) {
+  return command
+      .add_option_function<std::string>(
+          flag,
+          [&amount, flag, parse, example](const std::string& text) {
+            const auto read = parse(text);
+            if (!read) {
+              throw InputError(flag + " " + printable(text) +
+                               ": expected a positive amount such as " + example);
+            }
+            amount = *read;
+          },
+          help)
+      ->type_name(form)
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void add_run_flags(CLI::App& command, RunQuestion& question) {
+  command
+      .add_option_function<std::string>(
+          "--gbs-ramp", [&question](const std::string& text) { question.ramp = batch_ramp(text); },
+          "global batch sizes during training, sequences: the curve of sec/iter")
+      ->type_name("FIRST:LAST:INCREMENT")
+      ->group(kGroup);
+  CLI::Option* tokens = command.add_option("--tokens", question.tokens, "of the whole training")
+                            ->check(positive_amount())
+                            ->group(kGroup);
+  command
+      .add_option("--ramp-samples", question.ramp_samples,
+                  "sequences over which the batch grows, in equal parts a size")
+      ->check(positive_amount())
+      ->needs("--gbs-ramp")
+      ->needs(tokens)
+      ->group(kGroup);
+  CLI::Option* bandwidth =
+      add_amount(command, "--checkpoint-bandwidth", question.checkpoint_bandwidth, parse_rate,
+                 "RATE", "\"40 GB/s\"", "at which the job writes and reads checkpoints");
+  add_amount(command, "--mtbf", question.mtbf, parse_duration, "DURATION", "5d",
+             "mean time between failures of the whole job")
+      ->needs(bandwidth);
+  add_amount(command, "--checkpoint-interval", question.checkpoint_interval, parse_duration,
+             "DURATION", "3h", "training between two checkpoints (default: the best)")
+      ->needs(bandwidth);
+  add_amount(command, "--restart", question.restart, parse_duration, "DURATION", "10m",
+             "to start again after a failure, beside reading the checkpoint (default: 0)")
+      ->needs("--mtbf");
+  CLI::Option* interval = command
+                              .add_option("--eval-interval", question.eval_interval,
+                                          "iterations between two evaluations")
+                              ->check(CLI::Range(1, 1 << 30).description(""))
+                              ->needs(tokens)
+                              ->group(kGroup);
+  CLI::Option* iters =
+      command.add_option("--eval-iters", question.eval_iters, "global batches in one evaluation")
+          ->check(CLI::Range(1, 1 << 30).description(""))
+          ->needs(interval)
+          ->group(kGroup);
+  interval->needs(iters);
+}
+
+}  // namespace prequel

@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+
+#include "cli/predict/prediction_format.hpp"
+#include "cli/table.hpp"
+
+namespace prequel {
+
+std::string timeline_text(const Timeline& timeline, const Terminal& terminal) {
+  TextTable table({"stage", "computing", "bubble", "exposed comm", "host", "critical path"});
+  const auto percent = [&](double seconds) {
+    return fmt::format("{:.1f} %", 100 * seconds / timeline.seconds);
+  };
+  // Stages in the middle that are alike are told once.
+  const auto row = [&](std::size_t i) {
+    const StageTimeline& stage = timeline.stages[i];
+    return std::vector<std::string>{percent(stage.computing_s), percent(stage.bubble_s),
+                                    percent(stage.communicating_s), percent(stage.host_s),
+                                    percent(stage.critical_s)};
+  };
+  for (std::size_t i = 0; i < timeline.stages.size();) {
+    std::size_t last = i;
+    while (last + 1 < timeline.stages.size() && row(last + 1) == row(i)) ++last;
+    std::vector<std::string> cells = row(i);
+    cells.insert(cells.begin(), last > i ? fmt::format("{}-{}", i, last) : fmt::format("{}", i));
+    table.add(std::move(cells));
+    i = last + 1;
+  }
+  return "Shares of the iteration, by pipeline stage\n" + table.text(terminal.width);
+}
+
+}  // namespace prequel

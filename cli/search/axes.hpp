@@ -1,0 +1,28 @@
+#pragma once
+
+/// Axes of a search as users write them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/search/options.hpp"
+#include "sim/search/space.hpp"
+
+namespace prequel {
+
+/// "1,2,4", "8:64:8" (first, last, step), or both mixed: ascending, each once. Throws InputError
+/// that begins with `flag`.
+std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::string& text,
+                                        std::int64_t least, std::int64_t most);
+
+/// The axes that the options say; the others empty, but nodes and gbs, which are the job's.
+/// Throws InputError where gbs is not said, or fewer nodes are left than one.
+SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs);
+
+/// Plans of a CSV table whose columns are named as the plan's fields, or as `ModelShape`'s; what a
+/// row leaves out is as the inputs and the options say.
+std::vector<CandidateRequest> read_plan_table(const SearchOptions& options,
+                                              const SearchInputs& inputs);
+
+}  // namespace prequel

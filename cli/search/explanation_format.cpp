@@ -1,0 +1,179 @@
+#include "cli/search/explanation_format.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/layout_text.hpp"
+#include "cli/plan_json.hpp"
+#include "cli/table.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string gib(Bytes bytes) {
+  return fmt::format("{:.1f}", bytes.value / kGiB);
+}
+
+/// The value of a flag as a job writes it.
+std::string job_value(const std::string& text) {
+  return text == "on" ? "true" : text == "off" ? "false" : text;
+}
+
+void check_schedule(const std::string& text, const PlanRequest& layout) {
+  if (!layout.schedule || schedule_named(*layout.schedule)) return;
+  std::vector<std::string> known;
+  for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
+  throw InputError(fmt::format("--explain {}: unknown schedule {}{}; {} would do", printable(text),
+                               in_quotes(*layout.schedule), did_you_mean(*layout.schedule, known),
+                               fmt::join(known, ", ")));
+}
+
+/// What the nearest plan of the layout breaks.
+std::string refusals(const Explanation& answer, std::size_t width) {
+  const RefusedPlan& nearest = answer.refused.front();
+  std::string text = "illegal\n  " + layout_text(nearest.request) + "\n";
+  for (const std::string& problem : nearest.problems) {
+    text += "    " + wrapped(problem, width, "      ") + "\n";
+  }
+  return text;
+}
+
+/// Where two plans spend their time, and what is between them.
+std::string difference_table(const Breakdown& plan, const Breakdown& best) {
+  constexpr double kShown = 0.005;  // s: what two digits show
+  TextTable table({"s", "it", "the best", "difference"});
+  const Json is = breakdown_json(plan);
+  const Json was = breakdown_json(best);
+  for (const auto& [part, value] : is.items()) {
+    const double seconds = value.get<double>();
+    const double other = was.at(part).get<double>();
+    if (seconds < kShown && other < kShown) continue;
+    std::string label = part;
+    std::ranges::replace(label, '_', ' ');
+    table.add({label, fmt::format("{:.2f}", seconds), fmt::format("{:.2f}", other),
+               fmt::format("{:+.2f}", seconds - other)});
+  }
+  table.add({"total", fmt::format("{:.2f}", plan.total()), fmt::format("{:.2f}", best.total()),
+             fmt::format("{:+.2f}", plan.total() - best.total())});
+  return table.text(0, "    ");
+}
+
+/// The plan, and the shape that it is for where several were searched.
+std::string layout(const Explanation& answer, const SearchResult& found) {
+  const bool one_shape = std::ranges::all_of(
+      found.plans, [&](const FoundPlan& plan) { return plan.shape == answer.shape; });
+  return (one_shape ? "" : shape_text(answer.shape)) + layout_text(*answer.plan);
+}
+
+std::string place(const Explanation& answer, const SearchResult& found) {
+  if (found.plans.empty()) return "it fits, though it was not searched";
+  const double behind = 100 * (answer.value / found.plans.front().value - 1);
+  const std::string unsearched = answer.searched ? "" : ", though it was not searched";
+  if (behind < 0) return fmt::format("{:.1f} % better than the best{}", -behind, unsearched);
+  if (answer.rank == 1) return "it is the best" + unsearched;
+  return fmt::format("rank {} of {}{}; {:.1f} % behind the best", answer.rank, found.plans.size(),
+                     unsearched, behind);
+}
+
+}  // namespace
+
+PlanRequest read_layout(const std::string& text) {
+  const std::string from = "--explain " + printable(text);
+  Document document = Document::from("--explain", nlohmann::json::object());
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const std::size_t equals = part.find('=');
+    if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
+      throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
+    }
+    std::string axis = part.substr(0, equals);
+    std::ranges::replace(axis, '-', '_');
+    if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
+    document.set(axis, job_value(part.substr(equals + 1)), printable(part));
+    begin = end + 1;
+  }
+  PlanRequest layout = read_plan(document.root());
+  document.finish();
+  check_schedule(text, layout);
+  return layout;
+}
+
+std::string explanation_text(const ExplainedLayout& explained, const SearchResult& found,
+                             const Prediction* best, const Terminal& terminal) {
+  const Explanation& answer = explained.answer;
+  std::string text = "Why not " + inked(terminal, Ink::bold, explained.question) + ": ";
+  switch (answer.verdict) {
+    case LayoutVerdict::illegal: return text + refusals(answer, terminal.at_most(100));
+    case LayoutVerdict::excluded:
+      return text + fmt::format("legal, but not what --require '{}' asks for\n",
+                                fmt::join(answer.unmet, "' and '"));
+    case LayoutVerdict::oom:
+      return text +
+             fmt::format(
+                 "out of memory\n  {}\n  {} GiB on stage {} of {}, {} GiB more than the {} GiB "
+                 "that there are\n",
+                 layout(answer, found), gib(answer.needed), answer.predicted->fullest_stage,
+                 answer.predicted->stages.size(), gib(answer.needed - answer.room),
+                 gib(answer.room));
+    case LayoutVerdict::ranked: break;
+  }
+  text += place(answer, found) + "\n  " + layout(answer, found) + "\n";
+  if (best && !(answer.rank == 1 && answer.searched)) {
+    text += difference_table(answer.predicted->breakdown, best->breakdown);
+  }
+  return text;
+}
+
+Json explanation_json(const ExplainedLayout& explained, const SearchResult& found,
+                      const Prediction* best) {
+  const Explanation& answer = explained.answer;
+  Json json{{"layout", explained.question}, {"verdict", name(answer.verdict)}};
+  switch (answer.verdict) {
+    case LayoutVerdict::illegal: {
+      json["refused"] = Json::array();
+      for (const RefusedPlan& refused : answer.refused) {
+        json["refused"].push_back(
+            {{"plan", layout_text(refused.request)}, {"problems", refused.problems}});
+      }
+      return json;
+    }
+    case LayoutVerdict::excluded: json["requirements"] = answer.unmet; return json;
+    case LayoutVerdict::oom:
+      json["memory"] = {{"needs_gib", answer.needed.value / kGiB},
+                        {"available_gib", answer.room.value / kGiB},
+                        {"excess_gib", (answer.needed - answer.room).value / kGiB},
+                        {"stage", answer.predicted->fullest_stage}};
+      break;
+    case LayoutVerdict::ranked:
+      json["rank"] = answer.rank;
+      json["of"] = found.plans.size();
+      json["searched"] = answer.searched;
+      json["sec_per_iter"] = answer.predicted->sec_per_iter.value;
+      json["breakdown_s"] = breakdown_json(answer.predicted->breakdown);
+      if (best) {
+        json["behind_best"] = answer.value / found.plans.front().value - 1;
+        json["difference_s"] = Json::object();
+        const Json was = breakdown_json(best->breakdown);
+        for (const auto& [part, value] : json["breakdown_s"].items()) {
+          json["difference_s"][part] = value.get<double>() - was.at(part).get<double>();
+        }
+      }
+  }
+  json["model_shape"] = {{"layers", answer.shape.layers},
+                         {"hidden", answer.shape.hidden},
+                         {"heads", answer.shape.heads}};
+  json["plan"] = plan_json(*answer.plan);
+  return json;
+}
+
+}  // namespace prequel

@@ -1,0 +1,375 @@
+#include "cli/search/format.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/layout_text.hpp"
+#include "cli/plan_json.hpp"
+#include "cli/predict/prediction_format.hpp"
+#include "cli/search/pareto_format.hpp"
+#include "cli/table.hpp"
+#include "hw/base/csv.hpp"
+#include "sim/search/confirmation.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kRefused = 20;  // plans of a table that are told why
+
+using Json = nlohmann::ordered_json;
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+std::string gib(Bytes bytes) {
+  return fmt::format("{:.1f}", bytes.value / kGiB);
+}
+
+double headroom(const SearchInputs& inputs, Bytes memory) {
+  return 1.0 - memory / inputs.device.memory;
+}
+
+double exposed(const Breakdown& parts) {
+  return parts.tp_comm + parts.pp_comm + parts.dp_comm;
+}
+
+double tokens_per_gpu(const FoundPlan& found) {
+  return real(found.plan.gbs * found.plan.seq_len) / (found.sec_per_iter * real(found.plan.gpus));
+}
+
+std::optional<double> gpu_hours(const SearchAnswer& answer, const FoundPlan& found) {
+  if (!answer.options.tokens) return std::nullopt;
+  return *answer.options.tokens / tokens_per_gpu(found) / 3600.0;
+}
+
+std::string counts(const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  return fmt::format(
+      "{} combinations considered, {} legal, {} meet the requirements, {} fit; {:.2f} s{}\n",
+      result.considered, result.legal, result.required, result.fitting, answer.seconds,
+      result.interrupted ? "; interrupted: the best so far" : "");
+}
+
+std::string relaxations_text(const SearchAnswer& answer) {
+  if (answer.relaxations.empty()) return {};
+  std::string text = "What to relax, each alone:\n";
+  for (const Relaxation& relaxation : answer.relaxations) {
+    const FoundPlan& best = relaxation.best;
+    const bool more_nodes = relaxation.limit.starts_with("--nodes");
+    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n", more_nodes ? "" : "without ",
+                        relaxation.limit, relaxation.fitting,
+                        relaxation.fitting == 1 ? "plan would" : "plans would",
+                        shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
+                        best.sec_per_iter, gib(best.peak_memory));
+  }
+  return text;
+}
+
+/// What is wrong with plans that no rule allows; of many, of the first.
+std::string refusals_text(const SearchAnswer& answer, std::size_t width) {
+  const std::vector<RefusedPlan>& refused = answer.result.refused;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(refused.size(), kRefused); ++i) {
+    text += "  " + shape_text(refused[i].shape, answer.inputs.model) +
+            layout_text(refused[i].request) + "\n";
+    for (const std::string& problem : refused[i].problems) {
+      text += "    " + wrapped(problem, width, "      ") + "\n";
+    }
+  }
+  if (refused.size() > kRefused) text += fmt::format("  and {} more\n", refused.size() - kRefused);
+  return text;
+}
+
+/// Why there is no plan, and what came nearest.
+std::string nothing(const SearchAnswer& answer, std::size_t width) {
+  const SearchResult& result = answer.result;
+  if (result.interrupted) return "Interrupted before a plan was found.\n";
+  std::string text;
+  if (result.considered > 0 && result.legal == 0) {
+    text = "No plan is legal. The nearest:\n";
+    if (result.refused.empty()) {
+      text =
+          "No plan is legal: no product of tp and pp divides the GPUs with a dp x mbs that divides "
+          "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
+    }
+    text += refusals_text(answer, width);
+  } else if (result.required == 0) {
+    text = fmt::format("None of {} legal plans meets all of", result.legal);
+    for (const std::string& requirement : answer.options.requirements) {
+      text += " --require '" + requirement + "'";
+    }
+    text += ". Relax one of them.\n";
+  } else {
+    text = fmt::format(
+        "None of {} plans fits into {} GiB{}. The nearest:\n", result.required,
+        gib(answer.inputs.device.memory),
+        answer.options.memory_headroom > 0
+            ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
+            : "");
+    for (const TooLarge& miss : result.nearest_misses) {
+      text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
+                          layout_text(miss.plan), gib(miss.allocated));
+    }
+    if (answer.relaxations.empty()) {
+      text +=
+          "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where "
+          "the stack has them.\n";
+    }
+  }
+  return text + relaxations_text(answer);
+}
+
+/// The first of the plans found in whole, if there is one.
+const Prediction* best_of(const SearchAnswer& answer) {
+  return answer.best.empty() ? nullptr : &answer.best.front();
+}
+
+Json shape_json(const SearchInputs& inputs, const ModelShape& shape) {
+  return {{"layers", shape.layers},
+          {"hidden", shape.hidden},
+          {"heads", shape.heads},
+          {"parameters", total_parameters(reshaped(inputs.model, shape))}};
+}
+
+std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
+  std::string text;
+  for (const ExplainedLayout& explained : answer.explained) {
+    text += "\n" + explanation_text(explained, answer.result, best_of(answer), terminal);
+  }
+  return text;
+}
+
+/// What 10 % more of each resource would save of the best plan, the next bottleneck first.
+/// How many of the best times the detailed engine finds, too.
+std::string confirmation_text(const SearchAnswer& answer) {
+  const auto looked_at = std::ranges::count_if(
+      answer.detailed, [](const auto& seconds) { return seconds.has_value(); });
+  std::ptrdiff_t agreed = 0;
+  for (std::size_t i = 0; i < answer.detailed.size(); ++i) {
+    agreed += answer.detailed[i] && agrees(answer.result.plans[i], *answer.detailed[i]) ? 1 : 0;
+  }
+  if (looked_at == 0) return {};
+  return fmt::format("  seconds confirmed by the event queue: {} of {}\n", agreed, looked_at);
+}
+
+std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
+  std::string others;
+  for (std::size_t i = 1; i < gains.size(); ++i) {
+    others +=
+        fmt::format("{}{} {:.1f}", i > 1 ? ", " : "", gains[i].resource, 100 * gains[i].saved);
+    if (gains[i].plan) others += " (" + layout_text(*gains[i].plan) + " would fit)";
+  }
+  return fmt::format(
+      "  next bottleneck of the best: {}; 10 % more of it saves {:.1f} %\n"
+      "    of others, in %: {}\n",
+      gains.front().resource, 100 * gains.front().saved, wrapped(others, width, "      "));
+}
+
+Json gains_json(const std::vector<Gain>& gains) {
+  Json all = Json::array();
+  for (const Gain& gain : gains) {
+    all.push_back({{"resource", gain.resource}, {"saved", gain.saved}});
+    if (gain.plan) all.back()["plan"] = plan_json(*gain.plan);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool SearchAnswer::is_tie(std::size_t rank) const {
+  const double least = result.plans.front().value;
+  return rank > 0 && result.plans[rank].value <= least * (1 + inputs.software.relative_error);
+}
+
+bool SearchAnswer::has_shapes() const {
+  return std::ranges::any_of(
+      result.plans, [&](const FoundPlan& found) { return found.shape != shape_of(inputs.model); });
+}
+
+std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
+  const SearchInputs& inputs = answer.inputs;
+  std::string text = inked(terminal, Ink::bold,
+                           fmt::format("{} on {} ({}), {}", inputs.model.name, inputs.cluster.name,
+                                       inputs.device.name, inputs.software.name));
+  text += "\n" + counts(answer);
+  if (!answer.shapes.shapes.empty()) text += shape_choice_text(answer.shapes) + "\n";
+  text += "\n";
+  if (answer.best.empty()) {
+    return text + nothing(answer, terminal.at_most(100)) + explanations(answer, terminal);
+  }
+  std::vector<std::string> header{"rank",     "nodes",    "dp",     "tp",    "pp",
+                                  "vpp",      "mbs",      "gbs",    "zero",  "recompute",
+                                  "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
+                                  "free %",   "bubble %", "comm %", "memory"};
+  if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
+  const bool shaped = answer.has_shapes();
+  if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
+  TextTable table(header);
+  bool ties = false;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    const Prediction& prediction = answer.best[i];
+    const Plan& plan = found.plan;
+    const double step = found.sec_per_iter;
+    const double rate = prediction.model_flops_rate(plan);
+    ties |= answer.is_tie(i);
+    std::vector<std::string> row{
+        fmt::format("{}{}", i + 1, answer.is_tie(i) ? " =" : ""),
+        fmt::format("{}", plan.nodes),
+        fmt::format("{}", plan.dp),
+        fmt::format("{}", plan.tp),
+        fmt::format("{}", plan.pp),
+        fmt::format("{}", plan.vpp),
+        fmt::format("{}", plan.mbs),
+        fmt::format("{}", plan.gbs),
+        fmt::format("{}", plan.zero),
+        std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""),
+        plan.schedule,
+        fmt::format("{:.2f}", step),
+        fmt::format("{:.1f}", rate / kTera),
+        fmt::format("{:.1f}", 100 * rate / prediction.peak.value),
+        gib(found.peak_memory),
+        fmt::format("{:.0f}", 100 * headroom(inputs, found.peak_memory)),
+        fmt::format("{:.1f}", 100 * prediction.breakdown.bubble / step),
+        fmt::format("{:.1f}", 100 * exposed(prediction.breakdown) / step),
+        std::string(name(found.verdict))};
+    if (const auto hours = gpu_hours(answer, found)) {
+      row.insert(row.begin() + 12, fmt::format("{:.0f}", *hours));
+    }
+    if (shaped) {
+      const auto& [layers, hidden, heads] = found.shape;
+      row.insert(row.begin() + 1,
+                 {fmt::format("{}", layers), fmt::format("{}", hidden), fmt::format("{}", heads)});
+    }
+    table.add(std::move(row));
+  }
+  text += table.text(terminal.width);
+  text += fmt::format("\n  TFLOPs of the model, a GPU; of a peak of {:.0f} TFLOP/s\n",
+                      answer.best.front().peak.value / kTera);
+  text += gains_text(answer.gains.front(), terminal.at_most(100));
+  if (ties) {
+    text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
+                        100 * inputs.software.relative_error);
+  }
+  text += confirmation_text(answer);
+  if (!answer.result.refused.empty()) {
+    text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
+  }
+  if (answer.options.pareto) text += "\n" + pareto_text(answer.result, shaped, terminal);
+  return text + explanations(answer, terminal);
+}
+
+std::string search_json(const SearchAnswer& answer) {
+  const SearchInputs& inputs = answer.inputs;
+  const SearchResult& result = answer.result;
+  Json plans = Json::array();
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = result.plans[i];
+    const Prediction& prediction = answer.best[i];
+    const double model_rate = prediction.model_flops_rate(found.plan);
+    const double hardware_rate = prediction.hardware_flops_rate(found.plan);
+    Json plan{
+        {"rank", i + 1},
+        {"tie_with_best", answer.is_tie(i)},
+        {"sec_per_iter", found.sec_per_iter},
+        {"tokens_per_sec_per_gpu", tokens_per_gpu(found)},
+        {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
+        {"mfu", model_rate / prediction.peak.value},
+        {"hfu", hardware_rate / prediction.peak.value},
+        {"memory",
+         {{"peak_gib", found.peak_memory.value / kGiB},
+          {"capacity_gib", inputs.device.memory.value / kGiB},
+          {"headroom", headroom(inputs, found.peak_memory)},
+          {"fits", true},
+          {"verdict", name(found.verdict)}}},
+        {"breakdown_s", breakdown_json(prediction.breakdown)},
+        {"model_shape", shape_json(inputs, found.shape)},
+        {"plan", plan_json(found.plan)}};
+    if (i < answer.detailed.size() && answer.detailed[i]) {
+      plan["detailed_sec_per_iter"] = *answer.detailed[i];
+    }
+    const std::vector<Gain>& gains = answer.gains[i];
+    plan["next_bottleneck"] = {{"resource", gains.front().resource},
+                               {"saved_by_10_percent_more", gains.front().saved}};
+    plan["gains_of_10_percent_more"] = gains_json(gains);
+    if (const auto hours = gpu_hours(answer, found)) {
+      plan["gpu_hours"] = *hours;
+      if (answer.options.price > 0) plan["cost"] = *hours * answer.options.price;
+    }
+    plans.push_back(std::move(plan));
+  }
+  Json misses = Json::array();
+  for (const TooLarge& miss : result.nearest_misses) {
+    misses.push_back({{"needs_gib", miss.allocated.value / kGiB},
+                      {"model_shape", shape_json(inputs, miss.shape)},
+                      {"plan", plan_json(miss.plan)}});
+  }
+  Json relaxed = Json::array();
+  for (const Relaxation& relaxation : answer.relaxations) {
+    relaxed.push_back({{"limit", relaxation.limit},
+                       {"fitting", relaxation.fitting},
+                       {"sec_per_iter", relaxation.best.sec_per_iter},
+                       {"model_shape", shape_json(inputs, relaxation.best.shape)},
+                       {"plan", plan_json(relaxation.best.plan)}});
+  }
+  Json refused = Json::array();
+  for (const RefusedPlan& plan : result.refused) {
+    refused.push_back({{"plan", layout_text(plan.request)}, {"problems", plan.problems}});
+  }
+  Json document{
+      {"schema", "prequel/search/1"},
+      {"considered", result.considered},
+      {"legal", result.legal},
+      {"required", result.required},
+      {"fitting", result.fitting},
+      {"seconds", answer.seconds},
+      {"interrupted", result.interrupted},
+      {"objective", answer.options.objective},
+      {"error",
+       {{"sec_per_iter", inputs.software.relative_error}, {"basis", inputs.software.error_basis}}},
+      {"model", inputs.model.name},
+      {"cluster", inputs.cluster.name},
+      {"device", inputs.device.name},
+      {"software", inputs.software.name},
+      {"plans", std::move(plans)},
+      {"pareto", pareto_json(result)},
+      {"nearest_misses", std::move(misses)},
+      {"relaxations", std::move(relaxed)},
+      {"refused", std::move(refused)}};
+  if (!answer.shapes.shapes.empty()) {
+    document["shapes"] = {{"combinations", answer.shapes.combinations},
+                          {"searched", answer.shapes.shapes.size()},
+                          {"parameters", answer.shapes.parameters},
+                          {"tolerance", answer.shapes.tolerance}};
+  }
+  for (const ExplainedLayout& explained : answer.explained) {
+    document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
+  }
+  return document.dump(2) + "\n";
+}
+
+std::string search_csv(const SearchAnswer& answer) {
+  std::string text =
+      "rank,layers,hidden,heads,nodes,gpus,dp,tp,pp,vpp,mbs,gbs,zero,offload,recompute,sequence_"
+      "parallel,schedule,"
+      "sec_per_iter,tokens_per_sec_per_gpu,mfu,mem_gib,verdict\n";
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    const Plan& plan = found.plan;
+    const Prediction& prediction = answer.best[i];
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}\n",
+        i + 1, found.shape.layers, found.shape.hidden, found.shape.heads, plan.nodes, plan.gpus,
+        plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero, name(plan.offload),
+        name(plan.recompute), plan.sequence_parallel ? 1 : 0, csv_quoted(plan.schedule),
+        found.sec_per_iter, tokens_per_gpu(found),
+        prediction.model_flops_rate(plan) / prediction.peak.value, found.peak_memory.value / kGiB,
+        name(found.verdict));
+  }
+  return text;
+}
+
+}  // namespace prequel

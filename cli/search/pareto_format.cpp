@@ -1,0 +1,60 @@
+#include "cli/search/pareto_format.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/plan_json.hpp"
+#include "cli/table.hpp"
+#include "sim/search/pareto.hpp"
+
+namespace prequel {
+
+using Json = nlohmann::ordered_json;
+
+std::string pareto_text(const SearchResult& result, bool shaped, const Terminal& terminal) {
+  std::vector<std::string> header{"rank", "nodes", "dp",   "tp",        "pp",     "vpp",
+                                  "mbs",  "gbs",   "zero", "recompute", "sec/it", "GiB"};
+  if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
+  TextTable table(header);
+  const std::vector<std::size_t> front = pareto_front(result.plans);
+  for (const std::size_t place : front) {
+    const FoundPlan& found = result.plans[place];
+    const Plan& plan = found.plan;
+    std::vector<std::string> row{fmt::format("{}", place + 1)};
+    if (shaped) {
+      for (const std::int64_t part : {found.shape.layers, found.shape.hidden, found.shape.heads}) {
+        row.push_back(fmt::format("{}", part));
+      }
+    }
+    for (const std::int64_t value :
+         {plan.nodes, plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero}) {
+      row.push_back(fmt::format("{}", value));
+    }
+    row.push_back(std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""));
+    row.push_back(fmt::format("{:.2f}", found.sec_per_iter));
+    row.push_back(fmt::format("{:.1f}", found.peak_memory.value / kGiB));
+    table.add(std::move(row));
+  }
+  return fmt::format(
+             "Pareto front: {} of {} plans that no other beats in time, memory and nodes at once\n",
+             front.size(), result.plans.size()) +
+         table.text(terminal.width);
+}
+
+Json pareto_json(const SearchResult& result) {
+  Json front = Json::array();
+  for (const std::size_t place : pareto_front(result.plans)) {
+    const FoundPlan& found = result.plans[place];
+    front.push_back({{"rank", place + 1},
+                     {"sec_per_iter", found.sec_per_iter},
+                     {"memory", {{"peak_gib", found.peak_memory.value / kGiB}}},
+                     {"model_shape",
+                      {{"layers", found.shape.layers},
+                       {"hidden", found.shape.hidden},
+                       {"heads", found.shape.heads}}},
+                     {"plan", plan_json(found.plan)}});
+  }
+  return front;
+}
+
+}  // namespace prequel

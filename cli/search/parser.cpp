@@ -1,0 +1,130 @@
+#include "cli/search/parser.hpp"
+
+#include <map>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/job_flags.hpp"
+#include "cli/positive_amount.hpp"
+
+namespace prequel {
+namespace {
+
+/// Axes of which a search takes lists: Megatron's spelling too, and what they take.
+constexpr PlanFlag kSearchAxes[] = {
+    {"--nodes", "nodes", "nodes in use, exactly (default: the job's, else all of the cluster)",
+     "LIST"},
+    {"--dp,--data-parallel-size", "dp", "data-parallel degrees", "LIST"},
+    {"--tp,--tensor-model-parallel-size", "tp", "tensor-parallel degrees", "LIST"},
+    {"--pp,--pipeline-model-parallel-size", "pp", "pipeline stages", "LIST"},
+    {"--vpp", "vpp", "model chunks per pipeline stage", "LIST"},
+    {"--mbs,--micro-batch-size", "mbs", "micro batches, sequences", "LIST"},
+    {"--gbs,--global-batch-size", "gbs", "global batches, sequences (default: the job's)", "LIST"},
+    {"--zero,--zero-stage", "zero", "ZeRO stages", "LIST"},
+    {"--recompute", "recompute", "activations recomputed", "none,selective,full"},
+    {"--offload", "offload", "what host memory holds", "none,optimizer"},
+    {"--sequence-parallel", "sequence-parallel", "sequence parallelism", "off,on"},
+    {"--schedule", "schedule", "pipeline schedules, e.g. 1f1b,zb-h1", "NAMES"},
+};
+/// The model's shape, where it is free.
+constexpr PlanFlag kShapeAxes[] = {
+    {"--layers", "layers", "transformer blocks", "LIST"},
+    {"--hidden", "hidden", "hidden sizes", "LIST"},
+    {"--heads", "heads", "attention heads (default: the model's head size is kept)", "LIST"},
+};
+/// What all plans of a search share.
+constexpr std::string_view kSharedFields[] = {"cp", "ep", "seq_len", "precision", "attention"};
+
+}  // namespace
+
+void add_search(CLI::App& app, SearchOptions& options, const std::function<void()>& action) {
+  CLI::App& command =
+      *app.add_subcommand("search", "Every legal plan under the given limits, the best first");
+  command.footer(
+      "  prequel search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048\n"
+      "  prequel search bloom-176b-jean-zay --max-nodes 52 --reserve 4 --tp 4,8 --mbs 1:4 "
+      "--require 'dp % 4 == 0'\n");
+  command.add_option_function<std::string>(
+      "job", [&options](const std::string& job) { options.request.job = job; },
+      "job file, shipped job or launch script: its model, cluster, batch and nodes");
+  add_inputs(command, options.request);
+  const auto add_axis = [&command](const PlanFlag& axis, std::map<std::string, std::string>& axes) {
+    return command
+        .add_option_function<std::string>(
+            axis.flags,
+            [&axes, field = std::string(axis.field)](const std::string& value) {
+              axes[field] = value;
+            },
+            axis.help)
+        ->type_name(axis.values);
+  };
+  for (const PlanFlag& axis : kSearchAxes) {
+    add_axis(axis, options.axes)
+        ->group("Axes (lists such as 1,2,4 or 8:64:8; what is left out is searched)");
+  }
+  const std::string shape_group = "Shape of the model (lists; what is left out is as the model's)";
+  for (const PlanFlag& axis : kShapeAxes) {
+    add_axis(axis, options.shape_axes)->group(shape_group);
+  }
+  command
+      .add_option("--parameters", options.parameters,
+                  "parameters that every shape must have (default: as many as the model)")
+      ->check(positive_amount())
+      ->group(shape_group);
+  command
+      .add_option("--parameters-tolerance", options.parameters_tolerance,
+                  "by what share of them a shape may miss that (default: 0.05)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(shape_group);
+  for (const std::string_view field : kSharedFields) {
+    add_plan_field(command, field, options.request.overrides);
+  }
+  command.add_option("--max-nodes", options.max_nodes, "any number of nodes up to this")
+      ->check(CLI::Range(1, 1 << 20))
+      ->excludes("--nodes");
+  command.add_option("--reserve", options.reserve, "nodes to keep free of those")
+      ->check(CLI::Range(0, 1 << 20));
+  command.add_flag("--everything", options.everything,
+                   "search all values of all axes, whether the stack offers them or not");
+  command
+      .add_option("--require", options.requirements,
+                  "a condition on plans, e.g. 'gbs % 32 == 0 && mem_gib < 70' (repeatable)")
+      ->type_name("EXPR")
+      ->allow_extra_args(false);
+  command
+      .add_option("--plans", options.plans,
+                  "rank the plans of this table (columns named as the plan's fields, or layers, "
+                  "hidden and heads)")
+      ->type_name("FILE.csv")
+      ->excludes("--parameters");
+  command
+      .add_option("--explain", options.explain,
+                  "say why this layout is not the best, e.g. tp=8,pp=12 (repeatable)")
+      ->type_name("AXIS=VALUE,...")
+      ->allow_extra_args(false)
+      ->excludes("--plans");
+  command.add_flag("--pareto", options.pareto,
+                   "show the plans that no other beats in time, memory and nodes at once");
+  command
+      .add_option("--memory-headroom", options.memory_headroom,
+                  "share of the device's memory that must stay free")
+      ->check(CLI::Range(0.0, 0.99));
+  command.add_option("--objective", options.objective, "what plans are ranked by")
+      ->type_name("time|tokens|gpu-hours|cost")
+      ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));
+  command.add_option("--tokens", options.tokens, "tokens of the whole training")
+      ->check(positive_amount());
+  command.add_option("--price", options.price, "of one GPU-hour")->check(positive_amount());
+  command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
+  add_set(command, options.request.overrides);
+  add_report(command, options.report);
+  add_format(command, options.format, true);
+  add_emit(command, options.emit, {"--json", "--csv", "--explain", "--pareto"});
+  for (const char* no_table : {"--explain", "--pareto"}) {
+    command.get_option("--csv")->excludes(command.get_option(no_table));
+  }
+  command.callback(action);
+}
+
+}  // namespace prequel

@@ -1,0 +1,215 @@
+#include "cli/validate/validation_format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/table.hpp"
+#include "hw/base/csv.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kOutcomes{"predicted", "unsupported", "invalid"};
+constexpr std::array kStatusNames{"ok", "oom", "failed"};
+
+const char* outcome_name(Outcome outcome) {
+  return kOutcomes[static_cast<std::size_t>(outcome)];
+}
+const char* status_name(RunStatus status) {
+  return kStatusNames[static_cast<std::size_t>(status)];
+}
+
+std::string percent(double fraction) {
+  return fmt::format("{:.1f}", 100 * fraction);
+}
+std::string signed_percent(double fraction) {
+  return fmt::format("{:+.1f}", 100 * fraction);
+}
+
+std::string file_name(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+void add_error_row(TextTable& table, const std::string& group, const char* what,
+                   const ErrorStatistics& summary, const ErrorStatistics* baseline) {
+  if (summary.n == 0) return;
+  table.add({group, what, fmt::format("{}", summary.n), percent(summary.mape),
+             percent(summary.median), percent(summary.p90), percent(summary.max),
+             signed_percent(summary.bias), baseline ? percent(baseline->mape) : ""});
+}
+
+std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t width) {
+  TextTable errors({"group", "of", "n", "MAPE %", "median", "P90", "max", "bias", "baseline"});
+  std::string counts;
+  for (const ValidationGroup& group : groups) {
+    add_error_row(errors, group.name, "time", group.time, &group.baseline);
+    add_error_row(errors, group.name, "memory", group.memory, nullptr);
+    counts += fmt::format("  {}: {} rows, {} predicted, {} unsupported, {} invalid", group.name,
+                          group.runs, group.predicted, group.unsupported, group.invalid);
+    if (group.fit.oom_measured > 0 || group.fit.false_oom > 0) {
+      counts += fmt::format("; out of memory: {} of {} found, {} false", group.fit.oom_predicted,
+                            group.fit.oom_measured, group.fit.false_oom);
+    }
+    if (group.ranking.sets > 0) {
+      counts +=
+          fmt::format("; ranking in {} sets: Kendall tau {:.2f}, top-1 regret {} % (worst {})",
+                      group.ranking.sets, group.ranking.kendall_tau,
+                      percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
+    }
+    counts += "\n";
+  }
+  return "Errors of predictions against measured runs (predicted / measured - 1)\n" +
+         errors.text(width) +
+         "  baseline: hardware FLOPs over one efficiency, the median of all rows\n\n" + counts;
+}
+
+std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::size_t width) {
+  std::vector<const ValidatedRun*> order;
+  for (const ValidatedRun& run : runs) {
+    if (run.time_error) order.push_back(&run);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return std::abs(*a->time_error) > std::abs(*b->time_error);
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(std::max(0, worst))));
+  if (order.empty()) return {};
+  TextTable table({"worst rows", "measured s", "predicted s", "error %", "would explain it"});
+  for (const ValidatedRun* run : order) {
+    table.add({run->run.id, fmt::format("{:.2f}", *run->run.sec_per_iter),
+               fmt::format("{:.2f}", run->prediction->sec_per_iter.value),
+               signed_percent(*run->time_error), gap_explanation(*run)});
+  }
+  return "\n" + table.text(width);
+}
+
+/// Everything that there is to say of one run, on one line.
+std::string one_line(const ValidatedRun& run) {
+  const Prediction& prediction = *run.prediction;
+  std::string text = fmt::format("{}: predicted {:.2f} s per iteration, measured {:.2f} s: {} %",
+                                 run.run.id, prediction.sec_per_iter.value, *run.run.sec_per_iter,
+                                 signed_percent(*run.time_error));
+  if (std::abs(*run.time_error) <= prediction.relative_error) {
+    text += fmt::format(" (the stated error is {:.0f} %)", 100 * prediction.relative_error);
+  }
+  text += "; would explain it: " + gap_explanation(run);
+  if (run.memory_error) {
+    text += fmt::format("; memory {:.1f} GiB, measured {:.1f} GiB: {} %",
+                        prediction.peak_memory.value / kGiB, *run.run.mem_gib,
+                        signed_percent(*run.memory_error));
+  }
+  return text + "\n";
+}
+
+Json summary_json(const ErrorStatistics& summary) {
+  return {{"n", summary.n},     {"mape", summary.mape}, {"median", summary.median},
+          {"p90", summary.p90}, {"max", summary.max},   {"bias", summary.bias}};
+}
+
+Json run_json(const ValidatedRun& run) {
+  Json measured = Json::object();
+  if (run.run.sec_per_iter) measured["sec_per_iter"] = *run.run.sec_per_iter;
+  if (run.run.mem_gib) measured["mem_gib"] = *run.run.mem_gib;
+  measured["status"] = status_name(run.run.status);
+  Json json{
+      {"id", run.run.id}, {"file", file_name(run.run.file)}, {"status", outcome_name(run.outcome)}};
+  if (!run.reason.empty()) json["reason"] = run.reason;
+  json["measured"] = measured;
+  if (run.outcome != Outcome::predicted) return json;
+  Json predicted = Json::object();
+  if (run.prediction) {
+    predicted["sec_per_iter"] = run.prediction->sec_per_iter.value;
+    predicted["mem_gib"] = run.prediction->peak_memory.value / kGiB;
+    predicted["tight"] = run.prediction->verdict == MemoryVerdict::tight;
+  }
+  predicted["fits"] = run.fits;
+  if (run.baseline_s) predicted["baseline_sec_per_iter"] = *run.baseline_s;
+  json["predicted"] = predicted;
+  Json error = Json::object();
+  if (run.time_error) error["sec_per_iter"] = *run.time_error;
+  if (run.memory_error) error["mem_gib"] = *run.memory_error;
+  json["error"] = error;
+  return json;
+}
+
+Json group_json(const ValidationGroup& group) {
+  return {{"group", group.name},
+          {"runs", group.runs},
+          {"predicted", group.predicted},
+          {"unsupported", group.unsupported},
+          {"invalid", group.invalid},
+          {"time", summary_json(group.time)},
+          {"baseline_time", summary_json(group.baseline)},
+          {"memory", summary_json(group.memory)},
+          {"fit",
+           {{"oom_measured", group.fit.oom_measured},
+            {"oom_predicted", group.fit.oom_predicted},
+            {"false_oom", group.fit.false_oom}}},
+          {"ranking",
+           {{"sets", group.ranking.sets},
+            {"kendall_tau", group.ranking.kendall_tau},
+            {"top1_regret", group.ranking.top1_regret},
+            {"worst_regret", group.ranking.worst_regret},
+            {"worst_place_of_best", group.ranking.worst_place}}}};
+}
+
+}  // namespace
+
+std::string validation_text(const std::vector<ValidatedRun>& runs,
+                            const std::vector<ValidationGroup>& groups, int worst,
+                            std::size_t width) {
+  if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front());
+  std::string text = groups_text(groups, width) + worst_text(runs, worst, width);
+  TextTable rest({"not predicted", "", "reason"});
+  bool any = false;
+  for (const ValidatedRun& run : runs) {
+    if (run.outcome == Outcome::predicted) continue;
+    any = true;
+    rest.add({run.run.id.empty() ? fmt::format("{}:{}", file_name(run.run.file), run.run.line)
+                                 : run.run.id,
+              outcome_name(run.outcome), run.reason});
+  }
+  return any ? text + "\n" + rest.text(width) : text;
+}
+
+std::string validation_json(const std::vector<ValidatedRun>& runs,
+                            const std::vector<ValidationGroup>& groups) {
+  Json rows = Json::array();
+  for (const ValidatedRun& run : runs) rows.push_back(run_json(run));
+  Json summaries = Json::array();
+  for (const ValidationGroup& group : groups) summaries.push_back(group_json(group));
+  // Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.
+  return Json{{"schema", "prequel/validation/1"}, {"runs", rows}, {"groups", summaries}}.dump(
+             2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string validation_csv(const std::vector<ValidatedRun>& runs) {
+  std::string text =
+      "id,file,outcome,status,measured_sec_per_iter,predicted_sec_per_iter,error_sec_per_iter,"
+      "baseline_sec_per_iter,measured_mem_gib,predicted_mem_gib,error_mem_gib,fits,reason\n";
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.6g}", *value) : std::string();
+  };
+  for (const ValidatedRun& run : runs) {
+    const bool timed = run.prediction.has_value();
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(run.run.id),
+        csv_quoted(file_name(run.run.file)), outcome_name(run.outcome), status_name(run.run.status),
+        number(run.run.sec_per_iter),
+        timed ? fmt::format("{:.6g}", run.prediction->sec_per_iter.value) : "",
+        number(run.time_error), number(run.baseline_s), number(run.run.mem_gib),
+        timed ? fmt::format("{:.6g}", run.prediction->peak_memory.value / kGiB) : "",
+        number(run.memory_error), run.outcome == Outcome::predicted ? (run.fits ? "1" : "0") : "",
+        csv_quoted(run.reason));
+  }
+  return text;
+}
+
+}  // namespace prequel
