@@ -1,7 +1,6 @@
 #pragma once
 
-/// What the command line says, command by command. cli/command_line.cpp fills these, the commands
-/// read them.
+/// What the command line says, command by command: the parsers fill these, the commands read them.
 
 #include <string>
 #include <vector>
