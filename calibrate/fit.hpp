@@ -21,6 +21,11 @@ struct FitOptions {
   std::string scale_per{"source"};  ///< column that names the environment; "" for one environment
 };
 
+/// Points without which a kind of memory-bound kernel, or a pass of an attention kernel at one head
+/// size, keeps the constants it had.
+inline constexpr std::size_t kFewestStreams = 8;
+inline constexpr std::size_t kFewestAttentions = 8;
+
 /// How one model was fitted.
 struct FitReport {
   std::string what;     ///< "gemm", "layer_norm", "flash-2 128 forward", …
@@ -40,16 +45,20 @@ struct FitReport {
 std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const FitOptions& options,
                                 Device& device);
 
-/// Constants of every kind of memory-bound kernel that has at least 12 points; row widths are
-/// held out whole. Where partly filled waves of rows show, how many rows a compute unit holds is
-/// chosen among 1 and 2 by the points.
+/// Constants of every kind of memory-bound kernel that has at least `kFewestStreams` points; row
+/// widths are held out whole. From 12 points on, rows may cost of their own; where partly
+/// filled waves of rows show, how many rows a compute unit holds is chosen among 1 and 2 by the
+/// points.
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 
-/// Constants of every (kernel, head size, pass) with at least 8 points; kernels that the device
+/// Constants of every (kernel, head size, pass) with at least `kFewestAttentions` points; kernels that the device
 /// lacks are added. Head counts are held out whole.
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device);
+
+/// What the two above leave as it was although it was measured: "gelu: 4 points, 8 are needed".
+std::vector<std::string> too_few_points(const std::vector<Measurement>& points);
 
 /// Constants of collectives inside one node: a ring for all operations, others for all_to_all and
 /// what the ring does not fit, and a reduction in the switch where all_reduce outruns the ring.

@@ -10,7 +10,6 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kFewestPoints = 8;
 constexpr std::size_t kFewestLengths = 3;  ///< of sequences, to tell the loss on short rows
 constexpr double kBackwardFlops = 2.5;     ///< five products of the square instead of two
 
@@ -120,7 +119,7 @@ std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
   double errors = 0.0;
   double weight = 0.0;
   for (const auto& [key, members] : groups) {
-    if (members.size() < kFewestPoints) continue;
+    if (members.size() < kFewestAttentions) continue;
     const auto& [kernel, head_dim, backward] = key;
     reports.push_back(
         fit_pass(kernel_of(device, kernel), head_dim, backward, members, options, device));

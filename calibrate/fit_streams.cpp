@@ -9,7 +9,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kFewestPoints = 12;
+constexpr std::size_t kFewestPointsByRows = 12;
 /// Every constant more has to lower the error at least to this share, and waves have to tell their
 /// constant at least to this relative error.
 constexpr double kConstantPays = 0.97;
@@ -97,8 +97,9 @@ FitReport fit_kind(StreamKind kind, const std::vector<const Measurement*>& point
     if (rows_per_unit > 0.0 && form.report.constants.back().relative_error > kWavesKnown) return;
     if (form.report.errors.mape < share * best.report.errors.mape) best = std::move(form);
   };
-  if (by_rows) try_form(0.0);
-  if (by_rows && device.compute_units > 0.0) {
+  const bool enough = by_rows && points.size() >= kFewestPointsByRows;
+  if (enough) try_form(0.0);
+  if (enough && device.compute_units > 0.0) {
     for (const double rows_per_unit : {1.0, 2.0}) try_form(rows_per_unit);
   }
   device.streams[static_cast<std::size_t>(kind)] = best.model;
@@ -124,7 +125,7 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     const std::vector<const Measurement*> of_kind = points_of(points, kind);
-    if (of_kind.size() < kFewestPoints) continue;
+    if (of_kind.size() < kFewestStreams) continue;
     reports.push_back(fit_kind(kind, of_kind, options, device));
     errors += stated_error(reports.back()) * static_cast<double>(of_kind.size());
     weight += static_cast<double>(of_kind.size());

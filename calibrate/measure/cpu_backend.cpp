@@ -156,11 +156,17 @@ void add_streams(std::vector<Work>& works) {
     if (passes == 0) continue;
     const bool by_rows = kind == StreamKind::layer_norm || kind == StreamKind::rms_norm ||
                          kind == StreamKind::softmax || kind == StreamKind::cross_entropy;
+    if (!by_rows) {
+      for (double bytes = 1 << 14; bytes <= 4.0 * passes * kMostElements; bytes *= 2) {
+        works.emplace_back(Stream{kind, {bytes}});
+      }
+      continue;
+    }
     for (const double width : {512.0, 1024.0, 4096.0, 32768.0}) {
       for (const double rows : {64.0, 256.0, 1024.0, 2048.0}) {
         if (rows * width > kMostElements) continue;
         const double bytes = 4.0 * passes * rows * width;
-        works.emplace_back(Stream{kind, {bytes}, by_rows ? rows : 0.0});
+        works.emplace_back(Stream{kind, {bytes}, rows});
       }
     }
   }

@@ -78,6 +78,12 @@ void add_streams(std::vector<Work>& works) {
     const auto kind = static_cast<StreamKind>(i);
     const auto traffic = stream_traffic(kind);
     if (!traffic) continue;
+    if (!is_row_wise(kind)) {
+      for (double bytes = 1 << 16; bytes <= kMostBytes; bytes *= 2) {
+        works.emplace_back(Stream{kind, {bytes}});
+      }
+      continue;
+    }
     const std::vector<double> widths =
         kind == StreamKind::cross_entropy
             ? std::vector<double>{32000.0, 50304.0, 128256.0, 250880.0}
@@ -86,7 +92,7 @@ void add_streams(std::vector<Work>& works) {
       for (const double rows : {512.0, 2048.0, 8192.0, 32768.0}) {
         const double bytes = traffic->bytes_per_element * rows * width;
         if (bytes > kMostBytes) continue;
-        works.emplace_back(Stream{kind, {bytes}, is_row_wise(kind) ? rows : 0.0});
+        works.emplace_back(Stream{kind, {bytes}, rows});
       }
     }
   }

@@ -20,6 +20,7 @@ constexpr const char* kUsualCluster = "dgx-a100";
 struct Fitted {
   std::string text;  ///< of the new file
   std::vector<FitReport> reports;
+  std::vector<std::string> left_out;  ///< what was measured and keeps the base's constants
 };
 
 std::string file_name(const std::string& path) {
@@ -70,8 +71,9 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   if (fitted.reports.empty()) {
     throw InputError(
         "calibrate fit: too few points for a device: it takes 30 forward products of 1 GFLOP or "
-        "more, 12 runs of a memory-bound kernel, or 8 of an attention kernel");
+        "more, 8 runs of a memory-bound kernel, or 8 of an attention kernel");
   }
+  fitted.left_out = too_few_points(points);
   fitted.text = fitted_device_file(read_file(document.file()), device, gemm, streams, attention,
                                    {options.name, command_text(options, base)});
   return fitted;
@@ -106,6 +108,9 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
   const Fitted fitted = options.kind == "device" ? fit_device(library, options, file.points)
                                                  : fit_cluster(library, options, file.points);
   if (!common.quiet) {
+    for (const std::string& line : fitted.left_out) {
+      fmt::print(stderr, "not fitted, as in the base file: {}\n", line);
+    }
     for (const FitReport& report : fitted.reports) {
       for (const std::string& warning : report.warnings) {
         fmt::print(stderr, "warning: {}: {}\n", report.what, warning);

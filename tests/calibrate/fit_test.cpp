@@ -205,6 +205,25 @@ TEST_CASE("a kind of kernel that was not measured keeps its constants") {
   CHECK(price(fitted, unmeasured) == price(a100(), unmeasured));
 }
 
+TEST_CASE("what has too few points for a fit is named, what has enough is fitted") {
+  std::vector<Measurement> points;
+  for (const double bytes : powers(1e6, 2.0, static_cast<int>(kFewestStreams))) {
+    points.push_back(measured(MeasuredStream{{StreamKind::gelu, {bytes}}}, {bytes / 1e12}, "a"));
+  }
+  for (const double bytes : powers(1e6, 2.0, 3)) {
+    points.push_back(measured(MeasuredStream{{StreamKind::swiglu, {bytes}}}, {bytes / 1e12}, "a"));
+  }
+  const FusedAttention pass{.batch = 1, .seq = 128, .heads = 8, .kv_heads = 8, .head_dim = 64};
+  points.push_back(measured(MeasuredAttention{pass, "flash-9"}, {1e-4}, "a"));
+  CHECK(too_few_points(points) ==
+        std::vector<std::string>{"attention flash-9 64 forward: 1 points, 8 are needed",
+                                 "swiglu: 3 points, 8 are needed"});
+  Device fitted = a100();
+  const auto reports = fit_streams(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].what == "gelu");
+}
+
 TEST_CASE("partly filled waves of rows are found where they show, with the rows of a unit") {
   Device truth = a100();
   const auto kind = static_cast<std::size_t>(StreamKind::swiglu);

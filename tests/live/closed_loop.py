@@ -40,6 +40,11 @@ CPU_SHAPES = [(256, 4, 4, 128, 4), (256, 4, 4, 256, 2), (384, 3, 6, 128, 4),
 CUDA_SHAPES = [(hidden, layers, hidden // 128, 2048, mbs)
                for hidden, layers in ((1024, 8), (2048, 8), (4096, 4), (8192, 2))
                for mbs in (1, 2, 4, 8)]
+# Libraries start their threads when they are loaded: before a process could pin itself to a core.
+ONE_CORE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# Memory once had is kept, as PyTorch itself does on GPUs: else every tensor is paged in anew.
+KEPT_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2 ** 34),
+               "MALLOC_TOP_PAD_": str(2 ** 28)}
 # A GPU for a dry run: what the driver says of it.
 DRY_CONTEXT = {"device": "NVIDIA H100 80GB HBM3", "compute_units": "132",
                "memory_bytes": str(85 * 10 ** 9)}
@@ -61,10 +66,12 @@ def run_processes(part, backend, ranks, *more):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     program = pathlib.Path(__file__).with_name("training.py")
+    environment = dict(os.environ, **(ONE_CORE | KEPT_MEMORY if backend == "cpu" else {}))
     processes = [
         subprocess.Popen([sys.executable, str(program), part, "--backend", backend, "--rank",
                           str(rank), "--ranks", str(ranks), "--port", str(port), *more],
-                         stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
+                         stdout=subprocess.PIPE, text=True, env=environment)
+        for rank in range(ranks)]
     answers = [process.communicate()[0] for process in processes]
     if any(process.returncode for process in processes):
         sys.exit(f"closed_loop: {part} on {ranks} processes failed")
@@ -99,7 +106,8 @@ def measure_device(arguments, folder):
     measured = folder / "device.jsonl"
     pin = []
     if arguments.backend == "cpu":
-        pin = ["taskset", "-c", str(min(os.sched_getaffinity(0))), "env", "OPENBLAS_NUM_THREADS=1"]
+        pin = ["taskset", "-c", str(min(os.sched_getaffinity(0))), "env",
+               *(f"{name}={value}" for name, value in ONE_CORE.items())]
     again = ["--resume"] if measured.exists() else []
     call(*pin, arguments.prequel, "calibrate", "measure", "--backend", arguments.backend,
          "--budget", arguments.budget, "--output", measured, *again)
@@ -217,7 +225,8 @@ def main():
     parser.add_argument("--dry-run", action="store_true", help="make all files, measure nothing")
     arguments = parser.parse_args()
     folder = arguments.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    for kind in ("devices", "clusters"):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
     arguments.processes = processes_here(arguments)
     arguments.software = "pytorch-cuda" if arguments.backend == "cuda" else "pytorch-cpu-2"
     if arguments.backend == "cuda":

@@ -11,7 +11,8 @@ import statistics
 import time
 
 VOCAB = 8192
-ITERATIONS = 5
+WARM_UP = 5
+ITERATIONS = 9
 
 
 def make_model(torch, hidden, layers, heads, seq, attention, recompute):
@@ -119,7 +120,7 @@ def train(arguments):
         optimizer.step()
 
     try:
-        return [timed(torch, group, arguments, step) for _ in range(2 + ITERATIONS)][2:]
+        return [timed(torch, group, arguments, step) for _ in range(WARM_UP + ITERATIONS)][WARM_UP:]
     except RuntimeError as error:  # torch.cuda.OutOfMemoryError is one
         if "out of memory" not in str(error):
             raise
@@ -133,7 +134,7 @@ def reduce(arguments):
     for exponent in range(10, 30 if device == "cuda" else 28):
         data = torch.rand(2 ** exponent // 4, device=device)
         samples = [timed(torch, group, arguments, lambda: group.all_reduce(data))
-                   for _ in range(9)][2:]
+                   for _ in range(WARM_UP + ITERATIONS)][WARM_UP:]
         points.append([2 ** exponent, statistics.median(samples)])
     return points
 

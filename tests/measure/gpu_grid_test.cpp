@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/fit.hpp"
 #include "hw/memory_bound.hpp"
 
 namespace prequel {
@@ -34,6 +35,21 @@ TEST_CASE("products of every format and pass are measured, fp8 where the device 
 
 TEST_CASE("a fit of products has forward products of 1 GFLOP and more in plenty") {
   CHECK(products(gpu_grid({}), Precision::bf16, GemmPass::forward) >= 60);
+}
+
+TEST_CASE("every memory-bound kernel is measured often enough to be fitted") {
+  std::map<StreamKind, std::set<std::pair<double, double>>> points;
+  for (const Work& work : gpu_grid({})) {
+    if (const auto* stream = std::get_if<Stream>(&work)) {
+      points[stream->kind].insert({stream->bytes.value, stream->rows});
+    }
+  }
+  for (const auto& [kind, distinct] : points) {
+    CAPTURE(name(kind));
+    CHECK(distinct.size() >= kFewestStreams);
+  }
+  CHECK(points.contains(StreamKind::optimizer));
+  CHECK(points.contains(StreamKind::fused_pointwise));
 }
 
 TEST_CASE("strided-batched products include misaligned head sizes") {
