@@ -23,6 +23,16 @@ struct PricesOnDevice {
   Seconds operator()(const MeasuredAttention& measured) const {
     return price(device, measured.attention, measured.kernel);
   }
+  Seconds operator()(const MeasuredCopy& copy) const {
+    if (!copy.pinned) throw InputError("copies of pageable memory have no model");
+    return host_copy_time(device, copy.bytes);
+  }
+  Seconds operator()(const MeasuredBeside& measured) const {
+    return price(device, measured.gemm) * (1.0 + device.overlap_loss);
+  }
+  Seconds operator()(const MeasuredOther& other) const {
+    throw InputError(other.op + " has no model");
+  }
   Seconds operator()(const MeasuredCollective&) const {
     throw InputError("a device has no collectives; check them with --cluster");
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Measurements to constants: the four kernel models, each by itself.
+/// Measurements to constants: each model by itself.
 
 #include <cstddef>
 #include <string>
@@ -21,10 +21,12 @@ struct FitOptions {
   std::string scale_per{"source"};  ///< column that names the environment; "" for one environment
 };
 
-/// Points without which a kind of memory-bound kernel, or a pass of an attention kernel at one head
-/// size, keeps the constants it had.
+/// Points without which a kind of memory-bound kernel, a pass of an attention kernel at one head
+/// size, the link to the host, or the loss by overlap keeps the constants it had.
 inline constexpr std::size_t kFewestStreams = 8;
 inline constexpr std::size_t kFewestAttentions = 8;
+inline constexpr std::size_t kFewestCopies = 4;
+inline constexpr std::size_t kFewestBeside = 3;
 
 /// How one model was fitted.
 struct FitReport {
@@ -52,13 +54,40 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 
-/// Constants of every (kernel, head size, pass) with at least `kFewestAttentions` points; kernels that the device
-/// lacks are added. Head counts are held out whole.
+/// Constants of every (kernel, head size, pass) with at least `kFewestAttentions` points; kernels
+/// that the device lacks are added. Head counts are held out whole.
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device);
 
-/// What the two above leave as it was although it was measured: "gelu: 4 points, 8 are needed".
-std::vector<std::string> too_few_points(const std::vector<Measurement>& points);
+/// The rate of the link between host and device, from pinned copies of 1 MiB or more in both
+/// directions, which count alike. Sizes are held out.
+std::vector<FitReport> fit_host_link(const std::vector<Measurement>& points,
+                                     const FitOptions& options, Device& device);
+
+/// `overlap_loss`: by which share more time products take beside a collective than alone, where
+/// they were measured both ways. Weight shapes are held out.
+std::vector<FitReport> fit_overlap(const std::vector<Measurement>& points,
+                                   const FitOptions& options, Device& device);
+
+/// What was fitted of a device, by the section of its file.
+struct DeviceFits {
+  std::vector<FitReport> gemm;
+  std::vector<FitReport> streams;
+  std::vector<FitReport> attention;
+  std::vector<FitReport> host_link;
+  std::vector<FitReport> overlap;
+};
+
+/// All fits of a device above, one after another.
+DeviceFits fit_device(const std::vector<Measurement>& points, const FitOptions& options,
+                      Device& device);
+
+/// Every report, in the order of the members.
+std::vector<FitReport> all_reports(const DeviceFits& fits);
+
+/// What a fit of a device leaves as it was although it was measured: "gelu: 4 of 8 points
+/// needed; as in the base file".
+std::vector<std::string> not_fitted(const std::vector<Measurement>& points);
 
 /// Constants of collectives inside one node: a ring for all operations, others for all_to_all and
 /// what the ring does not fit, and a reduction in the switch where all_reduce outruns the ring.

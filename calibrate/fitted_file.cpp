@@ -189,17 +189,23 @@ json network_section(const NetworkModel& network, const FitOrigin& origin,
 }  // namespace
 
 std::string fitted_device_file(const std::string& base, const Device& device,
-                               const std::vector<FitReport>& gemm,
-                               const std::vector<FitReport>& streams,
-                               const std::vector<FitReport>& attention, const FitOrigin& origin) {
+                               const DeviceFits& fits, const FitOrigin& origin) {
   json file = json::parse(base);
   file["name"] = origin.name;
-  if (!gemm.empty()) file["gemm"] = gemm_section(device, origin, gemm);
-  if (!streams.empty()) {
-    file["memory_bound"] = streams_section(file["memory_bound"], device, origin, streams);
+  if (!fits.host_link.empty()) {
+    file["host_link"] = {{"rate", gigabytes_per_second(device.host_link.value)},
+                         {"origin", origin_with_error(origin, fits.host_link)}};
   }
-  if (!attention.empty()) {
-    file["attention"] = attention_section(file["attention"], device, origin, attention);
+  if (!fits.overlap.empty()) {
+    file["overlap"] = {{"loss", rounded(device.overlap_loss)},
+                       {"origin", origin_with_error(origin, fits.overlap)}};
+  }
+  if (!fits.gemm.empty()) file["gemm"] = gemm_section(device, origin, fits.gemm);
+  if (!fits.streams.empty()) {
+    file["memory_bound"] = streams_section(file["memory_bound"], device, origin, fits.streams);
+  }
+  if (!fits.attention.empty()) {
+    file["attention"] = attention_section(file["attention"], device, origin, fits.attention);
   }
   return laid_out(file);
 }

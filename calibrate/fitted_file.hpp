@@ -17,12 +17,10 @@ struct FitOrigin {
   std::string command;  ///< that makes the file again
 };
 
-/// The device file `base` (its text) under the new name, with the sections that `reports` are
-/// about replaced by those of `device`; each says its origin and error.
+/// The device file `base` (its text) under the new name, with the sections that were fitted
+/// replaced by those of `device`; each says its origin and error.
 std::string fitted_device_file(const std::string& base, const Device& device,
-                               const std::vector<FitReport>& gemm,
-                               const std::vector<FitReport>& streams,
-                               const std::vector<FitReport>& attention, const FitOrigin& origin);
+                               const DeviceFits& fits, const FitOrigin& origin);
 
 /// The cluster file `base` (its text) under the new name, with `/node/collectives` and `/network`
 /// replaced by those of `cluster` where there are reports on them.

@@ -132,6 +132,16 @@ MeasuredStream stream(const Fields& fields) {
   return {{kind->first, {positive(fields, "bytes") / kind->second}, rows}, kind->second};
 }
 
+MeasuredCopy copy(const Fields& fields, bool to_device) {
+  const std::string* pinned = cell(fields, "pinned");
+  return {to_device, pinned && (*pinned == "1" || *pinned == "true"), {positive(fields, "bytes")}};
+}
+
+bool is_other(std::string_view op) {
+  return op == "attention_chain" || op == "gradient_norm" || op == "kernel_launch" ||
+         op == "graph_launch";
+}
+
 /// "10^9..10^10 FLOP": the decade that the size of the work is in.
 std::string decade(double size, std::string_view unit) {
   const int exponent = static_cast<int>(std::floor(std::log10(size) + 1e-9));
@@ -145,11 +155,22 @@ Measurement read_measurement(Fields fields) {
   point.time = measured_time(fields);
   std::string kind;
   std::string size;
-  const std::string* op = cell(fields, "op");
-  if (op && (*op == "attention_chain" || *op == "gemm_beside_collective")) {
-    throw InputError(fmt::format("op: {} is several kernels, to which no model is fitted", *op));
-  }
-  if (cell(fields, "ranks")) {
+  const std::string op = cell(fields, "op") ? *cell(fields, "op") : "";
+  if (is_other(op)) {
+    kind = op;
+    size = "any";
+    point.what = MeasuredOther{op};
+  } else if (op == "host_to_device" || op == "device_to_host") {
+    const MeasuredCopy what = copy(fields, op == "host_to_device");
+    kind = op;
+    size = decade(what.bytes.value, "B");
+    point.what = what;
+  } else if (op == "gemm_beside_collective") {
+    const MeasuredBeside what{gemm(fields)};
+    kind = op;
+    size = decade(flops(what.gemm).value, "FLOP");
+    point.what = what;
+  } else if (cell(fields, "ranks")) {
     const MeasuredCollective what = collective(fields);
     kind = name(what.op);
     size = decade(what.bytes.value, "B");

@@ -31,19 +31,38 @@ struct MeasuredCollective {
   int groups{1};  ///< that did the same at once
 };
 
+/// A copy between the memories of host and device.
+struct MeasuredCopy {
+  bool to_device{};
+  bool pinned{};
+  Bytes bytes{};
+};
+
+/// A product while a collective runs on the same device from the beginning to the end.
+struct MeasuredBeside {
+  Gemm gemm;
+};
+
+/// What measuring programs time and no model prices: launches, chains of kernels.
+struct MeasuredOther {
+  std::string op;
+};
+
 /// The cells of a row by the name of their column.
 using Fields = std::map<std::string, std::string>;
 
 struct Measurement {
-  std::variant<Gemm, MeasuredStream, MeasuredAttention, MeasuredCollective> what;
+  std::variant<Gemm, MeasuredStream, MeasuredAttention, MeasuredCollective, MeasuredCopy,
+               MeasuredBeside, MeasuredOther>
+      what;
   Seconds time{};
   Fields fields;  ///< of the row, and `operator` and `size_class` where the row lacks them
 };
 
-/// What a row says. Which operator it is follows from its columns: `ranks` for a collective,
-/// `m`, `n`, `k` for a GEMM, `seq` and `heads` for attention, else `op` and `bytes` for a
-/// memory-bound kernel. Times in `time_us` or `time_s`. Throws InputError (without place) that
-/// says which cell is missing or not sound.
+/// What a row says. Which operator it is follows from `op` where that names one of the last three,
+/// else from its columns: `ranks` for a collective, `m`, `n`, `k` for a GEMM, `seq` and `heads` for
+/// attention, `op` and `bytes` for a memory-bound kernel. Times in `time_us` or `time_s`. Throws
+/// InputError (without place) that says which cell is missing or not sound.
 Measurement read_measurement(Fields fields);
 
 }  // namespace prequel

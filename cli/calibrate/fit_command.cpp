@@ -60,21 +60,17 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   const std::string base = base_name(library, options, "devices", options.device, kUsualDevice);
   const Document document = library.open("devices", base);
   Device device = read_device(document);
-  const FitOptions fit{options.folds, options.scale_per};
-  const auto gemm = fit_gemm(points, fit, device);
-  const auto streams = fit_streams(points, fit, device);
-  const auto attention = fit_attention(points, fit, device);
+  const DeviceFits fits = fit_device(points, {options.folds, options.scale_per}, device);
   Fitted fitted;
-  for (const auto* part : {&gemm, &streams, &attention}) {
-    fitted.reports.insert(fitted.reports.end(), part->begin(), part->end());
-  }
+  fitted.reports = all_reports(fits);
   if (fitted.reports.empty()) {
     throw InputError(
         "calibrate fit: too few points for a device: it takes 30 forward products of 1 GFLOP or "
-        "more, 8 runs of a memory-bound kernel, or 8 of an attention kernel");
+        "more, 8 runs of a memory-bound kernel, 8 of an attention kernel, or 4 "
+        "pinned copies of 1 MiB or more");
   }
-  fitted.left_out = too_few_points(points);
-  fitted.text = fitted_device_file(read_file(document.file()), device, gemm, streams, attention,
+  fitted.left_out = not_fitted(points);
+  fitted.text = fitted_device_file(read_file(document.file()), device, fits,
                                    {options.name, command_text(options, base)});
   return fitted;
 }
@@ -109,7 +105,7 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
                                                  : fit_cluster(library, options, file.points);
   if (!common.quiet) {
     for (const std::string& line : fitted.left_out) {
-      fmt::print(stderr, "not fitted, as in the base file: {}\n", line);
+      fmt::print(stderr, "not fitted: {}\n", line);
     }
     for (const FitReport& report : fitted.reports) {
       for (const std::string& warning : report.warnings) {

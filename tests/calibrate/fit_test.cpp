@@ -215,13 +215,56 @@ TEST_CASE("what has too few points for a fit is named, what has enough is fitted
   }
   const FusedAttention pass{.batch = 1, .seq = 128, .heads = 8, .kv_heads = 8, .head_dim = 64};
   points.push_back(measured(MeasuredAttention{pass, "flash-9"}, {1e-4}, "a"));
-  CHECK(too_few_points(points) ==
-        std::vector<std::string>{"attention flash-9 64 forward: 1 points, 8 are needed",
-                                 "swiglu: 3 points, 8 are needed"});
+  points.push_back(measured(MeasuredOther{"graph_launch"}, {1e-6}, "a"));
+  points.push_back(measured(MeasuredCopy{true, false, {1e6}}, {1e-3}, "a"));
+  CHECK(not_fitted(points) ==
+        std::vector<std::string>{
+            "attention flash-9 64 forward: 1 of 8 points needed; as in the base file",
+            "copies of pageable memory: 1 points, for which there is no model",
+            "graph_launch: 1 points, for which there is no model",
+            "swiglu: 3 of 8 points needed; as in the base file"});
   Device fitted = a100();
   const auto reports = fit_streams(points, {}, fitted);
   REQUIRE(reports.size() == 1);
   CHECK(reports[0].what == "gelu");
+}
+
+TEST_CASE("the host's link comes from large pinned copies in both directions") {
+  Noise noise(0.02);
+  std::vector<Measurement> points;
+  for (const double bytes : powers(4096.0, 8.0, 7)) {
+    for (const bool to_device : {true, false}) {
+      const Seconds time{1e-5 + bytes / 2.1e10};
+      points.push_back(measured(MeasuredCopy{to_device, true, {bytes}}, time * noise(), "a"));
+      points.push_back(measured(MeasuredCopy{to_device, false, {bytes}}, time * 4.0, "a"));
+    }
+  }
+  Device fitted = a100();
+  const auto reports = fit_host_link(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(fitted.host_link.value == doctest::Approx(2.1e10).epsilon(0.05));
+  CHECK(reports[0].held_out_errors.n == 8);
+}
+
+TEST_CASE("the loss by overlap is what products take more beside a collective than alone") {
+  Noise noise(0.01);
+  std::vector<Measurement> points;
+  for (const std::int64_t width : {1024, 2048, 4096, 8192}) {
+    const Gemm gemm{4096, width, 4096};
+    const Seconds alone = price(a100(), gemm) * 1.3;  // the model's own error does not matter
+    points.push_back(measured(gemm, alone, "a"));
+    for (int i = 0; i < 3; ++i) {
+      points.push_back(measured(MeasuredBeside{gemm}, alone * 1.35 * noise(), "a"));
+    }
+  }
+  const Gemm unmatched{64, 64, 64};
+  points.push_back(measured(MeasuredBeside{unmatched}, {1.0}, "a"));
+  Device fitted = a100();
+  const auto reports = fit_overlap(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].errors.n == 12);
+  CHECK(fitted.overlap_loss == doctest::Approx(0.35).epsilon(0.05));
+  CHECK(fit_overlap({points.back()}, {}, fitted).empty());
 }
 
 TEST_CASE("partly filled waves of rows are found where they show, with the rows of a unit") {

@@ -24,14 +24,20 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
   std::get<TiledGemm>(device.gemm).efficiency = 0.8125;
   device.streams[static_cast<std::size_t>(StreamKind::gelu)] = {1e-6,  2e6, 0.9, 0.5,
                                                                 100.0, 8e9, 2.0, 0.7};
+  device.host_link = {2.2e10};
+  device.overlap_loss = 0.25;
   device.attention.push_back(
       {"new",
        {},
        true,
        {{64.0, {0.5, 1.0, 1e-5, 0.1, 0.5, 1.0}, {0.4, 1.0, 1e-5, 0.1, 0.5, 2.5}}}});
-  const std::string text =
-      fitted_device_file(read_file(kBase), device, {report("gemm")}, {report("gelu")},
-                         {report("new 64 forward")}, {"mine", "prequel calibrate fit x.csv"});
+  const std::string text = fitted_device_file(read_file(kBase), device,
+                                              {{report("gemm")},
+                                               {report("gelu")},
+                                               {report("new 64 forward")},
+                                               {report("host_link")},
+                                               {report("overlap")}},
+                                              {"mine", "prequel calibrate fit x.csv"});
 
   const Device read = read_device(Document::parse("mine.json", text));
   CHECK(read.name == "mine");
@@ -39,6 +45,8 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
   CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].row_rate == doctest::Approx(8e9));
   CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].rows_per_unit == 2.0);
   CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].last_wave == 0.7);
+  CHECK(read.host_link.value == doctest::Approx(2.2e10));
+  CHECK(read.overlap_loss == 0.25);
   CHECK(attention_kernel(read, "new").head_sizes[0].backward.flop_factor == 2.5);
   CHECK(nlohmann::json::parse(text)["gemm"]["origin"] ==
         "fitted to 40 points of table by `prequel calibrate fit x.csv`");
@@ -46,7 +54,7 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
 
 TEST_CASE("sections that were not fitted stay as they are") {
   const Device device = read_device(Document::read(kBase));
-  const auto text = fitted_device_file(read_file(kBase), device, {}, {}, {}, {"mine", "command"});
+  const auto text = fitted_device_file(read_file(kBase), device, {}, {"mine", "command"});
   auto base = nlohmann::json::parse(read_file(kBase));
   base["name"] = "mine";
   CHECK(nlohmann::json::parse(text) == base);

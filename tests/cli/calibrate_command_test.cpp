@@ -64,6 +64,34 @@ TEST_CASE("measured collectives become a cluster file that meets them, and predi
   CHECK(predicted.status != 2);
 }
 
+TEST_CASE("copies and products beside collectives become constants; the rest is named") {
+  const TemporaryFolder folder;
+  std::string lines = R"({"schema":"prequel/measurement/1","context":{}})"
+                      "\n";
+  for (const double bytes : {2e6, 8e6, 32e6, 128e6}) {
+    lines += fmt::format(R"({{"op":"host_to_device","pinned":true,"bytes":{},"time_s":{}}})"
+                         "\n",
+                         bytes, bytes / 4e10);
+  }
+  const std::string product = R"("m":4096,"n":4096,"k":4096,"dtype":"bf16","layout":"TN")";
+  lines += R"({"op":"gemm",)" + product + R"(,"time_s":1e-3})" + "\n";
+  for (const char* op : {"all_reduce", "all_gather", "reduce_scatter"}) {
+    lines += R"({"op":"gemm_beside_collective",)" + product + R"(,"beside":{"op":")" + op +
+             R"(","ranks":8,"nodes":1,"bytes":1048576},"time_s":1.2e-3})" + "\n";
+  }
+  lines += R"({"op":"graph_launch","time_s":1e-5})"
+           "\n";
+  write_file(folder / "gpu.jsonl", lines);
+  const ProgramResult fit =
+      run_prequel("calibrate fit " + (folder / "gpu.jsonl") +
+                  " --kind device --device h100-sxm --name mine --output " + (folder / "m.json"));
+  CHECK(fit.status == 0);
+  CHECK(fit.err.find("not fitted: graph_launch: 1 points") != std::string::npos);
+  const Device device = read_device(Document::read(folder / "m.json"));
+  CHECK(device.host_link.value == doctest::Approx(4e10));
+  CHECK(device.overlap_loss == doctest::Approx(0.2));
+}
+
 TEST_CASE("a second fit in several environments takes one scale out of each") {
   const TemporaryFolder folder;
   const std::string table = folder / "two.csv";
