@@ -63,6 +63,8 @@ ValidatedRun validate_run(RunInputs& inputs, MeasuredRun run) {
       return result;
     }
     RunScenario scenario = inputs.scenario(row);
+    const Software& software = scenario.scenario.software;
+    if (!software.stands_for.empty()) result.stand_in = software.name;
     result.prediction = predict(scenario.scenario);
     result.prediction->warnings.insert(result.prediction->warnings.begin(),
                                        scenario.warnings.begin(), scenario.warnings.end());

@@ -24,7 +24,8 @@ struct ValidatedRun {
   Outcome outcome{};
   std::string reason;  ///< why it is not predicted
   std::optional<Prediction> prediction;
-  bool fits{};                       ///< predicted
+  std::string stand_in;  ///< software that stood in for the row's, a release not known; or empty
+  bool fits{};           ///< predicted
   std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
   std::optional<double> time_error;  ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;

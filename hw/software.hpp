@@ -155,7 +155,10 @@ struct MemoryStack {
 /// One release of a training stack.
 struct Software {
   std::string name;
-  std::string framework;    ///< megatron-lm, megatron-deepspeed, deepspeed, composer-fsdp, …
+  std::string framework;  ///< megatron-lm, megatron-deepspeed, deepspeed, composer-fsdp, …
+  /// The release that was asked for, where no file of it is known and this one is the nearest of
+  /// the same framework; the stated error is then that of an unknown release.
+  std::string stands_for;
   bool validated{};         ///< whether its constants were checked against measured runs
   double relative_error{};  ///< expected error of sec_per_iter
   std::string error_basis;
@@ -168,6 +171,10 @@ struct Software {
   CommunicationStack communication;
   MemoryStack memory;
 };
+
+/// What another release of a framework than the one whose constants are known errs by: constants
+/// of one release of Composer were 28 % off on the runs of another on the same card.
+inline constexpr double kUnknownReleaseError = 0.28;
 
 /// Reads a `prequel/software/1` file. Throws InputError with every problem of the file.
 Software read_software(const Document& file);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
 #include "hw/software.hpp"
@@ -157,6 +159,11 @@ Software read_software(const Document& file) {
   const Cursor error = root.at("error");
   software.relative_error = error.at("sec_per_iter").number(kFraction);
   software.error_basis = error.at("basis").text();
+  if (const auto asked = root.find("stands_for")) {
+    software.stands_for = asked->text();
+    software.relative_error = std::max(software.relative_error, kUnknownReleaseError);
+    software.error_basis = "usual for another release of the same framework";
+  }
   software.vocab_multiple = root.at("vocab_multiple").integer(1, 1 << 20);
   software.stage_dealing =
       StageDealing(root.at("stage_dealing").choice({"refuse", "ceil-per-stage"}));

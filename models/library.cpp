@@ -1,11 +1,13 @@
 #include "models/library.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
 
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -24,6 +26,36 @@ bool is_path(const std::string& name) {
 /// "models" → "model": the words that messages and flags use.
 std::string singular(const std::string& kind) {
   return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
+}
+
+/// A release as "megatron-lm-2021" names it; without a year it is the newest.
+struct Release {
+  explicit Release(const std::string& name) : framework(name) {
+    const std::size_t dash = name.rfind('-');
+    if (dash == std::string::npos || name.size() - dash != 5) return;
+    if (const auto number = parse_number(name.substr(dash + 1))) {
+      framework = name.substr(0, dash);
+      year = *number;
+    }
+  }
+
+  std::string framework;
+  double year{9999};
+};
+
+/// The known release of the same framework that is nearest in time, the older of two.
+std::optional<std::string> nearest_release(const std::string& name,
+                                           const std::vector<std::string>& known) {
+  const Release asked(name);
+  std::optional<std::string> best;
+  for (const std::string& other : known) {
+    if (Release(other).framework != asked.framework) continue;
+    const auto distance = [&](const std::string& of) {
+      return std::abs(Release(of).year - asked.year);
+    };
+    if (!best || distance(other) < distance(*best)) best = other;
+  }
+  return best;
 }
 
 void check_inputs(const std::vector<Override>& overrides) {
@@ -147,6 +179,13 @@ Document Library::open(const std::string& kind, const std::string& name,
     const fs::path path = fs::path(directory) / kind / (name + ".json");
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) return Document::read(path.string());
+  }
+  const auto stand_in =
+      kind == "software" ? nearest_release(name, names(kind)) : std::optional<std::string>();
+  if (stand_in) {
+    Document software = open(kind, *stand_in);
+    software.set("stands_for", name);
+    return software;
   }
   std::error_code ignored;
   const std::string file = "./" + name + ".json";

@@ -26,8 +26,9 @@ class Library {
   explicit Library(const std::vector<std::string>& extra);
 
   /// The JSON file of that kind ("models", "devices", …): a path is taken as it is (it has a
-  /// slash or ends in .json), a name is looked up. Throws InputError that names the nearest, and
-  /// begins with who asked (`from`: a flag, or a file and its key).
+  /// slash or ends in .json), a name is looked up. Of software whose release is not known the
+  /// nearest release of the same framework, marked with `stands_for`. Throws InputError that names
+  /// the nearest, and begins with who asked (`from`: a flag, or a file and its key).
   [[nodiscard]] Document open(const std::string& kind, const std::string& name,
                               const std::string& from = {}) const;
   /// Names of all files of a kind, sorted.

@@ -40,6 +40,10 @@ class Resolver {
       : request_(request), model_(model), cluster_(cluster), software_(software) {}
 
   PlanJudgement judge() {
+    if (!software_.stands_for.empty()) {
+      warn(fmt::format("software {} is not known; {} stands in for it, which can err by {:.0f} %",
+                       software_.stands_for, software_.name, 100 * software_.relative_error));
+    }
     fill_defaults();
     fill_degrees();
     check_not_modelled();

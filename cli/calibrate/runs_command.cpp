@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -84,11 +85,17 @@ std::string fitted_file(const Library& library, const MeasuredRun& row,
     throw InputError("--kind " + options.kind + ": none of the constants is of it");
   }
   file.set("name", options.name);
+  if (options.kind == "software") {
+    file.set("error.sec_per_iter", fmt::format("{:.3g}", std::min(1.0, report.held_out.mape)));
+    file.set("error.basis", "held-out error of the fit to runs");
+  }
   file.set("note", fmt::format("constants fitted on {} runs by `prequel calibrate runs{} --folds "
                                "{}`: mean error {:.1f} %, held out {:.1f} %",
                                report.rows, paths, report.folds, 100 * report.in_sample.mape,
                                100 * report.held_out.mape));
-  return Json(file.json()).dump(2) + "\n";
+  Json fitted(file.json());
+  fitted.erase("stands_for");  // it has constants of its own now
+  return fitted.dump(2) + "\n";
 }
 
 }  // namespace

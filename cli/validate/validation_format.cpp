@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -135,6 +136,9 @@ Json run_json(const ValidatedRun& run) {
   if (run.time_error) error["sec_per_iter"] = *run.time_error;
   if (run.memory_error) error["mem_gib"] = *run.memory_error;
   json["error"] = error;
+  if (run.prediction && !run.prediction->warnings.empty()) {
+    json["warnings"] = run.prediction->warnings;
+  }
   return json;
 }
 
@@ -159,13 +163,28 @@ Json group_json(const ValidationGroup& group) {
             {"worst_place_of_best", group.ranking.worst_place}}}};
 }
 
+/// Rows of releases that are not known, by the release that stood in for theirs.
+std::string stand_ins_text(const std::vector<ValidatedRun>& runs) {
+  std::map<std::pair<std::string, std::string>, std::size_t> counts;
+  for (const ValidatedRun& run : runs) {
+    if (!run.stand_in.empty()) ++counts[{run.run.software, run.stand_in}];
+  }
+  std::string text;
+  for (const auto& [releases, rows] : counts) {
+    text += fmt::format("  software {} is not known: {} stands in for it in {} rows\n",
+                        releases.first, releases.second, rows);
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 }  // namespace
 
 std::string validation_text(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups, int worst,
                             std::size_t width) {
   if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front());
-  std::string text = groups_text(groups, width) + worst_text(runs, worst, width);
+  std::string text =
+      groups_text(groups, width) + worst_text(runs, worst, width) + stand_ins_text(runs);
   TextTable rest({"not predicted", "", "reason"});
   bool any = false;
   for (const ValidatedRun& run : runs) {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/error_text.hpp"
 #include "tests/hw/base/temporary_folder.hpp"
@@ -70,6 +71,32 @@ TEST_CASE("every shipped job can be read and resolved") {
     const Job job = read_job(library, request);
     CHECK(resolve_plan(job.plan, job.model, job.cluster, job.software).plan.gpus > 0);
   }
+}
+
+TEST_CASE("software of an unknown release is the nearest one's, the older of two; others are not") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "software");
+  for (const char* name : {"stack-2020", "stack-2024", "stack-b-2023", "other"}) {
+    static_cast<void>(folder.with(std::string("software/") + name + ".json",
+                                  "{\"name\": \"" + std::string(name) + "\"}"));
+  }
+  const Library library({folder / "."});
+  const auto found = [&](const std::string& name) {
+    const nlohmann::json json = library.open("software", name).json();
+    CHECK(json.value("stands_for", "") == name);
+    return json.value("name", "");
+  };
+  CHECK(found("stack-2019") == "stack-2020");
+  CHECK(found("stack-2022") == "stack-2020");
+  CHECK(found("stack-2023") == "stack-2024");
+  CHECK(found("stack") == "stack-2024");
+  CHECK_FALSE(library.open("software", "stack-2024").json().contains("stands_for"));
+  CHECK(error_text([&] {
+          static_cast<void>(library.open("software", "stack-c-2023"));
+        }).starts_with("unknown software \"stack-c-2023\""));
+  CHECK(error_text([&] {
+          static_cast<void>(library.open("clusters", "selene-2023"));
+        }).starts_with("unknown cluster \"selene-2023\""));
 }
 
 TEST_CASE("names on the command line replace those of the job") {
