@@ -65,7 +65,10 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
   }
   const auto stages = deal_stages(layers, pp, vpp, dealing, split);
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (stages[i].blocks > 0) continue;
+    const bool in_place_of_layer = split == StageSplit::embedding_as_layer &&
+                                   dealing == StageDealing::refuse &&
+                                   (stages[i].embedding || stages[i].head);
+    if (stages[i].blocks > 0 || in_place_of_layer) continue;
     return fmt::format(
         "layers {}: dealt {} to each of {}, stage {} is left without a layer; {}{} "
         "layers would do",

@@ -26,7 +26,8 @@ std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std:
                                       StageDealing dealing, StageSplit split);
 
 /// Why the framework refuses to deal `layers` to pp·vpp chunks, with the nearest legal count; empty
-/// when it does not.
+/// when it does not. Where chunks are equal and embedding and head count as a layer each, they can
+/// be all that a chunk holds.
 std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
                           StageDealing dealing, StageSplit split);
 

@@ -59,6 +59,14 @@ TEST_CASE("no layer is lost or dealt twice, however layers and stages are chosen
   }
 }
 
+TEST_CASE("embedding and head can be all that a chunk holds where chunks are equal") {
+  CHECK(stage_problem(126, 16, 8, kRefuse, kEmbedding).empty());  // Llama 3 405B
+  const auto stages = deal_stages(126, 16, 8, kRefuse, kEmbedding);
+  CHECK(stages.front() == StageContent{0, true, false});
+  CHECK(stages.back() == StageContent{0, false, true});
+  CHECK_FALSE(stage_problem(127, 16, 8, kRefuse, kEmbedding).empty());
+}
+
 TEST_CASE("more stages than layers are refused with the nearest count of each") {
   CHECK(stage_problem(80, 96, 1, kCeil, kBlocks) ==
         "pp 96: more pipeline stages than the model's 80 layers; at most pp 80 does, or at least "
