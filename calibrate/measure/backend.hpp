@@ -46,6 +46,11 @@ class Backend {
   [[nodiscard]] virtual std::map<std::string, std::string> context() const = 0;
   /// What may differ from point to point, after one: clocks, temperature.
   [[nodiscard]] virtual std::map<std::string, double> state() const { return {}; }
+  /// What the file calls the kernel, for works that kernels of different names do; else nothing.
+  [[nodiscard]] virtual std::string kernel(const Work& work) const {
+    (void)work;
+    return {};
+  }
   /// The works whose times fix the constants that the fit is after.
   [[nodiscard]] virtual std::vector<Work> grid() const = 0;
   /// Random data in place, ready to run. Throws SkippedPoint for what this back end cannot measure

@@ -22,7 +22,7 @@ double rounded(double seconds) {
   return std::strtod(fmt::format("{:.6g}", seconds).c_str(), nullptr);
 }
 
-std::string results_text(const std::vector<double>& samples,
+std::string results_text(const std::vector<double>& samples, const std::string& kernel,
                          const std::map<std::string, double>& state) {
   const Quantiles summary = quantiles(samples);
   ordered_json kept = ordered_json::array();
@@ -33,6 +33,7 @@ std::string results_text(const std::vector<double>& samples,
                        {"p90_s", rounded(summary.p90.value)},
                        {"samples", samples.size()},
                        {"raw_s", kept}};
+  if (!kernel.empty()) results["kernel"] = kernel;
   for (const auto& [what, value] : state) results[what] = value;
   return results.dump();
 }
@@ -74,7 +75,8 @@ SessionResult run_session(Backend& backend, Journal* journal, const SessionOptio
         rule.budget.value = share - (clock().value - begin);
         const auto samples =
             sample(run, rule, clock, [&](bool here) { return backend.agree(here); });
-        if (journal) journal->add(work, results_text(samples, backend.state()));
+        if (journal)
+          journal->add(work, results_text(samples, backend.kernel(work), backend.state()));
         ++result.measured;
       } catch (const SkippedPoint& error) {
         if (journal) journal->add(work, ordered_json{{"skipped", error.what()}}.dump());

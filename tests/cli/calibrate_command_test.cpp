@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/check.hpp"
+#include "calibrate/measure/gpu_grid.hpp"
+#include "hw/attention.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/cli/program.hpp"
 
@@ -90,6 +92,53 @@ TEST_CASE("copies and products beside collectives become constants; the rest is 
   const Device device = read_device(Document::read(folder / "m.json"));
   CHECK(device.host_link.value == doctest::Approx(4e10));
   CHECK(device.overlap_loss == doctest::Approx(0.2));
+}
+
+/// A measurement file of a GPU's fused attention by cuDNN, as `prequel-measure` writes it; times
+/// are those of `truth` by its kernel "cudnn", 1 % up and down.
+std::string cudnn_attention_of(const Device& truth) {
+  std::string lines =
+      R"({"schema":"prequel/measurement/1","context":{"backend":"cuda","cudnn":"91900"}})"
+      "\n";
+  double noise = 1.01;
+  for (const Work& work : gpu_grid({true, true})) {
+    const auto* what = std::get_if<FusedAttention>(&work);
+    if (!what) continue;
+    Json line = Json::parse(work_text(work));
+    line["time_s"] = price(truth, *what, "cudnn").value * noise;
+    line["kernel"] = "cudnn";
+    lines += line.dump() + "\n";
+    noise = 1.0 / noise;
+  }
+  return lines;
+}
+
+TEST_CASE("fused attention measured by cuDNN becomes a kernel of its own") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "node.jsonl";
+  const std::string ours = folder / "ours.json";
+  const std::string shipped = PREQUEL_SOURCE_DIR "/data/devices/h100-sxm.json";
+  Device truth = read_device(Document::read(shipped));
+  const AttentionPass forward{0.7, 150.0, 8e-6, 0.3, 0.5, 1.0};
+  const AttentionPass backward{0.6, 250.0, 2e-5, 0.3, 0.5, 2.5};
+  truth.attention.push_back(
+      {"cudnn", {}, true, {{64.0, forward, backward}, {128.0, forward, backward}}});
+  write_file(file, cudnn_attention_of(truth));
+
+  const ProgramResult fit =
+      run_prequel("calibrate fit " + file +
+                  " --kind device --device h100-sxm --name ours --json --output " + ours);
+  CHECK(fit.status == 0);
+  const Json reports = Json::parse(fit.out).at("fits");
+  CHECK(reports.size() == 4);  // two head sizes, two passes
+  const Device fitted = read_device(Document::read(ours));
+  CHECK(fitted.attention.size() == truth.attention.size());
+  CHECK(attention_kernel(fitted, "cudnn").head_sizes.size() == 2);
+  const Device before = read_device(Document::read(shipped));
+  const FusedAttention what{2, 4096, 32, 8, 128, true, true};
+  CHECK(price(fitted, what, "cudnn").value ==
+        doctest::Approx(price(truth, what, "cudnn").value).epsilon(0.03));
+  CHECK(price(fitted, what, "flash-2").value == price(before, what, "flash-2").value);
 }
 
 TEST_CASE("a second fit in several environments takes one scale out of each") {

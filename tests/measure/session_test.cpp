@@ -34,6 +34,10 @@ class FakeBackend final : public Backend {
     };
   }
 
+  [[nodiscard]] std::string kernel(const Work& work) const override {
+    return work_text(work).find(R"("bytes":10000)") == std::string::npos ? "" : "ten-thousand";
+  }
+
   [[nodiscard]] std::map<std::string, double> state() const override {
     return {{"sm_mhz", 1980.0}};
   }
@@ -130,7 +134,7 @@ TEST_CASE("a point holds summary, samples and the state of the device") {
   Journal journal(file.path(), false, "{}");
   FakeBackend backend(1);
   run(backend, journal, 60);
-  CHECK(file.text().find(R"("sm_mhz":1980.0})") != std::string::npos);
+  CHECK(file.text().find(R"("kernel":"ten-thousand","sm_mhz":1980.0})") != std::string::npos);
   CHECK(file.text().find(R"({"op":"copy","bytes":10000,"time_s":1e-06,"p10_s":1e-06,)"
                          R"("p90_s":1e-06,"samples":10,"raw_s":[1e-06,)") != std::string::npos);
 }
