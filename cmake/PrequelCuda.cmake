@@ -1,10 +1,11 @@
-# Finds what calibration on GPUs is built with: the CUDA toolkit and, with it, NCCL. Nothing else
-# of prequel needs either.
+# Finds what calibration on GPUs is built with: the CUDA toolkit and, with it, NCCL and cuDNN.
+# Nothing else of prequel needs any of them.
 set(PREQUEL_CUDA AUTO CACHE STRING "Measure on NVIDIA GPUs: AUTO (where CUDA is found), ON or OFF")
 set_property(CACHE PREQUEL_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 set(PREQUEL_HAS_CUDA OFF)
 set(PREQUEL_HAS_NCCL OFF)
+set(PREQUEL_HAS_CUDNN OFF)
 if(PREQUEL_CUDA)
   if(PREQUEL_CUDA STREQUAL "AUTO")
     find_package(CUDAToolkit QUIET)
@@ -15,13 +16,21 @@ if(PREQUEL_CUDA)
     set(PREQUEL_HAS_CUDA ON)
     find_package(NCCL 2.18 QUIET) # ncclCommSplit
     set(PREQUEL_HAS_NCCL ${NCCL_FOUND})
+    find_package(CUDNN 9.8 QUIET) # descriptors of devices
+    set(PREQUEL_HAS_CUDNN ${CUDNN_FOUND})
   endif()
 endif()
 
-if(PREQUEL_HAS_NCCL)
-  message(STATUS "Measuring on GPUs: CUDA ${CUDAToolkit_VERSION}, NCCL ${NCCL_VERSION}")
-elseif(PREQUEL_HAS_CUDA)
-  message(STATUS "Measuring on GPUs: CUDA ${CUDAToolkit_VERSION}, no NCCL")
+if(PREQUEL_HAS_CUDA)
+  set(found "CUDA ${CUDAToolkit_VERSION}")
+  foreach(library NCCL CUDNN)
+    if(PREQUEL_HAS_${library})
+      string(APPEND found ", ${library} ${${library}_VERSION}")
+    else()
+      string(APPEND found ", no ${library}")
+    endif()
+  endforeach()
+  message(STATUS "Measuring on GPUs: ${found}")
 else()
   message(STATUS "Measuring on GPUs: no (PREQUEL_CUDA=${PREQUEL_CUDA})")
 endif()

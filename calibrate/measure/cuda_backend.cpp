@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "calibrate/measure/backend.hpp"
@@ -13,9 +14,27 @@
 #include "calibrate/measure/gpu_grid.hpp"
 #include "calibrate/measure/host_context.hpp"
 #include "calibrate/measure/nvml.hpp"
+#ifdef PREQUEL_HAS_CUDNN
+#include "calibrate/measure/cudnn_attention.hpp"
+#endif
 
 namespace prequel {
 namespace {
+
+#ifdef PREQUEL_HAS_CUDNN
+constexpr bool kHasCudnn = true;
+std::string cudnn_version() {
+  return fmt::format("{}", cudnnGetVersion());
+}
+#else
+constexpr bool kHasCudnn = false;
+std::string cudnn_version() {
+  return "absent";
+}
+Launch prepare_cudnn_attention(const FusedAttention& /*attention*/, cudaStream_t /*stream*/) {
+  throw SkippedPoint("cuda: built without cuDNN, which does fused attention");
+}
+#endif
 
 /// The first device.
 class CudaBackend final : public Backend {
@@ -48,13 +67,19 @@ class CudaBackend final : public Backend {
     context["cuda_driver"] = fmt::format("{}", driver);
     context["cuda_runtime"] = fmt::format("{}", runtime);
     context["cublaslt"] = fmt::format("{}", cublasLtGetVersion());
+    context["cudnn"] = cudnn_version();
     return context;
   }
 
   [[nodiscard]] std::map<std::string, double> state() const override { return nvml_->state(); }
 
-  /// Without fused attention, for which this back end has no library.
-  [[nodiscard]] std::vector<Work> grid() const override { return gpu_grid({has_fp8(0), false}); }
+  [[nodiscard]] std::string kernel(const Work& work) const override {
+    return std::holds_alternative<FusedAttention>(work) ? "cudnn" : "";
+  }
+
+  [[nodiscard]] std::vector<Work> grid() const override {
+    return gpu_grid({has_fp8(0), kHasCudnn});
+  }
 
   Run prepare(const Work& work) override {
     if (const auto* copy = std::get_if<HostCopy>(&work)) return prepare_cuda_copy(*copy, stream_);
@@ -72,6 +97,9 @@ class CudaBackend final : public Backend {
     }
     if (const auto* chain = std::get_if<AttentionChain>(&work)) {
       return prepare_cuda_chain(*chain, stream_);
+    }
+    if (const auto* attention = std::get_if<FusedAttention>(&work)) {
+      return prepare_cudnn_attention(*attention, stream_);
     }
     if (const auto* norm = std::get_if<GradientNorm>(&work)) {
       return prepare_cuda_norm(*norm, stream_);

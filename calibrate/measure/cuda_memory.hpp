@@ -23,6 +23,9 @@ class RotatingArrays {
     check_cuda(fill_random(arena_.data(), sets_ * set_bytes_, numbers, stream), "fill_random");
   }
 
+  /// How many sets there are, one at least.
+  [[nodiscard]] std::size_t sets() const { return sets_; }
+
   /// The arrays of the next set.
   const std::vector<void*>& next() {
     char* const set = static_cast<char*>(arena_.data()) + set_bytes_ * (turn_++ % sets_);

@@ -1,0 +1,192 @@
+#include "calibrate/measure/cudnn_attention.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_memory.hpp"
+
+namespace prequel {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+/// Adds the operations of one pass, step by step as Dao writes them ("FlashAttention-2",
+/// arXiv:2307.08691, algorithms 1 and 2), with O = P·V, P = softmax(S), S = Q·Kᵀ / √head_dim. The
+/// order and the types of what is in between are those by which cuDNN knows flash attention.
+class AttentionBuilder {
+ public:
+  explicit AttentionBuilder(const FusedAttention& what) : what_(what) {}
+
+  CudnnGraph forward() && {
+    const CudnnTensor s = scores(heads(kQ, what_.heads));
+    const CudnnTensor largest = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, s, largest);
+    const CudnnTensor powers = graph_.pointwise(
+        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {s, largest})});
+    const CudnnTensor sums = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sums);
+    graph_.pointwise(CUDNN_POINTWISE_ADD, {largest, graph_.pointwise(CUDNN_POINTWISE_LOG, {sums})},
+                     statistics());
+    const CudnnTensor p =
+        graph_.pointwise(CUDNN_POINTWISE_DIV, {powers, sums}, CUDNN_DATA_BFLOAT16);
+    graph_.multiply(p, heads(kV, what_.kv_heads), heads(kO, what_.heads));
+    return std::move(graph_);
+  }
+
+  CudnnGraph backward() && {
+    const CudnnTensor q = heads(kQ, what_.heads);
+    const CudnnTensor d_o = heads(kDO, what_.heads);
+    const CudnnTensor row_sums = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD,
+                  graph_.pointwise(CUDNN_POINTWISE_MUL, {d_o, heads(kO, what_.heads)}), row_sums);
+    // By one, the scale of a dropout that there is not: else cuDNN keeps the scores in memory.
+    const CudnnTensor d_sums =
+        graph_.pointwise(CUDNN_POINTWISE_MUL, {row_sums, graph_.constant(1.0F)});
+
+    const CudnnTensor p = graph_.pointwise(
+        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {scores(q), statistics()})});
+    multiply_to_group(graph_.transposed(p), d_o, kDV);
+
+    const CudnnTensor d_p = graph_.between(square());
+    graph_.multiply(d_o, transposed_heads(kV), d_p);
+    const CudnnTensor d_scores = graph_.pointwise(
+        CUDNN_POINTWISE_MUL, {graph_.pointwise(CUDNN_POINTWISE_SUB, {d_p, d_sums}), p});
+    const CudnnTensor d_s =
+        graph_.pointwise(CUDNN_POINTWISE_MUL, {d_scores, scale()}, CUDNN_DATA_BFLOAT16);
+    multiply_to_group(graph_.transposed(d_s), q, kDK);
+
+    // Blocks of keys add to dQ one by one; in fp32 and in memory, or Hopper's kernel is not taken.
+    const CudnnTensor d_q = graph_.stored(
+        kDQSums, q.sizes, strides_of(what_.heads, what_.head_dim, false), CUDNN_DATA_FLOAT);
+    graph_.multiply(d_s, heads(kK, what_.kv_heads), d_q);
+    graph_.pointwise(CUDNN_POINTWISE_IDENTITY, {d_q}, heads(kDQ, what_.heads));
+    return std::move(graph_);
+  }
+
+ private:
+  /// The arrays in memory.
+  enum Array : std::uint8_t { kQ, kK, kV, kO, kStatistics, kDO, kDQ, kDK, kDV, kDQSums };
+
+  [[nodiscard]] Sizes square() const { return {what_.batch, what_.heads, what_.seq, what_.seq}; }
+  [[nodiscard]] Sizes rows() const { return {what_.batch, what_.heads, what_.seq, 1}; }
+  /// Of the sizes batch, heads, positions, elements.
+  [[nodiscard]] Sizes strides_of(std::int64_t heads, std::int64_t width, bool heads_inside) const {
+    const std::int64_t batch = heads * what_.seq * width;
+    if (heads_inside) return {batch, width, heads * width, 1};
+    return {batch, what_.seq * width, width, 1};
+  }
+
+  CudnnTensor heads(Array array, std::int64_t count) {
+    return graph_.stored(array, {what_.batch, count, what_.seq, what_.head_dim},
+                         strides_of(count, what_.head_dim, true), CUDNN_DATA_BFLOAT16);
+  }
+  CudnnTensor transposed_heads(Array array) {
+    Sizes strides = strides_of(what_.kv_heads, what_.head_dim, true);
+    std::swap(strides[2], strides[3]);
+    return graph_.stored(array, {what_.batch, what_.kv_heads, what_.head_dim, what_.seq}, strides,
+                         CUDNN_DATA_BFLOAT16);
+  }
+  CudnnTensor statistics() {
+    return graph_.stored(kStatistics, rows(), strides_of(what_.heads, 1, false), CUDNN_DATA_FLOAT);
+  }
+  CudnnTensor scale() {
+    return graph_.constant(1.0F / std::sqrt(static_cast<float>(what_.head_dim)));
+  }
+
+  CudnnTensor scores(const CudnnTensor& q) {
+    const CudnnTensor products = graph_.between(square());
+    graph_.multiply(q, transposed_heads(kK), products);
+    const CudnnTensor scaled = graph_.pointwise(CUDNN_POINTWISE_MUL, {products, scale()});
+    if (!what_.causal) return scaled;
+    const CudnnTensor seen =
+        graph_.pointwise(CUDNN_POINTWISE_CMP_GE, {graph_.index(scaled, 2), graph_.index(scaled, 3)},
+                         CUDNN_DATA_BOOLEAN);
+    const CudnnTensor unseen = graph_.constant(std::numeric_limits<float>::lowest());
+    return graph_.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scaled, unseen, seen});
+  }
+
+  /// A product a head; where heads of queries share keys and values, their gradients are added.
+  void multiply_to_group(const CudnnTensor& a, const CudnnTensor& b, Array array) {
+    const CudnnTensor gradient = heads(array, what_.kv_heads);
+    if (what_.kv_heads == what_.heads) return graph_.multiply(a, b, gradient);
+    const CudnnTensor each = graph_.between(b.sizes, CUDNN_DATA_BFLOAT16, b.strides);
+    graph_.multiply(a, b, each);
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, each, gradient);
+  }
+
+  const FusedAttention& what_;
+  CudnnGraph graph_;
+};
+
+/// Owns everything that a pass of one shape needs.
+class CudnnAttention {
+ public:
+  CudnnAttention(const FusedAttention& what, cudaStream_t stream)
+      : backward_(what.backward),
+        stream_(stream),
+        graph_(attention_graph(what)),
+        plan_(graph_, cudnn_device(current_device())),
+        operands_(graph_.arrays(), RandomNumbers::bf16, stream),
+        workspace_(plan_.workspace_bytes()) {
+    for (std::size_t set = 0; set < operands_.sets(); ++set) {
+      const auto& arrays = operands_.next();
+      turns_.push_back({graph_.bind(arrays, workspace_.data()), arrays.back()});
+    }
+    check_cudnn(cudnnCreate(&handle_), "cudnnCreate");
+    const cudnnStatus_t status = cudnnSetStream(handle_, stream);
+    if (status != CUDNN_STATUS_SUCCESS) cudnnDestroy(handle_);
+    check_cudnn(status, "cudnnSetStream");
+  }
+  ~CudnnAttention() { cudnnDestroy(handle_); }
+  CudnnAttention(const CudnnAttention&) = delete;
+  CudnnAttention& operator=(const CudnnAttention&) = delete;
+
+  void launch() {
+    const Turn& turn = turns_[turn_++ % turns_.size()];
+    if (backward_) {
+      check_cuda(cudaMemsetAsync(turn.last_array, 0, graph_.arrays().back(), stream_),
+                 "cudaMemsetAsync");
+    }
+    plan_.run(handle_, turn.bound);
+  }
+
+ private:
+  /// One set of operands; bound ahead, as binding takes the host longer than launching.
+  struct Turn {
+    CudnnDescriptor bound;
+    void* last_array{};
+  };
+
+  static int current_device() {
+    int device = 0;
+    check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+    return device;
+  }
+
+  bool backward_;
+  cudaStream_t stream_;
+  CudnnGraph graph_;
+  CudnnPlan plan_;
+  RotatingArrays operands_;
+  DeviceBuffer workspace_;
+  std::vector<Turn> turns_;
+  std::size_t turn_{};
+  cudnnHandle_t handle_{};
+};
+
+}  // namespace
+
+CudnnGraph attention_graph(const FusedAttention& attention) {
+  AttentionBuilder builder(attention);
+  return attention.backward ? std::move(builder).backward() : std::move(builder).forward();
+}
+
+Launch prepare_cudnn_attention(const FusedAttention& attention, cudaStream_t stream) {
+  return [pass = std::make_shared<CudnnAttention>(attention, stream)] { pass->launch(); };
+}
+
+}  // namespace prequel

@@ -1,0 +1,22 @@
+#pragma once
+
+/// Fused attention by cuDNN, as training frameworks ask it for.
+
+#include <cudnn.h>
+
+#include "calibrate/measure/cuda_timing.hpp"
+#include "calibrate/measure/cudnn_graph.hpp"
+#include "hw/operators.hpp"
+
+namespace prequel {
+
+/// The pass as the graph that cuDNN's flash attention recognises, in bf16 with sums in fp32 and
+/// tensors in memory as batch, position, head, element. Arrays, forward: Q, K, V, O, statistics of
+/// the softmax; backward these and dO, dQ, dK, dV and, the last, the fp32 sums of dQ, which must be
+/// zero before each run. Throws SkippedPoint where cuDNN does not take the shape.
+CudnnGraph attention_graph(const FusedAttention& attention);
+
+/// One pass on the current device, random data in place. Throws SkippedPoint, DeviceError.
+Launch prepare_cudnn_attention(const FusedAttention& attention, cudaStream_t stream);
+
+}  // namespace prequel
