@@ -19,7 +19,7 @@ std::string environment(const Measurement& point, const FitOptions& options) {
   return found == point.fields.end() ? std::string() : found->second;
 }
 
-/// Of predicted / measured with one factor an environment taken out.
+/// Of predicted / measured, with one factor an environment taken out where there are several.
 ErrorStatistics errors_of(const std::vector<Measurement>& points, std::vector<double> ratios,
                           const FitOptions& options) {
   std::map<std::string, std::vector<double>> environments;
@@ -28,7 +28,8 @@ ErrorStatistics errors_of(const std::vector<Measurement>& points, std::vector<do
   }
   std::map<std::string, double> scale_of;
   for (auto& [name, of] : environments) scale_of[name] = quantile(std::move(of), 0.5);
-  const bool scaled = scale_of.count("") == 0;  // the points that name none are scaled by none
+  // A lone environment is what will be predicted, and the points that name none are scaled by none.
+  const bool scaled = scale_of.size() > 1 && !scale_of.contains("");
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (scaled) ratios[i] /= scale_of.at(environment(points[i], options));
     ratios[i] -= 1.0;

@@ -27,8 +27,9 @@ FitSample split_sample(const std::vector<const Measurement*>& points,
 using ModelOf = std::function<Predictor(const std::vector<double>& values)>;
 
 /// Fits `parameters` so that the model meets the points, with one scale per environment (their
-/// geometric mean is 1), and reports the errors with these scales taken out. For the held-out
-/// error each fold is predicted by a fit to the others; the constants are those of a fit to all.
+/// geometric mean is 1), and reports the errors with these scales taken out where there are
+/// several. For the held-out error each fold is predicted by a fit to the others; the constants are
+/// those of a fit to all.
 FitReport fit_sample(const std::string& what, const FitSample& sample,
                      const std::vector<Parameter>& parameters, const ModelOf& model_of,
                      const FitOptions& options);

@@ -23,11 +23,21 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
 /// node is judged by its degrees.
+/// A row that does not say its GPUs ran on whole nodes; one that does not say its data-parallel
+/// degree on all of its GPUs.
 PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
   PlanRequest plan = run.plan;
   const bool whole_nodes =
-      run.nodes && run.gpus && *run.gpus == *run.nodes * cluster.devices_per_node;
+      run.nodes && (!run.gpus || *run.gpus == *run.nodes * cluster.devices_per_node);
   if (whole_nodes) plan.nodes = run.nodes;
+  if (!plan.dp && run.gpus && !whole_nodes) {
+    const std::int64_t replica = plan.tp.value_or(1) * plan.pp.value_or(1);
+    if (*run.gpus % replica != 0) {
+      throw InputError(fmt::format("dp: empty, and {} gpus are no multiple of tp x pp = {}",
+                                   *run.gpus, replica));
+    }
+    plan.dp = *run.gpus / replica;
+  }
   return plan;
 }
 

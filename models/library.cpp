@@ -168,6 +168,15 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
   return directories;
 }
 
+/// Whether the request asks for another run than the one that its job file says.
+bool asks_for_another_run(const JobRequest& request) {
+  const auto changes_run = [](const Override& override) {
+    return override.path.starts_with("model.") || override.path.starts_with("plan.");
+  };
+  return request.model || request.cluster || request.device ||
+         std::any_of(request.overrides.begin(), request.overrides.end(), changes_run);
+}
+
 }  // namespace
 
 Library::Library(const std::vector<std::string>& extra) : directories_(data_directories(extra)) {}
@@ -269,7 +278,7 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.plan = read_plan(asked.root().at("plan"));
   job.what_if = read_what_if(asked.root().at("what_if"));
   asked.finish();
-  job.measured = job_file.measured;
+  if (!asks_for_another_run(request)) job.measured = job_file.measured;
   return job;
 }
 

@@ -171,7 +171,7 @@ Operators block_recompute(const Transformer& model, const LayerSetting& setting,
                           const Software& software, Recompute mode) {
   Operators list;
   if (mode == Recompute::full) return block_forward(model, setting, software);
-  if (mode == Recompute::selective && setting.attention != AttentionKind::flash) {
+  if (mode == Recompute::selective) {
     add_attention_core(list, model, setting, software, false);
   }
   return list;

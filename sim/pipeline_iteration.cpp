@@ -15,8 +15,16 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Whether gradients are reduced while the last backward still runs.
+/// How often an iteration reduces its gradients: ZeRO-2 keeps a shard of them alone, so it has to
+/// after every micro batch (Rajbhandari et al. 2020, "ZeRO", section 5.2).
+double gradient_reductions(const Plan& plan) {
+  return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
+}
+
+/// Whether gradients are reduced while the last backward still runs. Where every micro batch's are,
+/// no known stack overlaps them.
 bool gradients_overlap(const Scenario& scenario) {
+  if (gradient_reductions(scenario.plan) > 1.0) return false;
   const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
   const bool wanted = overlap == GradientOverlap::always ||
                       (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
@@ -119,7 +127,7 @@ class Iteration {
       const double parameters = parameters_of(chunks_of(stage));
       if (shape_.buckets == 0) {
         durations.at(TaskKind::gradient_reduce, stage) =
-            gradient_reduce_time(scenario_, parameters).value +
+            gradient_reductions(plan_) * gradient_reduce_time(scenario_, parameters).value +
             parameter_gather_time(scenario_, parameters).value;
       }
       durations.at(TaskKind::embedding_reduce, stage) = is_end(stage) ? tied_ : 0;

@@ -115,6 +115,22 @@ TEST_CASE("rows that ran out of memory count in the fit, not in the errors") {
   CHECK_FALSE(runs[3].fits);
 }
 
+TEST_CASE("a row says its ranks by dp, by its GPUs, or by whole nodes") {
+  const std::string shape = "78,13824,64,2048,250880,alibi,";
+  const std::string rest = "8,6,1,4,2048,bf16,120,,ok\n";
+  const auto runs = validate_text("a,s,t,jean-zay-a100,48,384," + shape + "8," + rest +  //
+                                  "b,s,t,jean-zay-a100,48,384," + shape + "," + rest +   //
+                                  "c,s,t,jean-zay-a100,48,," + shape + "," + rest +      //
+                                  "d,s,t,jean-zay-a100,,384," + shape + "," + rest +     //
+                                  "e,s,t,jean-zay-a100,,300," + shape + "," + rest);
+  for (int i = 1; i < 4; ++i) {
+    CAPTURE(runs[i].reason);
+    REQUIRE(runs[i].prediction.has_value());
+    CHECK(runs[i].prediction->sec_per_iter == runs[0].prediction->sec_per_iter);
+  }
+  CHECK(runs[4].reason == "dp: empty, and 300 gpus are no multiple of tp x pp = 48");
+}
+
 TEST_CASE("an unknown cluster makes a row unsupported, with the nearest name") {
   const auto runs = validate_text(
       "a,s,t,jean-zay-a10,48,384,78,13824,64,2048,250880,alibi,8,8,6,1,4,2048,bf16,1,,ok\n");

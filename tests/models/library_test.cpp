@@ -73,6 +73,22 @@ TEST_CASE("every shipped job can be read and resolved") {
   }
 }
 
+TEST_CASE(
+    "what was measured is not held against another model or plan, but against other software") {
+  const TemporaryFolder folder;
+  JobRequest request;
+  request.job = folder.with("job.json", kJob);
+  const auto is_measured = [&](const std::vector<Override>& overrides) {
+    request.overrides = overrides;
+    return read_job(shipped_library(), request).measured.has_value();
+  };
+  CHECK(is_measured({}));
+  CHECK(is_measured({{"software.launch", "async", "--set"}}));
+  CHECK_FALSE(is_measured({{"plan.gbs", "1024", "--gbs"}}));
+  request.model = "bloom-176b";
+  CHECK_FALSE(is_measured({}));
+}
+
 TEST_CASE("software of an unknown release is the nearest one's, the older of two; others are not") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "software");

@@ -79,10 +79,12 @@ TEST_CASE("full recompute repeats the forward pass, selective the core of attent
   CHECK(block_recompute(model, setting(8), stack(), Recompute::none).empty());
 }
 
-TEST_CASE("a flash kernel repeats its scores by itself, so selective recompute adds nothing") {
+TEST_CASE("selective recompute repeats a flash kernel's forward, as Megatron-Core's does") {
   const Transformer model = shipped_model("gpt3-175b");
-  CHECK(block_recompute(model, setting(8, AttentionKind::flash), stack(), Recompute::selective)
-            .empty());
+  const Operators repeated =
+      block_recompute(model, setting(8, AttentionKind::flash), stack(), Recompute::selective);
+  REQUIRE(repeated.size() == 1);
+  CHECK_FALSE(std::get<FusedAttention>(repeated.front().what).backward);
 }
 
 TEST_CASE("a layer has two all-reduces forward and two backward, of the hidden states") {

@@ -57,6 +57,21 @@ TEST_CASE("offloaded parameters cross the host's link for every gather, and fill
   CHECK(predict(scenario).warnings.size() == 1);
 }
 
+TEST_CASE("ZeRO-2 reduces its gradients after every micro batch, ZeRO-1 once") {
+  Scenario scenario =
+      scenario_with({{"plan.pp", "1"}, {"plan.dp", "48"}, {"plan.mbs", "1"}, {"plan.gbs", "48"}});
+  const auto communication = [&](int zero, std::int64_t micro_batches) {
+    scenario.plan.zero = zero;
+    scenario.plan.gbs = scenario.plan.dp * scenario.plan.mbs * micro_batches;
+    return predict(scenario).breakdown.dp_comm;
+  };
+  CHECK(communication(1, 8) == doctest::Approx(communication(1, 1)));
+  CHECK(communication(2, 1) == doctest::Approx(communication(1, 1)));
+  const double reduction = (communication(2, 8) - communication(2, 1)) / 7;
+  CHECK(reduction > 0.1 * communication(1, 1));
+  CHECK(communication(2, 16) == doctest::Approx(communication(2, 8) + 8 * reduction));
+}
+
 TEST_CASE("the parts of the breakdown add up to the iteration, whatever the plan") {
   std::mt19937 random(7);
   const auto pick = [&](std::initializer_list<const char*> values) {
