@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,12 @@ namespace {
 std::string cell(const MeasuredRun& run, const std::string& column) {
   const auto found = run.cells.find(column);
   return found == run.cells.end() ? std::string() : found->second;
+}
+
+/// What of a row says which files it is predicted from, and with which of their fields replaced.
+std::string files_key(const MeasuredRun& run) {
+  return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
+         cell(run, "clock_ghz");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -227,27 +234,48 @@ RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
 RunInputs::~RunInputs() = default;
 
 std::shared_ptr<const RunInputs::Files> RunInputs::files(const MeasuredRun& run) {
-  const std::string key = run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
-                          cell(run, "clock_ghz");
+  const std::string key = files_key(run);
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const Files>& known = known_[key];
-  if (!known) known = std::make_shared<const Files>(read(run));
+  if (!known) known = std::make_shared<const Files>(read(run, overrides_));
   return known;
 }
 
-RunInputs::Files RunInputs::read(const MeasuredRun& run) const {
+void RunInputs::check_overrides(const std::vector<MeasuredRun>& runs) const {
+  if (overrides_.empty()) return;
+  std::optional<InputError> first;
+  std::set<std::string> tried;
+  for (const MeasuredRun& run : runs) {
+    if (!tried.insert(files_key(run)).second) continue;
+    try {
+      static_cast<void>(read(run, {}));
+    } catch (const InputError&) {
+      continue;  // wrong without the overrides, too
+    }
+    try {
+      static_cast<void>(read(run, overrides_));
+      return;
+    } catch (const InputError& error) {
+      if (!first) first = error;
+    }
+  }
+  if (first) throw InputError(first->problems());
+}
+
+RunInputs::Files RunInputs::read(const MeasuredRun& run,
+                                 const std::vector<Override>& overrides) const {
   Files files;
   Document cluster = library_.open("clusters", run.cluster);
-  apply_overrides(cluster, overrides_, "cluster");
+  apply_overrides(cluster, overrides, "cluster");
   files.cluster = read_cluster(cluster);
   Document device = library_.open("devices", files.cluster.device);
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
-  apply_overrides(device, overrides_, "device");
+  apply_overrides(device, overrides, "device");
   files.device = read_device(device);
   Document software =
       library_.open("software", run.software.empty() ? files.cluster.software : run.software);
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
-  apply_overrides(software, overrides_, "software");
+  apply_overrides(software, overrides, "software");
   files.software = read_software(software);
   return files;
 }
@@ -270,6 +298,7 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
                                         const std::function<void(std::size_t)>& progress) {
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
+  inputs.check_overrides(runs);
   std::mutex mutex;
   std::size_t done = 0;
   parallel_for(runs.size(), [&](std::size_t i) {

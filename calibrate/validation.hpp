@@ -70,11 +70,13 @@ class RunInputs {
 
   /// May be asked by several threads; each file is read once.
   [[nodiscard]] RunScenario scenario(const MeasuredRun& run);
+  /// Throws InputError where the overrides fit the files of none of `runs`.
+  void check_overrides(const std::vector<MeasuredRun>& runs) const;
 
  private:
   struct Files;
   [[nodiscard]] std::shared_ptr<const Files> files(const MeasuredRun& run);
-  [[nodiscard]] Files read(const MeasuredRun& run) const;
+  [[nodiscard]] Files read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
 
   const Library& library_;
   std::vector<Override> overrides_;
@@ -82,7 +84,8 @@ class RunInputs {
   std::map<std::string, std::shared_ptr<const Files>> known_;
 };
 
-/// Predicts every row, in the order of the rows; `progress` is told how many are done.
+/// Predicts every row, in the order of the rows; `progress` is told how many are done. Throws
+/// InputError where an override is of no field, or of no value that it takes, for all rows.
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
                                         const std::vector<Override>& overrides,
                                         const std::function<void(std::size_t)>& progress);

@@ -15,6 +15,7 @@
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
+#include "cli/positive_amount.hpp"
 #include "cli/predict/parser.hpp"
 #include "cli/search/parser.hpp"
 #include "cli/terminal.hpp"
@@ -75,9 +76,13 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
       .add_option("--by", options.group_columns, "columns that make the groups, e.g. source,table")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--max-mape", options.max_mape,
-                     "exit with 1 if the mean error of a group is above this percentage");
-  command.add_option("--worst", options.worst, "how many of the worst rows to show");
+  command
+      .add_option("--max-mape", options.max_mape,
+                  "exit with 1 if the mean error of a group is above this percentage, or no "
+                  "row has an error")
+      ->check(not_negative());
+  command.add_option("--worst", options.worst, "how many of the worst rows to show")
+      ->check(not_negative());
   add_set(command, options.overrides);
   add_report(command, options.report);
   add_format(command, options.format, true);

@@ -61,11 +61,13 @@ void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
 }  // namespace
 
 void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
-  command.add_flag_callback(
+  CLI::Option* json = command.add_flag_callback(
       "--json", [&format] { format = OutputFormat::json; }, "print one JSON document");
   if (!with_csv) return;
-  command.add_flag_callback(
-      "--csv", [&format] { format = OutputFormat::csv; }, "print one table");
+  command
+      .add_flag_callback(
+          "--csv", [&format] { format = OutputFormat::csv; }, "print one table")
+      ->excludes(json);
 }
 
 void add_report(CLI::App& command, std::string& file) {

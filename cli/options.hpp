@@ -2,6 +2,7 @@
 
 /// What the command line says, command by command: the parsers fill these, the commands read them.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,9 @@ struct ValidateOptions {
   std::vector<std::string> files;
   std::vector<std::string> group_columns{"source"};
   std::vector<Override> overrides;
-  double max_mape{-1};  ///< percent; below 0: no limit
-  int worst{5};         ///< rows shown with the largest errors
-  std::string report;   ///< HTML file to write; empty: none
+  std::optional<double> max_mape;  ///< percent
+  int worst{5};                    ///< rows shown with the largest errors
+  std::string report;              ///< HTML file to write; empty: none
   OutputFormat format{};
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 
-/// A check for flags that take an amount.
+/// Checks for flags that take an amount.
 
+#include <cmath>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,18 @@ inline CLI::Validator positive_amount() {
       [](const std::string& text) {
         const auto number = parse_number(text);
         return number && *number > 0 ? std::string() : in_quotes(text) + " is not a number above 0";
+      },
+      "");
+}
+
+/// A finite number of at least 0; what is no number at all, the conversion refuses.
+inline CLI::Validator not_negative() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        double number = 0;
+        const bool refused =
+            CLI::detail::lexical_cast(text, number) && !(number >= 0 && std::isfinite(number));
+        return refused ? in_quotes(text) + " is not a number of at least 0" : std::string();
       },
       "");
 }

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hw/base/errors.hpp"
+#include "cli/job_flags.hpp"
 
 namespace prequel {
 namespace {
@@ -36,10 +36,7 @@ void add_check(CLI::App& app, CalibrateCheckOptions& options, const std::functio
                      "column that makes the groups; also: operator, size_class");
   command.add_option("--scale-per", options.scale_per,
                      "take one factor out for each value of this column, e.g. source");
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
-  command.add_flag_callback(
-      "--csv", [&options] { options.format = OutputFormat::csv; }, "print one table");
+  add_format(command, options.format, true);
   command.callback(action);
 }
 
@@ -101,8 +98,7 @@ void add_compare(CLI::App& app, CalibrateCompareOptions& options,
       ->expected(2, 10000);
   command.add_option("--worst", options.worst, "how many points to show of each file")
       ->check(CLI::NonNegativeNumber);
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
+  add_format(command, options.format, false);
   command.callback(action);
 }
 

@@ -61,6 +61,55 @@ TEST_CASE("a mean error above --max-mape is the answer no") {
   CHECK(run_prequel("validate " + kTable + " --max-mape 0.5").status == 1);
 }
 
+/// The shipped table with every cluster one that is not known.
+std::string unpredictable_table() {
+  std::string table = read_file(PREQUEL_SOURCE_DIR "/" + kTable);
+  for (std::size_t at = 0; (at = table.find(",jean-zay-a100,", at)) != std::string::npos;) {
+    table.replace(at, 15, ",nowhere,");
+  }
+  return table;
+}
+
+TEST_CASE("rows without any error do not keep to --max-mape") {
+  const TemporaryFolder folder;
+  const std::string path = folder.with("runs.csv", unpredictable_table());
+  const ProgramResult result = run_prequel("validate " + path + " --max-mape 8");
+  CHECK(result.status == 1);
+  CHECK(result.err == "prequel: --max-mape 8: none of 75 rows has an error to hold against it\n");
+  CHECK(run_prequel("validate " + path).status == 0);
+}
+
+TEST_CASE("a table without rows, and flags without a meaning, are refused") {
+  const TemporaryFolder folder;
+  const std::string table = read_file(PREQUEL_SOURCE_DIR "/" + kTable);
+  const std::string header = folder.with("runs.csv", table.substr(0, table.find('\n') + 1));
+  const auto refusal = [](const std::string& arguments) {
+    const ProgramResult result = run_prequel("validate " + arguments);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    return result.err;
+  };
+  const std::string help = "\nprequel --help shows how to call it\n";
+  CHECK(refusal(header) == "prequel: " + header + ": no run below the header\n");
+  CHECK(refusal("- <" + header) == "prequel: stdin: no run below the header\n");
+  CHECK(refusal(kTable + " --by source,dat") ==
+        "prequel: --by dat: runs have no column \"dat\" (did you mean \"date\"?)\n");
+  CHECK(refusal(kTable + " --max-mape -5") ==
+        "prequel: --max-mape: \"-5\" is not a number of at least 0" + help);
+  CHECK(refusal(kTable + " --worst -3") ==
+        "prequel: --worst: \"-3\" is not a number of at least 0" + help);
+  CHECK(refusal(kTable + " --json --csv") == "prequel: --json excludes --csv" + help);
+}
+
+TEST_CASE("a field set that no file of the rows has is bad input, not an unsupported row") {
+  const ProgramResult result = run_prequel("validate " + kTable + " --set software.lanch=blocking");
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  CHECK(result.err.find(": /lanch: unknown key; did you mean \"launch\"? (from --set)\n") !=
+        std::string::npos);
+  CHECK(run_prequel("validate " + kTable + " --set software.launch=blocking").status == 0);
+}
+
 TEST_CASE("runs are read from stdin too") {
   CHECK(run_prequel("validate - --csv <" + kTable).out.find("bigscience-jz-a100-0220-00,stdin") !=
         std::string::npos);
