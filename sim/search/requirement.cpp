@@ -7,14 +7,17 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "sim/schedule/schedule.hpp"
 
 namespace prequel {
 namespace {
@@ -27,8 +30,22 @@ using Value = std::variant<double, std::string_view>;
 struct Name {
   std::string_view text;
   Value (*of)(const PlanFacts&);
-  bool is_text{};
+  std::vector<std::string> (*values)(){};  ///< of text, all that there are; null: a number
 };
+
+/// The names of an enumeration, whose last enumerator is `Last`.
+template <auto Last>
+std::vector<std::string> names_to() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Last); ++i) names.emplace_back(name(decltype(Last)(i)));
+  return names;
+}
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const ScheduleName& schedule : kSchedules) names.emplace_back(schedule.name);
+  return names;
+}
 
 template <auto Member>
 Value axis(const PlanFacts& facts) {
@@ -63,12 +80,13 @@ const std::array kNames{
     Name{"hidden", shape<&Transformer::hidden>},
     Name{"heads", shape<&Transformer::heads>},
     Name{"mem_gib", [](const PlanFacts& facts) { return Value{facts.mem_gib}; }},
-    Name{"offload", word<&Plan::offload>, true},
-    Name{"recompute", word<&Plan::recompute>, true},
-    Name{"precision", word<&Plan::precision>, true},
-    Name{"attention", word<&Plan::attention>, true},
+    Name{"offload", word<&Plan::offload>, names_to<Offload::optimizer_params>},
+    Name{"recompute", word<&Plan::recompute>, names_to<Recompute::full>},
+    Name{"precision", word<&Plan::precision>, names_to<Precision::fp8>},
+    Name{"attention", word<&Plan::attention>, names_to<AttentionKind::flash>},
     Name{"schedule",
-         [](const PlanFacts& facts) { return Value{std::string_view{facts.plan.schedule}}; }, true},
+         [](const PlanFacts& facts) { return Value{std::string_view{facts.plan.schedule}}; },
+         schedule_names},
 };
 
 struct Operator {
@@ -169,7 +187,22 @@ class RequirementParser {
     if ((left_text || right_text) && !(left_text && right_text && is_equality(which))) {
       fail("text can only be compared with text, by == or !=");
     }
+    if (left_text) check_value();
     requirement_.steps_.push_back({Kind::apply, which, 0});
+  }
+
+  /// That the two texts on top are not a name and what it never is.
+  void check_value() {
+    const Requirement::Step* named = &requirement_.steps_[requirement_.steps_.size() - 2];
+    const Requirement::Step* said = &requirement_.steps_.back();
+    if (named->kind != Kind::name) std::swap(named, said);
+    if (named->kind != Kind::name || said->kind != Kind::text) return;
+    const Name& of = kNames[static_cast<std::size_t>(named->which)];
+    const std::string& text = requirement_.texts_[static_cast<std::size_t>(said->which)];
+    const std::vector<std::string> known = of.values();
+    if (std::ranges::find(known, text) != known.end()) return;
+    fail(fmt::format("{} is never {}{}; {} would do", of.text, in_quotes(text),
+                     did_you_mean(text, known), fmt::join(known, ", ")));
   }
 
   // Each level returns whether its value is text.
@@ -254,7 +287,7 @@ class RequirementParser {
     requirement_.needs_memory_ |= word == "mem_gib";
     requirement_.steps_.push_back(
         {Kind::name, static_cast<int>(std::distance(kNames.begin(), found)), 0});
-    return found->is_text;
+    return found->values != nullptr;
   }
 
   bool number() {

@@ -79,6 +79,14 @@ TEST_CASE("what cannot be read is refused with the place and what would do") {
         "== or !=");
   CHECK(refusal("recompute == 'full") ==
         "--require \"recompute == 'full\": at character 14: the quote is not closed");
+  CHECK(
+      refusal("recompute == 'fulll'") ==
+      "--require \"recompute == 'fulll'\": at character 21: recompute is never \"fulll\" (did you "
+      "mean \"full\"?); none, selective, full would do");
+  CHECK(refusal("'zb' != schedule") ==
+        "--require \"'zb' != schedule\": at character 17: schedule is never \"zb\"; gpipe, 1f1b, "
+        "interleaved-1f1b, zb-h1, zb-h2, dualpipe would do");
+  CHECK(refusal("precision == 'bf8'").ends_with("; fp32, tf32, fp16, bf16, fp8 would do"));
   CHECK(refusal("") == "--require \"\": at character 1: expected a name, a number or \"(\"");
 }
 
