@@ -15,7 +15,7 @@
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
-#include "cli/positive_amount.hpp"
+#include "cli/flag_checks.hpp"
 #include "cli/predict/parser.hpp"
 #include "cli/search/parser.hpp"
 #include "cli/terminal.hpp"

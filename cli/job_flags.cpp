@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "cli/flag_checks.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
@@ -38,7 +41,7 @@ void add_plan_flag(CLI::App& command, const PlanFlag& flag, std::vector<Override
       .add_option_function<std::string>(
           flag.flags,
           [&overrides, path, first](const std::string& value) {
-            overrides.push_back({path, value, first});
+            add_override(overrides, {path, value, first});
           },
           flag.help)
       ->type_name(flag.values)
@@ -51,14 +54,26 @@ void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
       .add_flag_function(
           "--sequence-parallel,!--no-sequence-parallel",
           [&overrides](std::int64_t count) {
-            overrides.push_back(
-                {"plan.sequence_parallel", count > 0 ? "true" : "false", "--sequence-parallel"});
+            add_override(overrides, {"plan.sequence_parallel", count > 0 ? "true" : "false",
+                                     "--sequence-parallel"});
           },
           "split norms and dropouts over the tensor-parallel group")
       ->group("Plan");
 }
 
 }  // namespace
+
+void add_override(std::vector<Override>& overrides, Override added) {
+  const auto other = std::ranges::find_if(overrides, [&](const Override& one) {
+    return one.path == added.path && one.value != added.value;
+  });
+  if (other != overrides.end()) {
+    throw InputError(fmt::format("{}: set to {} by {} and to {} by {}; one of them would do",
+                                 printable(added.path), in_quotes(other->value), other->from,
+                                 in_quotes(added.value), added.from));
+  }
+  overrides.push_back(std::move(added));
+}
 
 void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
   CLI::Option* json = command.add_flag_callback(
@@ -72,7 +87,8 @@ void add_format(CLI::App& command, OutputFormat& format, bool with_csv) {
 
 void add_report(CLI::App& command, std::string& file) {
   command.add_option("--report", file, "write a report that a browser shows")
-      ->type_name("FILE.html");
+      ->type_name("FILE.html")
+      ->check(file_beside_answer());
 }
 
 void add_emit(CLI::App& command, std::string& framework,
@@ -95,7 +111,8 @@ void add_set(CLI::App& command, std::vector<Override>& overrides) {
               if (equals == std::string::npos) {
                 throw InputError("--set " + setting + ": expected PATH=VALUE");
               }
-              overrides.push_back({setting.substr(0, equals), setting.substr(equals + 1), "--set"});
+              add_override(overrides,
+                           {setting.substr(0, equals), setting.substr(equals + 1), "--set"});
             }
           },
           "override any field: software.launch=blocking, device.clock_ghz=2.2")

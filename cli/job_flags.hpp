@@ -24,6 +24,10 @@ struct PlanFlag {
   const char* values = "N";  ///< what it takes
 };
 
+/// Adds to what is set on the command line. Throws InputError where the field was set to another
+/// value.
+void add_override(std::vector<Override>& overrides, Override added);
+
 /// `--json`, and `--csv` where there is a table.
 void add_format(CLI::App& command, OutputFormat& format, bool with_csv);
 

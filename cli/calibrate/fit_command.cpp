@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,8 @@
 #include "cli/calibrate/rows.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
 #include "hw/cluster.hpp"
 
 namespace prequel {
@@ -96,10 +99,24 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
   return fitted;
 }
 
+/// Points of nccl-tests name no source, which is asked for unless the user says another column.
+void check_scale_column(const std::string& column, const std::vector<Measurement>& points) {
+  if (column.empty() || column == "source") return;
+  std::set<std::string> known;
+  for (const Measurement& point : points) {
+    for (const auto& [name, cell] : point.fields) known.insert(name);
+  }
+  if (known.contains(column)) return;
+  throw InputError(fmt::format("--scale-per {}: the measurements have no column {}{}",
+                               printable(column), in_quotes(column),
+                               did_you_mean(column, {known.begin(), known.end()})));
+}
+
 }  // namespace
 
 int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& options) {
   const MeasurementFile file = read_chosen_rows(common, options.files, options.where);
+  check_scale_column(options.scale_per, file.points);
   const Library library(common.data_directories);
   const Fitted fitted = options.kind == "device" ? fit_device(library, options, file.points)
                                                  : fit_cluster(library, options, file.points);

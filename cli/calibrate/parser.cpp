@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/flag_checks.hpp"
 #include "cli/job_flags.hpp"
 
 namespace prequel {
@@ -78,7 +79,9 @@ void add_measure(CLI::App& app, CalibrateMeasureOptions& options,
   command.add_option("--backend", options.backend, "what measures")
       ->required()
       ->type_name("cpu|mpi|cuda|nccl");
-  command.add_option("--output", options.output, "measurement file to write")->required();
+  command.add_option("--output", options.output, "measurement file to write")
+      ->required()
+      ->check(file_beside_answer());
   command.add_option("--budget", options.budget, "time to spend at most (10m)");
   command.add_flag("--resume", options.resume, "go on with the file: measure what it lacks");
   command.callback(action);
@@ -122,7 +125,8 @@ void add_runs(CLI::App& app, CalibrateRunsOptions& options, const std::function<
       ->type_name("software|cluster")
       ->check(CLI::IsMember({"software", "cluster"}).description(""));
   command.add_option("--name", options.name, "name in the file that is written");
-  command.add_option("--output", options.output, "write the file with the fitted constants here");
+  command.add_option("--output", options.output, "write the file with the fitted constants here")
+      ->check(file_beside_answer());
   command.add_flag_callback(
       "--json", [&options] { options.format = OutputFormat::json; },
       "print the report as one JSON document");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/flag_checks.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/predict/run_flags.hpp"
 #include "hw/base/errors.hpp"
@@ -24,8 +25,9 @@ void add_keyed_what_if(CLI::App& command, std::vector<Override>& overrides, cons
               if (colon == 0 || colon == std::string::npos || value.find('.') < value.find(':')) {
                 throw InputError(std::string(flag) + " " + printable(value) + ": expected " + form);
               }
-              overrides.push_back({std::string("what_if.") + field + "." + value.substr(0, colon),
-                                   value.substr(colon + 1), flag});
+              add_override(overrides,
+                           {std::string("what_if.") + field + "." + value.substr(0, colon),
+                            value.substr(colon + 1), flag});
             }
           },
           help)
@@ -51,7 +53,7 @@ void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
         .add_option_function<std::string>(
             flag,
             [&overrides, path, from = std::string(flag)](const std::string& value) {
-              overrides.push_back({path, value, from});
+              add_override(overrides, {path, value, from});
             },
             help)
         ->type_name("")
@@ -78,13 +80,17 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       ->group("What if");
   add_run_flags(command, options.run);
   add_report(command, options.report);
-  command.add_option("--trace", options.trace, "writes a trace that Perfetto and Chrome open")
-      ->type_name("FILE");
+  CLI::Option* trace =
+      command.add_option("--trace", options.trace, "writes a trace that Perfetto and Chrome open")
+          ->type_name("FILE")
+          ->check(file_beside_answer());
   command.add_option("--detail", options.detail, "what the trace shows within each pass")
       ->type_name("layer|kernel")
-      ->check(CLI::IsMember({"layer", "kernel"}).description(""));
+      ->check(CLI::IsMember({"layer", "kernel"}).description(""))
+      ->needs(trace);
   command.add_option("--ranks", options.ranks, "what the trace shows: one rank a stage, or these")
-      ->type_name("LIST|stages");
+      ->type_name("LIST|stages")
+      ->needs(trace);
   add_format(command, options.format, false);
   command
       .add_option("--explain", options.explain,

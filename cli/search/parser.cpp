@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/job_flags.hpp"
-#include "cli/positive_amount.hpp"
+#include "cli/flag_checks.hpp"
 
 namespace prequel {
 namespace {

@@ -208,6 +208,11 @@ TEST_CASE("nothing to fit or to check is an error that says what it takes, and w
   CHECK(fit.err ==
         "prequel: calibrate fit: too few points for a cluster: it takes 8 collectives inside one "
         "node, or 8 across nodes\n");
+  CHECK(run_prequel("calibrate fit " + table +
+                    " --kind cluster --cluster dgx-a100 --name ours --scale-per rank")
+            .err ==
+        "prequel: --scale-per rank: the measurements have no column \"rank\" (did you mean "
+        "\"ranks\"?)\n");
   CHECK(run_prequel("calibrate check " + out + " --cluster dgx-a100").status == 2);
   write_file(table, "op,ranks,nodes,bytes,time_us\nall_reduce,8,1,1024,nan\n");
   CHECK(run_prequel("calibrate check " + table + " --cluster dgx-a100").status == 2);

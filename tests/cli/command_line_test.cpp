@@ -69,6 +69,40 @@ TEST_CASE("a flag that is given a value is refused, one of two names is not") {
   CHECK(run_prequel("predict bloom-176b-jean-zay --no-sequence-parallel").status == 0);
 }
 
+TEST_CASE("a field that is set to two values is refused, whichever flags set it") {
+  const std::string job = "predict bloom-176b-jean-zay ";
+  CHECK(refusal(job + "--set plan.mbs=2 --mbs 1") ==
+        "prequel: plan.mbs: set to \"1\" by --mbs and to \"2\" by --set; one of them would do\n");
+  CHECK(refusal(job + "--slow-node 7:0.9 --slow-node 7:0.5") ==
+        "prequel: what_if.slow_nodes.7: set to \"0.9\" by --slow-node and to \"0.5\" by "
+        "--slow-node; one of them would do\n");
+  CHECK(refusal("validate data/runs/fugaku-30b.csv --set software.launch=async --set "
+                "software.launch=blocking") ==
+        "prequel: software.launch: set to \"async\" by --set and to \"blocking\" by --set; one of "
+        "them would do\n");
+  CHECK(run_prequel(job + "--mbs 2 --set plan.mbs=2").status == 0);
+}
+
+TEST_CASE("files are written beside the answer, not into it") {
+  const std::string help = "\nprequel --help shows how to call it\n";
+  const std::string why = ": - is stdout, which carries the answer; name a file" + help;
+  CHECK(refusal("predict bloom-176b-jean-zay --report -") == "prequel: --report" + why);
+  CHECK(refusal("predict bloom-176b-jean-zay --trace -") == "prequel: --trace" + why);
+  CHECK(refusal("predict bloom-176b-jean-zay --ranks 0") ==
+        "prequel: --ranks requires --trace" + help);
+  CHECK(refusal("predict bloom-176b-jean-zay --detail kernel") ==
+        "prequel: --detail requires --trace" + help);
+}
+
+TEST_CASE("import refuses names that nothing is known of") {
+  const std::string import = "import tests/cli/fixtures/bigscience-176b.slurm ";
+  CHECK(refusal(import + "--cluster jean-zay-a10") ==
+        "prequel: --cluster: unknown cluster \"jean-zay-a10\" (did you mean \"jean-zay-a100\"?); "
+        "prequel show clusters lists them\n");
+  CHECK(refusal(import + "--software nope") ==
+        "prequel: --software: unknown software \"nope\"; prequel show software lists them\n");
+}
+
 TEST_CASE("help begins with examples, for the program and for each command") {
   for (const char* command :
        {"", "predict", "search", "import", "show", "validate", "calibrate", "calibrate measure",

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Checks for flags that take an amount.
+/// Checks of what flags take.
 
 #include <cmath>
 #include <string>
@@ -30,6 +30,16 @@ inline CLI::Validator not_negative() {
         const bool refused =
             CLI::detail::lexical_cast(text, number) && !(number >= 0 && std::isfinite(number));
         return refused ? in_quotes(text) + " is not a number of at least 0" : std::string();
+      },
+      "");
+}
+
+/// A file to write beside the answer, which has stdout for itself.
+inline CLI::Validator file_beside_answer() {
+  return CLI::Validator(
+      [](const std::string& path) {
+        return path == "-" ? std::string("- is stdout, which carries the answer; name a file")
+                           : std::string();
       },
       "");
 }
