@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -11,11 +16,11 @@
 #include "cli/calibrate/parser.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/completion.hpp"
+#include "cli/flag_checks.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
-#include "cli/flag_checks.hpp"
 #include "cli/predict/parser.hpp"
 #include "cli/search/parser.hpp"
 #include "cli/terminal.hpp"
@@ -149,14 +154,21 @@ void print_problems(const CommonOptions& common, const std::vector<std::string>&
   for (const std::string& problem : problems) fmt::print(stderr, "{} {}\n", label, problem);
 }
 
-}  // namespace
+/// Refuses a PREQUEL_DATA that is no folder, as --data-dir is: names would be looked up elsewhere.
+void check_data_variable() {
+  const char* folder = std::getenv("PREQUEL_DATA");
+  if (folder == nullptr || *folder == '\0') return;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(folder, ignored)) return;
+  throw InputError(fmt::format("PREQUEL_DATA={}: not a directory", printable(folder, 4096)));
+}
 
-int run_command_line(int argc, const char* const* argv) {
+/// Parses and does what is asked, whatever becomes of it on stdout.
+int run(int argc, const char* const* argv, CommonOptions& common) {
   CLI::App app("Predicts time, memory and utilisation of distributed LLM training.", "prequel");
   app.formatter(std::make_shared<HelpFormat>());
   app.require_subcommand(1);
   app.fallthrough();
-  CommonOptions common;
   PredictOptions predict;
   SearchOptions search;
   ImportOptions import;
@@ -164,6 +176,12 @@ int run_command_line(int argc, const char* const* argv) {
   ValidateOptions validate;
   CalibrateOptions calibrate;
   int status = kExitDone;
+  const auto command = [&](const auto& body) {
+    return [&status, body] {
+      check_data_variable();
+      status = body();
+    };
+  };
   app.add_option("--data-dir", common.data_directories,
                  "look here first for models, devices, clusters, software (repeatable)")
       ->allow_extra_args(false);
@@ -171,18 +189,19 @@ int run_command_line(int argc, const char* const* argv) {
       ->type_name("auto|always|never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
-  add_predict(app, predict, [&] { status = run_predict(common, predict); });
-  add_search(app, search, [&] { status = run_search(common, search); });
-  add_import(app, import, [&] { status = run_import(common, import); });
-  add_show(app, show, [&] { status = run_show(common, show); });
-  add_validate(app, validate, [&] { status = run_validate(common, validate); });
-  add_calibrate(app, calibrate,
-                {.measure = [&] { status = run_calibrate_measure(common, calibrate.measure); },
-                 .fit = [&] { status = run_calibrate_fit(common, calibrate.fit); },
-                 .check = [&] { status = run_calibrate_check(common, calibrate.check); },
-                 .compare = [&] { status = run_calibrate_compare(common, calibrate.compare); },
-                 .runs = [&] { status = run_calibrate_runs(common, calibrate.runs); }},
-                add_job);
+  add_predict(app, predict, command([&] { return run_predict(common, predict); }));
+  add_search(app, search, command([&] { return run_search(common, search); }));
+  add_import(app, import, command([&] { return run_import(common, import); }));
+  add_show(app, show, command([&] { return run_show(common, show); }));
+  add_validate(app, validate, command([&] { return run_validate(common, validate); }));
+  add_calibrate(
+      app, calibrate,
+      {.measure = command([&] { return run_calibrate_measure(common, calibrate.measure); }),
+       .fit = command([&] { return run_calibrate_fit(common, calibrate.fit); }),
+       .check = command([&] { return run_calibrate_check(common, calibrate.check); }),
+       .compare = command([&] { return run_calibrate_compare(common, calibrate.compare); }),
+       .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); })},
+      add_job);
   add_completion(app);
   add_manual(app);
   app.set_version_flag(
@@ -196,7 +215,10 @@ int run_command_line(int argc, const char* const* argv) {
     refuse_values_of_flags(app, argc, argv);
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;  // printed as all else is, so that a failure is seen
+    const int exit = app.exit(help, text, text);
+    fmt::print("{}", text.str());
+    return exit;
   } catch (const CLI::ParseError& error) {
     print_problems(common, {parse_problem(app, error) + "\nprequel --help shows how to call it"});
     return kExitBadInput;
@@ -204,10 +226,33 @@ int run_command_line(int argc, const char* const* argv) {
     print_problems(common, error.problems());
     return kExitBadInput;
   } catch (const std::exception& error) {
+    const bool cannot_print = dynamic_cast<const std::system_error*>(&error) != nullptr;
+    if (cannot_print && std::ferror(stdout) != 0) throw;
     print_problems(common, {fmt::format("internal error: {}", error.what())});
     return kExitBadInput;
   }
   return status;
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+  CommonOptions common;
+  int status = kExitBadInput;
+  std::error_code lost;
+  try {
+    status = run(argc, argv, common);
+    if (std::fflush(stdout) != 0) {
+      lost = {errno, std::generic_category()};
+    } else if (std::ferror(stdout) != 0) {
+      lost = std::make_error_code(std::errc::io_error);
+    }
+  } catch (const std::system_error& error) {  // of fmt, which could not print
+    lost = error.code();
+  }
+  if (!lost) return status;
+  print_problems(common, {"stdout: cannot be written: " + lost.message()});
+  return kExitBadInput;
 }
 
 }  // namespace prequel

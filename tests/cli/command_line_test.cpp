@@ -69,6 +69,21 @@ TEST_CASE("a flag that is given a value is refused, one of two names is not") {
   CHECK(run_prequel("predict bloom-176b-jean-zay --no-sequence-parallel").status == 0);
 }
 
+TEST_CASE("an answer that cannot be written is a failure, however short it is") {
+  const std::string search = "search --model gpt-18b --cluster selene --nodes 8 --gbs 256 ";
+  for (const std::string& arguments :
+       {std::string("predict bloom-176b-jean-zay"),
+        std::string("predict bloom-176b-jean-zay --json"), search, search + "--csv",
+        std::string("import tests/cli/fixtures/bigscience-176b.slurm"), std::string("show"),
+        std::string("show clusters"), std::string("--version"), std::string("predict --help"),
+        std::string("manual")}) {
+    CAPTURE(arguments);
+    const ProgramResult result = run_prequel("--quiet " + arguments, "", ">/dev/full");
+    CHECK(result.status == 2);
+    CHECK(result.err == "prequel: stdout: cannot be written: No space left on device\n");
+  }
+}
+
 TEST_CASE("a field that is set to two values is refused, whichever flags set it") {
   const std::string job = "predict bloom-176b-jean-zay ";
   CHECK(refusal(job + "--set plan.mbs=2 --mbs 1") ==
@@ -92,6 +107,15 @@ TEST_CASE("files are written beside the answer, not into it") {
         "prequel: --ranks requires --trace" + help);
   CHECK(refusal("predict bloom-176b-jean-zay --detail kernel") ==
         "prequel: --detail requires --trace" + help);
+}
+
+TEST_CASE("a folder of data that is not there is refused, where data are asked for") {
+  const ProgramResult result = run_prequel("show devices", "PREQUEL_DATA=/nowhere");
+  CHECK(result.status == 2);
+  CHECK(result.out.empty());
+  CHECK(result.err == "prequel: PREQUEL_DATA=/nowhere: not a directory\n");
+  CHECK(run_prequel("show devices", "PREQUEL_DATA=").status == 0);
+  CHECK(run_prequel("manual", "PREQUEL_DATA=/nowhere").status == 0);
 }
 
 TEST_CASE("import refuses names that nothing is known of") {
