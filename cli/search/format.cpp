@@ -45,6 +45,12 @@ std::optional<double> gpu_hours(const SearchAnswer& answer, const FoundPlan& fou
   return *answer.options.tokens / tokens_per_gpu(found) / 3600.0;
 }
 
+std::optional<double> cost(const SearchAnswer& answer, const FoundPlan& found) {
+  const auto hours = gpu_hours(answer, found);
+  return hours && answer.options.price > 0 ? std::optional(*hours * answer.options.price)
+                                           : std::nullopt;
+}
+
 std::string counts(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
   return fmt::format(
@@ -204,6 +210,8 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
                                   "vpp",      "mbs",      "gbs",    "zero",  "recompute",
                                   "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
                                   "free %",   "bubble %", "comm %", "memory"};
+  const bool priced = answer.options.tokens && answer.options.price > 0;
+  if (priced) header.insert(header.begin() + 12, "cost");
   if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
   const bool shaped = answer.has_shapes();
   if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
@@ -236,8 +244,8 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
         fmt::format("{:.1f}", 100 * prediction.breakdown.bubble / step),
         fmt::format("{:.1f}", 100 * exposed(prediction.breakdown) / step),
         std::string(name(found.verdict))};
-    if (const auto hours = gpu_hours(answer, found)) {
-      row.insert(row.begin() + 12, fmt::format("{:.0f}", *hours));
+    for (const auto& total : {cost(answer, found), gpu_hours(answer, found)}) {
+      if (total) row.insert(row.begin() + 12, fmt::format("{:.0f}", *total));
     }
     if (shaped) {
       const auto& [layers, hidden, heads] = found.shape;
@@ -295,10 +303,8 @@ std::string search_json(const SearchAnswer& answer) {
     plan["next_bottleneck"] = {{"resource", gains.front().resource},
                                {"saved_by_10_percent_more", gains.front().saved}};
     plan["gains_of_10_percent_more"] = gains_json(gains);
-    if (const auto hours = gpu_hours(answer, found)) {
-      plan["gpu_hours"] = *hours;
-      if (answer.options.price > 0) plan["cost"] = *hours * answer.options.price;
-    }
+    if (const auto hours = gpu_hours(answer, found)) plan["gpu_hours"] = *hours;
+    if (const auto sum = cost(answer, found)) plan["cost"] = *sum;
     plans.push_back(std::move(plan));
   }
   Json misses = Json::array();
@@ -355,19 +361,26 @@ std::string search_csv(const SearchAnswer& answer) {
   std::string text =
       "rank,layers,hidden,heads,nodes,gpus,dp,tp,pp,vpp,mbs,gbs,zero,offload,recompute,sequence_"
       "parallel,schedule,"
-      "sec_per_iter,tokens_per_sec_per_gpu,mfu,mem_gib,verdict\n";
+      "sec_per_iter,tokens_per_sec_per_gpu,mfu,mem_gib,verdict";
+  const bool priced = answer.options.tokens && answer.options.price > 0;
+  if (answer.options.tokens) text += ",gpu_hours";
+  text += priced ? ",cost\n" : "\n";
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
     const FoundPlan& found = answer.result.plans[i];
     const Plan& plan = found.plan;
     const Prediction& prediction = answer.best[i];
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}\n",
-        i + 1, found.shape.layers, found.shape.hidden, found.shape.heads, plan.nodes, plan.gpus,
-        plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero, name(plan.offload),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}", i + 1,
+        found.shape.layers, found.shape.hidden, found.shape.heads, plan.nodes, plan.gpus, plan.dp,
+        plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero, name(plan.offload),
         name(plan.recompute), plan.sequence_parallel ? 1 : 0, csv_quoted(plan.schedule),
         found.sec_per_iter, tokens_per_gpu(found),
         prediction.model_flops_rate(plan) / prediction.peak.value, found.peak_memory.value / kGiB,
         name(found.verdict));
+    for (const auto& total : {gpu_hours(answer, found), cost(answer, found)}) {
+      if (total) text += fmt::format(",{:.6g}", *total);
+    }
+    text += "\n";
   }
   return text;
 }

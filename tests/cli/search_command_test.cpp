@@ -60,6 +60,21 @@ TEST_CASE("with --tokens GPU-hours come out, and the cost with a price") {
   CHECK(plan.at("cost").get<double>() == doctest::Approx(2 * plan.at("gpu_hours").get<double>()));
 }
 
+TEST_CASE("what plans are ranked by stands in the table, too") {
+  const std::string totals = "--nodes 48 --top 1 --tokens 366e9 ";
+  const std::string priced = "search " + kBloom + totals + "--price 2 --objective cost ";
+  const Json plan = searched(kBloom + totals + "--price 2 --objective cost").at("plans")[0];
+  const double hours = plan.at("gpu_hours").get<double>();
+  const std::string csv = run_prequel(priced + "--csv").out;
+  CHECK(csv.find(",verdict,gpu_hours,cost\n") != std::string::npos);
+  CHECK(csv.ends_with(fmt::format(",{:.6g},{:.6g}\n", hours, 2 * hours)));
+  const std::string text = run_prequel(priced).out;
+  CHECK(text.find("  GPU-hours     cost  ") != std::string::npos);
+  CHECK(text.find(fmt::format("{:.0f}  {:.0f}  ", hours, 2 * hours)) != std::string::npos);
+  CHECK(run_prequel("search " + kBloom + totals + "--csv").out.find(",verdict,gpu_hours\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("nothing that fits is the answer no, with the nearest misses") {
   const ProgramResult result = run_prequel("search " + kBloom + "--nodes 2 --tp 8");
   CHECK(result.status == 1);
