@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -74,14 +75,16 @@ std::vector<std::string> schedule_names() {
 std::vector<std::int64_t> node_counts(const SearchOptions& options, const SearchInputs& inputs) {
   const auto said = options.axes.find("nodes");
   std::vector<std::int64_t> counts;
+  const auto check = [&](const char* from, std::int64_t count) {
+    if (count <= inputs.cluster.nodes) return;
+    throw InputError(fmt::format("{} {}: {} has {} nodes; {} would do", from, count,
+                                 inputs.cluster.name, inputs.cluster.nodes, inputs.cluster.nodes));
+  };
   if (said != options.axes.end()) {
     counts = whole_numbers("--nodes", said->second, 1, 1 << 20);
+    check("--nodes", counts.back());
   } else if (options.max_nodes) {
-    if (*options.max_nodes > inputs.cluster.nodes) {
-      throw InputError(fmt::format("--max-nodes {}: {} has {} nodes; {} would do",
-                                   *options.max_nodes, inputs.cluster.name, inputs.cluster.nodes,
-                                   inputs.cluster.nodes));
-    }
+    check("--max-nodes", *options.max_nodes);
     for (std::int64_t n = 1; n <= *options.max_nodes - options.reserve; ++n) counts.push_back(n);
     if (counts.empty()) {
       throw InputError(fmt::format("--reserve {}: leaves none of {} nodes", options.reserve,
@@ -90,6 +93,7 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
     return counts;
   } else {
     counts = {inputs.fixed.nodes.value_or(inputs.cluster.nodes)};
+    check("plan.nodes", counts.back());
   }
   for (std::int64_t& count : counts) {
     count -= options.reserve;
@@ -99,6 +103,37 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
     }
   }
   return counts;
+}
+
+std::string field_of(std::string axis) {
+  std::ranges::replace(axis, '-', '_');
+  return axis;
+}
+
+/// Flags say what rows leave out: those that every row overrules say nothing.
+std::vector<std::string> overruled_flags(const SearchOptions& options,
+                                         const std::map<std::string, std::size_t>& filled,
+                                         std::size_t rows) {
+  std::vector<std::string> flags;
+  const auto add = [&](const std::string& flag, const std::string& field) {
+    const auto found = filled.find(field);
+    if (found == filled.end() || found->second < rows) return;
+    flags.push_back(
+        fmt::format("{}: every row of {} says its own {}", flag, printable(*options.plans), field));
+  };
+  for (const auto* axes : {&options.axes, &options.shape_axes}) {
+    for (const auto& [axis, text] : *axes) {
+      add("--" + axis + " " + printable(text), field_of(axis));
+    }
+  }
+  for (const Override& override : options.request.overrides) {
+    if (!override.path.starts_with("plan.")) continue;
+    const std::string field = override.path.substr(std::string_view("plan.").size());
+    add(override.from + (override.from == "--set" ? " " + override.path + "=" : " ") +
+            printable(override.value),
+        field);
+  }
+  return flags;
 }
 
 }  // namespace
@@ -174,14 +209,14 @@ SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
   return axes;
 }
 
-std::vector<CandidateRequest> read_plan_table(const SearchOptions& options,
-                                              const SearchInputs& inputs) {
+PlanTable read_plan_table(const SearchOptions& options, const SearchInputs& inputs) {
   const std::string& path = *options.plans;
   std::ifstream in(path);
   if (!in) throw InputError("--plans " + printable(path) + ": cannot be read");
   CsvReader table(in, path);
   const ShapeReader shapes(options, inputs.model);
-  std::vector<CandidateRequest> requests;
+  PlanTable plans;
+  std::map<std::string, std::size_t> filled;  // cells, by column
   while (const auto row = table.next()) {
     const std::string place = fmt::format("{}: line {}", path, row->line);
     if (row->cells.size() != table.columns().size()) {
@@ -190,15 +225,18 @@ std::vector<CandidateRequest> read_plan_table(const SearchOptions& options,
     }
     Document plan = Document::from(place, nlohmann::json::object());
     for (std::size_t i = 0; i < row->cells.size(); ++i) {
-      if (!row->cells[i].empty()) plan.set(table.columns()[i], row->cells[i], place);
+      if (row->cells[i].empty()) continue;
+      plan.set(table.columns()[i], row->cells[i], place);
+      ++filled[table.columns()[i]];
     }
     const ModelShape shape = shapes.read(plan.root());
     PlanRequest request = read_plan(plan.root());
     plan.finish();
-    requests.push_back({filled_from(std::move(request), inputs.fixed), shape});
+    plans.requests.push_back({filled_from(std::move(request), inputs.fixed), shape});
   }
-  if (requests.empty()) throw InputError(path + ": no plan below the header");
-  return requests;
+  if (plans.requests.empty()) throw InputError(path + ": no plan below the header");
+  plans.overruled = overruled_flags(options, filled, plans.requests.size());
+  return plans;
 }
 
 }  // namespace prequel

@@ -20,9 +20,15 @@ std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::stri
 /// Throws InputError where gbs is not said, or fewer nodes are left than one.
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs);
 
+/// Plans given one by one.
+struct PlanTable {
+  std::vector<CandidateRequest> requests;
+  /// "--tp 2: every row of plans.csv says its own tp": flags that no row is heard of.
+  std::vector<std::string> overruled;
+};
+
 /// Plans of a CSV table whose columns are named as the plan's fields, or as `ModelShape`'s; what a
 /// row leaves out is as the inputs and the options say.
-std::vector<CandidateRequest> read_plan_table(const SearchOptions& options,
-                                              const SearchInputs& inputs);
+PlanTable read_plan_table(const SearchOptions& options, const SearchInputs& inputs);
 
 }  // namespace prequel

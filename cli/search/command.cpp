@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -7,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/emit/emitted_plan.hpp"
+#include "cli/job_flags.hpp"
 #include "cli/layout_text.hpp"
 #include "cli/report.hpp"
 #include "cli/search/axes.hpp"
@@ -15,12 +18,14 @@
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/text.hpp"
 #include "sim/search/confirmation.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kConfirmed = 10;  // of the best plans, by the detailed engine
+constexpr std::size_t kRefused = 20;    // plans of a table that are told why
 
 /// Set by SIGINT while one is on the stack.
 class Interruption {
@@ -43,12 +48,48 @@ class Interruption {
 void fix_axes(const SearchOptions& options, JobRequest& request) {
   for (const auto& [axis, text] : options.axes) {
     if (axis == "sequence-parallel") {
-      request.overrides.push_back(
-          {"plan.sequence_parallel", text == "on" ? "true" : "false", "--sequence-parallel"});
+      add_override(request.overrides, {"plan.sequence_parallel", text == "on" ? "true" : "false",
+                                       "--sequence-parallel"});
     } else {
-      request.overrides.push_back({"plan." + axis, text, "--" + axis});
+      add_override(request.overrides, {"plan." + axis, text, "--" + axis});
     }
   }
+}
+
+/// Refuses what --set says of fields whose values are searched.
+void check_overrides(const SearchOptions& options) {
+  constexpr std::array kSearched{
+      "dp",      "tp", "pp", "vpp", "mbs", "zero", "recompute", "offload", "sequence_parallel",
+      "schedule"};
+  for (const Override& override : options.request.overrides) {
+    if (override.from != "--set" || !override.path.starts_with("plan.")) continue;
+    const std::string field = override.path.substr(std::string_view("plan.").size());
+    const std::string set = printable("--set " + override.path + "=" + override.value);
+    std::string axis = field;
+    std::ranges::replace(axis, '_', '-');
+    if (std::ranges::find(kSearched, field) != kSearched.end()) {
+      throw InputError(fmt::format("{}: {} is searched; --{} restricts it", set, field, axis));
+    }
+    const bool by_most = field == "nodes" && options.max_nodes;
+    if (options.axes.contains(axis) || by_most) {
+      throw InputError(fmt::format("{}: --{} says it, too; one of them would do", set,
+                                   by_most ? "max-nodes" : axis));
+    }
+  }
+}
+
+/// Refuses what all plans share and none may have, as a single plan that has it is refused.
+void check_shared(const SearchInputs& inputs) {
+  PlanRequest plainest = inputs.fixed;
+  plainest.nodes = std::nullopt;
+  plainest.gbs = 1;
+  plainest.zero = 0;
+  plainest.offload = Offload::none;
+  plainest.recompute = Recompute::none;
+  plainest.sequence_parallel = false;
+  plainest.schedule = "1f1b";
+  const PlanJudgement judged = judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
+  if (!judged.problems.empty()) throw InputError(judged.problems);
 }
 
 /// What of a job's plan holds for all plans; the rest is searched.
@@ -137,6 +178,25 @@ std::vector<std::optional<double>> confirmed(std::vector<FoundPlan> plans,
   return detailed;
 }
 
+/// What became of a table's plans that are not in the answer, and of flags that they overrule.
+void print_left_out(const PlanTable& table, const SearchInputs& inputs,
+                    const SearchResult& result) {
+  for (const std::string& flag : table.overruled) fmt::print(stderr, "warning: {}\n", flag);
+  const auto count = [&](std::int64_t plans, const char* what) {
+    if (plans == 0) return;
+    fmt::print(stderr, "warning: {} of {} plans: {}\n", plans, result.considered, what);
+  };
+  count(std::ssize(result.refused), "not legal");
+  for (std::size_t i = 0; i < std::min(result.refused.size(), kRefused); ++i) {
+    const RefusedPlan& refused = result.refused[i];
+    fmt::print(stderr, "  {}{}: {}\n", shape_text(refused.shape, inputs.model),
+               layout_text(refused.request), refused.problems.front());
+  }
+  if (result.interrupted) return;
+  count(result.legal - result.required, "legal, but not what is required");
+  count(result.required - result.fitting, "out of memory");
+}
+
 void emit_best(const CommonOptions& common, const SearchOptions& options,
                const SearchInputs& inputs, const SearchResult& result) {
   const FoundPlan& best = result.plans.front();
@@ -152,6 +212,7 @@ void emit_best(const CommonOptions& common, const SearchOptions& options,
 
 int run_search(const CommonOptions& common, const SearchOptions& options) {
   check_objective(options);
+  if (!options.plans) check_overrides(options);
   const SearchLimits limits = limits_of(options);
   std::vector<PlanRequest> layouts;
   for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
@@ -169,12 +230,15 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
 
   const auto begin = std::chrono::steady_clock::now();
   Candidates candidates;
+  PlanTable table;
   SearchAxes axes, said;
   ShapeChoice shapes;
   if (options.plans) {
-    candidates = legal_plans(read_plan_table(options, inputs), inputs, Refusals::all);
+    table = read_plan_table(options, inputs);
+    candidates = legal_plans(table.requests, inputs, Refusals::all);
   } else {
     inputs.fixed = shared_by_all(inputs.fixed);
+    check_shared(inputs);
     axes = read_axes(options, inputs);
     shapes = read_shapes(options, inputs.model);
     axes.shapes = shapes.shapes;
@@ -191,6 +255,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
                      &Interruption::flag()});
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (options.plans && !common.quiet) print_left_out(table, inputs, result);
 
   SearchAnswer answer{inputs, options, result, {}, seconds.count(), {}, {}, {}, {}, shapes};
   std::vector<FoundPlan> best(

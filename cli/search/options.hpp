@@ -17,8 +17,8 @@ struct SearchOptions {
   std::map<std::string, std::string> axes;
   /// The same for the shape of the model: "layers", "hidden", "heads".
   std::map<std::string, std::string> shape_axes;
-  std::optional<double> parameters;  ///< that shapes must have; as the model if not said
-  double parameters_tolerance{0.05};
+  std::optional<double> parameters;            ///< that shapes must have; as the model if not said
+  std::optional<double> parameters_tolerance;  ///< a share of them; 0.05 if not said
   std::optional<std::int64_t> max_nodes;
   std::int64_t reserve{};  ///< nodes kept free of those asked for
   bool everything{};       ///< all values of all axes, whether the stack offers them or not

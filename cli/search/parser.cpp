@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/job_flags.hpp"
 #include "cli/flag_checks.hpp"
+#include "cli/job_flags.hpp"
 
 namespace prequel {
 namespace {
@@ -95,9 +95,10 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   command
       .add_option("--plans", options.plans,
                   "rank the plans of this table (columns named as the plan's fields, or layers, "
-                  "hidden and heads)")
+                  "hidden and heads); flags say what its rows leave out")
       ->type_name("FILE.csv")
-      ->excludes("--parameters");
+      ->excludes("--parameters", "--parameters-tolerance", "--max-nodes", "--reserve",
+                 "--everything");
   command
       .add_option("--explain", options.explain,
                   "say why this layout is not the best, e.g. tp=8,pp=12 (repeatable)")
@@ -113,9 +114,12 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   command.add_option("--objective", options.objective, "what plans are ranked by")
       ->type_name("time|tokens|gpu-hours|cost")
       ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));
-  command.add_option("--tokens", options.tokens, "tokens of the whole training")
-      ->check(positive_amount());
-  command.add_option("--price", options.price, "of one GPU-hour")->check(positive_amount());
+  CLI::Option* tokens =
+      command.add_option("--tokens", options.tokens, "tokens of the whole training")
+          ->check(positive_amount());
+  command.add_option("--price", options.price, "of one GPU-hour")
+      ->check(positive_amount())
+      ->needs(tokens);
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
   add_set(command, options.request.overrides);
   add_report(command, options.report);

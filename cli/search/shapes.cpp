@@ -17,6 +17,7 @@ constexpr std::int64_t kMostLayers = 100'000;
 constexpr std::int64_t kMostWidth = 1 << 20;
 constexpr std::size_t kMostShapes = 10'000;
 constexpr double kBillion = 1e9;
+constexpr double kUsualTolerance = 0.05;
 
 ShapeAxes read_shape_axes(const SearchOptions& options) {
   const auto numbers = [&](const std::string& axis, std::int64_t most) {
@@ -50,7 +51,10 @@ double parameters_of(const Transformer& model, const ModelShape& shape) {
 
 ShapeChoice read_shapes(const SearchOptions& options, const Transformer& model) {
   if (options.shape_axes.empty()) {
-    if (options.parameters) throw InputError("--parameters: needs --layers, --hidden or --heads");
+    const char* flag = options.parameters             ? "--parameters"
+                       : options.parameters_tolerance ? "--parameters-tolerance"
+                                                      : nullptr;
+    if (flag) throw InputError(fmt::format("{}: needs --layers, --hidden or --heads", flag));
     return {};
   }
   const ShapeAxes axes = read_shape_axes(options);
@@ -65,7 +69,7 @@ ShapeChoice read_shapes(const SearchOptions& options, const Transformer& model) 
   ShapeChoice choice;
   choice.combinations = all.size();
   choice.parameters = options.parameters.value_or(static_cast<double>(total_parameters(model)));
-  choice.tolerance = options.parameters_tolerance;
+  choice.tolerance = options.parameters_tolerance.value_or(kUsualTolerance);
   choice.shapes = shapes_of_size(model, all, choice.parameters, choice.tolerance);
   if (choice.shapes.empty()) refuse(choice, model, all);
   return choice;

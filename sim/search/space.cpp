@@ -116,10 +116,16 @@ class Collector {
   Candidates found_;
 };
 
-/// One value where an axis has no effect, all of it where it has.
+template <class Value>
+bool holds(const std::vector<Value>& axis, const Value& value) {
+  return std::find(axis.begin(), axis.end(), value) != axis.end();
+}
+
+/// One value where an axis has no effect, all of it where it has. A value that the axis leaves out
+/// never takes the place of those asked for, even where the rules refuse all of them.
 template <class Value>
 std::vector<Value> effective(const std::vector<Value>& axis, bool has_effect, Value otherwise) {
-  return has_effect ? axis : std::vector<Value>{otherwise};
+  return has_effect || !holds(axis, otherwise) ? axis : std::vector<Value>{otherwise};
 }
 
 /// Combines the axes from the outside in: what decides most about legality first.
@@ -157,8 +163,7 @@ class Combiner {
     const std::int64_t devices = nodes * inputs_.cluster.devices_per_node;
     const std::int64_t model_parallel = tp * pp * inputs_.fixed.cp.value_or(1);
     const std::int64_t dp = devices / model_parallel;
-    const bool wanted =
-        axes_.dp.empty() || std::find(axes_.dp.begin(), axes_.dp.end(), dp) != axes_.dp.end();
+    const bool wanted = axes_.dp.empty() || holds(axes_.dp, dp);
     if (devices % model_parallel != 0 || !wanted || collector_.model().heads % tp != 0) {
       return collector_.skip();
     }
@@ -195,11 +200,11 @@ class Combiner {
 
   void memory_axes(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
     for (const std::int64_t zero : effective(axes_.zero, dp > 1, axes_.zero.front())) {
+      request_.zero = zero;
       if (zero >= 2 && pp > 1) {
-        collector_.skip();
+        refuse_sharded_gradients();
         continue;
       }
-      request_.zero = zero;
       for (const Offload offload : effective(axes_.offload, zero > 0, Offload::none)) {
         request_.offload = offload;
         for (const bool sequence_parallel : effective(axes_.sequence_parallel, tp > 1, false)) {
@@ -211,6 +216,18 @@ class Combiner {
         }
       }
     }
+  }
+
+  /// They do not go with pipeline stages. The rule is asked only where other stages of ZeRO, which
+  /// could be legal, are not.
+  void refuse_sharded_gradients() {
+    if (std::ranges::any_of(axes_.zero, [](std::int64_t zero) { return zero < 2; })) {
+      return collector_.skip();
+    }
+    request_.offload = axes_.offload.front();
+    request_.sequence_parallel = axes_.sequence_parallel.front();
+    request_.recompute = axes_.recompute.front();
+    collector_.consider(request_);
   }
 
   const SearchAxes& axes_;

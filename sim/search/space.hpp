@@ -63,7 +63,7 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everythin
 
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
 /// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1) take one
-/// value only.
+/// value only, of those in the axis.
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
 
 /// Which refused plans are told.

@@ -75,6 +75,78 @@ TEST_CASE("what plans are ranked by stands in the table, too") {
         std::string::npos);
 }
 
+const std::string kSelene = "search --model gpt-18b --cluster selene --gbs 256 ";
+
+TEST_CASE("a value asked for is never replaced by another, even where no plan can have it") {
+  const ProgramResult offload = run_prequel(kSelene + "--nodes 8 --offload optimizer");
+  CHECK(offload.status == 1);
+  CHECK(offload.out.find("plan: offload: needs ZeRO; zero 1 would do\n") != std::string::npos);
+  const ProgramResult sharded = run_prequel(kSelene + "--nodes 8 --zero 2 --pp 2");
+  CHECK(sharded.status == 1);
+  CHECK(sharded.out.find("plan: zero 2: gradients that are sharded do not go with pipeline "
+                         "stages; zero 1 does, or pp 1\n") != std::string::npos);
+  for (const char* one : {"vpp == 2 --vpp 2", "sequence_parallel --sequence-parallel on",
+                          "schedule=='zb-h1' --schedule zb-h1", "zero == 2 --zero 2"}) {
+    const std::string asked = one;
+    const std::size_t flag = asked.find(" --");
+    CAPTURE(asked);
+    const auto plans = [&](const std::string& condition) {
+      return Json::parse(run_prequel(kSelene + "--nodes 8 --json" + asked.substr(flag) +
+                                     " --require \"" + condition + "\"")
+                             .out)
+          .at("required")
+          .get<int>();
+    };
+    CHECK(plans(asked.substr(0, flag)) > 0);
+    CHECK(plans("!(" + asked.substr(0, flag) + ")") == 0);
+  }
+}
+
+TEST_CASE("conditions that a search would drop are refused") {
+  const auto refusal = [](const std::string& arguments) {
+    const ProgramResult result = run_prequel(kSelene + arguments);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    return result.err;
+  };
+  CHECK(refusal("--nodes 8 --set plan.tp=4") ==
+        "prequel: --set plan.tp=4: tp is searched; --tp restricts it\n");
+  CHECK(refusal("--nodes 8 --set plan.recompute=full") ==
+        "prequel: --set plan.recompute=full: recompute is searched; --recompute restricts it\n");
+  CHECK(refusal("--nodes 8 --set plan.sequence_parallel=true") ==
+        "prequel: --set plan.sequence_parallel=true: sequence_parallel is searched; "
+        "--sequence-parallel restricts it\n");
+  CHECK(refusal("--set plan.nodes=8 --nodes 4") ==
+        "prequel: --set plan.nodes=8: --nodes says it, too; one of them would do\n");
+  CHECK(refusal("--set plan.nodes=8 --max-nodes 4") ==
+        "prequel: --set plan.nodes=8: --max-nodes says it, too; one of them would do\n");
+  CHECK(refusal("--nodes 8 --price 2") ==
+        "prequel: --price requires --tokens\nprequel --help shows how to call it\n");
+  const ProgramResult plan =
+      run_prequel(kSelene + "--set plan.nodes=8 --set plan.recompute_layers=2");
+  CHECK(plan.status == 0);
+  CHECK(plan.out.find("\n  1         8  ") != std::string::npos);
+}
+
+TEST_CASE("what no plan of a search may be is refused as it is of one plan") {
+  const auto refusal = [](const std::string& arguments) {
+    const ProgramResult result = run_prequel(arguments);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    return result.err;
+  };
+  for (const char* flag : {"--cp 2", "--ep 2", "--precision fp8", "--seq-len 4096"}) {
+    CAPTURE(flag);
+    const std::string one =
+        refusal("predict --model gpt-18b --cluster selene --gbs 256 -q " + std::string(flag));
+    CHECK(refusal(kSelene + "--nodes 8 " + flag) == one);
+  }
+  CHECK(refusal(kSelene + "--nodes 8,600") ==
+        "prequel: --nodes 600: selene has 560 nodes; 560 would do\n");
+  CHECK(refusal(kSelene + "--set plan.nodes=600") ==
+        "prequel: plan.nodes 600: selene has 560 nodes; 560 would do\n");
+}
+
 TEST_CASE("nothing that fits is the answer no, with the nearest misses") {
   const ProgramResult result = run_prequel("search " + kBloom + "--nodes 2 --tp 8");
   CHECK(result.status == 1);

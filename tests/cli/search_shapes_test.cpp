@@ -67,6 +67,10 @@ TEST_CASE("plans of a table that are not legal are told beside those that are, a
                             " --model bloom-176b --cluster jean-zay-a100 --gbs 2048 --tp 8 ";
   const ProgramResult text = run_prequel(plans);
   CHECK(text.status == 0);
+  const std::string told =
+      "warning: 1 of 2 plans: not legal\n  dp 4 tp 8 pp 11 gbs 2048: plan: layers 70: dealt 7";
+  CHECK(text.err.starts_with(told));
+  CHECK(run_prequel(plans + "--csv").err == text.err);
   CHECK(
       text.out.find("\nNot legal:\n"
                     "  dp 4 tp 8 pp 11 gbs 2048\n"
@@ -76,6 +80,27 @@ TEST_CASE("plans of a table that are not legal are told beside those that are, a
   CHECK(answer.at("legal") == 1);
   CHECK(answer.at("plans").size() == 1);
   CHECK(answer.at("refused").size() == 1);
+}
+
+TEST_CASE("flags that every row of a table overrules are told, and so are rows that are left out") {
+  const TemporaryFolder folder;
+  const std::string table = folder.with("plans.csv", "tp,pp,recompute\n8,6,full\n4,12,none\n");
+  const ProgramResult result =
+      run_prequel(kBloom + "--plans " + table + " --tp 2 --set plan.pp=3 --require 'pp > 6' --csv");
+  CHECK(result.status == 1);
+  CHECK(result.err == "warning: --tp 2: every row of " + table +
+                          " says its own tp\nwarning: --set plan.pp=3: every row of " + table +
+                          " says its own pp\nwarning: 1 of 2 plans: legal, but not what is "
+                          "required\nwarning: 1 of 2 plans: out of memory\n");
+  for (const std::string flag : {"--max-nodes 4", "--reserve 1", "--everything"}) {
+    CAPTURE(flag);
+    const ProgramResult refused =
+        run_prequel("search --model bloom-176b --cluster jean-zay-a100 --gbs 2048 --plans " +
+                    table + " " + flag);
+    CHECK(refused.status == 2);
+    CHECK(refused.err == "prequel: " + flag.substr(0, flag.find(' ')) +
+                             " excludes --plans\nprequel --help shows how to call it\n");
+  }
 }
 
 TEST_CASE("shapes that miss the number of parameters are named, and how far they miss it") {
@@ -90,6 +115,8 @@ TEST_CASE("shapes that miss the number of parameters are named, and how far they
         "--parameters-tolerance would do\n");
   CHECK(refusal("--parameters 1e9") ==
         "prequel: --parameters: needs --layers, --hidden or --heads\n");
+  CHECK(refusal("--parameters-tolerance 0.1") ==
+        "prequel: --parameters-tolerance: needs --layers, --hidden or --heads\n");
   CHECK(refusal("--layers 1:2000 --heads 1:2000") ==
         "prequel: --layers, --hidden, --heads: 4000000 shapes; at most 10000 would do\n");
 }
