@@ -31,7 +31,8 @@ constexpr PlanFlag kPlanFlags[] = {
      "layers between two checkpoints of full recompute"},
     {"--precision", "precision", "of matrix products", "fp32|tf32|fp16|bf16|fp8"},
     {"--attention", "attention", "its implementation", "unfused|fused-softmax|flash"},
-    {"--schedule", "schedule", "pipeline schedule, e.g. 1f1b", "NAME"},
+    {"--schedule", "schedule", "pipeline schedule",
+     "gpipe|1f1b|interleaved-1f1b|zb-h1|zb-h2|dualpipe"},
 };
 
 void add_plan_flag(CLI::App& command, const PlanFlag& flag, std::vector<Override>& overrides) {

@@ -31,6 +31,9 @@ struct NetworkModel {
 struct HostModel {
   Bytes memory{};
   BytesPerSecond memory_bandwidth{};
+
+  /// Whether the cluster's file tells of it.
+  [[nodiscard]] bool known() const { return memory_bandwidth.value > 0; }
 };
 
 struct Cluster {

@@ -77,8 +77,8 @@ struct PlanDefaults {
   std::optional<Precision> grad_precision;  ///< empty: the precision of the matrix products
 };
 
-/// What users of the stack choose between; a search takes these unless told otherwise. An axis
-/// that the file leaves out has its default alone.
+/// What users of the stack choose between; a search takes these unless told otherwise. Of an axis
+/// that the file leaves out, which is empty here, it takes the default alone.
 struct PlanChoices {
   std::vector<std::int64_t> zero;
   std::vector<Recompute> recompute;
@@ -173,7 +173,8 @@ struct Software {
 };
 
 /// What another release of a framework than the one whose constants are known errs by: constants
-/// of one release of Composer were 28 % off on the runs of another on the same card.
+/// of one release of Composer were 28 % off on the runs of another on the same card. Stated as well
+/// for constants that were checked on another kind of device.
 inline constexpr double kUnknownReleaseError = 0.28;
 
 /// Reads a `prequel/software/1` file. Throws InputError with every problem of the file.

@@ -37,31 +37,27 @@ PlanDefaults read_defaults(const Cursor& section) {
   return defaults;
 }
 
-/// The values of one axis under `key`, each read by `read`; `fallback` alone where it is left out.
+/// The values of one axis under `key`, each read by `read`; none where it is left out.
 template <class Value, class Read>
-std::vector<Value> read_axis(const std::optional<Cursor>& section, std::string_view key,
-                             const Value& fallback, const Read& read) {
-  const auto found = section ? section->find(key) : std::nullopt;
-  if (!found) return {fallback};
-  std::vector<Value> values;
+void read_axis(const Cursor& section, std::string_view key, std::vector<Value>& values,
+               const Read& read) {
+  const auto found = section.find(key);
+  if (!found) return;
   for (const Cursor& item : found->items()) values.push_back(read(item));
-  return values;
 }
 
-PlanChoices read_choices(const std::optional<Cursor>& section, const PlanDefaults& defaults) {
+PlanChoices read_choices(const Cursor& section) {
   PlanChoices choices;
-  choices.zero = read_axis(section, "zero", std::int64_t{defaults.zero},
-                           [](const Cursor& item) { return item.integer(0, 3); });
-  choices.recompute = read_axis(section, "recompute", defaults.recompute, [](const Cursor& item) {
+  read_axis(section, "zero", choices.zero, [](const Cursor& item) { return item.integer(0, 3); });
+  read_axis(section, "recompute", choices.recompute, [](const Cursor& item) {
     return Recompute(item.choice({"none", "selective", "full"}));
   });
-  choices.offload = read_axis(section, "offload", defaults.offload, [](const Cursor& item) {
+  read_axis(section, "offload", choices.offload, [](const Cursor& item) {
     return Offload(item.choice({"none", "optimizer", "optimizer+params"}));
   });
-  choices.sequence_parallel = read_axis(section, "sequence_parallel", defaults.sequence_parallel,
-                                        [](const Cursor& item) { return item.boolean(); });
-  choices.schedule = read_axis(section, "schedule", defaults.schedule,
-                               [](const Cursor& item) { return item.text(); });
+  read_axis(section, "sequence_parallel", choices.sequence_parallel,
+            [](const Cursor& item) { return item.boolean(); });
+  read_axis(section, "schedule", choices.schedule, [](const Cursor& item) { return item.text(); });
   return choices;
 }
 
@@ -168,7 +164,7 @@ Software read_software(const Document& file) {
   software.stage_dealing =
       StageDealing(root.at("stage_dealing").choice({"refuse", "ceil-per-stage"}));
   software.defaults = read_defaults(root.at("defaults"));
-  software.choices = read_choices(root.find("choices"), software.defaults);
+  if (const auto choices = root.find("choices")) software.choices = read_choices(*choices);
   software.kernels = read_kernels(root.at("kernels"));
   software.host = read_host(root.at("host"));
   software.host.launch = Launch(root.at("launch").choice({"async", "blocking"}));

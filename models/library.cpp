@@ -141,6 +141,26 @@ Document input_document(const Library& library, const std::string& kind, const s
               : library.open(kind, *name, file + ": /" + singular(kind));
 }
 
+/// Nothing where there is no such file, or a broken one: nobody asked for it.
+std::optional<Device> device_named(const Library& library, const std::string& name) {
+  try {
+    return read_device(library.open("devices", name));
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// States for constants that were checked on the cluster's devices what they err by on others. The
+/// number of compute units tells kinds apart: it changes from one generation to the next, but not
+/// with memory and clock.
+void widen_error(Software& software, const Device& device, const std::optional<Device>& usual) {
+  if (!software.validated || software.relative_error >= kUnknownReleaseError) return;
+  if (usual && device.compute_units == usual->compute_units) return;
+  software.relative_error = kUnknownReleaseError;
+  software.error_basis = "usual for constants of another machine: " + software.name +
+                         " was not checked on " + device.name + " in this cluster";
+}
+
 /// Where an installed program finds its data, wherever its prefix was moved to.
 std::string data_beside_program() {
   std::error_code none;
@@ -267,6 +287,9 @@ Job read_job(const Library& library, const JobRequest& request) {
   apply_overrides(software, request.overrides, "software");
   job.device = read_device(device);
   job.software = read_software(software);
+  if (request.device) {
+    widen_error(job.software, job.device, device_named(library, job.cluster.device));
+  }
 
   Document asked =
       Document::from(file, nlohmann::json{{"plan", job_file.plan}, {"what_if", job_file.what_if}});

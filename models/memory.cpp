@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/state_bytes.hpp"
+
 namespace prequel {
 namespace {
 
@@ -44,15 +46,14 @@ BlockActivations block_activations(const Transformer& model, const Plan& plan,
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
 double gathered_bytes(const Transformer& model, const Plan& plan, const Software& software,
-                      double parameters) {
+                      double parameters, double weight_bytes) {
   if (plan.zero < software.communication.fully_sharded_from_zero) return 0;
   const double layer = real(layer_parameters(model)) / real(plan.tp);
   const double root = parameters - real(model.layers) * layer;
   const auto limited = [](double wanted, double limit) {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   };
-  return limited(2 * layer + root, software.memory.live_parameters) *
-             software.communication.weight_bytes +
+  return limited(2 * layer + root, software.memory.live_parameters) * weight_bytes +
          limited(layer + root, software.memory.reduce_bucket) *
              bytes_per_element(plan.grad_precision);
 }
@@ -88,6 +89,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
                          const std::vector<StageContent>& chunks_of_stage,
                          std::int64_t chunks_in_flight) {
   const MemoryStack& stack = software.memory;
+  const StateBytes states = state_bytes(plan, software);
   const double parameters = stage_parameters(model, plan, software, chunks_of_stage);
   const BlockActivations block = block_activations(model, plan, software);
   const double tokens = real(plan.mbs) * real(plan.seq_len);
@@ -96,11 +98,11 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   const auto place = [&memory](double bytes, bool on_host, Bytes& on_device) {
     (on_host ? memory.offloaded : on_device) += Bytes{bytes};
   };
-  place(parameters * stack.weight_bytes * share(plan, 3), plan.offload == Offload::optimizer_params,
+  place(parameters * states.weights * share(plan, 3), plan.offload == Offload::optimizer_params,
         memory.weights);
-  place(parameters * stack.optimizer_bytes * share(plan, 1), plan.offload != Offload::none,
+  place(parameters * states.optimizer * share(plan, 1), plan.offload != Offload::none,
         memory.optimizer);
-  memory.gradients = {parameters * stack.gradient_bytes * share(plan, 2)};
+  memory.gradients = {parameters * states.gradients * share(plan, 2)};
 
   std::int64_t most_blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) {
@@ -131,9 +133,9 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
     live += stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
-  live += gathered_bytes(model, plan, software, parameters);
+  live += gathered_bytes(model, plan, software, parameters, states.gathered);
   if (plan.replicas() > 1) live += stack.reduce_bytes * parameters;
-  if (plan.zero == 0) live += stack.unsharded_bytes * parameters;
+  if (plan.zero == 0) live += states.unsharded * parameters;
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;
   memory.framework = stack.framework + stack.allocator_cache;
@@ -144,6 +146,13 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
 Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software) {
   const double cap = device.memory.value * software.memory.printed_cap;
   return {std::min(memory.total().value, std::max(cap, memory.allocated().value))};
+}
+
+StageMemory printed(StageMemory memory, const Device& device, const Software& software) {
+  const Bytes given_back = memory.total() - printed_peak(memory, device, software);
+  memory.framework = memory.framework - given_back;
+  memory.allocator_cache = memory.allocator_cache - given_back;
+  return memory;
 }
 
 MemoryVerdict memory_verdict(const StageMemory& memory, const Device& device) {

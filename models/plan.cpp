@@ -5,9 +5,11 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/device.hpp"
 #include "models/stages.hpp"
 
 namespace prequel {
@@ -47,12 +49,14 @@ class Resolver {
     fill_defaults();
     fill_degrees();
     check_not_modelled();
+    check_attention();
     check_tensor_parallel();
     check_pipeline();
     check_batch();
     check_zero();
     check_recompute();
     check_sequence();
+    check_offered();
     return {plan_, std::move(problems_), std::move(warnings_)};
   }
 
@@ -143,6 +147,26 @@ class Resolver {
     if (plan_.ep > 1) problem("ep: expert parallelism is not modelled yet; ep 1 is");
     if (plan_.precision == Precision::fp8) {
       problem("precision: fp8 training is not modelled yet; bf16 and fp16 are");
+    }
+    if (plan_.grad_precision == Precision::fp8 && plan_.precision != Precision::fp8) {
+      problem("grad_precision: fp8 gradients are not modelled yet; fp32, bf16 and fp16 are");
+    }
+  }
+
+  /// Flash attention is a kernel of 16-bit products that the stack must have.
+  void check_attention() {
+    if (plan_.attention != AttentionKind::flash) return;
+    std::vector<std::string> others;
+    if (software_.kernels.unfused) others.emplace_back(name(AttentionKind::unfused));
+    if (software_.kernels.fused_softmax) others.emplace_back(name(AttentionKind::fused_softmax));
+    const std::string other = fmt::format("attention {}", fmt::join(others, " or "));
+    if (software_.kernels.flash_kernel.empty()) {
+      problem(fmt::format(
+          "attention flash: software {} names no kernel for it (kernels.flash_kernel); {} would do",
+          software_.name, others.empty() ? "naming one" : other));
+    } else if (bytes_per_element(plan_.precision) > bytes_per_element(Precision::fp16)) {
+      problem(fmt::format("attention flash: has no {} kernels; precision bf16 or fp16 would do{}",
+                          name(plan_.precision), others.empty() ? "" : ", or " + other));
     }
   }
 
@@ -289,6 +313,14 @@ class Resolver {
                (plan_.zero < 3 || plan_.zero < software_.communication.fully_sharded_from_zero)) {
       problem("offload: only weights that are sharded leave the device; zero 3 would do");
     }
+    if (plan_.offload != Offload::none && !cluster_.host.known()) {
+      problem(
+          fmt::format("offload: cluster {} says nothing of its hosts (host.memory and "
+                      "host.memory_bandwidth); offload none would do, or both keys, such as --set "
+                      "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
+                      "GB/s\"",
+                      cluster_.name));
+    }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
       warn(fmt::format("zero {}: no effect with dp 1", plan_.zero));
     }
@@ -316,6 +348,27 @@ class Resolver {
       warn(fmt::format("seq_len {} is longer than the model's max_position_embeddings {}",
                        plan_.seq_len, model_.max_positions));
     }
+  }
+
+  /// Of a plan that nobody can run on this stack, the price is still worth knowing.
+  void check_offered() {
+    const auto warn_of = [this](std::string_view axis, const auto& value, const auto& offered,
+                                const auto& text) {
+      const bool any = offered.empty();
+      if (any || std::find(offered.begin(), offered.end(), value) != offered.end()) return;
+      std::vector<std::string> texts;
+      for (const auto& each : offered) texts.emplace_back(text(each));
+      warn(fmt::format("{} {}: {} offers {}; priced all the same", axis, text(value),
+                       software_.name, fmt::join(texts, ", ")));
+    };
+    const auto plain = [](const auto& value) { return fmt::format("{}", value); };
+    const auto named = [](const auto& value) { return name(value); };
+    const PlanChoices& choices = software_.choices;
+    warn_of("zero", plan_.zero, choices.zero, plain);
+    warn_of("offload", plan_.offload, choices.offload, named);
+    warn_of("recompute", plan_.recompute, choices.recompute, named);
+    warn_of("sequence_parallel", plan_.sequence_parallel, choices.sequence_parallel, plain);
+    warn_of("schedule", plan_.schedule, choices.schedule, plain);
   }
 
   const PlanRequest& request_;

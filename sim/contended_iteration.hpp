@@ -7,13 +7,18 @@
 
 namespace prequel {
 
-/// Seconds. The prediction's clock, which prices each task by itself, and the last three add up to
-/// the first.
+/// Seconds. The prediction's clock, which prices each task by itself, and `links`, `overlap` and
+/// `launches` add up to the first.
 struct ContendedIteration {
-  double seconds{};   ///< of the iteration
-  double links{};     ///< sharing links as flows come and go; negative where the clock, which has
-                      ///< all groups of a kind send at once, shares more than need be
-  double overlap{};   ///< kernels and collectives that slow each other while they overlap
+  double seconds{};  ///< of the iteration
+  double links{};    ///< sharing links as flows come and go; negative where the clock, which has
+                     ///< all groups of a kind send at once, shares more than need be
+  double overlap{};  ///< kernels and collectives that slow each other while they overlap, beyond
+                     ///< `overlap_predicted`
+  /// What of that the prediction holds. A loss that was fitted on fully sharded layers is priced
+  /// into each of them, the first and last ones too, which nothing overlaps; so the clock may count
+  /// more than there is, and `overlap` be below 0.
+  double overlap_predicted{};
   double launches{};  ///< waiting for a host that runs ahead, but not far enough
 };
 

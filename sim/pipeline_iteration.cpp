@@ -2,6 +2,9 @@
 #include <iterator>
 #include <string>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
@@ -228,7 +231,8 @@ ScheduleKind schedule_of(const Plan& plan) {
   std::vector<std::string> known;
   for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
   throw InputError("plan: schedule " + in_quotes(plan.schedule) + ": unknown" +
-                   did_you_mean(plan.schedule, known) + "; prequel predict --help lists them");
+                   did_you_mean(plan.schedule, known) +
+                   fmt::format("; {} are known", fmt::join(known, ", ")));
 }
 
 PipelineGame pipeline_game(const Scenario& scenario) {

@@ -54,8 +54,11 @@ PlanMemory plan_memory(const Scenario& scenario, const std::vector<std::int64_t>
   const auto fullest =
       std::ranges::max_element(memory.stages, {}, [](const auto& each) { return each.total(); });
   memory.fullest = static_cast<std::size_t>(std::distance(memory.stages.begin(), fullest));
-  memory.peak = printed_peak(*fullest, scenario.device, scenario.software);
   memory.verdict = memory_verdict(*fullest, scenario.device);
+  for (StageMemory& stage : memory.stages) {
+    stage = printed(stage, scenario.device, scenario.software);
+  }
+  memory.peak = memory.stages[memory.fullest].total();
   return memory;
 }
 

@@ -11,7 +11,7 @@
 namespace prequel {
 
 struct PlanMemory {
-  std::vector<StageMemory> stages;
+  std::vector<StageMemory> stages;  ///< as printed
   std::size_t fullest{};
   Bytes peak;  ///< of the fullest stage, as printed by nvidia-smi
   MemoryVerdict verdict{};

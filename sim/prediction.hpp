@@ -35,7 +35,7 @@ struct StagePrediction {
   double recompute_s{};             ///< of backward_s, repeating the forward pass
   double busy_s{};                  ///< of the iteration, without waiting
   std::int64_t chunks_in_flight{};  ///< most (micro batch, chunk) pairs held at once
-  StageMemory memory;
+  StageMemory memory;               ///< as printed by nvidia-smi
 };
 
 struct Prediction {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "models/state_bytes.hpp"
 #include "sim/layer_kernels.hpp"
 
 namespace prequel {
@@ -72,13 +73,15 @@ double launch_seconds(const HostStack& host, double layers) {
 }
 
 /// Adam on the host: the node's ranks share its memory; gradients come down and parameters, unless
-/// they stay there, go up, 2 bytes each, over one link a device. Not overlapped with the passes.
+/// they stay there, go up, each in the precision of the passes, over one link a device. Not
+/// overlapped with the passes.
 Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   const double ranks = real(std::min(scenario.plan.gpus, scenario.cluster.devices_per_node));
   const Bytes traffic{owned * ranks * scenario.software.kernels.optimizer_traffic_bytes};
   const Seconds adam = traffic / scenario.cluster.host.memory_bandwidth;
-  const double moved = scenario.plan.offload == Offload::optimizer_params ? 2.0 : 4.0;
-  const Seconds copies = host_copy_time(scenario.device, Bytes{owned * moved});
+  const double copied = scenario.plan.offload == Offload::optimizer_params ? 1.0 : 2.0;
+  const Seconds copies = host_copy_time(
+      scenario.device, Bytes{owned * copied * bytes_per_element(scenario.plan.precision)});
   return std::max(adam, copies) + scenario.software.communication.offload_fixed;
 }
 
@@ -202,8 +205,9 @@ Seconds gradient_reduce_time(const Scenario& scenario, double parameters) {
 
 Seconds parameter_gather_time(const Scenario& scenario, double parameters) {
   if (scenario.plan.zero == 0) return {};
-  return collective_time(scenario.cluster, CollectiveOp::all_gather, data_group(scenario),
-                         Bytes{parameters * scenario.software.communication.weight_bytes});
+  return collective_time(
+      scenario.cluster, CollectiveOp::all_gather, data_group(scenario),
+      Bytes{parameters * state_bytes(scenario.plan, scenario.software).gathered});
 }
 
 Seconds tied_embedding_time(const Scenario& scenario) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "models/state_bytes.hpp"
 #include "sim/iteration.hpp"
 
 namespace prequel {
@@ -17,19 +18,19 @@ struct UnitTraffic {
 
 UnitTraffic unit_traffic(const Scenario& scenario, double parameters) {
   const Plan& plan = scenario.plan;
-  const CommunicationStack& stack = scenario.software.communication;
+  const double weight_bytes = state_bytes(plan, scenario.software).gathered;
   const GroupShape group = group_shape(scenario.cluster, plan.gpus, plan.dp, plan.tp * plan.cp);
   const auto time = [&](CollectiveOp op, double bytes_per_parameter) {
     return collective_time(scenario.cluster, op, group, {parameters * bytes_per_parameter},
-                           stack.rank_rate_limit)
+                           scenario.software.communication.rank_rate_limit)
         .value;
   };
   // Offloaded weights come from the host's memory each time, every rank its part.
   const double from_host =
       plan.offload == Offload::optimizer_params
-          ? host_copy_time(scenario.device, {parameters * stack.weight_bytes / real(plan.dp)}).value
+          ? host_copy_time(scenario.device, {parameters * weight_bytes / real(plan.dp)}).value
           : 0.0;
-  return {from_host + time(CollectiveOp::all_gather, stack.weight_bytes),
+  return {from_host + time(CollectiveOp::all_gather, weight_bytes),
           time(CollectiveOp::reduce_scatter, bytes_per_element(plan.grad_precision))};
 }
 

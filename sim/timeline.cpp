@@ -182,8 +182,9 @@ class TimelineBuilder {
     const double waited = exposed_wait(id, stage_end_[number]);
     stage.computing_s += kernels;
     stage.host_s += host;
-    stage.communicating_s += duration - kernels - host + waited;
-    stage.bubble_s += task.start - stage_end_[number] - waited;
+    // Neither is below 0 but by rounding.
+    stage.communicating_s += std::max(0.0, duration - kernels - host) + waited;
+    stage.bubble_s += std::max(0.0, task.start - stage_end_[number] - waited);
     stage_end_[number] = task.end;
   }
 
@@ -248,9 +249,9 @@ Timeline pipeline_timeline(const Scenario& scenario) {
     const auto chunks = static_cast<std::size_t>((held_parts + parts - 1) / parts);
     while (known[stage].size() <= chunks) {
       const auto count = static_cast<std::int64_t>(known[stage].size());
-      known[stage].push_back(
-          stage_memory(scenario.model, scenario.plan, scenario.software, stages[stage], count)
-              .total());
+      const StageMemory memory =
+          stage_memory(scenario.model, scenario.plan, scenario.software, stages[stage], count);
+      known[stage].push_back(printed(memory, scenario.device, scenario.software).total());
     }
     return known[stage][chunks];
   };
@@ -299,7 +300,7 @@ Timeline sharded_timeline(const Scenario& scenario) {
   const auto held = [&](std::uint32_t /*stage*/, std::int64_t held_units) {
     StageMemory memory = full;
     memory.activations = (real(held_units) / units) * full.activations;
-    return memory.total();
+    return printed(memory, scenario.device, scenario.software).total();
   };
   return TimelineBuilder(recorder, sharded_piece, 1, std::move(blocks))
       .build(recorder, 1, scenario.software.host.fixed_per_iteration, held);

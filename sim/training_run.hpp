@@ -9,6 +9,7 @@
 #include "sim/batch_ramp.hpp"
 #include "sim/checkpointing.hpp"
 #include "sim/prediction.hpp"
+#include "sim/what_if.hpp"
 
 namespace prequel {
 
@@ -36,6 +37,7 @@ struct CheckpointPlan {
 struct TrainingRun {
   std::int64_t iterations{};
   std::int64_t ramp_iterations{};  ///< of those, before the batch is full
+  Seconds sec_per_iter;            ///< of the full batch
   Seconds training;                ///< all iterations, nothing else
   Seconds evaluation;              ///< all pauses
   Seconds expected;                ///< with checkpoints and failures
@@ -45,16 +47,19 @@ struct TrainingRun {
 /// Bytes of a checkpoint from which training goes on: the weights as they are computed with and
 /// Adam's states, which are an fp32 copy of weights that are not fp32, and two moments
 /// (arXiv 1910.02054 section 3.1 counts 4 + 4 + 4).
-Bytes checkpoint_size(const Transformer& model, const Software& software);
+Bytes checkpoint_size(const Transformer& model, const Plan& plan, const Software& software);
 
-/// Needs the question's bandwidth.
+/// Needs the question's bandwidth. Throws InputError when failures come so often that hardly any
+/// time is left for training.
 CheckpointPlan checkpoint_plan(const Scenario& scenario, const RunQuestion& question);
 
 /// Needs the question's tokens; `curve` holds the sizes of its ramp, `lost_share` is of a
-/// CheckpointPlan. Throws InputError when a size of the ramp cannot be run.
+/// CheckpointPlan. With `what_if`, iterations take what they do there in the mean, and those of
+/// other sizes and evaluations longer by the same factor. Throws InputError when a size of the ramp
+/// cannot be run.
 TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
                          const RunQuestion& question, const std::optional<RampCurve>& curve,
-                         double lost_share);
+                         double lost_share, const std::optional<StepDistribution>& what_if = {});
 
 /// What was asked, answered.
 struct WholeRun {
@@ -63,9 +68,10 @@ struct WholeRun {
   std::optional<TrainingRun> run;
 };
 
-/// `scenario` is `job` resolved, `prediction` its iteration. Throws InputError when parts of the
-/// question are missing or contradict the plan.
+/// `scenario` is `job` resolved, `prediction` its iteration, `what_if` the same one where the job
+/// asks that. Throws InputError when parts of the question are missing or contradict the plan.
 WholeRun whole_run(const Job& job, const Scenario& scenario, const Prediction& prediction,
-                   const RunQuestion& question);
+                   const RunQuestion& question,
+                   const std::optional<StepDistribution>& what_if = {});
 
 }  // namespace prequel

@@ -52,7 +52,7 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   if (timeline_passes(scenario) <= kMostTimelinePasses) details.timeline = timeline(scenario);
   if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);
   if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
-  details.whole = whole_run(job, scenario, prediction, options.run);
+  details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);
   if (options.verbose || !options.explain.empty()) {
     details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].blocks);
     if (!options.explain.empty()) {
@@ -70,7 +70,7 @@ void print_text(const PredictOptions& options, const Job& job, const Scenario& s
   if (details.timeline) fmt::print("\n{}", timeline_text(*details.timeline, out));
   if (details.distribution) fmt::print("\n{}", what_if_text(*details.distribution, job.what_if));
   if (details.contended) fmt::print("\n{}", contention_text(*details.contended));
-  fmt::print("{}", whole_run_text(scenario.plan, details.whole, options.run));
+  fmt::print("{}", whole_run_text(scenario.plan, details.whole, options.run, job.what_if.any()));
   const double step = prediction.sec_per_iter.value;
   if (options.verbose) fmt::print("\n{}", kernel_table(details.kernels, step, out));
   if (!options.explain.empty()) {

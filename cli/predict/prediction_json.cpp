@@ -28,7 +28,7 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"framework_gib", gib(memory.framework)},
                       {"micro_batches_in_flight", stage.chunks_in_flight},
                       {"allocated_gib", gib(memory.allocated())},
-                      {"peak_gib", gib(printed_peak(memory, scenario.device, scenario.software))},
+                      {"peak_gib", gib(memory.total())},
                       {"forward_s", stage.forward_s},
                       {"backward_s", stage.backward_s},
                       {"recompute_s", stage.recompute_s},
@@ -102,6 +102,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
     json["contention"] = {{"sec_per_iter", contended->seconds},
                           {"links_s", contended->links},
                           {"overlap_s", contended->overlap},
+                          {"overlap_predicted_s", contended->overlap_predicted},
                           {"launches_s", contended->launches}};
   }
   json.update(whole_run_json(details.whole));

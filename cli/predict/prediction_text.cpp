@@ -114,8 +114,7 @@ std::string breakdown_text(const Prediction& prediction, const Terminal& termina
   return text;
 }
 
-std::string memory_text(const Scenario& scenario, const Prediction& prediction,
-                        const Terminal& terminal) {
+std::string memory_text(const Prediction& prediction, const Terminal& terminal) {
   TextTable table({"stage", "layers", "weights", "gradients", "optimizer", "activations", "buffers",
                    "framework", "peak GiB", "fwd", "bwd"});
   // Stages in the middle that are alike are told once.
@@ -130,8 +129,7 @@ std::string memory_text(const Scenario& scenario, const Prediction& prediction,
     table.add({last > i ? fmt::format("{}-{}", i, last) : fmt::format("{}", i),
                fmt::format("{}", stages[i].blocks), gib(m.weights), gib(m.gradients),
                gib(m.optimizer), gib(m.activations), gib(m.buffers), gib(m.framework),
-               gib(printed_peak(m, scenario.device, scenario.software)),
-               seconds(stages[i].forward_s), seconds(stages[i].backward_s)});
+               gib(m.total()), seconds(stages[i].forward_s), seconds(stages[i].backward_s)});
     i = last + 1;
   }
   return "Memory per GPU (GiB) and time of one micro batch, by pipeline stage\n" +
@@ -153,11 +151,15 @@ std::string contention_text(const ContendedIteration& contended) {
   const auto added = [](double value) {
     return fmt::format("{:+.3f} s", std::abs(value) < 5e-4 ? 0.0 : value);  // not -0.000
   };
+  const double predicted = contended.overlap_predicted;
+  const std::string overlap =
+      predicted > 0 ? fmt::format("{} in place of the {} predicted",
+                                  added(contended.overlap + predicted), added(predicted))
+                    : added(contended.overlap);
   return fmt::format(
       "With contention: {:.2f} s per iteration (shared links {}, kernels beside collectives {}, "
       "host behind {} at most)\n",
-      contended.seconds, added(contended.links), added(contended.overlap),
-      added(contended.launches));
+      contended.seconds, added(contended.links), overlap, added(contended.launches));
 }
 
 std::string_view name(MemoryVerdict verdict) {
@@ -172,8 +174,7 @@ std::string_view name(MemoryVerdict verdict) {
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured, const Terminal& terminal) {
   return heading(scenario, terminal) + "\n" + headline(scenario, prediction, measured, terminal) +
-         "\n" + breakdown_text(prediction, terminal) + "\n" +
-         memory_text(scenario, prediction, terminal);
+         "\n" + breakdown_text(prediction, terminal) + "\n" + memory_text(prediction, terminal);
 }
 
 }  // namespace prequel

@@ -85,12 +85,15 @@ std::string checkpoint_text(const CheckpointPlan& checkpoints, const RunQuestion
   return table.text(0, "");
 }
 
-std::string run_text(const TrainingRun& run, const RunQuestion& question) {
+std::string run_text(const TrainingRun& run, const RunQuestion& question, bool what_if) {
   TextTable table({"Whole run", ""});
   table.add({"tokens", fmt::format("{:.4g}", *question.tokens)});
   table.add({"iterations", fmt::format("{}", run.iterations)});
   if (run.ramp_iterations > 0) {
     table.add({"of those, ramp-up", fmt::format("{}", run.ramp_iterations)});
+  }
+  if (what_if) {
+    table.add({"each of them, what if", fmt::format("{:.2f} s", run.sec_per_iter.value)});
   }
   table.add({"training", duration(run.training)});
   if (question.eval_interval > 0) table.add({"evaluation", duration(run.evaluation)});
@@ -129,11 +132,12 @@ Json ramp_json(const RampCurve& curve) {
 
 }  // namespace
 
-std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question) {
+std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question,
+                           bool what_if) {
   std::string text;
   if (whole.ramp) text += "\n" + ramp_text(plan, *whole.ramp);
   if (whole.checkpoints) text += "\n" + checkpoint_text(*whole.checkpoints, question);
-  if (whole.run) text += "\n" + run_text(*whole.run, question);
+  if (whole.run) text += "\n" + run_text(*whole.run, question, what_if);
   return text;
 }
 
@@ -149,10 +153,11 @@ Json whole_run_json(const WholeRun& whole) {
                            {"lost_share", checkpoints->lost_share}};
   }
   if (const auto& run = whole.run) {
-    json["run"] = {{"iterations", run->iterations},     {"ramp_iterations", run->ramp_iterations},
-                   {"training_s", run->training.value}, {"evaluation_s", run->evaluation.value},
-                   {"expected_s", run->expected.value}, {"days", run->expected.value / kDay},
-                   {"gpu_hours", run->gpu_hours}};
+    json["run"] = {
+        {"iterations", run->iterations},           {"ramp_iterations", run->ramp_iterations},
+        {"sec_per_iter", run->sec_per_iter.value}, {"training_s", run->training.value},
+        {"evaluation_s", run->evaluation.value},   {"expected_s", run->expected.value},
+        {"days", run->expected.value / kDay},      {"gpu_hours", run->gpu_hours}};
   }
   return json;
 }

@@ -10,8 +10,10 @@
 
 namespace prequel {
 
-/// What was asked, for people; empty if nothing was.
-std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question);
+/// What was asked, for people; empty if nothing was. `what_if`: its iterations are as they are
+/// there.
+std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question,
+                           bool what_if);
 
 /// The members `ramp`, `checkpoints` and `run` of a prediction, those that were asked for.
 nlohmann::ordered_json whole_run_json(const WholeRun& whole);

@@ -240,6 +240,7 @@ class Combiner {
 
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything) {
   const PlanChoices& choices = inputs.software.choices;
+  const PlanDefaults& defaults = inputs.software.defaults;
   const std::int64_t most_gbs =
       axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
   fill(axes.shapes, {shape_of(inputs.model)});
@@ -258,11 +259,15 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everythin
       for (const ScheduleName& schedule : kSchedules) axes.schedule.emplace_back(schedule.name);
     }
   }
-  fill(axes.zero, choices.zero);
-  fill(axes.recompute, choices.recompute);
-  fill(axes.offload, choices.offload);
-  fill(axes.sequence_parallel, choices.sequence_parallel);
-  fill(axes.schedule, choices.schedule);
+  const auto fill_offered = [](auto& axis, const auto& offered, const auto& usual) {
+    fill(axis, offered);
+    fill(axis, {usual});
+  };
+  fill_offered(axes.zero, choices.zero, defaults.zero);
+  fill_offered(axes.recompute, choices.recompute, defaults.recompute);
+  fill_offered(axes.offload, choices.offload, defaults.offload);
+  fill_offered(axes.sequence_parallel, choices.sequence_parallel, defaults.sequence_parallel);
+  fill_offered(axes.schedule, choices.schedule, defaults.schedule);
   return axes;
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/schedule/schedule.hpp"
 #include "tests/cli/program.hpp"
 
 namespace prequel {
@@ -132,6 +133,30 @@ TEST_CASE("bad values name flag, field and what would do, with status 2") {
         "prequel: --flops megatron: unknown convention; prequel, megatron-hw, bs-noemb, "
         "mosaic-2023 and mosaic-2023-star are known\n");
   CHECK(refusal("bloom-176b-jean-zay --set plan") == "prequel: --set plan: expected PATH=VALUE\n");
+}
+
+TEST_CASE("plans that cannot be priced are refused with what would do") {
+  CHECK(refusal("--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
+                "optimizer") ==
+        "prequel: plan: offload: cluster selene says nothing of its hosts (host.memory and "
+        "host.memory_bandwidth); offload none would do, or both keys, such as --set "
+        "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 GB/s\"\n");
+  CHECK(predicted("--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
+                  "optimizer --set cluster.host.memory='1 TB' --set "
+                  "cluster.host.memory_bandwidth='200 GB/s'")
+            .at("sec_per_iter") > 0);
+  CHECK(refusal("--model llama-2-7b --cluster dgx-h100 --nodes 4 --gbs 256 --precision fp32") ==
+        "prequel: plan: attention flash: has no fp32 kernels; precision bf16 or fp16 would do, or "
+        "attention unfused or fused-softmax\n");
+}
+
+TEST_CASE("the help lists every schedule") {
+  const std::string help = run_prequel("predict --help").out;
+  std::string names;
+  for (const ScheduleName& schedule : kSchedules) {
+    names += (names.empty() ? "" : "|") + std::string(schedule.name);
+  }
+  CHECK(help.find("--schedule " + names) != std::string::npos);
 }
 
 TEST_CASE("unknown names cite the flag or the file that has them") {

@@ -68,6 +68,19 @@ TEST_CASE("a whole run is told in days, GPU-hours and checkpoints") {
   CHECK(checkpoints.at("lost_share").get<double>() < 0.05);
 }
 
+TEST_CASE("with slow nodes, a whole run is told with their iterations") {
+  const Json usual = Json::parse(asked("--tokens 1e9 --json").out);
+  const std::string slow = "--tokens 1e9 --slow-node 7:0.5";
+  const Json answer = Json::parse(asked(slow + " --json").out);
+  const Json& run = answer.at("run");
+  CHECK(run.at("sec_per_iter") == answer.at("what_if_sec_per_iter").at("mean"));
+  CHECK(run.at("training_s").get<double>() ==
+        doctest::Approx(run.at("sec_per_iter").get<double>() * run.at("iterations").get<double>()));
+  CHECK(usual.at("run").at("sec_per_iter") == usual.at("sec_per_iter"));
+  CHECK(asked(slow).out.find("each of them, what if  207.38 s\n") != std::string::npos);
+  CHECK(asked("--tokens 1e9").out.find("what if") == std::string::npos);
+}
+
 TEST_CASE("nothing about a whole run is told unless it is asked for") {
   const Json answer = Json::parse(asked("--json").out);
   for (const char* part : {"ramp", "run", "checkpoints"}) CHECK_FALSE(answer.contains(part));

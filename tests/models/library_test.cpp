@@ -126,6 +126,24 @@ TEST_CASE("names on the command line replace those of the job") {
   CHECK(job.device.name == "a100-sxm-40gb");
 }
 
+TEST_CASE("on another kind of device the stated error is that of constants nobody checked") {
+  JobRequest request;
+  request.model = "gpt-18b";
+  request.cluster = "selene";
+  const auto software_on = [&](const char* device) {
+    request.device = device;
+    return read_job(shipped_library(), request).software;
+  };
+  CHECK(software_on("a100-sxm-40gb").relative_error == 0.05);
+  const Software other = software_on("h100-sxm");
+  CHECK(other.relative_error == kUnknownReleaseError);
+  CHECK(other.error_basis ==
+        "usual for constants of another machine: megatron-lm-2021 was not checked on h100-sxm in "
+        "this cluster");
+  request.software = "megatron-core-2024";  // its error is that of constants nobody checked
+  CHECK(software_on("h100-sxm").relative_error == 0.15);
+}
+
 TEST_CASE("a job may hold its model itself, and problems name where it stands") {
   const std::string head = R"({"cluster": "jean-zay-a100", "plan": {"gbs": 8}, "model": )";
   const std::string tail = R"( "num_hidden_layers": 2, "num_attention_heads": 12,

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -199,6 +201,25 @@ TEST_CASE("the printed peak saturates below the card, unless the plan does not f
   CHECK(printed_peak(memory, device, software).value == 98);
   memory.weights = Bytes{120};
   CHECK(printed_peak(memory, device, software).value == 120);
+}
+
+TEST_CASE("the printed kinds add up to the printed peak: what is given back is cache") {
+  Device device;
+  device.memory = Bytes{100};
+  Software software;
+  software.memory.printed_cap = 0.98;
+  StageMemory memory;
+  memory.framework = Bytes{25};
+  memory.allocator_cache = Bytes{20};
+  for (const auto& [weights, cache] : {std::pair{40, 20}, {80, 13}, {93, 0}, {120, 0}}) {
+    CAPTURE(weights);
+    memory.weights = Bytes{static_cast<double>(weights)};
+    const StageMemory shown = printed(memory, device, software);
+    CHECK(shown.total() == printed_peak(memory, device, software));
+    CHECK(shown.allocator_cache.value == cache);
+    CHECK(shown.allocated() == memory.allocated());
+    CHECK(shown.framework.value == 5 + cache);
+  }
 }
 
 }  // namespace

@@ -154,6 +154,10 @@ TEST_CASE("what is not modelled yet is refused by name") {
         "plan: cp: context parallelism is not modelled yet; cp 1 is\n"
         "plan: ep: expert parallelism is not modelled yet; ep 1 is\n"
         "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are");
+  question = {};
+  question.request.grad_precision = Precision::fp8;
+  CHECK(question.problems() ==
+        "plan: grad_precision: fp8 gradients are not modelled yet; fp32, bf16 and fp16 are");
 }
 
 TEST_CASE("weights leave the device only where they are sharded, checkpoints lie inside a stage") {
@@ -214,6 +218,63 @@ TEST_CASE("offload needs ZeRO") {
   question.request.zero = 0;
   question.request.offload = Offload::optimizer;
   CHECK(question.problems() == "plan: offload: needs ZeRO; zero 1 would do");
+}
+
+TEST_CASE("offload needs hosts that the cluster tells of") {
+  Question question;
+  question.request.offload = Offload::optimizer;
+  CHECK(question.problems() == "no error");
+  question.cluster = shipped_cluster("selene");
+  CHECK(question.problems() ==
+        "plan: offload: cluster selene says nothing of its hosts (host.memory and "
+        "host.memory_bandwidth); offload none would do, or both keys, such as --set "
+        "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 GB/s\"");
+  question.cluster.host = {{1e12}, {200e9}};
+  CHECK(question.problems() == "no error");
+}
+
+TEST_CASE("flash attention needs 16-bit products and a kernel that the stack names") {
+  Question question;
+  question.request.attention = AttentionKind::flash;
+  CHECK(question.problems() ==
+        "plan: attention flash: software megatron-deepspeed-2022 names no kernel for it "
+        "(kernels.flash_kernel); attention unfused or fused-softmax would do");
+  question.software.kernels.flash_kernel = "flash-2";
+  CHECK(question.problems() == "no error");
+  question.request.precision = Precision::fp32;
+  CHECK(question.problems() ==
+        "plan: attention flash: has no fp32 kernels; precision bf16 or fp16 would do, or attention "
+        "unfused or fused-softmax");
+  question.request.precision = Precision::tf32;
+  question.software.kernels.unfused = question.software.kernels.fused_softmax = {};
+  CHECK(question.problems() ==
+        "plan: attention flash: has no tf32 kernels; precision bf16 or fp16 would do");
+  question.software.kernels.flash_kernel.clear();
+  CHECK(question.problems() ==
+        "plan: attention flash: software megatron-deepspeed-2022 names no kernel for it "
+        "(kernels.flash_kernel); naming one would do");
+}
+
+TEST_CASE("what the stack does not offer is warned of, where it says what it offers") {
+  Question question;
+  question.software = shipped_software("megatron-core-2024");
+  question.request.pp = 1;
+  question.request.mbs = 1;
+  question.request.gbs = 48 * 43;
+  question.request.zero = 3;
+  question.request.schedule = "zb-h1";
+  CHECK(question.warnings() ==
+        Warnings{"zero 3: megatron-core-2024 offers 0, 1; priced all the same",
+                 "schedule zb-h1: megatron-core-2024 offers 1f1b, interleaved-1f1b; priced all the "
+                 "same"});
+  question.software.choices.schedule.clear();
+  question.software.choices.sequence_parallel = {false};
+  question.software.choices.recompute = {Recompute::none, Recompute::full};
+  question.request.zero = 1;
+  question.request.recompute = Recompute::selective;
+  CHECK(question.warnings() ==
+        Warnings{"recompute selective: megatron-core-2024 offers none, full; priced all the same",
+                 "sequence_parallel true: megatron-core-2024 offers false; priced all the same"});
 }
 
 TEST_CASE("learned positions bound the sequence; others warn") {

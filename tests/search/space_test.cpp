@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "hw/base/errors.hpp"
 #include "tests/search/shipped_inputs.hpp"
@@ -79,6 +80,17 @@ TEST_CASE("a space leaves out no legal plan: the same as all combinations, one b
     }
   }
   CHECK(found.legal.size() == legal);
+}
+
+TEST_CASE("a space has no offload on a cluster whose hosts are not known") {
+  for (const auto& [cluster, any] : {std::pair{"selene", false}, {"dgx-a100", true}}) {
+    const SearchInputs inputs = shipped_inputs("gpt2-345m", cluster, 64, "deepspeed-megatron-2020");
+    const Candidates found = legal_plans(axes_for(inputs, 1), inputs);
+    CHECK(found.legal.size() > 10);
+    CHECK(std::ranges::any_of(found.legal, [](const Candidate& each) {
+            return each.plan.offload != Offload::none;
+          }) == any);
+  }
 }
 
 TEST_CASE("of several shapes, each has the plans that a model of that shape has") {

@@ -144,6 +144,9 @@ TEST_CASE("fully sharded layers without any loss take as long as predicted, else
   const ContendedIteration step = contended_iteration(scenario, {});
   check_sum(scenario, step);
   CHECK(step.links == doctest::Approx(0).epsilon(1e-9));
+  // What it loses in all is never below 0, however much of that the prediction counts.
+  CHECK(step.overlap_predicted > 0);
+  CHECK(step.overlap + step.overlap_predicted > 0);
   CHECK(step.seconds == doctest::Approx(clock_seconds(scenario)).epsilon(0.05));
   scenario.software.communication.overlap_contention = 0;
   scenario.device.overlap_loss = 0;

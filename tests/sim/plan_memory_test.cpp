@@ -52,6 +52,27 @@ TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
   }
 }
 
+TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the printed peak, too") {
+  for (const char* mbs : {"1", "4", "8", "16"}) {
+    JobRequest request;
+    request.model = "llama-2-7b";
+    request.cluster = "dgx-h100";
+    request.overrides = {{"plan.nodes", "4"}, {"plan.gbs", "512"}, {"plan.mbs", mbs}};
+    const Job job = read_job(shipped_library(), request);
+    const Scenario scenario{job.model, job.device, job.cluster, job.software,
+                            resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+    const PlanMemory memory = plan_memory(scenario, {1});
+    const StageMemory& stage = memory.stages.front();
+    CHECK(memory.peak == stage.total());
+    CHECK(memory.peak.value >= stage.allocated().value * (1 - 1e-12));
+    if (memory.verdict != MemoryVerdict::oom) {
+      CHECK(memory.peak < scenario.device.memory);
+    } else {
+      CHECK(memory.peak.value == doctest::Approx(memory.allocated().value));
+    }
+  }
+}
+
 TEST_CASE("more in flight is more memory, by the activations alone") {
   const Scenario scenario = job_with("1f1b");
   const PlanMemory few = plan_memory(scenario, std::vector<std::int64_t>(6, 1));

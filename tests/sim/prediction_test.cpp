@@ -281,8 +281,36 @@ TEST_CASE("an unknown schedule is refused with the nearest one") {
   CHECK(error_text([] {
           (void)predict_with({{"plan.schedule", "1f1p"}});
         }) ==
-        "plan: schedule \"1f1p\": unknown (did you mean \"1f1b\"?); prequel predict --help lists "
-        "them");
+        "plan: schedule \"1f1p\": unknown (did you mean \"1f1b\"?); gpipe, 1f1b, "
+        "interleaved-1f1b, zb-h1, zb-h2, dualpipe are known");
+  CHECK(error_text([] {
+          (void)predict_with({{"plan.schedule", "1f1p"},
+                              {"plan.pp", "1"},
+                              {"plan.dp", "48"},
+                              {"plan.gbs", "3072"},
+                              {"plan.zero", "3"}});
+        }).starts_with("plan: schedule \"1f1p\": unknown"));
+}
+
+TEST_CASE("products in fp32 double what sharded weights and offloaded states send") {
+  const auto seconds_with = [](const char* precision, const char* offload) {
+    const Settings slow_links{{"plan.pp", "1"},
+                              {"plan.tp", "1"},
+                              {"plan.dp", "384"},
+                              {"plan.gbs", "384"},
+                              {"plan.mbs", "1"},
+                              {"plan.zero", "3"},
+                              {"plan.recompute", "none"},
+                              {"plan.precision", precision},
+                              {"plan.offload", offload},
+                              {"device.host_link.rate", "1 MB/s"},
+                              {"cluster.network.efficiency", "1e-6"}};
+    return seconds(slow_links);
+  };
+  for (const char* offload : {"none", "optimizer", "optimizer+params"}) {
+    CHECK(seconds_with("fp32", offload) / seconds_with("bf16", offload) ==
+          doctest::Approx(2).epsilon(0.01));
+  }
 }
 
 /// A job on a stack whose gradients overlap with the backward pass.

@@ -60,11 +60,66 @@ TEST_CASE("a ramp deals its samples out to the sizes below the last in equal par
 TEST_CASE("a checkpoint holds 14 bytes a parameter where weights are fp16, 12 where fp32") {
   const Transformer model = shipped_model("bloom-176b");
   const double parameters = static_cast<double>(total_parameters(model));
-  CHECK(checkpoint_size(model, shipped_software("megatron-deepspeed-2022")).value ==
-        14 * parameters);
-  CHECK(checkpoint_size(model, shipped_software("composer-2023")).value == 12 * parameters);
+  Plan plan;
+  plan.precision = Precision::fp16;
+  const auto size = [&](const char* software) {
+    return checkpoint_size(model, plan, shipped_software(software)).value;
+  };
+  CHECK(size("megatron-deepspeed-2022") == 14 * parameters);
+  CHECK(size("composer-2023") == 12 * parameters);
+  plan.precision = Precision::fp32;
+  CHECK(size("megatron-deepspeed-2022") == 12 * parameters);
   // The model's card: 2.3 TB with optimizer states.
   CHECK(14 * parameters / (1024.0 * kGiB) == doctest::Approx(2.3).epsilon(0.03));
+}
+
+TEST_CASE(
+    "with slow nodes, iterations take what they take with those, and evaluations as much more") {
+  const Asked asked;
+  RunQuestion question;
+  question.tokens = 2048.0 * (1000 * 2048 + 3072);
+  question.ramp = BatchRamp{1024, 2048, 1024};
+  question.ramp_samples = 3072;
+  question.eval_interval = 300;
+  question.eval_iters = 2;
+  const TrainingRun usual = *asked.answer(question).run;
+  CHECK(usual.sec_per_iter == asked.prediction.sec_per_iter);
+  const double step = 1.5 * asked.prediction.sec_per_iter.value;
+  const TrainingRun slow = *whole_run(asked.job, asked.scenario, asked.prediction, question,
+                                      StepDistribution{step, step, step, step})
+                                .run;
+  CHECK(slow.sec_per_iter.value == step);
+  CHECK(slow.iterations == usual.iterations);
+  CHECK(slow.training.value == doctest::Approx(1.5 * usual.training.value));
+  CHECK(slow.evaluation.value == doctest::Approx(1.5 * usual.evaluation.value));
+}
+
+TEST_CASE("a run that failures leave no time to train is refused with what would do") {
+  const Asked asked;  // a checkpoint of 2.4 TB
+  RunQuestion question;
+  question.checkpoint_bandwidth = BytesPerSecond{40e9};
+  const auto refusal = [&] { return error_text([&] { (void)asked.answer(question); }); };
+  question.mtbf = Seconds{600};
+  CHECK(refusal() == "no error");
+  question.checkpoint_interval = Seconds{86400};
+  CHECK(refusal() ==
+        "--checkpoint-interval: with 86400 s between checkpoints and a failure every 600 s, 100.0 "
+        "% of the time is lost; 235 s would do");
+  question.checkpoint_interval = {};
+  question.restart = Seconds{1200};
+  CHECK(refusal() ==
+        "--mtbf: a failure every 600 s leaves hardly any time to train, as a checkpoint takes 63 s "
+        "to write and a restart 1263 s: 92.6 % are lost; --mtbf 12635s would do");
+  question.mtbf = Seconds{12635};
+  CHECK(refusal() == "no error");
+  question.restart = {};
+  question.mtbf = Seconds{5};
+  CHECK(refusal() ==
+        "--mtbf: a failure every 5.0 s leaves hardly any time to train, as a checkpoint takes 63 s "
+        "to write and a restart 63 s: 100.0 % are lost; --mtbf 635s or --checkpoint-bandwidth "
+        "10147GB/s would do");
+  question.checkpoint_bandwidth = BytesPerSecond{10147e9};
+  CHECK(refusal() == "no error");
 }
 
 TEST_CASE("the best interval loses less than the half or the double of it") {

@@ -1,0 +1,63 @@
+#include "models/state_bytes.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+struct States {
+  double weights, gradients, optimizer, unsharded, gathered;
+  bool operator==(const States&) const = default;
+};
+
+States states(const char* software, Precision precision, Precision grad_precision) {
+  Plan plan;
+  plan.precision = precision;
+  plan.grad_precision = grad_precision;
+  const StateBytes bytes = state_bytes(plan, shipped_software(software));
+  return {bytes.weights, bytes.gradients, bytes.optimizer, bytes.unsharded, bytes.gathered};
+}
+
+constexpr Precision bf16 = Precision::bf16;
+constexpr Precision fp16 = Precision::fp16;
+constexpr Precision fp32 = Precision::fp32;
+constexpr Precision tf32 = Precision::tf32;
+
+TEST_CASE("half-precision weights with fp32 gradients take 2 + 4 + 12 bytes") {
+  for (const char* stack : {"megatron-lm-2021", "megatron-core-2024"}) {
+    CHECK(states(stack, bf16, fp32) == States{2, 4, 12, 0, 2});
+  }
+}
+
+TEST_CASE("half-precision gradients take 2 bytes, and 4 more where the optimizer needs them") {
+  CHECK(states("megatron-core-2024", bf16, bf16) == States{2, 2, 16, 0, 2});
+  CHECK(states("megatron-lm-2021", fp16, fp16) == States{2, 2, 16, 0, 2});
+}
+
+TEST_CASE("in fp32 and tf32 nothing is kept twice") {
+  for (const char* stack : {"megatron-lm-2021", "megatron-core-2024", "megatron-deepspeed-2022",
+                            "deepspeed-megatron-2020", "deepspeed-zero3-2021"}) {
+    CHECK(states(stack, fp32, fp32) == States{4, 4, 8, 0, 4});
+    CHECK(states(stack, tf32, fp32) == States{4, 4, 8, 0, 4});
+  }
+}
+
+TEST_CASE("stacks whose optimizer holds an fp32 gradient anyway do not ask how it is reduced") {
+  CHECK(states("megatron-deepspeed-2022", bf16, bf16) == States{2, 2, 16, 4, 2});
+  CHECK(states("megatron-deepspeed-2022", bf16, fp32) == States{2, 2, 16, 4, 2});
+  CHECK(states("deepspeed-zero3-2021", fp16, fp32) == States{2, 2, 16, 0, 2});
+}
+
+TEST_CASE("fp32 weights have fp32 gradients, however they are reduced and gathered") {
+  for (const char* stack : {"composer-2023", "pytorch-fsdp2-2024"}) {
+    CHECK(states(stack, bf16, fp32) == States{4, 4, 8, 0, 2});
+    CHECK(states(stack, bf16, bf16) == States{4, 4, 8, 0, 2});
+    CHECK(states(stack, fp32, fp32) == States{4, 4, 8, 0, 4});
+  }
+  CHECK(states("megatron-a64fx-2022", fp32, fp32) == States{4, 4, 8, 0, 4});
+}
+
+}  // namespace
+}  // namespace prequel
