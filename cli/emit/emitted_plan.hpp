@@ -27,7 +27,8 @@ struct EmittedPlan {
 EmittedPlan emit_megatron(const Scenario& scenario);
 /// DeepSpeed's ds_config.json.
 EmittedPlan emit_deepspeed(const Scenario& scenario);
-/// Python that sets the arguments of PyTorch's FullyShardedDataParallel.
+/// Python that sets the arguments of PyTorch's fully_shard or, where the scenario's software is
+/// older, FullyShardedDataParallel.
 EmittedPlan emit_fsdp(const Scenario& scenario);
 
 struct EmitTarget {

@@ -6,6 +6,11 @@
 namespace prequel {
 namespace {
 
+/// PyTorch's own stacks since 2024 take fully_shard; Composer wraps FullyShardedDataParallel.
+bool is_fsdp2(const Scenario& scenario) {
+  return scenario.software.framework.starts_with("pytorch-fsdp");
+}
+
 /// As in torch/distributed/fsdp/api.py; empty where it has none.
 std::string_view sharding_strategy(std::int64_t zero) {
   switch (zero) {
@@ -48,9 +53,12 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
     }
   }
   if (plan.zero == 1) {
-    leave("zero",
-          "FSDP shards gradients too (SHARD_GRAD_OP); for stage 1 there is "
-          "DistributedDataParallel with ZeroRedundancyOptimizer");
+    leave("zero", fmt::format("FSDP shards gradients too ({}); for stage 1 there is "
+                              "DistributedDataParallel with ZeroRedundancyOptimizer",
+                              is_fsdp2(scenario) ? "fully_shard" : "SHARD_GRAD_OP"));
+  }
+  if (plan.zero == 0 && is_fsdp2(scenario)) {
+    leave("zero", "fully_shard always shards; for stage 0 there is DistributedDataParallel");
   }
   if (plan.offload == Offload::optimizer) {
     leave("offload", "FSDP moves the optimizer to host memory with the parameters only");
@@ -68,31 +76,74 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   return left_out;
 }
 
-}  // namespace
+std::string mixed_precision(const char* type, const Plan& plan) {
+  return fmt::format("{}(param_dtype={}, reduce_dtype={})", type, torch_type(plan.precision),
+                     torch_type(plan.grad_precision));
+}
 
-EmittedPlan emit_fsdp(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
+/// FullyShardedDataParallel, of PyTorch 1.12 on.
+std::string fsdp1(const Plan& plan) {
+  const bool offload = plan.offload == Offload::optimizer_params;
   const std::string_view strategy = sharding_strategy(plan.zero);
-  std::string text =
+  std::string text = fmt::format(
       "import torch\n"
-      "from torch.distributed.fsdp import BackwardPrefetch, MixedPrecision, ShardingStrategy\n"
+      "from torch.distributed.fsdp import BackwardPrefetch, {}MixedPrecision, ShardingStrategy\n"
       "\n"
       "# FullyShardedDataParallel(model, **fsdp), wrapping each transformer block\n"
-      "fsdp = dict(\n";
+      "fsdp = dict(\n",
+      offload ? "CPUOffload, " : "");
   if (!strategy.empty()) {
     text += fmt::format("    sharding_strategy=ShardingStrategy.{},\n", strategy);
   }
   text += fmt::format(
-      "    mixed_precision=MixedPrecision(param_dtype={}, reduce_dtype={}),\n"
-      "    backward_prefetch=BackwardPrefetch.BACKWARD_PRE,\n"
-      ")\n",
-      torch_type(plan.precision), torch_type(plan.grad_precision));
+      "    mixed_precision={},\n"
+      "    backward_prefetch=BackwardPrefetch.BACKWARD_PRE,\n",
+      mixed_precision("MixedPrecision", plan));
+  if (offload) text += "    cpu_offload=CPUOffload(offload_params=True),\n";
+  return text + ")\n";
+}
+
+/// fully_shard; its prefetching is its own.
+std::string fsdp2(const Plan& plan) {
+  const bool offload = plan.offload == Offload::optimizer_params;
+  const bool sharded = plan.zero >= 2;
+  if (!sharded) return {};
+  std::string text = "import torch\n";
+  text += fmt::format(
+      "# PyTorch 2.4 and 2.5; from 2.6 on also torch.distributed.fsdp\n"
+      "from torch.distributed._composable.fsdp import {}MixedPrecisionPolicy, fully_shard\n"
+      "\n"
+      "fsdp = dict(\n"
+      "    mp_policy={},\n"
+      "    reshard_after_forward={},\n",
+      offload ? "CPUOffloadPolicy, " : "", mixed_precision("MixedPrecisionPolicy", plan),
+      plan.zero == 3 ? "True" : "False");
+  if (offload) text += "    offload_policy=CPUOffloadPolicy(),\n";
+  return text +
+         ")\n"
+         "\n"
+         "\n"
+         "def shard(model, blocks):\n"
+         "    for block in blocks:  # the transformer blocks, compiled as the prediction has them\n"
+         "        block.compile()\n"
+         "        fully_shard(block, **fsdp)\n"
+         "    fully_shard(model, **fsdp)  # embedding and head\n"
+         "\n"
+         "\n";
+}
+
+}  // namespace
+
+EmittedPlan emit_fsdp(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  std::string text = is_fsdp2(scenario) ? fsdp2(plan) : fsdp1(plan);
   text += fmt::format("micro_batch_size = {}  # sequences on each GPU\n", plan.mbs);
   text += fmt::format("gradient_accumulation_steps = {}  # to {} sequences an iteration\n",
                       plan.micro_batches(), plan.gbs);
   if (plan.recompute == Recompute::full) {
-    text +=
-        "checkpoint_blocks = True  # apply_activation_checkpointing on each transformer block\n";
+    text += fmt::format(
+        "checkpoint_blocks = True  # apply_activation_checkpointing on each transformer block{}\n",
+        is_fsdp2(scenario) && plan.zero >= 2 ? ", before shard()" : "");
   }
   return {std::move(text), left_out_of(scenario)};
 }

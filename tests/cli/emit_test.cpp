@@ -161,6 +161,44 @@ TEST_CASE("PyTorch FSDP gets its sharding strategy, precisions and accumulation 
         "left out: attention: flash: the model's code\n");
 }
 
+TEST_CASE("FSDP2 is told by its own functions") {
+  const std::string predict =
+      "predict --model llama-3-8b --cluster dgx-h100 --software pytorch-fsdp2-2024 --nodes 4 --gbs "
+      "256 --emit fsdp ";
+  const ProgramResult result = run_prequel(predict);
+  CHECK(result.status == 0);
+  CHECK(result.out ==
+        "import torch\n"
+        "# PyTorch 2.4 and 2.5; from 2.6 on also torch.distributed.fsdp\n"
+        "from torch.distributed._composable.fsdp import MixedPrecisionPolicy, fully_shard\n"
+        "\n"
+        "fsdp = dict(\n"
+        "    mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, "
+        "reduce_dtype=torch.float32),\n"
+        "    reshard_after_forward=True,\n"
+        ")\n"
+        "\n"
+        "\n"
+        "def shard(model, blocks):\n"
+        "    for block in blocks:  # the transformer blocks, compiled as the prediction has them\n"
+        "        block.compile()\n"
+        "        fully_shard(block, **fsdp)\n"
+        "    fully_shard(model, **fsdp)  # embedding and head\n"
+        "\n"
+        "\n"
+        "micro_batch_size = 1  # sequences on each GPU\n"
+        "gradient_accumulation_steps = 8  # to 256 sequences an iteration\n"
+        "checkpoint_blocks = True  # apply_activation_checkpointing on each transformer block, "
+        "before shard()\n");
+  CHECK(run_prequel(predict + "--zero 2").out.find("reshard_after_forward=False,") !=
+        std::string::npos);
+  const ProgramResult unsharded = run_prequel(predict + "--zero 0");
+  CHECK(unsharded.out.starts_with("micro_batch_size = 1"));
+  CHECK(unsharded.err.find("left out: zero: fully_shard always shards") != std::string::npos);
+  CHECK(run_prequel(predict + "--offload optimizer+params")
+            .out.find("    offload_policy=CPUOffloadPolicy(),\n") != std::string::npos);
+}
+
 TEST_CASE("what FSDP does not have is said, and never guessed") {
   const Space space = space_of("gpt-18b", "dgx-h100", 4, "megatron-core-2024");
   for (std::size_t i = 0; i < space.plans.size(); i += 97) {
