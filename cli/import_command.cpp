@@ -8,8 +8,7 @@ namespace prequel {
 namespace {
 
 /// Names that nothing is known of would be refused only where the job is used.
-void check_names(const CommonOptions& common, const ImportOptions& options) {
-  const Library library(common.data_directories);
+void check_names(const Library& library, const ImportOptions& options) {
   if (options.cluster) {
     static_cast<void>(library.open("clusters", *options.cluster, "--cluster"));
   }
@@ -21,13 +20,16 @@ void check_names(const CommonOptions& common, const ImportOptions& options) {
 }  // namespace
 
 int run_import(const CommonOptions& common, const ImportOptions& options) {
-  check_names(common, options);
-  Import import = import_files(options.files, {options.cluster, options.software});
+  const Library library(common.data_directories);
+  check_names(library, options);
+  Import import = import_files(options.files, {options.cluster, options.software, &library});
   ImportedJob& job = import.job;
-  if (import.runs.empty() && job.launch == Launch::blocking) {
-    job.report.left_out.emplace_back(
-        "software.launch: a job file does not say it; predict it with --set "
-        "software.launch=blocking");
+  for (const SoftwareField& field : software_fields(job)) {
+    const bool in_table = !import.runs.empty() && field.path == "software.launch";
+    if (in_table || field.value == name(Launch::async)) continue;
+    job.report.left_out.push_back(
+        fmt::format("{0}: a {1} does not say it; predict it with --set {0}={2}", field.path,
+                    import.runs.empty() ? "job file" : "table of runs", field.value));
   }
   if (!common.quiet) fmt::print(stderr, "{}", report_text(job.report));
   if (import.runs.empty()) {

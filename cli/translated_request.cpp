@@ -6,14 +6,14 @@
 
 namespace prequel {
 
-JobRequest translated(JobRequest request, bool quiet) {
+JobRequest translated(JobRequest request, const Library& library, bool quiet) {
   if (request.job) {
-    if (const auto job = translate_job(*request.job, {request.cluster, request.software})) {
+    const ImportNames names{request.cluster, request.software, &library, request.overrides};
+    if (const auto job = translate_job(*request.job, names)) {
       request.job_text = job->json;
-      if (job->launch) {  // before what the user sets
-        request.overrides.insert(
-            request.overrides.begin(),
-            {"software.launch", std::string(name(*job->launch)), *request.job});
+      for (const SoftwareField& field : job->software) {  // before what the user sets
+        request.overrides.insert(request.overrides.begin(),
+                                 {field.path, field.value, *request.job});
       }
       if (!quiet) fmt::print(stderr, "{}", report_text(job->report));
     }

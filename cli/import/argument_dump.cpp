@@ -72,9 +72,13 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   job.plan.zero.reset();
   ImportReport report = std::move(job.report);
   job.report = {};
+  job.said.clear();  // of other files
+  job.config_precision.reset();
   read_megatron_arguments(file, as_flags(arguments), job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());
+  report.left_out.insert(report.left_out.end(), job.report.left_out.begin(),
+                         job.report.left_out.end());
   job.report = std::move(report);
   take(values, "world_size", job.gpus);
   if (job.gpus != gpus_before) job.plan.nodes.reset();  // follows from the devices of a node
@@ -97,12 +101,16 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   if (!job.plan.attention && value_of(values, "masked_softmax_fusion") == "True") {
     job.plan.attention = AttentionKind::fused_softmax;
   }
+  if (job.plan.attention != AttentionKind::flash &&
+      value_of(values, "masked_softmax_fusion") == "False") {
+    job.plan.attention = AttentionKind::unfused;
+  }
   assume_megatron_defaults(job);
 }
 
 void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& job) {
   if (arguments.empty()) return;
-  job.deepspeed = true;
+  job.deepspeed = job.deepspeed_config = true;  // which is printed here
   const Values values(arguments.begin(), arguments.end());
   take(values, "train_batch_size", job.plan.gbs);
   take(values, "train_micro_batch_size_per_gpu", job.plan.mbs);

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {
@@ -20,7 +22,11 @@ constexpr std::array kKnown{"train_batch_size",
                             "fp16",
                             "data_types",
                             "bf16",
-                            "bfloat16"};
+                            "bfloat16",
+                            "activation_checkpointing"};
+constexpr std::array kKnownOfZero{"stage", "offload_optimizer", "offload_param", "cpu_offload",
+                                  "overlap_comm"};
+constexpr std::array kCheckpointing{"partition_activations", "cpu_checkpointing"};
 
 /// "auto" leaves a value to the program that calls DeepSpeed.
 bool is_auto(const Cursor& value) {
@@ -33,21 +39,19 @@ class ConfigReader {
       : file_(document.file()), root_(document.root()), job_(job) {}
 
   void read() {
+    job_.deepspeed = job_.deepspeed_config = true;
     whole("train_batch_size", job_.plan.gbs);
     whole("train_micro_batch_size_per_gpu", job_.plan.mbs);
     whole("gradient_accumulation_steps", job_.gradient_accumulation_steps);
-    if (enabled("bf16") || enabled("bfloat16")) {
-      job_.plan.precision = Precision::bf16;
-    } else if (enabled("fp16")) {
-      job_.plan.precision = Precision::fp16;
-    }
+    read_precision();
     if (const auto types = root_.find("data_types")) read_types(*types);
-    if (const auto zero = root_.find("zero_optimization")) read_zero(*zero);
-    for (const auto& [key, value] : root_.members()) {
-      if (std::find(kKnown.begin(), kKnown.end(), key) == kKnown.end()) {
-        job_.report.ignored.push_back("DeepSpeed's " + key);
-      }
+    if (const auto zero = root_.find("zero_optimization")) {
+      read_zero(*zero);
+    } else {
+      no_zero_stage();
     }
+    if (const auto section = root_.find("activation_checkpointing")) read_checkpointing(*section);
+    ignore_others(root_, kKnown, "");
   }
 
  private:
@@ -55,19 +59,49 @@ class ConfigReader {
     const auto found = root_.find(key);
     if (!found) return;
     if (is_auto(*found)) {
-      job_.report.assumed.push_back(
-          fmt::format("{}: {} is \"auto\", as the other files say it", file_, key));
-    } else {
-      target = found->integer(1, kMostSequences);
+      leave_open(key);
+      return;
     }
+    target = found->integer(1, kMostSequences);
+    job_.said[key] = *target;
+  }
+
+  void leave_open(const std::string& key) {
+    job_.unresolved.insert(key);
+    job_.report.assumed.push_back(
+        fmt::format("{}: {} is \"auto\", as the other files say it", file_, key));
+  }
+
+  template <class Keys>
+  void ignore_others(const Cursor& section, const Keys& known, const std::string& path) {
+    for (const auto& [key, value] : section.members()) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        job_.report.ignored.push_back("DeepSpeed's " + path + key);
+      }
+    }
+  }
+
+  void read_precision() {
+    const bool bf16 = enabled("bf16") || enabled("bfloat16");
+    const bool fp16 = enabled("fp16");
+    if (bf16 && fp16) {
+      throw InputError(file_ + ": bf16 and fp16 are both enabled, which DeepSpeed refuses");
+    }
+    if (!bf16 && !fp16) return;
+    job_.plan.precision = job_.config_precision = bf16 ? Precision::bf16 : Precision::fp16;
   }
 
   [[nodiscard]] bool enabled(const char* key) {
     const auto section = root_.find(key);
     if (!section) return false;
-    (void)section->members();
+    ignore_others(*section, std::array{"enabled"}, std::string(key) + ".");
     const auto flag = section->find("enabled");
-    return flag && !is_auto(*flag) && flag->boolean();
+    if (!flag) return false;
+    if (is_auto(*flag)) {
+      leave_open(std::string(key) + ".enabled");
+      return false;
+    }
+    return flag->boolean();
   }
 
   void read_types(const Cursor& types) {
@@ -77,12 +111,34 @@ class ConfigReader {
     for (const Precision known : {Precision::fp32, Precision::fp16, Precision::bf16}) {
       if (type->text() == name(known)) job_.plan.grad_precision = known;
     }
+    if (!job_.plan.grad_precision) {
+      job_.report.ignored.push_back("DeepSpeed's data_types.grad_accum_dtype " +
+                                    printable(type->text()));
+    }
+  }
+
+  void zero_stage(std::int64_t stage) {
+    job_.said["zero_optimization.stage"] = stage;
+    job_.plan.zero = stage;
+  }
+  void no_zero_stage() {
+    job_.report.assumed.push_back(
+        fmt::format("ZeRO 0: {} names no stage of zero_optimization", file_));
+    zero_stage(0);
   }
 
   void read_zero(const Cursor& zero) {
-    (void)zero.members();
-    if (const auto stage = zero.find("stage"); stage && !is_auto(*stage)) {
-      job_.plan.zero = stage->integer(0, 3);
+    if (zero.is_object()) ignore_others(zero, kKnownOfZero, "zero_optimization.");
+    const auto stage = zero.find("stage");
+    if (stage && is_auto(*stage)) {
+      leave_open("zero_optimization.stage");
+    } else if (stage) {
+      zero_stage(stage->integer(0, 3));
+    } else {
+      no_zero_stage();
+    }
+    if (const auto overlap = zero.find("overlap_comm"); overlap && !is_auto(*overlap)) {
+      job_.overlap_comm = overlap->boolean();
     }
     const bool optimizer = in_host_memory(zero, "offload_optimizer") || old_offload(zero);
     const bool parameters = in_host_memory(zero, "offload_param");
@@ -93,11 +149,24 @@ class ConfigReader {
     }
   }
 
+  /// What splits or moves the checkpoints is not modelled; the model's code says whether there are
+  /// any.
+  void read_checkpointing(const Cursor& section) {
+    if (!section.is_object()) return;
+    ignore_others(section, kCheckpointing, "activation_checkpointing.");
+    for (const char* key : kCheckpointing) {
+      const auto flag = section.find(key);
+      if (!flag || !flag->boolean()) continue;
+      job_.report.left_out.push_back(
+          fmt::format("activation_checkpointing.{}: not modelled; predicted as without it", key));
+    }
+  }
+
   /// `device` is none, cpu or nvme; only host memory is modelled.
   [[nodiscard]] bool in_host_memory(const Cursor& zero, const char* key) {
     const auto section = zero.find(key);
     if (!section) return false;
-    (void)section->members();
+    ignore_others(*section, std::array{"device"}, fmt::format("zero_optimization.{}.", key));
     const auto device = section->find("device");
     if (!device || device->text() == "none") return false;
     if (device->text() != "cpu") {

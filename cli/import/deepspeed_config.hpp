@@ -12,7 +12,7 @@ class Document;
 bool is_deepspeed_config(const Document& document);
 
 /// Reads batch sizes, ZeRO stage, offload and precision into `job`; what is "auto" stays as other
-/// files say it. Throws InputError for values of the wrong type or range.
+/// files say it. Throws InputError for values of the wrong type or range, and for two precisions.
 void read_deepspeed_config(const Document& document, ImportedJob& job);
 
 }  // namespace prequel

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/argument_dump.hpp"
+#include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
@@ -16,12 +17,14 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 
 namespace {
 
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
+constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
 
 void read_json(const Document& document, ImportedJob& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
@@ -76,21 +79,76 @@ void read_launch(const LaunchScript& script, ImportedJob& job) {
   }
 }
 
-void read_script(const Source& source, ImportedJob& job) {
+/// Libraries listen to these; none but CUDA_LAUNCH_BLOCKING is modelled.
+void list_environment(const LaunchScript& script, ImportedJob& job) {
+  for (const auto& variable : script.variables) {
+    const std::string& name = variable.first;
+    const bool heard = std::any_of(std::begin(kHeard), std::end(kHeard),
+                                   [&](const char* prefix) { return name.starts_with(prefix); });
+    if (!heard || name == "CUDA_LAUNCH_BLOCKING") continue;
+    job.report.ignored.push_back(name + "=" + variable.second);
+  }
+}
+
+/// What launchers do where no flag says how many nodes: one, unless a scheduler knows more.
+void assume_one_node(const LaunchScript& script, ImportedJob& job) {
+  const bool by_launcher = job.says("--nproc-per-node") || job.says("--num-gpus");
+  if (job.plan.nodes || job.gpus || !by_launcher) return;
+  for (const char* flag : {"--nodes", "--nnodes", "--num-nodes"}) {
+    if (job.unresolved.contains(flag)) return;
+  }
+  for (const std::string& word : script.words) {
+    if (word.starts_with("--hostfile") || word.starts_with("--include")) return;
+  }
+  job.plan.nodes = 1;
+  job.report.assumed.push_back(
+      fmt::format("nodes 1: {} without a number of nodes",
+                  job.says("--nproc-per-node") ? "--nproc-per-node" : "--num-gpus"));
+}
+
+void read_here_document(const std::string& file, const std::string& body, ImportedJob& job) {
+  if (!is_json(body)) return;
+  std::optional<Document> document;
+  try {
+    document = Document::parse(file + " (here-document)", body);
+  } catch (const InputError&) {
+    const std::size_t open = body.find('$');
+    if (open == std::string::npos) throw;
+    const std::string_view rest = std::string_view(body).substr(open);
+    job.report.left_out.push_back(
+        fmt::format("a here-document with {}, which could not be resolved",
+                    printable(rest.substr(0, rest.find_first_of(" ,\n\"")))));
+    return;
+  }
+  if (is_deepspeed_config(*document)) read_deepspeed_config(*document, job);
+}
+
+bool is_flag(const std::string& word) {
+  return word.size() > 2 && word.starts_with("--");
+}
+
+/// False for text without any flag, which says nothing of a job.
+bool read_script(const Source& source, const ImportNames& names, ImportedJob& job) {
   const LaunchScript script = read_launch_script(source.file, source.text);
+  job.script = true;
+  job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   read_megatron_arguments(source.file, script.words, job);
   job.report.read.push_back(source.file + ": launch script");
   for (const std::string& body : script.here_documents) {
-    if (!is_json(body)) continue;
-    const Document document = Document::parse(source.file + " (here-document)", body);
-    if (is_deepspeed_config(document)) read_deepspeed_config(document, job);
+    read_here_document(source.file, body, job);
   }
   read_launch(script, job);
-  assume_megatron_defaults(job);
-  if (!job.model.max_positions) job.model.max_positions = job.plan.seq_len;
+  list_environment(script, job);
+  if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
+  if (!job.model.max_positions && job.plan.seq_len) {
+    job.model.max_positions = job.plan.seq_len;
+    job.report.assumed.push_back(
+        fmt::format("max_position_embeddings {}: that of --seq-length", *job.plan.seq_len));
+  }
   if (job.model.name.empty()) {
     job.model.name = std::filesystem::path(source.file).stem().string();
   }
+  return std::any_of(script.words.begin(), script.words.end(), is_flag);
 }
 
 /// The runs of a log, and the job as its last arguments have it.
@@ -110,8 +168,9 @@ void read_log(const std::string& file, const TrainingLog& log, Import& import) {
   if (import.job.model.name.empty()) {
     import.job.model.name = std::filesystem::path(file).stem().string();
   }
-  report.assumed.insert(report.assumed.end(), import.job.report.assumed.begin(),
-                        import.job.report.assumed.end());
+  const ImportReport& dumped = import.job.report;
+  report.assumed.insert(report.assumed.end(), dumped.assumed.begin(), dumped.assumed.end());
+  report.left_out.insert(report.left_out.end(), dumped.left_out.begin(), dumped.left_out.end());
   import.job.report = std::move(report);
 }
 
@@ -140,18 +199,29 @@ void assume_names(Import& import) {
   }
 }
 
+std::string names_of(const std::vector<Source>& sources) {
+  std::string text;
+  for (const Source& source : sources) text += (text.empty() ? "" : ", ") + source.file;
+  return text;
+}
+
 Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
   Import import;
   import.job.cluster = names.cluster;
   import.job.software = names.software;
+  std::string unread;
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
       read_json(Document::parse(source.file, source.text), import.job);
-    } else {
-      read_script(source, import.job);
+    } else if (!read_script(source, names, import.job)) {
+      unread = source.file;
     }
   }
+  if (import.job.script) assume_megatron_defaults(import.job);
+  ImportedJob said = import.job;
+  complete(said);
+  refuse_contradictions(said, names_of(sources));
   for (const Source& source : sources) {
     if (source.log.found()) read_log(source.file, source.log, import);
   }
@@ -164,8 +234,12 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
                      "script, a Hugging Face or DeepSpeed config, or a training log (one without "
                      "its arguments: together with its launch script)");
   }
+  if (!unread.empty()) {
+    throw InputError(unread + ": nothing that prequel reads: no flags, no JSON object, no log");
+  }
   complete(import.job);
   if (!only_json) assume_names(import);
+  complete_by_names(import.job, names);
   return import;
 }
 
@@ -203,7 +277,8 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
     return Translated{std::move(source.text), {}, {}};
   }
   const Import import = import_sources({source}, names);
-  return Translated{job_json(import.job, source.file), import.job.launch, import.job.report};
+  return Translated{job_json(import.job, source.file), software_fields(import.job),
+                    import.job.report};
 }
 
 std::optional<Translated> translate_model(const std::string& path) {

@@ -8,6 +8,7 @@
 
 #include "cli/import/imported_job.hpp"
 #include "cli/import/logged_runs.hpp"
+#include "cli/import/named_inputs.hpp"
 
 namespace prequel {
 
@@ -17,21 +18,15 @@ struct Import {
   std::vector<LoggedRun> runs;
 };
 
-/// What the user names. Where it is empty, runs get a cluster and modern arguments a stack that
-/// knows them, and the report says so; all else has the stack of its cluster.
-struct ImportNames {
-  std::optional<std::string> cluster, software;
-};
-
 /// Reads the files (`-` is stdin) into one job, later ones over earlier ones but logs over all, and
 /// completes it. A file is what its content says, whatever its name. Throws InputError for a file
-/// that cannot be read or that no reader knows.
+/// that cannot be read or that no reader knows, and for what the framework itself would refuse.
 Import import_files(const std::vector<std::string>& files, const ImportNames& names = {});
 
 /// A job or model file of prequel's own, made from another tool's, and what was made of it.
 struct Translated {
   std::string json;
-  std::optional<Launch> launch;  ///< what a job file cannot say: it belongs to the software
+  std::vector<SoftwareField> software;  ///< what a job file cannot say: it belongs to the software
   ImportReport report;
 };
 

@@ -15,8 +15,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kPositionNames[] = {"learned", "alibi", "rope", "none"};
-constexpr std::size_t kMostIgnored = 12;  // names on one line of the report
 constexpr std::int64_t kMostBatch = 1LL << 30;
+constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
+                                        "--pipeline-model-parallel-size", "--context-parallel-size",
+                                        "--ds-sequence-parallel-size"};
+constexpr std::int64_t kMostStages = 1LL << 20;
 
 template <class T>
 void put(Json& json, const char* key, const std::optional<T>& value) {
@@ -81,11 +84,60 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+/// What follows of global batch, micro batch and accumulation steps from the other two.
+void complete_batches(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const std::int64_t steps = job.gradient_accumulation_steps.value_or(1);
+  const std::string in_steps = job.gradient_accumulation_steps
+                                   ? fmt::format("{} accumulation steps", steps)
+                                   : std::string("1 accumulation step (no more are said)");
+  if (!plan.dp || *plan.dp >= kMostBatch || steps < 1 || steps >= kMostBatch) return;
+  if (!plan.gbs && plan.mbs && *plan.mbs < kMostBatch && *plan.dp * *plan.mbs < kMostBatch) {
+    plan.gbs = *plan.dp * *plan.mbs * steps;
+    job.report.assumed.push_back(
+        fmt::format("gbs {}: dp {} x mbs {} x {}", *plan.gbs, *plan.dp, *plan.mbs, in_steps));
+  }
+  const bool by_steps = job.gradient_accumulation_steps || job.deepspeed_config;
+  if (!plan.mbs && plan.gbs && by_steps &&
+      !job.unresolved.contains("train_micro_batch_size_per_gpu")) {
+    const std::int64_t micro_batches = *plan.dp * steps;
+    if (micro_batches < 1 || *plan.gbs < micro_batches || *plan.gbs % micro_batches != 0) return;
+    plan.mbs = *plan.gbs / micro_batches;
+    job.report.assumed.push_back(
+        fmt::format("mbs {}: gbs {} / dp {} / {}", *plan.mbs, *plan.gbs, *plan.dp, in_steps));
+  }
+}
+
+void complete_chunks(ImportedJob& job) {
+  if (job.plan.vpp || !job.layers_per_virtual_stage || !job.model.layers) return;
+  if (job.unresolved.contains("--pipeline-model-parallel-size")) return;
+  const std::int64_t stages = std::min(job.plan.pp.value_or(1), kMostStages);
+  const std::int64_t chunk = stages * *job.layers_per_virtual_stage;
+  if (chunk > 0 && pipeline_units(job) % chunk == 0) job.plan.vpp = pipeline_units(job) / chunk;
+}
+
 }  // namespace
+
+std::string ImportedJob::unresolved_degrees() const {
+  std::string flags;
+  for (const char* flag : kDegreeFlags) {
+    if (unresolved.contains(flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
+  }
+  return flags;
+}
+
+std::int64_t pipeline_units(const ImportedJob& job) {
+  const bool more = job.plan.stage_split == StageSplit::embedding_as_layer;
+  return job.model.layers.value_or(0) + (more ? 2 : 0);
+}
 
 void complete(ImportedJob& job) {
   PlanRequest& plan = job.plan;
   const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
+  if (!job.gpus_per_node && job.gpus_per_task && *job.gpus_per_task < kMostBatch &&
+      job.tasks_per_node.value_or(1) < kMostBatch) {
+    job.gpus_per_node = job.tasks_per_node.value_or(1) * *job.gpus_per_task;
+  }
   if (!job.gpus_per_node && job.tasks_per_node.value_or(1) > 1) {
     job.gpus_per_node = job.tasks_per_node;
     assume(fmt::format("{} devices a node: one for each task", *job.gpus_per_node));
@@ -99,34 +151,30 @@ void complete(ImportedJob& job) {
     plan.nodes = *job.gpus / *job.gpus_per_node;
   }
   const std::int64_t model_parallel = std::min(plan.tp.value_or(1), kMostBatch) *
-                                      std::min(plan.pp.value_or(1), std::int64_t{1} << 20) *
+                                      std::min(plan.pp.value_or(1), kMostStages) *
                                       std::min(plan.cp.value_or(1), std::int64_t{1} << 10);
-  if (!plan.dp && job.gpus && model_parallel > 0 && *job.gpus % model_parallel == 0 &&
-      *job.gpus >= model_parallel) {
+  if (!plan.dp && job.gpus && job.unresolved_degrees().empty() && model_parallel > 0 &&
+      *job.gpus % model_parallel == 0 && *job.gpus >= model_parallel) {
     plan.dp = *job.gpus / model_parallel;
     assume(
         fmt::format("dp {}: {} devices / {} of tp x pp x cp", *plan.dp, *job.gpus, model_parallel));
   }
-  if (!plan.gbs && plan.dp && plan.mbs && *plan.dp < kMostBatch && *plan.mbs < kMostBatch) {
-    const std::int64_t steps = job.gradient_accumulation_steps.value_or(1);
-    if (steps < kMostBatch && *plan.dp * *plan.mbs < kMostBatch) {
-      plan.gbs = *plan.dp * *plan.mbs * steps;
-      assume(fmt::format("gbs {}: dp {} x mbs {} x {} accumulation steps", *plan.gbs, *plan.dp,
-                         *plan.mbs, steps));
-    }
-  }
-  if (!plan.mbs && plan.gbs && plan.dp && job.gradient_accumulation_steps) {
-    const std::int64_t micro_batches = *plan.dp * *job.gradient_accumulation_steps;
-    if (micro_batches > 0 && *plan.gbs % micro_batches == 0) plan.mbs = *plan.gbs / micro_batches;
-  }
-  if (!plan.vpp && job.layers_per_virtual_stage && job.model.layers) {
-    const std::int64_t chunk = plan.pp.value_or(1) * *job.layers_per_virtual_stage;
-    if (chunk > 0 && *job.model.layers % chunk == 0) plan.vpp = *job.model.layers / chunk;
-  }
-  if (!plan.seq_len && job.model.max_positions && job.model.layers && job.gpus) {
+  complete_batches(job);
+  complete_chunks(job);
+  if (!plan.seq_len && job.model.max_positions && job.model.layers && (job.gpus || job.script)) {
     assume(
         fmt::format("seq_len: the model's max_position_embeddings {}", *job.model.max_positions));
   }
+}
+
+std::vector<SoftwareField> software_fields(const ImportedJob& job) {
+  std::vector<SoftwareField> fields;
+  if (job.launch) fields.push_back({"software.launch", std::string(name(*job.launch))});
+  if (job.gradient_overlap) {
+    fields.push_back({"software.communication.gradient_overlap",
+                      *job.gradient_overlap == GradientOverlap::none ? "none" : "always"});
+  }
+  return fields;
 }
 
 std::string model_json(const ImportedModel& model, const std::string& origin) {
@@ -152,14 +200,10 @@ std::string report_text(const ImportReport& report) {
   for (const std::string& line : report.left_out) text += fmt::format("left out: {}\n", line);
   if (report.ignored.empty()) return text;
   std::string names;
-  for (std::size_t i = 0; i < std::min(kMostIgnored, report.ignored.size()); ++i) {
-    names += (i > 0 ? ", " : "") + printable(report.ignored[i], 80);
+  for (const std::string& name : report.ignored) {
+    names += (names.empty() ? "" : ", ") + printable(name, 80);
   }
-  text += fmt::format("ignored: {}", names);
-  if (report.ignored.size() > kMostIgnored) {
-    text += fmt::format(" and {} more", report.ignored.size() - kMostIgnored);
-  }
-  return text + "\n";
+  return text + fmt::format("ignored: {}\n", names);
 }
 
 }  // namespace prequel

@@ -3,8 +3,11 @@
 /// What files of other tools say of a training job, and what prequel made of them.
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/plan.hpp"
@@ -12,8 +15,8 @@
 
 namespace prequel {
 
-/// What was read, what prequel took as given though no file says it, what was measured but is not
-/// used, and the names of what it does not use.
+/// What was read, what prequel took as given though no file says it, what was measured or would
+/// change the prediction but is not used, and the names of all else that was passed over.
 struct ImportReport {
   std::vector<std::string> read, assumed, left_out, ignored;
 };
@@ -36,6 +39,7 @@ struct ImportedJob {
   std::optional<std::int64_t> gpus;            ///< all devices of the job
   std::optional<std::int64_t> gpus_per_node;   ///< devices
   std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
+  std::optional<std::int64_t> gpus_per_task;   ///< devices
   std::optional<std::string> device_type;      ///< as Slurm names it: a100, h100
   std::optional<std::int64_t> gradient_accumulation_steps;
   std::optional<std::int64_t> layers_per_virtual_stage;
@@ -43,14 +47,42 @@ struct ImportedJob {
   bool grouped_queries{};
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
   std::optional<Launch> launch;    ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
-  bool deepspeed{};                ///< whether DeepSpeed's engine trains
-  bool megatron_core{};            ///< whether it is Megatron-LM of 2023 or later
+  /// Where the software that was named reduces gradients at another time than the files say.
+  std::optional<GradientOverlap> gradient_overlap;
+  std::optional<bool> overlap_comm;              ///< of DeepSpeed's config
+  std::optional<Precision> config_precision;     ///< of DeepSpeed's config
+  bool script{};                                 ///< whether a launch script was read
+  bool deepspeed{};                              ///< whether DeepSpeed's engine trains
+  bool deepspeed_config{};                       ///< whether its config was read
+  std::string deepspeed_config_file;             ///< that the command line names
+  bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later
   std::optional<std::string> cluster, software;  ///< names that the user gave
+  /// Flags and keys that set something, as they are spelt; switches as 1. Two that must agree are
+  /// both here, though only one of them made the plan.
+  std::map<std::string, std::int64_t, std::less<>> said;
+  std::set<std::string, std::less<>> unresolved;  ///< flags whose value only a run would tell
   ImportReport report;
+
+  /// Of the flags that dp follows from; empty where all are known.
+  [[nodiscard]] std::string unresolved_degrees() const;
+  [[nodiscard]] bool says(std::string_view flag) const { return said.find(flag) != said.end(); }
+  [[nodiscard]] std::optional<std::int64_t> value(std::string_view flag) const {
+    const auto found = said.find(flag);
+    return found == said.end() ? std::nullopt : std::optional(found->second);
+  }
 };
 
-/// Derives what follows from what was said (dp, nodes, vpp, global batch) and notes it as assumed.
+/// What the stages of a pipeline share out: layers, and embedding and head where they count as one.
+std::int64_t pipeline_units(const ImportedJob& job);
+
+/// Derives what follows from what was said (dp, nodes, vpp, batch sizes) and notes it as assumed.
 void complete(ImportedJob& job);
+
+/// What the files say of the software and a job file cannot: fields that are set over it.
+struct SoftwareField {
+  std::string path, value;  ///< software.launch, blocking
+};
+std::vector<SoftwareField> software_fields(const ImportedJob& job);
 
 /// The `prequel/model/1` object. Throws InputError when what is said contradicts itself.
 std::string model_json(const ImportedModel& model, const std::string& origin);

@@ -1,10 +1,15 @@
 #include "cli/import/launch_script.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "cli/import/shell_branches.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -27,6 +32,12 @@ constexpr std::pair<const char*, const char*> kSlurmVariables[] = {
     {"--gpus-per-node", "SLURM_GPUS_PER_NODE"},
     {"--gpus-per-node", "SLURM_GPUS_ON_NODE"},
     {"--gres", "SLURM_GPUS_ON_NODE"}};
+
+/// Launchers whose options in brief are those of `#SBATCH` lines, or MPI's.
+constexpr const char* kSlurmCommands[] = {"srun", "sbatch", "salloc"};
+constexpr const char* kMpiCommands[] = {"mpirun", "mpiexec"};
+constexpr std::pair<const char*, const char*> kMpiBriefs[] = {
+    {"-n", "-np"}, {"-N", "--ntasks-per-node"}, {"-npernode", "--ntasks-per-node"}};
 
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -117,14 +128,14 @@ class Reader {
         std::string delimiter = word(text, at).first;
         if (!delimiter.empty()) delimiters.push_back(std::move(delimiter));
       } else if (c == '\n') {
-        finish(command, depth);
+        finish(command, depth, c);
         ++at;
         for (const std::string& delimiter : delimiters) here_document(text, at, delimiter);
         delimiters.clear();
       } else if (is_blank(c)) {
         ++at;
       } else if (std::string_view(";|&<>()").find(c) != std::string_view::npos) {
-        if (c != '<' && c != '>') finish(command, depth);
+        if (c != '<' && c != '>') finish(command, depth, c);
         ++at;
       } else {
         auto [value, quoted] = word(text, at);
@@ -136,10 +147,17 @@ class Reader {
         }
       }
     }
-    finish(command, depth);
+    finish(command, depth, '\n');
   }
 
   LaunchScript finished() {
+    std::string possible;
+    for (const auto& [name, value] : possible_) {
+      possible += fmt::format("{}{}={}", possible.empty() ? "" : ", ", name, printable(value));
+    }
+    if (!possible.empty()) {
+      result_.assumed.push_back("conditions that are not known here hold: " + possible);
+    }
     result_.variables = std::move(variables_);
     return std::move(result_);
   }
@@ -197,6 +215,7 @@ class Reader {
       body += '\n';
     }
     spend(body.size());
+    if (branches_.running() == ShellBranches::Truth::no) return;
     result_.here_documents.push_back(std::move(body));
   }
 
@@ -257,18 +276,11 @@ class Reader {
     } else if (at < text.size() && text[at] == '(') {
       at = std::min(text.find(')', at), text.size() - 1) + 1;
     } else if (at < text.size() && text[at] == '{') {
-      const std::size_t end = text.find('}', at);
+      const std::size_t end = closing_brace(text, at);
       if (end == std::string_view::npos) return "$";
       const std::string_view inside = text.substr(at + 1, end - at - 1);
       at = end + 1;
-      std::size_t length = 0;
-      while (length < inside.size() && is_name(inside[length])) ++length;
-      if (const auto known = variables_.find(inside.substr(0, length)); known != variables_.end()) {
-        return spent(known->second);
-      }
-      const std::string_view rest = inside.substr(length);
-      if (rest.starts_with(":-")) return std::string(rest.substr(2));
-      if (rest.starts_with("-")) return std::string(rest.substr(1));
+      if (const auto value = of_braces(inside)) return *value;
     } else {
       const std::size_t name = at;
       while (at < text.size() && is_name(text[at])) ++at;
@@ -276,6 +288,48 @@ class Reader {
       if (known != variables_.end()) return spent(known->second);
     }
     return std::string(text.substr(begin, at - begin));
+  }
+
+  /// Where the `{` at `at` ends; those inside it count.
+  static std::size_t closing_brace(std::string_view text, std::size_t at) {
+    int open = 0;
+    for (; at < text.size(); ++at) {
+      if (text[at] == '{') ++open;
+      if (text[at] == '}' && --open == 0) return at;
+    }
+    return std::string_view::npos;
+  }
+
+  /// What `${NAME}`, `${NAME:-default}` or `${NAME:=default}` stands for.
+  std::optional<std::string> of_braces(std::string_view inside) {
+    std::size_t length = 0;
+    while (length < inside.size() && is_name(inside[length])) ++length;
+    if (const auto known = variables_.find(inside.substr(0, length)); known != variables_.end()) {
+      return spent(known->second);
+    }
+    const std::string_view rest = inside.substr(length);
+    const std::size_t sign = rest.starts_with(':') ? 1 : 0;
+    if (rest.size() <= sign || (rest[sign] != '-' && rest[sign] != '=')) return std::nullopt;
+    const std::string name(inside.substr(0, length));
+    std::string value;
+    if (braces_ < kMostNested) {
+      ++braces_;
+      const std::string_view text = rest.substr(sign + 1);
+      for (std::size_t at = 0; at < text.size();) {
+        if (text[at] == '$') {
+          value += expansion(text, at);
+        } else {
+          if (text[at] != '"' && text[at] != '\'') value += text[at];
+          ++at;
+        }
+      }
+      --braces_;
+    } else {
+      value = rest.substr(sign + 1);
+    }
+    if (!value.empty()) defaults_.emplace(name, value);
+    if (rest[sign] == '=') variables_[name] = value;
+    return value;
   }
 
   std::string spent(const std::string& value) {
@@ -300,15 +354,27 @@ class Reader {
   }
 
   /// Sets what a command of assignments sets, else keeps its words; quoted commands are read too.
-  void finish(std::vector<std::string>& command, int depth) {
+  void finish(std::vector<std::string>& command, int depth, char end) {
+    using Truth = ShellBranches::Truth;
+    const Truth runs = branches_.take(command, end);
+    const auto defaults = std::exchange(defaults_, {});
+    if (runs == Truth::no) return command.clear();
+    for (const auto& [name, value] : defaults) {
+      const bool argument = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+      assume(fmt::format("{}{}={}: the script's default", argument ? "$" : "", name,
+                         printable(value)));
+    }
+    if (!command.empty()) spell_out(command);
     for (std::string& value : command) {
       std::size_t length = 0;
       while (length < value.size() && is_name(value[length])) ++length;
       const std::string name = value.substr(0, length);
-      if (length > 0 && value.substr(length, 2) == "+=") {
-        variables_[name] += value.substr(length + 2);
-      } else if (length > 0 && value.substr(length, 1) == "=") {
-        variables_[name] = value.substr(length + 1);
+      const bool appends = length > 0 && value.substr(length, 2) == "+=";
+      if (appends || (length > 0 && value.substr(length, 1) == "=")) {
+        std::string& variable = variables_[name];
+        variable = (appends ? variable : "") + value.substr(length + (appends ? 2 : 1));
+        spend(variable.size());
+        if (runs == Truth::unknown) possible_[name] = variable;
       } else if (value.find(" --") != std::string::npos && depth < kMostNested) {
         read(value, depth + 1);
       } else {
@@ -318,10 +384,49 @@ class Reader {
     command.clear();
   }
 
+  void assume(std::string text) {
+    if (assumed_.insert(text).second) result_.assumed.push_back(std::move(text));
+  }
+
+  /// Options in brief of launchers as the long ones; other scripts that a command reads are named.
+  void spell_out(std::vector<std::string>& command) {
+    if ((command.front() == "source" || command.front() == ".") && command.size() > 1) {
+      assume(fmt::format("nothing of {}, which the script sources", printable(command[1])));
+    }
+    const auto is_one_of = [&command](const auto& names) {
+      const std::string& path = command.front();
+      const std::string program = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+      return std::find(std::begin(names), std::end(names), program) != std::end(names);
+    };
+    if (is_one_of(kSlurmCommands)) spell_out(command, kSlurmBriefs);
+    if (is_one_of(kMpiCommands)) spell_out(command, kMpiBriefs);
+  }
+
+  template <class Briefs>
+  static void spell_out(std::vector<std::string>& command, const Briefs& briefs) {
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      const bool option = command[i].starts_with('-');
+      if (!option && !command[i - 1].starts_with('-')) return;  // the program that is launched
+      for (const auto& [brief, full] : briefs) {
+        if (command[i] == brief) {
+          command[i] = full;
+        } else if (std::string_view(brief).size() == 2 && command[i].starts_with(brief) &&
+                   std::isdigit(static_cast<unsigned char>(command[i][2])) != 0) {
+          command[i] = fmt::format("{}={}", full, command[i].substr(2));  // -N8
+        }
+      }
+    }
+  }
+
   std::string file_;
   LaunchScript result_;
   std::map<std::string, std::string, std::less<>> variables_;
   std::size_t spent_{0};
+  int braces_{0};  ///< how deep in defaults of defaults
+  ShellBranches branches_;
+  std::map<std::string, std::string> defaults_;  ///< taken from `${NAME:-…}` in this command
+  std::map<std::string, std::string> possible_;  ///< set where that was not certain
+  std::set<std::string> assumed_;
 };
 
 }  // namespace

@@ -83,7 +83,7 @@ void print_text(const PredictOptions& options, const Job& job, const Scenario& s
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
   const FlopsConvention convention = convention_named(options.flops_convention);
   const Library library(common.data_directories);
-  JobRequest request = translated(options.request, common.quiet);
+  JobRequest request = translated(options.request, library, common.quiet);
   if (options.run.ramp) {  // its end, unless --gbs says otherwise
     const std::string last = fmt::format("{}", options.run.ramp->last);
     request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});

@@ -217,7 +217,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   std::vector<PlanRequest> layouts;
   for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
   const Library library(common.data_directories);
-  JobRequest request = translated(options.request, common.quiet);
+  JobRequest request = translated(options.request, library, common.quiet);
   if (options.plans) fix_axes(options, request);
   Job job = read_job(library, request);
   if (job.what_if.any()) {

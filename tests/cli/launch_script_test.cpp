@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "cli/import/foreign_file.hpp"
+#include "models/library.hpp"
 #include "tests/error_text.hpp"
+#include "tests/hw/base/temporary_folder.hpp"
 
 namespace prequel {
 namespace {
@@ -97,6 +99,237 @@ TEST_CASE("variables that cannot be known are named, and nothing is made up for 
                    "--nnodes is left out: $(scontrol could not be resolved") == 1);
 }
 
+bool lists(const std::vector<std::string>& lines, const std::string& line) {
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+/// The job of a script with a small model and these flags.
+ImportedJob job_with(const std::string& flags, const std::string& before = {},
+                     const ImportNames& names = {}) {
+  const TemporaryFolder folder;
+  return import_files({folder.with("s.sh", before +
+                                               "torchrun --nproc_per_node 8 --nnodes 4 p.py "
+                                               "--num-layers 24 --hidden-size 2048 "
+                                               "--num-attention-heads 16 --vocab-size 50257 "
+                                               "--max-position-embeddings 2048 " +
+                                               flags + "\n")},
+                      names)
+      .job;
+}
+
+TEST_CASE("a script without a precision has one assumed, as the software has it") {
+  const ImportedJob job = job_with("--seq-length 2048");
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(lists(job.report.assumed,
+              "precision bf16: the script names neither --bf16 nor --fp16, in which case Megatron "
+              "trains in fp32"));
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  const ImportedJob older = job_with("", {}, {{}, "megatron-lm-2021", &library});
+  CHECK(older.plan.precision == Precision::fp16);
+  const ImportedJob said = job_with("", {}, {{}, {}, {}, {{"plan.precision", "fp32"}}});
+  CHECK_FALSE(said.plan.precision);
+}
+
+TEST_CASE("gradients are in the type that Megatron gives them") {
+  CHECK(job_with("--fp16").plan.grad_precision == Precision::fp16);
+  CHECK(job_with("--fp16 --accumulate-allreduce-grads-in-fp32").plan.grad_precision ==
+        Precision::fp32);
+  CHECK(job_with("--bf16").plan.grad_precision == Precision::fp32);
+  CHECK(job_with("--bf16 --grad-reduce-in-bf16").plan.grad_precision == Precision::bf16);
+}
+
+TEST_CASE("flags that matter and are not modelled are told apart from those that do not") {
+  const ImportReport report =
+      job_with(
+          "--bf16 --micro-batch-size 1 --tp-comm-overlap --optimizer sgd "
+          "--empty-unused-memory-level 0 --lr 1e-4 "
+          "--window-size 128,0 --position-embedding-type mrope --attention-backend auto")
+          .report;
+  CHECK(report.left_out ==
+        std::vector<std::string>{
+            "--tp-comm-overlap changes time or memory and is not modelled; predicted without it",
+            "--optimizer sgd is not modelled; predicted with Adam's",
+            "--window-size changes time or memory and is not modelled; predicted without it"});
+  CHECK(report.ignored == std::vector<std::string>{"--lr", "--position-embedding-type mrope",
+                                                   "--attention-backend auto"});
+}
+
+TEST_CASE("every flag that is passed over is named") {
+  std::string flags = "--bf16";
+  for (int i = 0; i < 40; ++i) flags += " --flag-" + std::to_string(i) + " x";
+  const std::string text = report_text(job_with(flags).report);
+  CHECK(text.find("--flag-0, ") != std::string::npos);
+  CHECK(text.find("--flag-39\n") != std::string::npos);
+}
+
+TEST_CASE("attention is what the flags together make of it") {
+  using enum AttentionKind;
+  CHECK(job_with("--use-flash-attn --no-masked-softmax-fusion").plan.attention == flash);
+  CHECK(job_with("--no-masked-softmax-fusion").plan.attention == unfused);
+  CHECK(job_with("--attention-backend fused").plan.attention == flash);
+  CHECK(job_with("--attention-backend unfused").plan.attention == unfused);
+  CHECK(job_with("--transformer-impl local").plan.attention == fused_softmax);
+  CHECK(lists(job_with("").report.assumed,
+              "attention: no argument names one; the software's default"));
+}
+
+TEST_CASE("query groups without their switch are told, and one group is Megatron's default") {
+  const ImportedJob without = job_with("--num-query-groups 4");
+  CHECK_FALSE(without.model.kv_heads);
+  CHECK(lists(without.report.left_out,
+              "--num-query-groups 4: has no effect without --group-query-attention"));
+  const ImportedJob one = job_with("--group-query-attention");
+  CHECK(one.model.kv_heads == 1);
+  CHECK(lists(one.report.assumed,
+              "num_key_value_heads 1: --group-query-attention without --num-query-groups"));
+}
+
+TEST_CASE("one flag after another on the same thing is told") {
+  const ImportedJob job = job_with("--micro-batch-size 2", "#SBATCH --nodes=2\n");
+  CHECK(job.plan.nodes == 4);
+  CHECK(lists(job.report.assumed, "--nnodes 4, which comes last, not --nodes 2"));
+}
+
+TEST_CASE("a launcher that is told no number of nodes has one") {
+  const TemporaryFolder folder;
+  const std::string model = " --num-layers 24 --hidden-size 2048 --num-attention-heads 16 ";
+  const auto job = [&](const std::string& launcher, const ImportNames& names = {}) {
+    return import_files({folder.with("s.sh", launcher + model)}, names).job;
+  };
+  CHECK(job("torchrun --nproc_per_node 8").plan.nodes == 1);
+  CHECK(lists(job("torchrun --nproc_per_node 8").report.assumed,
+              "nodes 1: --nproc-per-node without a number of nodes"));
+  CHECK_FALSE(job("deepspeed --num_gpus 8 --hostfile hosts p.py").plan.nodes);
+  CHECK_FALSE(job("torchrun --nnodes $N --nproc_per_node 8").plan.nodes);
+  CHECK_FALSE(job("torchrun --nproc_per_node 8", {{}, {}, {}, {{"plan.nodes", "4"}}}).plan.nodes);
+  CHECK(job("torchrun --nproc_per_node=gpu --nnodes 4").plan.nodes == 4);
+}
+
+TEST_CASE("launchers' options in brief, and devices in all of Slurm's spellings") {
+  const TemporaryFolder folder;
+  const std::string model = " p.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 ";
+  for (const char* launcher :
+       {"srun -N 8 -n 64 --ntasks-per-node=8 python", "srun -N8 --gpus-per-node=8 python",
+        "mpirun -n 64 -npernode 8 python", "accelerate launch --num_machines 8 --num_processes 64",
+        "srun --nodes 8 --gres=gpu:a100:8,nvme:1 python",
+        "srun --nodes=8 --ntasks-per-node=2 --gpus-per-task=4 python"}) {
+    CAPTURE(launcher);
+    const ImportedJob job = import_files({folder.with("s.sh", launcher + model)}).job;
+    CHECK(job.gpus == 64);
+  }
+  const ImportedJob one =
+      import_files({folder.with("s.sh", "srun -N 2 --gres=gpu:a100 " + model)}).job;
+  CHECK(one.gpus == 2);
+  CHECK(one.device_type == "a100");
+}
+
+TEST_CASE("branches whose tests compare what is known are decided") {
+  const auto layers = [](const std::string& script) {
+    const TemporaryFolder folder;
+    return import_files(
+               {folder.with("s.sh", script + "\ntorchrun p.py --num-layers $L --hidden-size "
+                                             "2048 --num-attention-heads 16\n")})
+        .job.model.layers;
+  };
+  const std::string sizes =
+      "if [ \"$S\" = \"7B\" ]; then L=32\nelif [[ $S == 13B ]]\nthen\n  L=40\nelse L=80; fi";
+  CHECK(layers("S=7B\n" + sizes) == 32);
+  CHECK(layers("S=13B\n" + sizes) == 40);
+  CHECK(layers("S=x\n" + sizes) == 80);
+  const std::string cases = "case $S in\n 7B) L=32 ;;\n 13B|14B) L=40;;\n *) L=80\n;; esac";
+  CHECK(layers("S=7B\n" + cases) == 32);
+  CHECK(layers("S=14B\n" + cases) == 40);
+  CHECK(layers("S=70B\n" + cases) == 80);
+  CHECK(layers("S=7B\ncase $S in 7B) L=32;; *) L=80;; esac") == 32);
+  CHECK(layers("L=1; N=4\n[ $N -gt 2 ] && L=2") == 2);
+  CHECK(layers("L=1; N=4\n[ $N -lt 2 ] && L=2 || L=3") == 3);
+  CHECK(layers("L=1; N=4\n[[ $N -ge 4 ]] && [ $N != 5 ] && L=2 || L=3") == 2);
+  CHECK(layers("L=1; N=4\nif [ $N -eq 4 ] && [ $N -ne 4 ]; then L=2; fi") == 1);
+  CHECK(layers("L=1; N=4\nif [ $N -eq 4 ] || [ $N -ne 4 ]; then L=2; fi") == 2);
+  CHECK(layers("L=1\nif [ a = b ]; then if [ a = a ]; then L=2; fi; L=3; fi") == 1);
+  CHECK(layers("L=1; E=\"\"\nif [ -z \"$E\" ]; then L=2; fi") == 2);
+}
+
+TEST_CASE("branches that cannot be decided are read, and it is said what they set") {
+  const ImportedJob job = job_with("--micro-batch-size $MBS",
+                                   "MBS=1\nif [ -f fast ]; then MBS=4; fi\nsource more.sh\n"
+                                   "X=${NAME:-\"7B\"}\nif [ $X = 13B ]; then MBS=8; fi\n");
+  CHECK(job.plan.mbs == 4);
+  CHECK(lists(job.report.assumed, "conditions that are not known here hold: MBS=4"));
+  CHECK(lists(job.report.assumed, "nothing of more.sh, which the script sources"));
+  CHECK(lists(job.report.assumed, "NAME=7B: the script's default"));
+}
+
+TEST_CASE("a default may have a default") {
+  CHECK(job_with("--micro-batch-size ${A:-${B:-4}}").plan.mbs == 4);
+  CHECK(job_with("--micro-batch-size ${A:-${B:-4}}", "B=2\n").plan.mbs == 2);
+  CHECK(job_with("--micro-batch-size $A", ": ${A:=8}\n").plan.mbs == 8);
+}
+
+TEST_CASE("variables that libraries listen to are listed") {
+  const ImportedJob job = job_with("", "export NCCL_IB_DISABLE=1\nexport CUDA_LAUNCH_BLOCKING=1\n");
+  CHECK(job.report.ignored == std::vector<std::string>{"NCCL_IB_DISABLE=1"});
+  CHECK(job.launch == Launch::blocking);
+}
+
+TEST_CASE("gradient overlap that the software has otherwise goes with the job") {
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  const auto with = [&](const std::string& flags, const char* software) {
+    return job_with("--bf16 " + flags, {}, {{}, software, &library});
+  };
+  const ImportedJob none = with("--use-distributed-optimizer", "megatron-core-2024");
+  CHECK(none.gradient_overlap == GradientOverlap::none);
+  CHECK(lists(none.report.assumed,
+              "software.communication.gradient_overlap none: no --overlap-grad-reduce"));
+  const ImportedJob always = with("--overlap-grad-reduce", "megatron-lm-2021");
+  CHECK(always.gradient_overlap == GradientOverlap::always);
+  CHECK(lists(always.report.read,
+              "--overlap-grad-reduce: software.communication.gradient_overlap is always"));
+  CHECK_FALSE(with("--overlap-grad-reduce", "megatron-core-2024").gradient_overlap);
+  CHECK_FALSE(with("", "megatron-lm-2021").gradient_overlap);
+  CHECK(lists(with("--overlap-grad-reduce --use-distributed-optimizer", "megatron-core-2024")
+                  .report.left_out,
+              "no --overlap-param-gather: gathers of parameters are predicted to overlap where "
+              "gradients do"));
+}
+
+TEST_CASE("Megatron's and PyTorch's full sharding are read as ZeRO stages") {
+  CHECK(job_with("--use-torch-fsdp2").plan.zero == 3);
+  CHECK(job_with("--use-custom-fsdp --data-parallel-sharding-strategy optim_grads").plan.zero == 2);
+  CHECK(job_with("--data-parallel-sharding-strategy optim_grads_params").plan.zero == 0);
+}
+
+TEST_CASE("a Trainer's script goes with a config of its model") {
+  const TemporaryFolder folder;
+  const ImportedJob job =
+      import_files({folder.with("s.sh",
+                                "torchrun --nproc_per_node 8 --nnodes 2 train.py --bf16 True "
+                                "--fp16 False --per_device_train_batch_size 2 "
+                                "--gradient_accumulation_steps 4 --fsdp 'full_shard auto_wrap' "
+                                "--gradient_checkpointing True --max_seq_length 1024\n"),
+                    fixture("llama-2-7b-config.json")})
+          .job;
+  CHECK(job.plan.gbs == 128);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job.plan.seq_len == 1024);
+}
+
+TEST_CASE("text without a flag is no launch script") {
+  const TemporaryFolder folder;
+  const std::string yaml = folder.with("accelerate.yaml", "num_processes: 8\nnum_machines: 1\n");
+  CHECK(error_text([&] {
+          (void)import_files({yaml, fixture("llama-2-7b-config.json")});
+        }) == yaml + ": nothing that prequel reads: no flags, no JSON object, no log");
+}
+
+TEST_CASE("what is no dense decoder is refused by its flag") {
+  CHECK(error_text([] { (void)job_with("--multi-latent-attention"); })
+            .ends_with("s.sh: --multi-latent-attention: multi-head latent attention; only dense "
+                       "decoders are modelled so far"));
+}
+
 TEST_CASE("a mixture of experts is refused by its flag") {
   CHECK(error_text([] { (void)job_of("mixture.sh"); }) ==
         fixture("mixture.sh") +
@@ -116,7 +349,9 @@ TEST_CASE("hostile scripts neither hang nor overflow") {
         "bomb.sh: its variables expand to over 4 MiB");
   for (const std::string& text :
        {std::string("A=$A$A\n$A"), std::string("$(("), std::string("${"), std::string("\""),
-        std::string("A=("), std::string("<<"), std::string("<<EOF\n$"), std::string(100000, '('),
+        std::string("A=("), std::string("<<"), std::string("fi\nesac\nelse\n;;\nthen"),
+        std::string("case x in"), std::string("if [\nif ["), std::string("if"),
+        std::string("${A:-${A:-${A:-"), std::string("<<EOF\n$"), std::string(100000, '('),
         "X=$((" + std::string(100000, '(') + "1))", std::string("$((9223372036854775807 + 1))"),
         std::string("$((1 / 0)) $((1 % 0))"), std::string("\0\xff\x80", 3),
         "bash -c \"bash -c 'bash -c \\\"x --y\\\"'\"" + std::string(1000, '"')}) {

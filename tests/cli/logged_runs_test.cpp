@@ -176,7 +176,8 @@ TEST_CASE("the table that comes out is one that validation reads, without contra
 TEST_CASE("cluster and software are assumed only where nobody names them, and it is said") {
   CHECK(import_named({"megatron-core.log"}).job.report.assumed ==
         std::vector<std::string>{"software megatron-core-2024: no file names it (--software NAME)",
-                                 "cluster dgx-a100: no file names it (--cluster NAME)"});
+                                 "cluster dgx-a100: no file names it (--cluster NAME)",
+                                 "attention: no argument names one; the software's default"});
 }
 
 }  // namespace

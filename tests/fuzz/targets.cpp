@@ -10,11 +10,13 @@
 
 #include "calibrate/measured_runs.hpp"
 #include "calibrate/nccl_tests.hpp"
+#include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/named_inputs.hpp"
 #include "cli/search/axes.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "hw/base/errors.hpp"
@@ -38,14 +40,17 @@ void must(bool holds, const char* what) {
 /// A job that was imported can be written, and what is written is JSON.
 void check_job(ImportedJob job) {
   complete(job);
+  complete_by_names(job, {});
   (void)report_text(job.report);
   const std::string json = job_json(job, "fuzz");
   must(nlohmann::json::parse(json, nullptr, false).is_object(), "a job is a JSON object");
+  refuse_contradictions(job, "fuzz");
 }
 
 void launch_script(std::string_view text) {
   const LaunchScript script = read_launch_script("train.sh", text);
   ImportedJob job;
+  job.script = true;
   read_megatron_arguments("train.sh", script.words, job);
   assume_megatron_defaults(job);
   check_job(job);

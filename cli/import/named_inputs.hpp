@@ -1,0 +1,31 @@
+#pragma once
+
+/// What follows from what the user names beside the files: the cluster, the software, the plan.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/imported_job.hpp"
+#include "models/library.hpp"
+
+namespace prequel {
+
+/// What the user says beside the files. Where a name is empty, runs get a cluster and modern
+/// arguments a stack that knows them, and the report says so; all else has the stack of its
+/// cluster.
+struct ImportNames {
+  std::optional<std::string> cluster, software;
+  const Library* library{};           ///< where names are looked up, if anywhere
+  std::vector<Override> overrides{};  ///< fields that replace those of the job
+
+  [[nodiscard]] bool replaces(std::string_view path) const;
+};
+
+/// Completes what files leave open and the user's names say: the global batch from the devices of
+/// the cluster, the precision and the attention that the software has by default. Notes where the
+/// software overlaps gradients otherwise than the files ask for, and what is still missing.
+void complete_by_names(ImportedJob& job, const ImportNames& names);
+
+}  // namespace prequel

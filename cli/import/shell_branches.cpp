@@ -1,0 +1,208 @@
+#include "cli/import/shell_branches.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "hw/base/csv.hpp"
+
+namespace prequel {
+namespace {
+
+using Truth = ShellBranches::Truth;
+
+Truth truth(bool value) {
+  return value ? Truth::yes : Truth::no;
+}
+Truth negated(Truth value) {
+  if (value == Truth::unknown) return value;
+  return truth(value == Truth::no);
+}
+Truth both(Truth a, Truth b) {
+  if (a == Truth::no || b == Truth::no) return Truth::no;
+  return a == Truth::yes && b == Truth::yes ? Truth::yes : Truth::unknown;
+}
+Truth either(Truth a, Truth b) {
+  return negated(both(negated(a), negated(b)));
+}
+
+bool is_open(const std::string& word) {
+  return word.find_first_of("$`") != std::string::npos;
+}
+bool has_wildcard(const std::string& word) {
+  return word.find_first_of("*?[") != std::string::npos;
+}
+
+/// The comparison of two known words; unknown where it is none.
+Truth compared(const std::string& a, const std::string& op, const std::string& b) {
+  if (op == "=" || op == "==" || op == "!=") {
+    if (has_wildcard(b)) return Truth::unknown;
+    return truth((a == b) == (op != "!="));
+  }
+  const auto left = parse_integer(a);
+  const auto right = parse_integer(b);
+  if (!left || !right) return Truth::unknown;
+  if (op == "-eq") return truth(*left == *right);
+  if (op == "-ne") return truth(*left != *right);
+  if (op == "-lt") return truth(*left < *right);
+  if (op == "-le") return truth(*left <= *right);
+  if (op == "-gt") return truth(*left > *right);
+  if (op == "-ge") return truth(*left >= *right);
+  return Truth::unknown;
+}
+
+/// `[ 7B = "7B" ]`, `[[ $N -gt 4 ]]`, `test -z x`, all also behind a `!`.
+bool is_test(const std::vector<std::string>& words) {
+  const std::size_t first = !words.empty() && words.front() == "!" ? 1 : 0;
+  if (words.size() <= first) return false;
+  return words[first] == "[" || words[first] == "[[" || words[first] == "test";
+}
+
+/// What a test says where it holds no `$`.
+Truth test_value(std::vector<std::string> words) {
+  bool negate = false;
+  const auto drop_first = [&words] { words.erase(words.begin()); };
+  if (words.front() == "!") {
+    negate = true;
+    drop_first();
+  }
+  const std::string opening = words.front();
+  drop_first();
+  if (opening != "test") {
+    if (words.empty() || words.back() != (opening == "[" ? "]" : "]]")) return Truth::unknown;
+    words.pop_back();
+  }
+  if (!words.empty() && words.front() == "!") {
+    negate = !negate;
+    drop_first();
+  }
+  Truth value = Truth::unknown;
+  if (std::any_of(words.begin(), words.end(), is_open)) return value;
+  if (words.size() == 3) value = compared(words[0], words[1], words[2]);
+  if (words.size() == 2 && words[0] == "-z") value = truth(words[1].empty());
+  if (words.size() == 2 && words[0] == "-n") value = truth(!words[1].empty());
+  return negate ? negated(value) : value;
+}
+
+}  // namespace
+
+Truth ShellBranches::running() const {
+  if (levels_.empty()) return Truth::yes;
+  const Level& level = levels_.back();
+  return both(level.outside, both(level.now, negated(level.earlier)));
+}
+
+void ShellBranches::next_branch() {
+  Level& level = levels_.back();
+  level.earlier = either(level.earlier, level.now);
+  level.now = Truth::no;
+}
+
+/// `case WORD in`; what stands behind it on the line is left.
+void ShellBranches::open_case(std::vector<std::string>& command) {
+  levels_.push_back({running(), Truth::no, Truth::no, Kind::pattern, true, false, command[1]});
+  command.erase(command.begin(), command.begin() + 3);
+}
+
+/// Takes one keyword from the front of the command; false where there is none.
+bool ShellBranches::keyword(std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string word = command.front();
+  const bool inside = !levels_.empty() && !levels_.back().is_case;
+  if (word == "if") {
+    levels_.push_back({running(), Truth::no, Truth::yes, Kind::condition, false, false, {}});
+  } else if (word == "case" && command.size() > 2 && command[2] == "in") {
+    open_case(command);
+    return false;
+  } else if (word == "esac" && !levels_.empty() && levels_.back().is_case) {
+    levels_.pop_back();
+  } else if (word == "elif" && inside) {
+    next_branch();
+    levels_.back().now = Truth::yes;
+    levels_.back().kind = Kind::condition;
+    levels_.back().tested = false;
+  } else if (word == "else" && inside) {
+    next_branch();
+    levels_.back().now = Truth::yes;
+  } else if (word == "then" && inside) {
+    levels_.back().kind = Kind::body;
+  } else if (word == "fi" && inside) {
+    levels_.pop_back();
+  } else {
+    return false;
+  }
+  command.erase(command.begin());
+  return true;
+}
+
+Truth ShellBranches::take_pattern(std::vector<std::string>& command, char end) {
+  Level& level = levels_.back();
+  for (const std::string& pattern : command) {
+    Truth matches = truth(pattern == level.subject);
+    if (is_open(level.subject) || is_open(pattern) || has_wildcard(pattern)) {
+      matches = Truth::unknown;
+    }
+    if (pattern == "*") matches = Truth::yes;
+    level.now = either(level.now, matches);
+  }
+  if (end == ')') level.kind = Kind::body;
+  command.clear();
+  return Truth::no;
+}
+
+/// A condition is a test, or several, or a command that runs whatever comes of it.
+Truth ShellBranches::take_condition(std::vector<std::string>& command, char before) {
+  Level& level = levels_.back();
+  const Truth around = both(level.outside, negated(level.earlier));
+  if (command.empty()) return around;
+  const Truth value = is_test(command) ? test_value(command) : Truth::unknown;
+  if (!level.tested) {
+    level.now = value;
+  } else {
+    level.now = before == '&'   ? both(level.now, value)
+                : before == '|' ? either(level.now, value)
+                                : Truth::unknown;
+  }
+  level.tested = true;
+  if (is_test(command)) command.clear();
+  return around;
+}
+
+Truth ShellBranches::take(std::vector<std::string>& command, char end) {
+  const char before = before_;
+  before_ = end;
+  if (command.empty()) {
+    if (end == ';' && before == ';' && !levels_.empty() && levels_.back().is_case) {
+      next_branch();
+      levels_.back().kind = Kind::pattern;
+    }
+    // `[ … ] && command`: the second of two marks.
+    joined_ = joined_ && end == before && (end == '&' || end == '|');
+    if (joined_) next_ = end == '&' ? test_ : negated(test_);
+    joined_ = false;
+    return running();
+  }
+  const bool gated = next_.has_value();
+  const Truth gate = next_.value_or(Truth::yes);
+  next_.reset();
+  joined_ = false;
+  while (keyword(command)) {
+  }
+  if (!levels_.empty() && levels_.back().kind == Kind::pattern) return take_pattern(command, end);
+  if (!levels_.empty() && levels_.back().kind == Kind::condition) {
+    return take_condition(command, before);
+  }
+  const bool tests = is_test(command);
+  const Truth runs = both(running(), gate);
+  if ((tests || gated) && (end == '&' || end == '|')) {
+    if (gated && before == '|') {  // behind `||`: what went before may hold without it
+      test_ = tests ? Truth::unknown : Truth::yes;
+    } else {
+      test_ = tests ? both(gate, test_value(command)) : gate;
+    }
+    joined_ = true;
+  }
+  if (tests) command.clear();
+  return runs;
+}
+
+}  // namespace prequel
