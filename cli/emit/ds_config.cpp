@@ -25,6 +25,9 @@ Json zero_section(const Scenario& scenario) {
   if (plan.offload != Offload::none) {
     zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
   }
+  if (plan.offload == Offload::optimizer_params) {
+    zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
+  }
   return zero;
 }
 

@@ -102,10 +102,13 @@ class MegatronCommand {
 
   void add_schedule() {
     if (plan_.pp == 1) return;
+    // Embedding and head count as layers of a chunk, where they count.
+    const std::int64_t units =
+        model_.layers + (plan_.stage_split == StageSplit::embedding_as_layer ? 2 : 0);
     if (plan_.vpp > 1 && deepspeed_) {
       leave_out("vpp", "Megatron-DeepSpeed's pipeline has one chunk of layers a stage");
-    } else if (plan_.vpp > 1 && model_.layers % (plan_.pp * plan_.vpp) == 0) {
-      line("--num-layers-per-virtual-pipeline-stage", model_.layers / (plan_.pp * plan_.vpp));
+    } else if (plan_.vpp > 1 && units % (plan_.pp * plan_.vpp) == 0) {
+      line("--num-layers-per-virtual-pipeline-stage", units / (plan_.pp * plan_.vpp));
     } else if (plan_.vpp > 1) {
       line("--num-virtual-stages-per-pipeline-rank", plan_.vpp);
     }
@@ -142,6 +145,22 @@ class MegatronCommand {
                                     plan_.zero));
     }
     if (plan_.offload == Offload::optimizer) line("--optimizer-cpu-offload");
+    if (plan_.offload == Offload::optimizer_params) {
+      leave_out("offload", "Megatron-LM keeps parameters on the device; DeepSpeed and FSDP do not");
+    }
+    add_overlap();
+  }
+
+  /// What is predicted to overlap; parameters are gathered beside the first forward passes where
+  /// gradients are reduced beside the last backward ones.
+  void add_overlap() {
+    const GradientOverlap overlap = scenario_.software.communication.gradient_overlap;
+    if (overlap == GradientOverlap::none ||
+        (overlap == GradientOverlap::no_pipeline && plan_.pp > 1)) {
+      return;
+    }
+    line("--overlap-grad-reduce");
+    if (plan_.zero == 1) line("--overlap-param-gather");
   }
 
   void add_precision() {

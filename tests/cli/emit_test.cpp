@@ -199,6 +199,36 @@ TEST_CASE("FSDP2 is told by its own functions") {
             .out.find("    offload_policy=CPUOffloadPolicy(),\n") != std::string::npos);
 }
 
+TEST_CASE("a launch of Megatron overlaps what was predicted to overlap") {
+  const std::string predict =
+      "predict --model llama-3-8b --cluster dgx-h100 --software megatron-core-2024 --nodes 4 --tp "
+      "2 --pp 2 --gbs 256 --emit megatron ";
+  const std::string both = run_prequel(predict).out;
+  CHECK(both.find("  --overlap-grad-reduce \\\n  --overlap-param-gather \\\n") !=
+        std::string::npos);
+  const std::string gradients = run_prequel(predict + "--zero 0").out;
+  CHECK(gradients.find("--overlap-grad-reduce") != std::string::npos);
+  CHECK(gradients.find("--overlap-param-gather") == std::string::npos);
+  CHECK(run_prequel(predict + "--set software.communication.gradient_overlap=none")
+            .out.find("overlap") == std::string::npos);
+  // What comes back is priced alike.
+  const TemporaryFolder folder;
+  const std::string named = " --cluster dgx-h100 --software megatron-core-2024 --json -q";
+  const auto seconds = [&](const std::string& arguments) {
+    const ProgramResult result = run_prequel("predict " + arguments + named);
+    CHECK(result.status == 0);
+    return Json::parse(result.out).at("sec_per_iter").get<double>();
+  };
+  CHECK(seconds(folder.with("both.sh", both)) ==
+        seconds("--model llama-3-8b --nodes 4 --tp 2 --pp 2 --gbs 256"));
+  const std::string none =
+      run_prequel(predict + "--set software.communication.gradient_overlap=none").out;
+  CHECK(seconds(folder.with("none.sh", none)) ==
+        seconds("--model llama-3-8b --nodes 4 --tp 2 --pp 2 --gbs 256 --set "
+                "software.communication.gradient_overlap=none"));
+  CHECK(seconds(folder.with("none.sh", none)) > seconds(folder.with("both.sh", both)));
+}
+
 TEST_CASE("what FSDP does not have is said, and never guessed") {
   const Space space = space_of("gpt-18b", "dgx-h100", 4, "megatron-core-2024");
   for (std::size_t i = 0; i < space.plans.size(); i += 97) {
