@@ -49,7 +49,8 @@ TEST_CASE("a job's attention is measured as products a head, or as one kernel") 
   CHECK(has(unfused, scores));
   CHECK(has(unfused, chain));
   CHECK_FALSE(has(unfused, fused));
-  const auto flash = works_of({{"plan.attention", "flash"}});
+  const auto flash =
+      works_of({{"plan.attention", "flash"}, {"software.kernels.flash_kernel", "flash-2"}});
   CHECK(has(flash, fused));
   CHECK_FALSE(has(flash, scores));
   CHECK_FALSE(has(flash, chain));
