@@ -116,17 +116,13 @@ std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
     groups[{measured->kernel, static_cast<double>(what.head_dim), what.backward}].push_back(&point);
   }
   std::vector<FitReport> reports;
-  double errors = 0.0;
-  double weight = 0.0;
   for (const auto& [key, members] : groups) {
     if (members.size() < kFewestAttentions) continue;
     const auto& [kernel, head_dim, backward] = key;
     reports.push_back(
         fit_pass(kernel_of(device, kernel), head_dim, backward, members, options, device));
-    errors += stated_error(reports.back()) * static_cast<double>(members.size());
-    weight += static_cast<double>(members.size());
   }
-  if (weight > 0.0) device.errors.attention = errors / weight;
+  if (!reports.empty()) device.errors.attention = mean_stated_error(reports);
   return reports;
 }
 

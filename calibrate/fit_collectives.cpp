@@ -33,10 +33,6 @@ const MeasuredCollective& collective(const Measurement& point) {
   return std::get<MeasuredCollective>(point.what);
 }
 
-std::string message_size(const Measurement& point) {
-  return fmt::format("{:.0f}", collective(point).bytes.value);
-}
-
 Points where(const Points& points, const std::function<bool(const MeasuredCollective&)>& keep) {
   Points kept;
   for (const Measurement* point : points) {

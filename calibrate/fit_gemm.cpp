@@ -21,9 +21,8 @@ bool is_half_precision(const Gemm& gemm) {
   return gemm.precision == Precision::bf16 || gemm.precision == Precision::fp16;
 }
 
-std::string weight_shape(const Measurement& point) {
-  const auto& gemm = std::get<Gemm>(point.what);
-  return fmt::format("{} {}", gemm.n, gemm.k);
+std::string shape_of_weights(const Measurement& point) {
+  return weight_shape(std::get<Gemm>(point.what));
 }
 
 /// A tile loses about 7 % of the rate each time it halves: less reuse of its operands.
@@ -112,7 +111,7 @@ std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const Fi
   };
   const std::vector<Parameter> parameters{{"efficiency", 0.5, 1e-4, 1.0},
                                           {"launch_s", 1e-5, 1e-7, 1e-3, 0.05}};
-  const FitReport report = fit_sample("gemm", split_sample(products, weight_shape, options),
+  const FitReport report = fit_sample("gemm", split_sample(products, shape_of_weights, options),
                                       parameters, model_of, options);
   const std::vector<double> values = values_of(report);
   device.gemm = FlatGemm{values[0], values[1]};
@@ -142,7 +141,7 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
     trial.gemm = with_values(start, values);
     return [trial](const Measurement& point) { return price(trial, std::get<Gemm>(point.what)); };
   };
-  const FitReport report = fit_sample("gemm", split_sample(products, weight_shape, options),
+  const FitReport report = fit_sample("gemm", split_sample(products, shape_of_weights, options),
                                       gemm_parameters(start, peak), model_of, options);
   *model = with_values(start, values_of(report));
   fit_ratios(points, device, *model);

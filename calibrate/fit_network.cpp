@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "calibrate/fit.hpp"
 #include "calibrate/fit_sample.hpp"
 
@@ -7,10 +5,6 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kFewestPoints = 8;
-
-std::string message_size(const Measurement& point) {
-  return fmt::format("{:.0f}", std::get<MeasuredCollective>(point.what).bytes.value);
-}
 
 /// Steps show only between groups of different size.
 std::vector<Parameter> network_parameters(bool many_sizes) {

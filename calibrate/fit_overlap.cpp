@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include <map>
-#include <tuple>
 
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/fit.hpp"
@@ -10,28 +7,24 @@
 namespace prequel {
 namespace {
 
-using Shape =
-    std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, Precision, GemmPass>;
-
-Shape shape_of(const Gemm& gemm) {
-  return {gemm.m, gemm.n, gemm.k, gemm.batch, gemm.precision, gemm.pass};
+const Gemm& product(const Measurement& point) {
+  return std::get<MeasuredBeside>(point.what).gemm;
 }
 
-std::string weight_shape(const Measurement& point) {
-  const Gemm& gemm = std::get<MeasuredBeside>(point.what).gemm;
-  return fmt::format("{}x{}", gemm.n, gemm.k);
+std::string shape_of_weights(const Measurement& point) {
+  return weight_shape(product(point));
 }
 
 /// Median times of the products alone.
-std::map<Shape, Seconds> times_alone(const std::vector<Measurement>& points) {
-  std::map<Shape, std::vector<double>> measured;
+std::map<Gemm, Seconds> times_alone(const std::vector<Measurement>& points) {
+  std::map<Gemm, std::vector<double>> measured;
   for (const Measurement& point : points) {
     if (const auto* gemm = std::get_if<Gemm>(&point.what)) {
-      measured[shape_of(*gemm)].push_back(point.time.value);
+      measured[*gemm].push_back(point.time.value);
     }
   }
-  std::map<Shape, Seconds> times;
-  for (auto& [shape, samples] : measured) times[shape] = {quantile(std::move(samples), 0.5)};
+  std::map<Gemm, Seconds> times;
+  for (auto& [gemm, samples] : measured) times[gemm] = {quantile(std::move(samples), 0.5)};
   return times;
 }
 
@@ -39,19 +32,19 @@ std::map<Shape, Seconds> times_alone(const std::vector<Measurement>& points) {
 
 std::vector<FitReport> fit_overlap(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device) {
-  const std::map<Shape, Seconds> alone = times_alone(points);
+  const std::map<Gemm, Seconds> alone = times_alone(points);
   std::vector<const Measurement*> beside;
   for (const Measurement& point : points) {
     const auto* what = std::get_if<MeasuredBeside>(&point.what);
-    if (what && alone.contains(shape_of(what->gemm))) beside.push_back(&point);
+    if (what && alone.contains(what->gemm)) beside.push_back(&point);
   }
   if (beside.size() < kFewestBeside) return {};
   const auto model_of = [&alone](const std::vector<double>& values) -> Predictor {
     return [&alone, loss = values[0]](const Measurement& point) {
-      return alone.at(shape_of(std::get<MeasuredBeside>(point.what).gemm)) * (1.0 + loss);
+      return alone.at(product(point)) * (1.0 + loss);
     };
   };
-  const FitReport report = fit_sample("overlap", split_sample(beside, weight_shape, options),
+  const FitReport report = fit_sample("overlap", split_sample(beside, shape_of_weights, options),
                                       {{"loss", 0.3, 1e-4, 1.0}}, model_of, options);
   device.overlap_loss = values_of(report).front();
   return {report};

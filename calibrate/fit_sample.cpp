@@ -126,6 +126,24 @@ FitReport fit_sample(const std::string& what, const FitSample& sample,
   return report;
 }
 
+std::string weight_shape(const Gemm& gemm) {
+  return fmt::format("{} {}", gemm.n, gemm.k);
+}
+
+std::string message_size(const Measurement& point) {
+  return fmt::format("{:.0f}", std::get<MeasuredCollective>(point.what).bytes.value);
+}
+
+double mean_stated_error(const std::vector<FitReport>& reports) {
+  double errors = 0.0;
+  double points = 0.0;
+  for (const FitReport& report : reports) {
+    errors += stated_error(report) * static_cast<double>(report.errors.n);
+    points += static_cast<double>(report.errors.n);
+  }
+  return points > 0.0 ? errors / points : 0.0;
+}
+
 double stated_error(const FitReport& report) {
   return report.held_out_errors.n > 0 ? report.held_out_errors.mape : report.errors.mape;
 }

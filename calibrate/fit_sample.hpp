@@ -34,6 +34,14 @@ FitReport fit_sample(const std::string& what, const FitSample& sample,
                      const std::vector<Parameter>& parameters, const ModelOf& model_of,
                      const FitOptions& options);
 
+/// What products are held out by: n and k, the shape of the weights of a forward pass.
+std::string weight_shape(const Gemm& gemm);
+/// What collectives are held out by: the bytes of the message.
+std::string message_size(const Measurement& point);
+
+/// The mean of `stated_error` over all points of the reports; 0 where there are none.
+double mean_stated_error(const std::vector<FitReport>& reports);
+
 /// The error that a device file states: that of the held-out shapes where there are any.
 double stated_error(const FitReport& report);
 

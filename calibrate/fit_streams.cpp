@@ -120,17 +120,13 @@ std::vector<const Measurement*> points_of(const std::vector<Measurement>& points
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device) {
   std::vector<FitReport> reports;
-  double errors = 0.0;
-  double weight = 0.0;
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     const std::vector<const Measurement*> of_kind = points_of(points, kind);
     if (of_kind.size() < kFewestStreams) continue;
     reports.push_back(fit_kind(kind, of_kind, options, device));
-    errors += stated_error(reports.back()) * static_cast<double>(of_kind.size());
-    weight += static_cast<double>(of_kind.size());
   }
-  if (weight > 0.0) device.errors.stream = errors / weight;
+  if (!reports.empty()) device.errors.stream = mean_stated_error(reports);
   return reports;
 }
 

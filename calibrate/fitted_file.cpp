@@ -146,14 +146,8 @@ json link_entry(const LinkModel& link) {
 }
 
 std::string origin_with_error(const FitOrigin& origin, const std::vector<FitReport>& reports) {
-  double errors = 0.0;
-  double points = 0.0;
-  for (const FitReport& report : reports) {
-    errors += stated_error(report) * static_cast<double>(report.errors.n);
-    points += static_cast<double>(report.errors.n);
-  }
   return fmt::format("{}; mean error {:.1f} %", origin_text(origin, reports),
-                     points > 0.0 ? 100.0 * errors / points : 0.0);
+                     100.0 * mean_stated_error(reports));
 }
 
 json node_section(const CollectiveModel& node, const FitOrigin& origin,

@@ -3,6 +3,7 @@
 /// The vocabulary in which models/ asks and hw/ answers: what one device, or a group of them, is
 /// asked to do. No prices here.
 
+#include <compare>
 #include <cstdint>
 
 #include "hw/base/units.hpp"
@@ -36,6 +37,8 @@ struct Gemm {
   std::int64_t batch{1};
   Precision precision{Precision::bf16};
   GemmPass pass{GemmPass::forward};
+
+  auto operator<=>(const Gemm&) const = default;
 };
 
 /// Fused (flash) self-attention over `batch` sequences of `seq` tokens.

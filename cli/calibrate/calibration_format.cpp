@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/errors_json.hpp"
 #include "cli/table.hpp"
 #include "hw/base/csv.hpp"
 
@@ -15,11 +16,6 @@ using Json = nlohmann::ordered_json;
 
 std::string percent(double fraction) {
   return fmt::format("{:.1f}", 100 * fraction);
-}
-
-Json errors_json(const ErrorStatistics& errors) {
-  return {{"n", errors.n},     {"mape", errors.mape}, {"median", errors.median},
-          {"p90", errors.p90}, {"max", errors.max},   {"bias", errors.bias}};
 }
 
 /// Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.

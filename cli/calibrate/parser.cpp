@@ -8,12 +8,6 @@
 namespace prequel {
 namespace {
 
-void add_base(CLI::App& command, const char* flag, std::optional<std::string>& name,
-              const char* help) {
-  command.add_option_function<std::string>(
-      flag, [&name](const std::string& value) { name = value; }, help);
-}
-
 void add_rows(CLI::App& command, std::vector<std::string>& files, std::vector<std::string>& where) {
   command
       .add_option("files", files,
@@ -31,8 +25,8 @@ void add_check(CLI::App& app, CalibrateCheckOptions& options, const std::functio
       "  prequel calibrate check kernels.csv --device a100-sxm-80gb --by operator\n"
       "  prequel calibrate check all-reduce.log --cluster jean-zay-a100\n");
   add_rows(command, options.files, options.where);
-  add_base(command, "--device", options.device, "device name or file");
-  add_base(command, "--cluster", options.cluster, "cluster name or file");
+  add_name(command, "--device", options.device, "device name or file");
+  add_name(command, "--cluster", options.cluster, "cluster name or file");
   command.add_option("--by", options.by,
                      "column that makes the groups; also: operator, size_class");
   command.add_option("--scale-per", options.scale_per,
@@ -54,8 +48,8 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
       ->check(CLI::IsMember({"device", "cluster"}).description(""));
   command.add_option("--name", options.name, "name of the new device or cluster")->required();
   command.add_option("--output", options.output, "file to write; - is stdout (the default)");
-  add_base(command, "--device", options.device, "device that gives what is not fitted");
-  add_base(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
+  add_name(command, "--device", options.device, "device that gives what is not fitted");
+  add_name(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
   command.add_option("--scale-per", options.scale_per,
                      "column that names the environment; one factor is fitted for each");
   command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")

@@ -6,6 +6,7 @@
 
 #include "calibrate/fit_runs.hpp"
 #include "cli/calibrate/options.hpp"
+#include "cli/errors_json.hpp"
 #include "cli/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -17,11 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kConfidence = 1.96;  // standard deviations: 95 %
-
-Json errors_json(const ErrorStatistics& errors) {
-  return {{"n", errors.n},     {"mape", errors.mape}, {"median", errors.median},
-          {"p90", errors.p90}, {"max", errors.max},   {"bias", errors.bias}};
-}
 
 std::string report_json(const RunFitReport& report) {
   Json constants = Json::array();

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/errors_json.hpp"
 #include "cli/table.hpp"
 #include "hw/base/csv.hpp"
 
@@ -108,11 +109,6 @@ std::string one_line(const ValidatedRun& run) {
   return text + "\n";
 }
 
-Json summary_json(const ErrorStatistics& summary) {
-  return {{"n", summary.n},     {"mape", summary.mape}, {"median", summary.median},
-          {"p90", summary.p90}, {"max", summary.max},   {"bias", summary.bias}};
-}
-
 Json run_json(const ValidatedRun& run) {
   Json measured = Json::object();
   if (run.run.sec_per_iter) measured["sec_per_iter"] = *run.run.sec_per_iter;
@@ -148,9 +144,9 @@ Json group_json(const ValidationGroup& group) {
           {"predicted", group.predicted},
           {"unsupported", group.unsupported},
           {"invalid", group.invalid},
-          {"time", summary_json(group.time)},
-          {"baseline_time", summary_json(group.baseline)},
-          {"memory", summary_json(group.memory)},
+          {"time", errors_json(group.time)},
+          {"baseline_time", errors_json(group.baseline)},
+          {"memory", errors_json(group.memory)},
           {"fit",
            {{"oom_measured", group.fit.oom_measured},
             {"oom_predicted", group.fit.oom_predicted},

@@ -1,0 +1,14 @@
+#pragma once
+
+/// Error statistics as the JSON answers of several commands state them.
+
+#include <nlohmann/json.hpp>
+
+#include "calibrate/error_statistics.hpp"
+
+namespace prequel {
+
+/// `n`, `mape`, `median`, `p90`, `max` and `bias`, as fractions.
+nlohmann::ordered_json errors_json(const ErrorStatistics& errors);
+
+}  // namespace prequel
