@@ -7,7 +7,7 @@
 #include <string>
 #include <variant>
 
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hw/base/json_cursor.hpp"
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 

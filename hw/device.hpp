@@ -13,11 +13,11 @@
 #include "hw/base/units.hpp"
 #include "hw/gemm.hpp"
 #include "hw/memory_bound.hpp"
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 
-inline constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::fp8) + 1;
+inline constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::mxfp8) + 1;
 
 /// The name in files and flags ("bf16").
 std::string_view name(Precision precision);

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hw/base/units.hpp"
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// What one micro batch asks of one tensor-parallel rank: the operators of a transformer block, of
-/// the embedding and of the head, forward and backward, in the vocabulary of hw/operators.hpp.
+/// the embedding and of the head, forward and backward, in the vocabulary of hw/vocabulary.hpp.
 /// Shapes follow Megatron-LM (column-parallel first, row-parallel second product of each pair).
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 #include "hw/software.hpp"
 #include "models/transformer.hpp"
 

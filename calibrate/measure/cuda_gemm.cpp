@@ -25,6 +25,9 @@ Format format_of(Precision precision) {
     case Precision::fp16: return {CUDA_R_16F, CUDA_R_16F};
     case Precision::bf16: return {CUDA_R_16BF, CUDA_R_16BF};
     case Precision::fp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF};
+    case Precision::fp4:
+    case Precision::fp8_block:
+    case Precision::mxfp8: break;
   }
   return {};
 }
@@ -165,6 +168,9 @@ class CudaGemm {
 Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
   if (gemm.precision == Precision::fp8 && !has_fp8(current_device())) {
     throw SkippedPoint("cuda: the device has no fp8");
+  }
+  if (is_quantized(gemm.precision) && gemm.precision != Precision::fp8) {
+    throw SkippedPoint("cuda: products with scales of blocks are not measured");
   }
   return [product = std::make_shared<CudaGemm>(gemm, stream)] { product->launch(); };
 }

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "hw/operators.hpp"
+#include "hw/vocabulary.hpp"
 
 namespace prequel {
 

@@ -88,7 +88,7 @@ TEST_CASE("the engine knows nothing but hw/base") {
 }
 
 TEST_CASE("measuring knows nothing but hw") {
-  CHECK(may_include("calibrate/measure/gemm.cu", "hw/operators.hpp"));
+  CHECK(may_include("calibrate/measure/gemm.cu", "hw/vocabulary.hpp"));
   CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "models/plan.hpp"));
   CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "calibrate/fit.hpp"));
 }
