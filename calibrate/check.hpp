@@ -9,7 +9,7 @@
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/measurement.hpp"
 #include "hw/cluster.hpp"
-#include "hw/collective.hpp"
+#include "hw/collectives/collective.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {

@@ -10,7 +10,7 @@
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/least_squares.hpp"
 #include "calibrate/measurement.hpp"
-#include "hw/collective.hpp"
+#include "hw/collectives/collective.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {

@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "sim/layer_kernels.hpp"
+#include "sim/price/layer_kernels.hpp"
 
 namespace prequel {
 namespace {

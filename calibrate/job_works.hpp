@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calibrate/measure/work.hpp"
-#include "sim/pricing.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 

@@ -16,7 +16,7 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
-#include "hw/collective.hpp"
+#include "hw/collectives/collective.hpp"
 
 namespace prequel {
 namespace {

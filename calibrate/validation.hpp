@@ -12,7 +12,7 @@
 
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/measured_runs.hpp"
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 
 namespace prequel {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "models/model_shape.hpp"
-#include "models/plan.hpp"
+#include "models/plan/plan.hpp"
+#include "models/shape/model_shape.hpp"
 
 namespace prequel {
 

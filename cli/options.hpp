@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/library.hpp"
-#include "sim/training_run.hpp"
+#include "models/job/library.hpp"
+#include "sim/run/training_run.hpp"
 
 namespace prequel {
 

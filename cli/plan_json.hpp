@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 
 namespace prequel {
 

@@ -10,8 +10,8 @@
 #include "cli/validate/validation_format.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
-#include "sim/sensitivity.hpp"
-#include "sim/timeline.hpp"
+#include "sim/answer/sensitivity.hpp"
+#include "sim/answer/timeline.hpp"
 
 namespace prequel {
 namespace {

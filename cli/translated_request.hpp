@@ -2,7 +2,7 @@
 
 /// Other tools' files in place of prequel's own.
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 

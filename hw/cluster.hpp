@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hw/base/units.hpp"
-#include "hw/collective.hpp"
+#include "hw/collectives/collective.hpp"
 #include "hw/fabric/group_rates.hpp"
 
 namespace prequel {

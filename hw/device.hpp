@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/attention.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/units.hpp"
-#include "hw/gemm.hpp"
-#include "hw/memory_bound.hpp"
+#include "hw/kernels/attention.hpp"
+#include "hw/kernels/gemm.hpp"
+#include "hw/kernels/memory_bound.hpp"
 #include "hw/vocabulary.hpp"
 
 namespace prequel {

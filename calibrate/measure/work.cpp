@@ -11,9 +11,9 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
-#include "hw/collective.hpp"
+#include "hw/collectives/collective.hpp"
 #include "hw/device.hpp"
-#include "hw/memory_bound.hpp"
+#include "hw/kernels/memory_bound.hpp"
 
 namespace prequel {
 namespace {

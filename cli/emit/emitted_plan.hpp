@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/pricing.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/plan.hpp"
-#include "models/transformer.hpp"
+#include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/import/imported_job.hpp"
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/terminal.hpp"
-#include "models/library.hpp"
-#include "sim/kernel_explanation.hpp"
+#include "models/job/library.hpp"
+#include "sim/price/kernel_explanation.hpp"
 
 namespace prequel {
 

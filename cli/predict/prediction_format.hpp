@@ -8,12 +8,12 @@
 
 #include "cli/predict/kernel_format.hpp"
 #include "cli/terminal.hpp"
-#include "models/library.hpp"
-#include "sim/contended_iteration.hpp"
-#include "sim/prediction.hpp"
-#include "sim/timeline.hpp"
-#include "sim/training_run.hpp"
-#include "sim/what_if.hpp"
+#include "models/job/library.hpp"
+#include "sim/answer/contended_iteration.hpp"
+#include "sim/answer/prediction.hpp"
+#include "sim/answer/timeline.hpp"
+#include "sim/answer/what_if.hpp"
+#include "sim/run/training_run.hpp"
 
 namespace prequel {
 

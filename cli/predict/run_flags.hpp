@@ -2,7 +2,7 @@
 
 /// The flags that ask about a whole training.
 
-#include "sim/training_run.hpp"
+#include "sim/run/training_run.hpp"
 
 namespace CLI {
 class App;

@@ -11,7 +11,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/file_stream.hpp"
 #include "hw/base/text.hpp"
-#include "sim/layer_kernels.hpp"
+#include "sim/price/layer_kernels.hpp"
 
 namespace prequel {
 namespace {

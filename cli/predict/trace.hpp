@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/timeline.hpp"
+#include "sim/answer/timeline.hpp"
 
 namespace prequel {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sim/training_run.hpp"
+#include "sim/run/training_run.hpp"
 
 namespace prequel {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/search/options.hpp"
-#include "models/model_shape.hpp"
+#include "models/shape/model_shape.hpp"
 
 namespace prequel {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "hw/base/parallel.hpp"
-#include "sim/detailed_time.hpp"
-#include "sim/timeline.hpp"
+#include "sim/answer/detailed_time.hpp"
+#include "sim/answer/timeline.hpp"
 
 namespace prequel {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "sim/sensitivity.hpp"
+#include "sim/answer/sensitivity.hpp"
 
 namespace prequel {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "models/plan.hpp"
-#include "models/transformer.hpp"
+#include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "hw/base/parallel.hpp"
-#include "sim/plan_memory.hpp"
 #include "sim/search/memo.hpp"
+#include "sim/step/plan_memory.hpp"
 
 namespace prequel {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 #include "sim/search/requirement.hpp"
 #include "sim/search/space.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/model_shape.hpp"
-#include "models/plan.hpp"
-#include "sim/pricing.hpp"
+#include "models/plan/plan.hpp"
+#include "models/shape/model_shape.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 

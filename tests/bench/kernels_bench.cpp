@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 #include "sim/engine/clock.hpp"
-#include "sim/layer_kernels.hpp"
+#include "sim/price/layer_kernels.hpp"
 #include "sim/schedule/emit.hpp"
 
 namespace prequel {

@@ -2,8 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "models/library.hpp"
-#include "sim/prediction.hpp"
+#include "models/job/library.hpp"
+#include "sim/answer/prediction.hpp"
 
 namespace prequel {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 #include "sim/search/search.hpp"
 
 namespace prequel {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "calibrate/check.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
-#include "hw/attention.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/kernels/attention.hpp"
 #include "tests/cli/program.hpp"
 
 namespace prequel {

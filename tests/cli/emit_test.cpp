@@ -9,7 +9,7 @@
 #include "cli/import/foreign_file.hpp"
 #include "cli/plan_json.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 #include "sim/search/space.hpp"
 #include "tests/cli/program.hpp"
 

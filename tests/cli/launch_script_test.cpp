@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/import/foreign_file.hpp"
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 #include "tests/error_text.hpp"
 #include "tests/hw/base/temporary_folder.hpp"
 

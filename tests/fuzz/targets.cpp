@@ -23,8 +23,8 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"
 #include "hw/device.hpp"
-#include "hw/software.hpp"
-#include "models/transformer.hpp"
+#include "models/shape/transformer.hpp"
+#include "models/stack/software.hpp"
 #include "sim/search/requirement.hpp"
 
 namespace prequel {

@@ -1,4 +1,4 @@
-#include "hw/attention.hpp"
+#include "hw/kernels/attention.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "hw/collective.hpp"
+#include "hw/collectives/collective.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "hw/gemm.hpp"
+#include "hw/kernels/gemm.hpp"
 
 #include <doctest/doctest.h>
 

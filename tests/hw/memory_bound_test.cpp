@@ -1,4 +1,4 @@
-#include "hw/memory_bound.hpp"
+#include "hw/kernels/memory_bound.hpp"
 
 #include <doctest/doctest.h>
 

@@ -72,8 +72,8 @@ TEST_CASE("a floor includes itself and those below, never one above") {
   CHECK(may_include("cli/main.cpp", "sim/engine/clock.hpp"));
   CHECK(may_include("sim/step.cpp", "sim/engine/clock.hpp"));
   CHECK(may_include("hw/gemm.cpp", "hw/base/units.hpp"));
-  CHECK_FALSE(may_include("hw/base/csv.cpp", "hw/gemm.hpp"));
-  CHECK_FALSE(may_include("hw/gemm.cpp", "models/plan.hpp"));
+  CHECK_FALSE(may_include("hw/base/csv.cpp", "hw/kernels/gemm.hpp"));
+  CHECK_FALSE(may_include("hw/gemm.cpp", "models/plan/plan.hpp"));
   CHECK_FALSE(may_include("models/plan.cpp", "sim/step.hpp"));
   CHECK_FALSE(may_include("sim/step.cpp", "calibrate/fit.hpp"));
   CHECK_FALSE(may_include("calibrate/fit.cpp", "cli/table.hpp"));
@@ -83,18 +83,18 @@ TEST_CASE("a floor includes itself and those below, never one above") {
 TEST_CASE("the engine knows nothing but hw/base") {
   CHECK(may_include("sim/engine/clock.cpp", "hw/base/units.hpp"));
   CHECK(may_include("sim/engine/clock.cpp", "sim/engine/task.hpp"));
-  CHECK_FALSE(may_include("sim/engine/clock.cpp", "hw/gemm.hpp"));
+  CHECK_FALSE(may_include("sim/engine/clock.cpp", "hw/kernels/gemm.hpp"));
   CHECK_FALSE(may_include("sim/engine/clock.cpp", "sim/step.hpp"));
 }
 
 TEST_CASE("measuring knows nothing but hw") {
   CHECK(may_include("calibrate/measure/gemm.cu", "hw/vocabulary.hpp"));
-  CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "models/plan.hpp"));
+  CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "models/plan/plan.hpp"));
   CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "calibrate/fit.hpp"));
 }
 
 TEST_CASE("an include is found however it is spaced") {
-  CHECK(included_by("#include \"hw/gemm.hpp\"") == "hw/gemm.hpp");
+  CHECK(included_by("#include \"hw/gemm.hpp\"") == "hw/kernels/gemm.hpp");
   CHECK(included_by("  #  include\t\"hw/gemm.hpp\"  // why") == "hw/gemm.hpp");
   CHECK_FALSE(included_by("#include <vector>"));
   CHECK_FALSE(included_by("// #include \"hw/gemm.hpp\""));

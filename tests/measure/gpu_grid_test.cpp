@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "calibrate/fit.hpp"
-#include "hw/memory_bound.hpp"
+#include "hw/kernels/memory_bound.hpp"
 
 namespace prequel {
 namespace {

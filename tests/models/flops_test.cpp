@@ -1,4 +1,4 @@
-#include "models/flops.hpp"
+#include "models/layers/flops.hpp"
 
 #include <doctest/doctest.h>
 

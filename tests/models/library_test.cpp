@@ -1,4 +1,4 @@
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "models/memory.hpp"
+#include "models/layers/memory.hpp"
 
 #include <doctest/doctest.h>
 

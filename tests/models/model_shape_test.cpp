@@ -1,4 +1,4 @@
-#include "models/model_shape.hpp"
+#include "models/shape/model_shape.hpp"
 
 #include <doctest/doctest.h>
 

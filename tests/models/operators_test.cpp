@@ -1,8 +1,8 @@
-#include "models/operators.hpp"
+#include "models/layers/operators.hpp"
 
 #include <doctest/doctest.h>
 
-#include "models/flops.hpp"
+#include "models/layers/flops.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 

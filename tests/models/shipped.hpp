@@ -9,7 +9,7 @@
 
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 

@@ -1,4 +1,4 @@
-#include "models/stages.hpp"
+#include "models/plan/stages.hpp"
 
 #include <doctest/doctest.h>
 

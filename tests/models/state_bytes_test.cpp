@@ -1,4 +1,4 @@
-#include "models/state_bytes.hpp"
+#include "models/layers/state_bytes.hpp"
 
 #include <doctest/doctest.h>
 

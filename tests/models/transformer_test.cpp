@@ -1,4 +1,4 @@
-#include "models/transformer.hpp"
+#include "models/shape/transformer.hpp"
 
 #include <doctest/doctest.h>
 

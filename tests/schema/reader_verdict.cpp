@@ -11,7 +11,7 @@
 #include "calibrate/measurement_file.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 namespace {

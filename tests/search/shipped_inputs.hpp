@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 #include "sim/search/search.hpp"
 
 namespace prequel {

@@ -1,4 +1,4 @@
-#include "sim/batch_ramp.hpp"
+#include "sim/run/batch_ramp.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "sim/checkpointing.hpp"
+#include "sim/run/checkpointing.hpp"
 
 #include <random>
 

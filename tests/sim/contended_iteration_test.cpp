@@ -1,10 +1,10 @@
-#include "sim/contended_iteration.hpp"
+#include "sim/answer/contended_iteration.hpp"
 
 #include <doctest/doctest.h>
 
 #include <random>
 
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 

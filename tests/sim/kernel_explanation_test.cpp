@@ -1,8 +1,8 @@
-#include "sim/kernel_explanation.hpp"
+#include "sim/price/kernel_explanation.hpp"
 
 #include <doctest/doctest.h>
 
-#include "models/library.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 namespace {

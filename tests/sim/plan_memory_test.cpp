@@ -1,4 +1,4 @@
-#include "sim/plan_memory.hpp"
+#include "sim/step/plan_memory.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "sim/sensitivity.hpp"
+#include "sim/answer/sensitivity.hpp"
 
 #include <doctest/doctest.h>
 
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {

@@ -1,4 +1,4 @@
-#include "sim/timeline.hpp"
+#include "sim/answer/timeline.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {

@@ -1,8 +1,8 @@
-#include "sim/training_run.hpp"
+#include "sim/run/training_run.hpp"
 
 #include <doctest/doctest.h>
 
-#include "sim/iteration.hpp"
+#include "sim/step/iteration.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 

@@ -1,8 +1,8 @@
-#include "sim/what_if.hpp"
+#include "sim/answer/what_if.hpp"
 
 #include <doctest/doctest.h>
 
-#include "sim/prediction.hpp"
+#include "sim/answer/prediction.hpp"
 #include "tests/error_text.hpp"
 #include "tests/limited_threads.hpp"
 #include "tests/models/shipped.hpp"

@@ -1,8 +1,8 @@
 // Asks an installed prequel which micro batch of the shipped 176B-class job is the fastest.
 #include <cstdio>
 
-#include "models/library.hpp"
-#include "sim/prediction.hpp"
+#include "models/job/library.hpp"
+#include "sim/answer/prediction.hpp"
 
 int main() {
   const prequel::Library library({DATA_DIR});

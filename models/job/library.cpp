@@ -1,0 +1,308 @@
+#include "models/job/library.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/schema.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
+
+/// "models" → "model": the words that messages and flags use.
+std::string singular(const std::string& kind) {
+  return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
+}
+
+/// A release as "megatron-lm-2021" names it; without a year it is the newest.
+struct Release {
+  explicit Release(const std::string& name) : framework(name) {
+    const std::size_t dash = name.rfind('-');
+    if (dash == std::string::npos || name.size() - dash != 5) return;
+    if (const auto number = parse_number(name.substr(dash + 1))) {
+      framework = name.substr(0, dash);
+      year = *number;
+    }
+  }
+
+  std::string framework;
+  double year{9999};
+};
+
+/// The known release of the same framework that is nearest in time, the older of two.
+std::optional<std::string> nearest_release(const std::string& name,
+                                           const std::vector<std::string>& known) {
+  const Release asked(name);
+  std::optional<std::string> best;
+  for (const std::string& other : known) {
+    if (Release(other).framework != asked.framework) continue;
+    const auto distance = [&](const std::string& of) {
+      return std::abs(Release(of).year - asked.year);
+    };
+    if (!best || distance(other) < distance(*best)) best = other;
+  }
+  return best;
+}
+
+void check_inputs(const std::vector<Override>& overrides) {
+  const std::vector<std::string> inputs{"model",    "device", "cluster",
+                                        "software", "plan",   "what_if"};
+  for (const Override& override : overrides) {
+    const std::size_t dot = override.path.find('.');
+    const std::string input = override.path.substr(0, dot);
+    if (dot == std::string::npos || dot + 1 == override.path.size() ||
+        std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
+      throw InputError("--set " + override.path + "=" + override.value +
+                       ": expected PATH=VALUE with a path that begins with model., device., "
+                       "cluster., software., plan. or what_if." +
+                       did_you_mean(input, inputs));
+    }
+  }
+}
+
+/// What a job file holds, before any of its names is looked up.
+struct JobFile {
+  std::optional<std::string> model, cluster, software;
+  std::optional<nlohmann::json> inline_model, inline_cluster, inline_software;
+  nlohmann::json plan = nlohmann::json::object();
+  nlohmann::json what_if = nlohmann::json::object();
+  std::optional<Measured> measured;
+};
+
+void read_name_or_object(const Cursor& root, std::string_view key, std::optional<std::string>& name,
+                         std::optional<nlohmann::json>& object) {
+  const auto found = root.find(key);
+  if (!found) return;
+  if (found->is_object()) {
+    object = found->json();
+  } else {
+    name = found->text();
+  }
+}
+
+Measured read_measured(const Cursor& cursor) {
+  Measured measured;
+  if (const auto time = cursor.find("sec_per_iter")) {
+    measured.sec_per_iter = Seconds{time->number(kPositive)};
+  }
+  if (const auto rate = cursor.find("tflops_per_gpu")) {
+    measured.tflops_per_gpu = rate->number(kPositive);
+  }
+  if (const auto memory = cursor.find("mem_gib")) measured.memory_gib = memory->number(kPositive);
+  if (const auto source = cursor.find("source")) measured.source = source->text();
+  return measured;
+}
+
+JobFile read_job_file(const Document& document) {
+  const Cursor root = document.root();
+  JobFile job;
+  expect_schema(root, "prequel/job/1");
+  read_name_or_object(root, "model", job.model, job.inline_model);
+  read_name_or_object(root, "cluster", job.cluster, job.inline_cluster);
+  read_name_or_object(root, "software", job.software, job.inline_software);
+  if (const auto plan = root.find("plan")) {
+    if (!plan->is_object()) plan->problem("expected an object with the plan's fields");
+    job.plan = plan->json();
+  }
+  if (const auto what_if = root.find("what_if")) {
+    if (!what_if->is_object()) what_if->problem("expected an object");
+    job.what_if = what_if->json();
+  }
+  if (const auto measured = root.find("measured")) job.measured = read_measured(*measured);
+  document.finish();
+  return job;
+}
+
+/// The document of one input: a flag's name wins over the job's name or object.
+Document input_document(const Library& library, const std::string& kind, const std::string& file,
+                        const std::optional<std::string>& flag,
+                        const std::optional<std::string>& name,
+                        const std::optional<nlohmann::json>& object) {
+  if (!flag && object) return Document::from(file + " /" + singular(kind), *object);
+  if (!flag && !name) {
+    throw InputError(file + ": no " + singular(kind) + " is named; --" + singular(kind) +
+                     " NAME would do (prequel show " + kind + " lists them)");
+  }
+  return flag ? library.open(kind, *flag, "--" + singular(kind))
+              : library.open(kind, *name, file + ": /" + singular(kind));
+}
+
+/// Nothing where there is no such file, or a broken one: nobody asked for it.
+std::optional<Device> device_named(const Library& library, const std::string& name) {
+  try {
+    return read_device(library.open("devices", name));
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// States for constants that were checked on the cluster's devices what they err by on others. The
+/// number of compute units tells kinds apart: it changes from one generation to the next, but not
+/// with memory and clock.
+void widen_error(Software& software, const Device& device, const std::optional<Device>& usual) {
+  if (!software.validated || software.relative_error >= kUnknownReleaseError) return;
+  if (usual && device.compute_units == usual->compute_units) return;
+  software.relative_error = kUnknownReleaseError;
+  software.error_basis = "usual for constants of another machine: " + software.name +
+                         " was not checked on " + device.name + " in this cluster";
+}
+
+/// Where an installed program finds its data, wherever its prefix was moved to.
+std::string data_beside_program() {
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  if (none) return {};
+  return (program.parent_path() / PREQUEL_DATA_FROM_PROGRAM).lexically_normal().string();
+}
+
+std::vector<std::string> data_directories(const std::vector<std::string>& extra) {
+  std::vector<std::string> directories;
+  for (const std::string& directory : extra) {
+    if (!fs::is_directory(directory)) {
+      throw InputError("--data-dir " + directory + ": not a directory");
+    }
+    directories.push_back(directory);
+  }
+  if (const char* variable = std::getenv("PREQUEL_DATA"); variable && *variable) {
+    directories.emplace_back(variable);
+  }
+  if (const std::string beside = data_beside_program(); !beside.empty()) {
+    directories.push_back(beside);
+  }
+  directories.emplace_back(PREQUEL_INSTALLED_DATA);
+  directories.emplace_back(PREQUEL_SOURCE_DATA);
+  return directories;
+}
+
+/// Whether the request asks for another run than the one that its job file says.
+bool asks_for_another_run(const JobRequest& request) {
+  const auto changes_run = [](const Override& override) {
+    return override.path.starts_with("model.") || override.path.starts_with("plan.");
+  };
+  return request.model || request.cluster || request.device ||
+         std::any_of(request.overrides.begin(), request.overrides.end(), changes_run);
+}
+
+}  // namespace
+
+Library::Library(const std::vector<std::string>& extra) : directories_(data_directories(extra)) {}
+
+Document Library::open(const std::string& kind, const std::string& name,
+                       const std::string& from) const {
+  if (is_path(name)) return Document::read(name);
+  for (const std::string& directory : directories_) {
+    const fs::path path = fs::path(directory) / kind / (name + ".json");
+    std::error_code ignored;
+    if (fs::is_regular_file(path, ignored)) return Document::read(path.string());
+  }
+  const auto stand_in =
+      kind == "software" ? nearest_release(name, names(kind)) : std::optional<std::string>();
+  if (stand_in) {
+    Document software = open(kind, *stand_in);
+    software.set("stands_for", name);
+    return software;
+  }
+  std::error_code ignored;
+  const std::string file = "./" + name + ".json";
+  throw InputError((from.empty() ? "" : from + ": ") + "unknown " + singular(kind) + " " +
+                   in_quotes(name) + did_you_mean(name, names(kind)) +
+                   (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
+                   "; prequel show " + kind + " lists them");
+}
+
+std::vector<std::string> Library::names(const std::string& kind) const {
+  std::vector<std::string> names;
+  for (const std::string& directory : directories_) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(fs::path(directory) / kind, ignored)) {
+      if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string Library::directory() const {
+  std::error_code ignored;
+  const auto found =
+      std::find_if(directories_.begin(), directories_.end(),
+                   [&](const std::string& path) { return fs::is_directory(path, ignored); });
+  return found == directories_.end() ? std::string() : *found;
+}
+
+void apply_overrides(Document& document, const std::vector<Override>& overrides,
+                     const std::string& input) {
+  for (const Override& override : overrides) {
+    if (override.path.starts_with(input + ".")) {
+      document.set(override.path.substr(input.size() + 1), override.value, override.from);
+    }
+  }
+}
+
+Job read_job(const Library& library, const JobRequest& request) {
+  check_inputs(request.overrides);
+  const std::string file = request.job.value_or("command line");
+  JobFile job_file;
+  if (request.job) {
+    job_file = read_job_file(request.job_text        ? Document::parse(file, *request.job_text)
+                             : is_path(*request.job) ? Document::read(*request.job)
+                                                     : library.open("jobs", *request.job));
+  }
+
+  Document model = request.model && request.model_text
+                       ? Document::parse(*request.model, *request.model_text)
+                       : input_document(library, "models", file, request.model, job_file.model,
+                                        job_file.inline_model);
+  Document cluster = input_document(library, "clusters", file, request.cluster, job_file.cluster,
+                                    job_file.inline_cluster);
+  apply_overrides(model, request.overrides, "model");
+  apply_overrides(cluster, request.overrides, "cluster");
+  Job job;
+  job.model = read_transformer(model);
+  job.cluster = read_cluster(cluster);
+
+  Document device = request.device
+                        ? library.open("devices", *request.device, "--device")
+                        : library.open("devices", job.cluster.device, cluster.file() + ": /device");
+  const bool said = job_file.software || job_file.inline_software;
+  Document software =
+      input_document(library, "software", said ? file : cluster.file(), request.software,
+                     said ? job_file.software : job.cluster.software, job_file.inline_software);
+  apply_overrides(device, request.overrides, "device");
+  apply_overrides(software, request.overrides, "software");
+  job.device = read_device(device);
+  job.software = read_software(software);
+  if (request.device) {
+    widen_error(job.software, job.device, device_named(library, job.cluster.device));
+  }
+
+  Document asked =
+      Document::from(file, nlohmann::json{{"plan", job_file.plan}, {"what_if", job_file.what_if}});
+  for (const Override& override : request.overrides) {
+    if (override.path.starts_with("plan.") || override.path.starts_with("what_if.")) {
+      asked.set(override.path, override.value, override.from);
+    }
+  }
+  job.plan = read_plan(asked.root().at("plan"));
+  job.what_if = read_what_if(asked.root().at("what_if"));
+  asked.finish();
+  if (!asks_for_another_run(request)) job.measured = job_file.measured;
+  return job;
+}
+
+}  // namespace prequel

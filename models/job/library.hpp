@@ -1,0 +1,88 @@
+#pragma once
+
+/// Finds the files of data/ by name and reads a job: the one place where models, devices, clusters
+/// and software meet a plan.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hw/cluster.hpp"
+#include "hw/device.hpp"
+#include "models/job/what_if.hpp"
+#include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+
+class Document;
+
+/// The directories that hold models/, devices/, clusters/, software/ and jobs/, first match wins.
+class Library {
+ public:
+  /// `extra` directories, then $PREQUEL_DATA, share/prequel beside the program's bin, the
+  /// installed one, the source tree.
+  explicit Library(const std::vector<std::string>& extra);
+
+  /// The JSON file of that kind ("models", "devices", …): a path is taken as it is (it has a
+  /// slash or ends in .json), a name is looked up. Of software whose release is not known the
+  /// nearest release of the same framework, marked with `stands_for`. Throws InputError that names
+  /// the nearest, and begins with who asked (`from`: a flag, or a file and its key).
+  [[nodiscard]] Document open(const std::string& kind, const std::string& name,
+                              const std::string& from = {}) const;
+  /// Names of all files of a kind, sorted.
+  [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
+  /// The first of the directories that is there; empty if none is.
+  [[nodiscard]] std::string directory() const;
+
+ private:
+  std::vector<std::string> directories_;
+};
+
+/// One field set on the command line: `path` begins with model, device, cluster,
+/// software, plan or what_if.
+struct Override {
+  std::string path;
+  std::string value;
+  std::string from{"--set"};  ///< the flag, for messages
+};
+
+/// Applies the overrides whose path begins with `input` ("device") to its document.
+void apply_overrides(Document& document, const std::vector<Override>& overrides,
+                     const std::string& input);
+
+/// A training run as measured, where a job says it.
+struct Measured {
+  std::optional<Seconds> sec_per_iter;
+  std::optional<double> tflops_per_gpu;
+  std::optional<double> memory_gib;
+  std::string source;
+};
+
+/// What the user asks: a job file, names that replace those of the job, and fields that replace
+/// everything.
+struct JobRequest {
+  std::optional<std::string> job;
+  std::optional<std::string> model, device, cluster, software;
+  /// What `job` and `model` hold as files of prequel, where they were translated from other tools'.
+  std::optional<std::string> job_text, model_text;
+  std::vector<Override> overrides;
+};
+
+/// A job read: all inputs, and the plan as asked for.
+struct Job {
+  Transformer model;
+  Device device;
+  Cluster cluster;
+  Software software;
+  PlanRequest plan;
+  WhatIf what_if;
+  std::optional<Measured> measured;  ///< unless another model, cluster or plan was asked for
+};
+
+/// Reads everything that the request names. Throws InputError with the problems of the first file
+/// that has any.
+Job read_job(const Library& library, const JobRequest& request);
+
+}  // namespace prequel

@@ -1,0 +1,61 @@
+#pragma once
+
+/// Peak memory of the devices of each pipeline stage, by kind. Equations: mixed-precision states as
+/// in ZeRO (arXiv 1910.02054), activations as in arXiv 2205.05198; constants of the stack come from
+/// its software file.
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/device.hpp"
+#include "models/plan/plan.hpp"
+#include "models/plan/stages.hpp"
+#include "models/shape/transformer.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+
+/// What the fullest moment of one device holds.
+struct StageMemory {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;      ///< checkpoints or full activations of the micro batches in flight
+  Bytes buffers;          ///< the live layer, logits, gathered weights, reduction buckets
+  Bytes framework;        ///< context, libraries, communication buffers, allocator's cache
+  Bytes allocator_cache;  ///< the part of `framework` that the allocator gives back under pressure
+  Bytes offloaded;        ///< states that host memory holds in place of the device
+
+  /// All of it, as nvidia-smi would print it on a device without limit.
+  [[nodiscard]] Bytes total() const {
+    return weights + gradients + optimizer + activations + buffers + framework;
+  }
+  /// What cannot be given back: it decides whether the plan fits.
+  [[nodiscard]] Bytes allocated() const { return total() - allocator_cache; }
+};
+
+enum class MemoryVerdict : std::uint8_t { fits, tight, oom };
+
+/// Parameters that one tensor rank of a stage (its vpp chunks together) holds before any sharding
+/// over data-parallel ranks. Norms and biases of row-parallel layers are replicated, which is
+/// within 0.01 % and left out.
+double stage_parameters(const Transformer& model, const Plan& plan, const Software& software,
+                        const std::vector<StageContent>& chunks_of_stage);
+
+/// Memory of one stage that holds at most `chunks_in_flight` (micro batch, model chunk) pairs
+/// between forward and backward, as its schedule says.
+StageMemory stage_memory(const Transformer& model, const Plan& plan, const Software& software,
+                         const std::vector<StageContent>& chunks_of_stage,
+                         std::int64_t chunks_in_flight);
+
+/// What a tool prints for it: the allocator's cache shrinks when the device is full, so the figure
+/// saturates at the share of the device that the software file names.
+Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software);
+/// The same with what is left of the cache: the kinds add up to that figure.
+StageMemory printed(StageMemory memory, const Device& device, const Software& software);
+
+/// `tight` from 88 % of the device (allocator retries become likely), `oom` when what is allocated
+/// exceeds it.
+MemoryVerdict memory_verdict(const StageMemory& memory, const Device& device);
+
+}  // namespace prequel

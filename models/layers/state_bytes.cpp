@@ -1,0 +1,29 @@
+#include "models/layers/state_bytes.hpp"
+
+#include <algorithm>
+
+namespace prequel {
+namespace {
+
+constexpr double kFp32 = 4.0;           // bytes
+constexpr double kMoments = 2 * kFp32;  // of Adam
+
+}  // namespace
+
+StateBytes state_bytes(const Plan& plan, const Software& software) {
+  const MemoryStack& stack = software.memory;
+  const double element = bytes_per_element(plan.precision);
+  StateBytes bytes{stack.weight_bytes, stack.gradient_bytes, stack.optimizer_bytes,
+                   stack.unsharded_bytes, std::max(software.communication.weight_bytes, element)};
+  if (stack.weight_bytes >= kFp32) return bytes;
+  if (element >= kFp32) return {kFp32, kFp32, kMoments, 0.0, bytes.gathered};
+
+  const auto& usual = software.defaults.grad_precision;
+  const bool has_copy = stack.optimizer_bytes > kFp32 + kMoments;
+  if (!usual || stack.gradient_bytes != bytes_per_element(*usual) || has_copy) return bytes;
+  bytes.gradients = bytes_per_element(plan.grad_precision);
+  if (bytes.gradients < kFp32) bytes.optimizer += kFp32;
+  return bytes;
+}
+
+}  // namespace prequel

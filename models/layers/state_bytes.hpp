@@ -1,0 +1,28 @@
+#pragma once
+
+/// What the states of one parameter take: its weight, its gradient and what the optimizer keeps.
+
+#include "models/plan/plan.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+
+/// Bytes a parameter, before any sharding.
+struct StateBytes {
+  double weights{};
+  double gradients{};
+  double optimizer{};  ///< moments, and fp32 copies of weights and gradients that are narrower
+  double unsharded{};  ///< copies that the optimizer makes without ZeRO
+  double gathered{};   ///< of a weight that ranks gather from one another
+};
+
+/// As the software file counts them. Where that counts half-precision weights, the plan changes
+/// them to what Megatron-LM's docs/source/api-guide/dist_optimizer.md counts (2 + 4 + 12, 2 + 2 +
+/// 16 or 4 + 4 + 8 bytes):
+///
+/// - in fp32 and tf32 the optimizer's moments are all that stands beside weights and gradients;
+/// - gradients that the file counts in its usual grad_precision, without a copy of them, follow the
+///   plan's; half-precision ones have a copy in fp32.
+StateBytes state_bytes(const Plan& plan, const Software& software);
+
+}  // namespace prequel

@@ -1,0 +1,454 @@
+#include "models/plan/plan.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/device.hpp"
+#include "models/plan/stages.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
+constexpr std::int64_t kAlignedHeads = 8;     // elements: 16 bytes in fp16, see hw/gemm.hpp
+
+/// The divisor of `whole` that is nearest to `wanted` (the smaller one on a tie).
+std::int64_t nearest_divisor(std::int64_t whole, std::int64_t wanted) {
+  for (std::int64_t distance = 0; distance < whole; ++distance) {
+    for (const std::int64_t candidate : {wanted - distance, wanted + distance}) {
+      if (candidate >= 1 && candidate <= whole && whole % candidate == 0) return candidate;
+    }
+  }
+  return whole;
+}
+
+/// The multiples of `unit` around `wanted`, as words: "2040 or 2048".
+std::string nearest_multiples(std::int64_t unit, std::int64_t wanted) {
+  const std::int64_t below = wanted / unit * unit;
+  const std::int64_t above = below + unit;
+  return below > 0 ? fmt::format("{} or {}", below, above) : fmt::format("{}", above);
+}
+
+class Resolver {
+ public:
+  Resolver(const PlanRequest& request, const Transformer& model, const Cluster& cluster,
+           const Software& software)
+      : request_(request), model_(model), cluster_(cluster), software_(software) {}
+
+  PlanJudgement judge() {
+    if (!software_.stands_for.empty()) {
+      warn(fmt::format("software {} is not known; {} stands in for it, which can err by {:.0f} %",
+                       software_.stands_for, software_.name, 100 * software_.relative_error));
+    }
+    fill_defaults();
+    fill_degrees();
+    check_not_modelled();
+    check_attention();
+    check_tensor_parallel();
+    check_pipeline();
+    check_batch();
+    check_zero();
+    check_recompute();
+    check_sequence();
+    check_offered();
+    return {plan_, std::move(problems_), std::move(warnings_)};
+  }
+
+ private:
+  void problem(std::string text) { problems_.push_back("plan: " + std::move(text)); }
+  void warn(std::string text) { warnings_.push_back(std::move(text)); }
+
+  void fill_defaults() {
+    const PlanDefaults& defaults = software_.defaults;
+    plan_.tp = request_.tp.value_or(1);
+    plan_.pp = request_.pp.value_or(1);
+    plan_.cp = request_.cp.value_or(1);
+    plan_.ep = request_.ep.value_or(1);
+    plan_.vpp = request_.vpp.value_or(1);
+    plan_.mbs = request_.mbs.value_or(1);
+    plan_.zero = request_.zero.value_or(defaults.zero);
+    plan_.offload = request_.offload.value_or(defaults.offload);
+    plan_.recompute = request_.recompute.value_or(defaults.recompute);
+    plan_.recompute_layers = request_.recompute_layers.value_or(1);
+    plan_.precision = request_.precision.value_or(defaults.precision);
+    plan_.attention = request_.attention.value_or(defaults.attention);
+    plan_.sequence_parallel = request_.sequence_parallel.value_or(defaults.sequence_parallel);
+    plan_.stage_split = request_.stage_split.value_or(defaults.stage_split);
+    plan_.grad_precision =
+        request_.grad_precision.value_or(defaults.grad_precision.value_or(plan_.precision));
+    plan_.schedule =
+        request_.schedule.value_or(plan_.vpp > 1 ? "interleaved-1f1b" : defaults.schedule);
+    plan_.seq_len = request_.seq_len.value_or(model_.max_positions);
+    if (!request_.seq_len && plan_.seq_len > kLongSequence) {
+      warn(fmt::format("seq_len: not said, the model's max_position_embeddings {} is taken",
+                       plan_.seq_len));
+    }
+    if (request_.gbs) {
+      plan_.gbs = *request_.gbs;
+    } else {
+      problem("gbs: missing; the global batch size in sequences is needed (--gbs)");
+    }
+  }
+
+  /// dp and nodes from each other, and their agreement with the cluster.
+  void fill_degrees() {
+    const std::int64_t per_node = cluster_.devices_per_node;
+    const std::int64_t model_parallel = plan_.tp * plan_.pp * plan_.cp;
+    const std::string product =
+        plan_.cp == 1 ? fmt::format("tp {} x pp {}", plan_.tp, plan_.pp)
+                      : fmt::format("tp {} x pp {} x cp {}", plan_.tp, plan_.pp, plan_.cp);
+    if (request_.nodes) {
+      plan_.nodes = *request_.nodes;
+      const std::int64_t devices = plan_.nodes * per_node;
+      plan_.dp = request_.dp.value_or(std::max<std::int64_t>(1, devices / model_parallel));
+      if (plan_.dp * model_parallel != devices) {
+        const std::int64_t fitting = devices / model_parallel;
+        const std::string nearest =
+            fitting >= 1 && devices % model_parallel == 0
+                ? fmt::format("dp {} would do", fitting)
+                : fmt::format("{} nodes would do",
+                              nearest_multiples(
+                                  std::max<std::int64_t>(1, (model_parallel * plan_.dp) / per_node),
+                                  plan_.nodes));
+        problem(fmt::format("{} x dp {} = {} ranks, but {} nodes of {} have {} GPUs; {}", product,
+                            plan_.dp, plan_.dp * model_parallel, plan_.nodes, cluster_.name,
+                            devices, nearest));
+      }
+    } else {
+      plan_.dp = request_.dp.value_or(1);
+      const std::int64_t ranks = plan_.dp * model_parallel;
+      plan_.nodes = (ranks + per_node - 1) / per_node;
+      if (!request_.dp) {
+        warn(fmt::format("neither nodes nor dp is said: {} on {} GPUs, dp 1, is taken", product,
+                         ranks));
+      }
+      if (ranks > per_node && ranks % per_node != 0) {
+        problem(
+            fmt::format("{} x dp {} = {} ranks do not fill whole nodes of {} GPUs; {} ranks "
+                        "would do",
+                        product, plan_.dp, ranks, per_node, nearest_multiples(per_node, ranks)));
+      }
+    }
+    plan_.gpus = plan_.dp * model_parallel;
+    if (plan_.nodes > cluster_.nodes) {
+      problem(fmt::format("{} nodes are needed, but {} has {}", plan_.nodes, cluster_.name,
+                          cluster_.nodes));
+    }
+  }
+
+  void check_not_modelled() {
+    if (plan_.cp > 1) problem("cp: context parallelism is not modelled yet; cp 1 is");
+    if (plan_.ep > 1) problem("ep: expert parallelism is not modelled yet; ep 1 is");
+    if (plan_.precision == Precision::fp8) {
+      problem("precision: fp8 training is not modelled yet; bf16 and fp16 are");
+    }
+    if (plan_.grad_precision == Precision::fp8 && plan_.precision != Precision::fp8) {
+      problem("grad_precision: fp8 gradients are not modelled yet; fp32, bf16 and fp16 are");
+    }
+  }
+
+  /// Flash attention is a kernel of 16-bit products that the stack must have.
+  void check_attention() {
+    if (plan_.attention != AttentionKind::flash) return;
+    std::vector<std::string> others;
+    if (software_.kernels.unfused) others.emplace_back(name(AttentionKind::unfused));
+    if (software_.kernels.fused_softmax) others.emplace_back(name(AttentionKind::fused_softmax));
+    const std::string other = fmt::format("attention {}", fmt::join(others, " or "));
+    if (software_.kernels.flash_kernel.empty()) {
+      problem(fmt::format(
+          "attention flash: software {} names no kernel for it (kernels.flash_kernel); {} would do",
+          software_.name, others.empty() ? "naming one" : other));
+    } else if (bytes_per_element(plan_.precision) > bytes_per_element(Precision::fp16)) {
+      problem(fmt::format("attention flash: has no {} kernels; precision bf16 or fp16 would do{}",
+                          name(plan_.precision), others.empty() ? "" : ", or " + other));
+    }
+  }
+
+  /// tp divides `count`; one that would do divides `all` that it must divide.
+  void must_divide(std::string_view what, std::int64_t count, std::int64_t all) {
+    if (count % plan_.tp == 0) return;
+    problem(fmt::format("tp {}: {} {} is not a multiple of it; tp {} would do", plan_.tp, what,
+                        count, nearest_divisor(all, plan_.tp)));
+  }
+
+  void check_tensor_parallel() {
+    const std::int64_t all = std::gcd(std::gcd(model_.heads, model_.kv_heads), model_.ffn_hidden);
+    must_divide("heads", model_.heads, all);
+    if (model_.kv_heads != model_.heads) must_divide("kv_heads", model_.kv_heads, all);
+    must_divide("ffn_hidden", model_.ffn_hidden, all);
+    const std::int64_t per_node = cluster_.devices_per_node;
+    if (plan_.tp > 1 && (plan_.tp > per_node || per_node % plan_.tp != 0)) {
+      warn(
+          fmt::format("tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
+                      "cross the network",
+                      plan_.tp, per_node));
+    }
+    if (plan_.attention != AttentionKind::flash && plan_.precision != Precision::fp32 &&
+        model_.head_dim % kAlignedHeads != 0) {
+      warn(
+          fmt::format("head size {} ({} heads) is not a multiple of 8: the attention products "
+                      "leave the tensor cores; {}",
+                      model_.head_dim, model_.heads, good_head_counts()));
+    }
+    if (plan_.sequence_parallel) {
+      if (plan_.tp == 1 && request_.sequence_parallel) {
+        warn("sequence_parallel: no effect with tp 1");
+      }
+      if (plan_.seq_len % plan_.tp != 0) {
+        problem(fmt::format("sequence_parallel: seq_len {} is not a multiple of tp {}; {} would do",
+                            plan_.seq_len, plan_.tp, nearest_multiples(plan_.tp, plan_.seq_len)));
+      }
+    }
+  }
+
+  /// The nearest head counts, fewer and more, with an aligned head size that tp divides.
+  [[nodiscard]] std::string good_head_counts() const {
+    const std::int64_t width = model_.attention_width();
+    const auto good = [&](std::int64_t heads) {
+      return heads > 0 && width % heads == 0 && (width / heads) % kAlignedHeads == 0 &&
+             heads % plan_.tp == 0;
+    };
+    std::string text;
+    for (std::int64_t heads = model_.heads - 1; heads > 0 && text.empty(); --heads) {
+      if (good(heads)) text = fmt::format("{} heads (size {})", heads, width / heads);
+    }
+    for (std::int64_t heads = model_.heads + 1; heads <= width / kAlignedHeads; ++heads) {
+      if (!good(heads)) continue;
+      text += fmt::format("{}{} heads (size {})", text.empty() ? "" : " or ", heads, width / heads);
+      break;
+    }
+    return text.empty() ? "choose another hidden size" : text + " would be aligned";
+  }
+
+  void check_pipeline() {
+    if (plan_.vpp > 1 && plan_.pp == 1) {
+      problem(fmt::format("vpp {}: chunks need pipeline stages, and pp is 1; vpp 1 would do",
+                          plan_.vpp));
+      return;
+    }
+    const bool interleaved = plan_.schedule == "interleaved-1f1b";
+    if (plan_.vpp > 1 && !interleaved) {
+      problem(fmt::format("vpp {}: schedule \"{}\" has no model chunks; \"interleaved-1f1b\" has",
+                          plan_.vpp, plan_.schedule));
+    }
+    if (interleaved && plan_.vpp == 1) {
+      problem("schedule: \"interleaved-1f1b\" needs vpp 2 or more; \"1f1b\" is the one for vpp 1");
+    }
+    const std::string refusal = stage_problem(model_.layers, plan_.pp, plan_.vpp,
+                                              software_.stage_dealing, plan_.stage_split);
+    if (!refusal.empty()) {
+      problem(refusal);
+      return;
+    }
+    if (plan_.pp > 1) warn_of_uneven_stages();
+  }
+
+  void warn_of_uneven_stages() {
+    const auto stages =
+        deal_stages(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, plan_.stage_split);
+    const std::int64_t most =
+        stages.front().blocks +
+        (stages.front().embedding && plan_.stage_split == StageSplit::embedding_as_layer ? 1 : 0);
+    const auto full = std::count_if(stages.begin(), stages.end(), [&](const StageContent& stage) {
+      return stage.blocks == most;
+    });
+    if (plan_.stage_split == StageSplit::blocks && full != std::ssize(stages)) {
+      warn(
+          fmt::format("{} layers on pp {}: {} stages of {} layers and the last of {}; the speed "
+                      "is that of {}",
+                      model_.layers, plan_.pp, full, most, stages.back().blocks, most));
+    }
+    if (plan_.stage_split == StageSplit::blocks) warn_of_heavy_embedding();
+  }
+
+  /// A vocabulary whose embedding outweighs half a layer unbalances the end stages.
+  void warn_of_heavy_embedding() {
+    const double weight =
+        static_cast<double>(embedding_parameters(
+            model_, padded_vocab(model_.vocab, plan_.tp, software_.vocab_multiple))) /
+        static_cast<double>(layer_parameters(model_));
+    const std::int64_t chunks = plan_.pp * plan_.vpp;
+    const std::int64_t below = (model_.layers + 2) / chunks * chunks - 2;
+    if (weight < 0.5 || below < chunks || (model_.layers + 2) % chunks == 0) return;
+    warn(
+        fmt::format("the embedding weighs as much as {:.1f} layers, on the first stage and the "
+                    "last: {} or {} layers with --set plan.stage_split=embedding-as-layer "
+                    "would balance pp {}",
+                    weight, below, below + chunks, plan_.pp));
+  }
+
+  void check_batch() {
+    if (!request_.gbs) return;
+    const std::int64_t unit = plan_.dp * plan_.mbs;
+    if (plan_.gbs % unit != 0) {
+      problem(fmt::format("gbs {}: not a multiple of dp {} x mbs {} = {}; {} would do", plan_.gbs,
+                          plan_.dp, plan_.mbs, unit, nearest_multiples(unit, plan_.gbs)));
+      return;
+    }
+    if (plan_.schedule == "interleaved-1f1b" && plan_.micro_batches() % plan_.pp != 0) {
+      problem(
+          fmt::format("gbs {}: {} micro batches are not a multiple of pp {}, which the "
+                      "interleaved schedule needs; gbs {} would do",
+                      plan_.gbs, plan_.micro_batches(), plan_.pp,
+                      nearest_multiples(unit * plan_.pp, plan_.gbs)));
+    }
+  }
+
+  void check_zero() {
+    if (plan_.zero >= 2 && plan_.pp > 1) {
+      problem(
+          fmt::format("zero {}: gradients that are sharded do not go with pipeline stages; zero "
+                      "1 does, or pp 1",
+                      plan_.zero));
+    }
+    if (plan_.offload != Offload::none && plan_.zero == 0) {
+      problem("offload: needs ZeRO; zero 1 would do");
+    } else if (plan_.offload == Offload::optimizer_params &&
+               (plan_.zero < 3 || plan_.zero < software_.communication.fully_sharded_from_zero)) {
+      problem("offload: only weights that are sharded leave the device; zero 3 would do");
+    }
+    if (plan_.offload != Offload::none && !cluster_.host.known()) {
+      problem(
+          fmt::format("offload: cluster {} says nothing of its hosts (host.memory and "
+                      "host.memory_bandwidth); offload none would do, or both keys, such as --set "
+                      "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
+                      "GB/s\"",
+                      cluster_.name));
+    }
+    if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
+      warn(fmt::format("zero {}: no effect with dp 1", plan_.zero));
+    }
+  }
+
+  void check_recompute() {
+    if (plan_.recompute_layers == 1) return;
+    if (plan_.recompute != Recompute::full) {
+      warn(fmt::format("recompute_layers {}: no effect without full recompute",
+                       plan_.recompute_layers));
+      return;
+    }
+    const std::int64_t chunk = std::max<std::int64_t>(1, model_.layers / (plan_.pp * plan_.vpp));
+    if (plan_.recompute_layers > chunk) {
+      problem(fmt::format("recompute_layers {}: a stage holds {} layers at a time; {} would do",
+                          plan_.recompute_layers, chunk, chunk));
+    }
+  }
+
+  void check_sequence() {
+    if (model_.position == PositionEmbedding::learned && plan_.seq_len > model_.max_positions) {
+      problem(fmt::format("seq_len {}: the model has {} learned positions; {} would do",
+                          plan_.seq_len, model_.max_positions, model_.max_positions));
+    } else if (plan_.seq_len > model_.max_positions) {
+      warn(fmt::format("seq_len {} is longer than the model's max_position_embeddings {}",
+                       plan_.seq_len, model_.max_positions));
+    }
+  }
+
+  /// Of a plan that nobody can run on this stack, the price is still worth knowing.
+  void check_offered() {
+    const auto warn_of = [this](std::string_view axis, const auto& value, const auto& offered,
+                                const auto& text) {
+      const bool any = offered.empty();
+      if (any || std::find(offered.begin(), offered.end(), value) != offered.end()) return;
+      std::vector<std::string> texts;
+      for (const auto& each : offered) texts.emplace_back(text(each));
+      warn(fmt::format("{} {}: {} offers {}; priced all the same", axis, text(value),
+                       software_.name, fmt::join(texts, ", ")));
+    };
+    const auto plain = [](const auto& value) { return fmt::format("{}", value); };
+    const auto named = [](const auto& value) { return name(value); };
+    const PlanChoices& choices = software_.choices;
+    warn_of("zero", plan_.zero, choices.zero, plain);
+    warn_of("offload", plan_.offload, choices.offload, named);
+    warn_of("recompute", plan_.recompute, choices.recompute, named);
+    warn_of("sequence_parallel", plan_.sequence_parallel, choices.sequence_parallel, plain);
+    warn_of("schedule", plan_.schedule, choices.schedule, plain);
+  }
+
+  const PlanRequest& request_;
+  const Transformer& model_;
+  const Cluster& cluster_;
+  const Software& software_;
+  Plan plan_;
+  std::vector<std::string> problems_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+PlanRequest filled_from(PlanRequest request, const PlanRequest& other) {
+  const auto fill = [&](auto... fields) {
+    ((request.*fields = request.*fields ? request.*fields : other.*fields), ...);
+  };
+  using R = PlanRequest;
+  fill(&R::nodes, &R::dp, &R::tp, &R::pp, &R::cp, &R::ep, &R::vpp, &R::mbs, &R::gbs, &R::seq_len,
+       &R::zero, &R::offload, &R::recompute, &R::recompute_layers, &R::precision, &R::attention,
+       &R::sequence_parallel, &R::schedule, &R::grad_precision, &R::stage_split);
+  return request;
+}
+
+PlanRequest read_plan(const Cursor& cursor) {
+  PlanRequest request;
+  const auto whole = [&](std::string_view key, std::int64_t least, std::int64_t most) {
+    const auto found = cursor.find(key);
+    return found ? std::optional(found->integer(least, most)) : std::nullopt;
+  };
+  constexpr std::int64_t kMostRanks = 1 << 20;  // with kMostDegree: products stay below 2^60
+  constexpr std::int64_t kMostDegree = 1 << 13;
+  request.nodes = whole("nodes", 1, kMostRanks);
+  request.dp = whole("dp", 1, kMostRanks);
+  request.tp = whole("tp", 1, kMostDegree);
+  request.pp = whole("pp", 1, kMostDegree);
+  request.cp = whole("cp", 1, kMostDegree);
+  request.ep = whole("ep", 1, kMostDegree);
+  request.vpp = whole("vpp", 1, kMostDegree);
+  request.mbs = whole("mbs", 1, kMostRanks);
+  request.gbs = whole("gbs", 1, 1 << 30);
+  request.seq_len = whole("seq_len", 1, 1 << 30);
+  request.zero = whole("zero", 0, 3);
+  if (const auto found = cursor.find("offload")) {
+    request.offload = Offload(found->choice({"none", "optimizer", "optimizer+params"}));
+  }
+  if (const auto found = cursor.find("recompute")) {
+    request.recompute = Recompute(found->choice({"none", "selective", "full"}));
+  }
+  request.recompute_layers = whole("recompute_layers", 1, kMostDegree);
+  const auto precision = [&](std::string_view key) -> std::optional<Precision> {
+    const auto found = cursor.find(key);
+    if (!found) return std::nullopt;
+    return Precision(found->choice({"fp32", "tf32", "fp16", "bf16", "fp8"}));
+  };
+  request.precision = precision("precision");
+  request.grad_precision = precision("grad_precision");
+  if (const auto found = cursor.find("attention")) {
+    request.attention = AttentionKind(found->choice({"unfused", "fused-softmax", "flash"}));
+  }
+  if (const auto found = cursor.find("sequence_parallel")) {
+    request.sequence_parallel = found->boolean();
+  }
+  if (const auto found = cursor.find("schedule")) request.schedule = found->text();
+  if (const auto found = cursor.find("stage_split")) {
+    request.stage_split = StageSplit(found->choice({"blocks", "embedding-as-layer"}));
+  }
+  return request;
+}
+
+PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
+                         const Cluster& cluster, const Software& software) {
+  return Resolver(request, model, cluster, software).judge();
+}
+
+ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
+                          const Cluster& cluster, const Software& software) {
+  PlanJudgement judged = judge_plan(request, model, cluster, software);
+  if (!judged.problems.empty()) throw InputError(judged.problems);
+  return {std::move(judged.plan), std::move(judged.warnings)};
+}
+
+}  // namespace prequel

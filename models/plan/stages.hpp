@@ -1,0 +1,34 @@
+#pragma once
+
+/// How the blocks of a transformer are dealt to pipeline stages.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/stack/software.hpp"
+
+namespace prequel {
+
+/// What one pipeline stage (or one model chunk of it) holds.
+struct StageContent {
+  std::int64_t blocks{};
+  bool embedding{};
+  bool head{};
+
+  bool operator==(const StageContent&) const = default;
+};
+
+/// Deals `layers` blocks to pp·vpp chunks in model order: chunk c of stage i is entry c·pp + i.
+/// The counts follow the framework (`dealing`, `split`); a dealing that the framework refuses is
+/// for `stage_problem` to name, here the counts are what it would give.
+std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
+                                      StageDealing dealing, StageSplit split);
+
+/// Why the framework refuses to deal `layers` to pp·vpp chunks, with the nearest legal count; empty
+/// when it does not. Where chunks are equal and embedding and head count as a layer each, they can
+/// be all that a chunk holds.
+std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
+                          StageDealing dealing, StageSplit split);
+
+}  // namespace prequel

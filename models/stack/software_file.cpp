@@ -1,0 +1,177 @@
+#include <algorithm>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+namespace {
+
+Seconds time(const Cursor& section, std::string_view key) {
+  return {section.at(key).number(kNonNegative)};
+}
+
+double factor_or(const Cursor& section, std::string_view key, double fallback) {
+  const auto found = section.find(key);
+  return found ? found->number(kNonNegative) : fallback;
+}
+
+PlanDefaults read_defaults(const Cursor& section) {
+  PlanDefaults defaults;
+  defaults.zero = static_cast<int>(section.at("zero").integer(0, 3));
+  defaults.recompute = Recompute(section.at("recompute").choice({"none", "selective", "full"}));
+  defaults.precision =
+      Precision(section.at("precision").choice({"fp32", "tf32", "fp16", "bf16", "fp8"}));
+  defaults.attention =
+      AttentionKind(section.at("attention").choice({"unfused", "fused-softmax", "flash"}));
+  defaults.offload =
+      Offload(section.at("offload").choice({"none", "optimizer", "optimizer+params"}));
+  defaults.sequence_parallel = section.at("sequence_parallel").boolean();
+  defaults.schedule = section.at("schedule").text();
+  if (const auto split = section.find("stage_split")) {
+    defaults.stage_split = StageSplit(split->choice({"blocks", "embedding-as-layer"}));
+  }
+  if (const auto precision = section.find("grad_precision")) {
+    defaults.grad_precision = Precision(precision->choice({"fp32", "tf32", "fp16", "bf16"}));
+  }
+  return defaults;
+}
+
+/// The values of one axis under `key`, each read by `read`; none where it is left out.
+template <class Value, class Read>
+void read_axis(const Cursor& section, std::string_view key, std::vector<Value>& values,
+               const Read& read) {
+  const auto found = section.find(key);
+  if (!found) return;
+  for (const Cursor& item : found->items()) values.push_back(read(item));
+}
+
+PlanChoices read_choices(const Cursor& section) {
+  PlanChoices choices;
+  read_axis(section, "zero", choices.zero, [](const Cursor& item) { return item.integer(0, 3); });
+  read_axis(section, "recompute", choices.recompute, [](const Cursor& item) {
+    return Recompute(item.choice({"none", "selective", "full"}));
+  });
+  read_axis(section, "offload", choices.offload, [](const Cursor& item) {
+    return Offload(item.choice({"none", "optimizer", "optimizer+params"}));
+  });
+  read_axis(section, "sequence_parallel", choices.sequence_parallel,
+            [](const Cursor& item) { return item.boolean(); });
+  read_axis(section, "schedule", choices.schedule, [](const Cursor& item) { return item.text(); });
+  return choices;
+}
+
+std::optional<ScoreTraffic> read_score_traffic(const Cursor& kernels, std::string_view attention) {
+  const auto all = kernels.find("score_traffic");
+  const auto found = all ? all->find(attention) : std::nullopt;
+  if (!found) return std::nullopt;
+  return ScoreTraffic{found->at("forward_bytes").number(kNonNegative),
+                      found->at("backward_bytes").number(kNonNegative),
+                      {factor_or(*found, "forward_s", 0.0)},
+                      {factor_or(*found, "backward_s", 0.0)}};
+}
+
+KernelStack read_kernels(const Cursor& section) {
+  KernelStack kernels;
+  kernels.gemm_time_factor = section.at("gemm_time_factor").number(kPositive);
+  kernels.pointwise_traffic_factor = section.at("pointwise_traffic_factor").number(kNonNegative);
+  kernels.cross_entropy_forward_bytes =
+      section.at("cross_entropy_forward_bytes").number(kNonNegative);
+  kernels.cross_entropy_backward_bytes =
+      section.at("cross_entropy_backward_bytes").number(kNonNegative);
+  kernels.optimizer_traffic_bytes = section.at("optimizer_traffic_bytes").number(kNonNegative);
+  kernels.optimizer_time_per_parameter = {factor_or(section, "optimizer_s_per_parameter", 0.0)};
+  kernels.unfused = read_score_traffic(section, "unfused");
+  kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
+  if (const auto flash = section.find("flash_kernel")) kernels.flash_kernel = flash->text();
+  return kernels;
+}
+
+HostStack read_host(const Cursor& section) {
+  HostStack host;
+  host.async_launch_per_layer = time(section, "async_launch_per_layer_s");
+  host.blocking_launch_per_layer = time(section, "blocking_launch_per_layer_s");
+  host.backward_launch_factor = factor_or(section, "backward_launch_factor", 1.5);
+  host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
+  return host;
+}
+
+CommunicationStack read_communication(const Cursor& section) {
+  CommunicationStack communication;
+  communication.gradient_overlap =
+      GradientOverlap(section.at("gradient_overlap").choice({"none", "no-pipeline", "always"}));
+  communication.blocking_p2p = section.at("blocking_p2p").boolean();
+  communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
+  communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
+  communication.weight_bytes = factor_or(section, "weight_bytes", communication.weight_bytes);
+  if (const auto from = section.find("fully_sharded_from_zero")) {
+    communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
+  }
+  if (const auto layers = section.find("prefetch_layers")) {
+    communication.prefetch_layers = static_cast<int>(layers->integer(0, 1000));
+  }
+  communication.overlap_contention = factor_or(section, "overlap_contention", 0.0);
+  if (const auto limit = section.find("rank_rate_limit")) {
+    communication.rank_rate_limit = limit->rate();
+  }
+  communication.offload_fixed = {factor_or(section, "offload_fixed_s", 0.0)};
+  return communication;
+}
+
+MemoryStack read_memory(const Cursor& section) {
+  MemoryStack memory;
+  memory.weight_bytes = section.at("weight_bytes").number(kNonNegative);
+  memory.gradient_bytes = section.at("gradient_bytes").number(kNonNegative);
+  memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);
+  memory.unsharded_bytes = factor_or(section, "unsharded_bytes", 0.0);
+  memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
+  memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
+  memory.score_bytes = section.at("score_bytes").number(kNonNegative);
+  if (const auto extra = section.find("extra_pipeline_buffers")) {
+    memory.extra_pipeline_buffers = extra->integer(0, 8);
+  }
+  memory.live_parameters = factor_or(section, "live_parameters", 0.0);
+  memory.reduce_bucket = factor_or(section, "reduce_bucket", 0.0);
+  memory.reduce_bytes = factor_or(section, "reduce_bytes", 0.0);
+  memory.framework = section.at("framework").bytes();
+  if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();
+  if (const auto more = section.find("parallel_framework")) {
+    memory.parallel_framework = more->bytes();
+  }
+  const auto cap = section.find("printed_cap");
+  memory.printed_cap = cap ? cap->number(kFraction) : 1.0;
+  return memory;
+}
+
+}  // namespace
+
+Software read_software(const Document& file) {
+  const Cursor root = file.root();
+  Software software;
+  expect_schema(root, "prequel/software/1");
+  software.name = root.at("name").text();
+  software.framework = root.at("framework").text();
+  software.validated = root.at("validated").boolean();
+  const Cursor error = root.at("error");
+  software.relative_error = error.at("sec_per_iter").number(kFraction);
+  software.error_basis = error.at("basis").text();
+  if (const auto asked = root.find("stands_for")) {
+    software.stands_for = asked->text();
+    software.relative_error = std::max(software.relative_error, kUnknownReleaseError);
+    software.error_basis = "usual for another release of the same framework";
+  }
+  software.vocab_multiple = root.at("vocab_multiple").integer(1, 1 << 20);
+  software.stage_dealing =
+      StageDealing(root.at("stage_dealing").choice({"refuse", "ceil-per-stage"}));
+  software.defaults = read_defaults(root.at("defaults"));
+  if (const auto choices = root.find("choices")) software.choices = read_choices(*choices);
+  software.kernels = read_kernels(root.at("kernels"));
+  software.host = read_host(root.at("host"));
+  software.host.launch = Launch(root.at("launch").choice({"async", "blocking"}));
+  software.communication = read_communication(root.at("communication"));
+  software.memory = read_memory(root.at("memory"));
+  file.finish();
+  return software;
+}
+
+}  // namespace prequel

@@ -1,0 +1,375 @@
+#include "sim/answer/contended_iteration.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "hw/base/errors.hpp"
+#include "hw/fabric/routes.hpp"
+#include "hw/fabric/traffic.hpp"
+#include "sim/answer/timeline.hpp"
+#include "sim/answer/what_if.hpp"
+#include "sim/engine/contention.hpp"
+#include "sim/engine/launch_ahead.hpp"
+#include "sim/schedule/emit.hpp"
+#include "sim/step/iteration.hpp"
+
+namespace prequel {
+namespace {
+
+/// Tasks that pass many kernels to one device each, and what they compete for.
+struct Contest {
+  std::vector<double> durations;    ///< by PriceId, s; of what links carry, the latency
+  std::vector<double> launches;     ///< by PriceId, s of the host
+  std::vector<DeviceId> devices;    ///< by StreamId; each has a host
+  std::vector<StreamPlace> places;  ///< by StreamId: nowhere where nothing slows the tasks
+  LinkedRoutes linked;
+  std::vector<Transfer> transfers;  ///< by PriceId; empty: nothing passes links
+  double overlap_loss{};
+
+  [[nodiscard]] std::size_t device_count() const {
+    return *std::ranges::max_element(devices) + std::size_t{1};
+  }
+};
+
+/// Plays the same tasks with more and more in their way.
+class Plays {
+ public:
+  /// `emit` tells all tasks to a reader.
+  template <class Emit>
+  Plays(Contest contest, const Emit& emit)
+      : contest_(std::move(contest)),
+        prices_(contest_.durations.size()),
+        graph_(graph(contest_, emit)) {
+    contest_.durations.resize(2 * prices_);  // launches come last, and take no time yet
+    if (!contest_.transfers.empty()) contest_.transfers.resize(2 * prices_);
+    contest_.places.resize(contest_.places.size() + contest_.device_count());
+  }
+
+  /// Until the last task ends.
+  [[nodiscard]] double seconds() const {
+    const std::vector<double> losses(contest_.device_count(), overlap_loss_);
+    Machine machine;
+    machine.link_capacities = contest_.linked.capacities;
+    machine.routes = &contest_.linked.routes;
+    machine.transfers = contest_.transfers;
+    machine.streams = contest_.places;
+    machine.overlap_loss = losses;
+    const EventTimes times = run_contended(graph_, contest_.durations, machine);
+    assert(times.stuck.empty());  // no link is dead: fractions are above 0
+    return times.end();
+  }
+  void add_overlap() { overlap_loss_ = contest_.overlap_loss; }
+  void add_launches() {
+    std::ranges::copy(contest_.launches,
+                      contest_.durations.begin() + static_cast<std::ptrdiff_t>(prices_));
+  }
+
+ private:
+  template <class Emit>
+  static TaskGraph graph(const Contest& contest, const Emit& emit) {
+    const auto streams = static_cast<StreamId>(contest.devices.size());
+    std::vector<StreamId> hosts;
+    for (const DeviceId device : contest.devices) hosts.push_back(streams + device);
+    const auto prices = static_cast<PriceId>(contest.durations.size());
+    std::vector<PriceId> launches(prices);
+    for (PriceId price = 0; price < prices; ++price) launches[price] = prices + price;
+    GraphBuilder builder(streams + contest.device_count());
+    LaunchAhead<GraphBuilder> reader(builder, hosts, launches, Launched::by_parts);
+    emit(reader);
+    return builder.build();
+  }
+
+  Contest contest_;
+  std::size_t prices_;
+  TaskGraph graph_;
+  double overlap_loss_ = 0;
+};
+
+/// Each part is what it adds to those before it.
+ContendedIteration play(Plays plays, double clock) {
+  ContendedIteration result;
+  const double shared = plays.seconds();
+  plays.add_overlap();
+  const double overlapped = plays.seconds();
+  plays.add_launches();
+  result.seconds = plays.seconds();
+  result.links = shared - clock;
+  result.overlap = overlapped - shared;
+  result.launches = result.seconds - overlapped;
+  return result;
+}
+
+/// The time that the host takes to launch a pass: it is seen whole where the host waits for each
+/// kernel. Nothing where it does so anyway, as the device's times then hold it.
+ChunkCosts launch_costs(const Scenario& scenario, const LayerCosts& blocking,
+                        const StageContent& content) {
+  if (scenario.software.host.launch == Launch::blocking) return {};
+  return chunk_costs(blocking, content);
+}
+
+LayerCosts blocking_costs(Scenario scenario) {
+  scenario.software.host.launch = Launch::blocking;
+  return price_layers(scenario);
+}
+
+double overlap_loss(const Scenario& scenario) {
+  const double fitted = scenario.software.communication.overlap_contention;
+  return fitted > 0 ? fitted : scenario.device.overlap_loss;
+}
+
+std::vector<double> copied(std::span<const double> values) {
+  return {values.begin(), values.end()};
+}
+
+/// Turns what a pipeline's clock prices as seconds on links into flows.
+class PipelineFlows {
+ public:
+  PipelineFlows(const Scenario& scenario, const PipelineGame& game)
+      : scenario_(scenario),
+        game_(game),
+        stage_ranks_(static_cast<int>(scenario.plan.tp * scenario.plan.cp * scenario.plan.dp)),
+        router_(build_fabric(scenario.cluster.fabric->description(), nodes(scenario))) {}
+
+  void add_to(Contest& contest) {
+    contest.linked.capacities = link_capacities(router_.fabric());
+    for (double& capacity : contest.linked.capacities) {
+      capacity *= scenario_.cluster.network.efficiency;
+    }
+    contest.transfers.resize(contest.durations.size());
+    // What takes no time where links take none passes no links; what is left is latency.
+    const BlockTable latencies = instant_links().durations;
+    contest.durations = copied(latencies.values());
+    for (const TaskKind kind :
+         {TaskKind::send_forward, TaskKind::send_backward, TaskKind::gradient_reduce,
+          TaskKind::parameter_gather, TaskKind::embedding_reduce}) {
+      const double rate = rate_of_clock(kind);
+      for (std::uint32_t block = 0; block < game_.shape.blocks(); ++block) {
+        const PriceId price = BlockTable::price(kind, block, game_.shape.blocks());
+        const double seconds = game_.durations.values()[price] - latencies.values()[price];
+        if (!(seconds > 0)) continue;
+        const std::uint32_t stage = block % game_.shape.stages;
+        const std::uint32_t chunk = block / game_.shape.stages;
+        contest.transfers[price] = {contest.linked.routes.add(route(flows(kind, stage, chunk))),
+                                    seconds * rate};
+      }
+    }
+    contest.linked = merge_alike(contest.linked);
+  }
+
+ private:
+  static int nodes(const Scenario& scenario) {
+    const std::int64_t per_node = scenario.cluster.devices_per_node;
+    return static_cast<int>((scenario.plan.gpus + per_node - 1) / per_node);
+  }
+
+  [[nodiscard]] PipelineGame instant_links() const {
+    Scenario instant = scenario_;
+    instant.cluster.network.efficiency = std::numeric_limits<double>::infinity();
+    return pipeline_game(instant);
+  }
+
+  /// Byte/s that each rank sends where the clock has all groups of the job send at once.
+  [[nodiscard]] double rate_of_clock(TaskKind kind) const {
+    const Plan& plan = scenario_.plan;
+    const Cluster& cluster = scenario_.cluster;
+    switch (kind) {
+      case TaskKind::send_forward:
+      case TaskKind::send_backward:
+        return group_shape(cluster, plan.gpus, plan.pp, stage_ranks_, TrafficPattern::send_next)
+            .network_rate.value;
+      case TaskKind::embedding_reduce:
+        return group_shape(cluster, std::int64_t{2} * stage_ranks_, 2, stage_ranks_)
+            .network_rate.value;
+      default:
+        return group_shape(cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp)
+            .network_rate.value;
+    }
+  }
+
+  /// What the ranks of a stage send, each at rate 1.
+  [[nodiscard]] std::vector<Flow> flows(TaskKind kind, std::uint32_t stage,
+                                        std::uint32_t chunk) const {
+    switch (kind) {
+      case TaskKind::send_forward:
+      case TaskKind::send_backward: return sends(stage, receiver(kind, stage, chunk));
+      case TaskKind::embedding_reduce: return embedding_ring(stage);
+      default: return data_rings(stage);
+    }
+  }
+
+  [[nodiscard]] std::uint32_t receiver(TaskKind kind, std::uint32_t stage,
+                                       std::uint32_t chunk) const {
+    const bool turned = game_.kind == ScheduleKind::dualpipe && chunk == 1;
+    const bool up = (kind == TaskKind::send_forward) != turned;
+    const std::uint32_t stages = game_.shape.stages;
+    return (stage + (up ? 1 : stages - 1)) % stages;
+  }
+
+  [[nodiscard]] std::vector<Flow> sends(std::uint32_t from, std::uint32_t to) const {
+    std::vector<Flow> found;
+    const auto ranks = static_cast<std::uint32_t>(stage_ranks_);
+    for (std::uint32_t i = 0; i < ranks; ++i) found.push_back({from * ranks + i, to * ranks + i});
+    return found;
+  }
+
+  [[nodiscard]] std::vector<Flow> data_rings(std::uint32_t stage) const {
+    const auto size = static_cast<int>(scenario_.plan.dp);
+    const int stride = stage_ranks_ / size;
+    const RankGroups groups = RankGroups::strided(stage_ranks_, stride, size);
+    const std::uint32_t copy = game_.shape.stages - 1 - stage;
+    std::vector<Flow> found;
+    for (const int first : groups.firsts()) {
+      auto members = groups.members(static_cast<int>(stage) * stage_ranks_ + first);
+      if (game_.kind == ScheduleKind::dualpipe) {
+        const auto more = groups.members(static_cast<int>(copy) * stage_ranks_ + first);
+        members.insert(stage < copy ? members.end() : members.begin(), more.begin(), more.end());
+      }
+      append(found, members);
+    }
+    return sent_by(stage, std::move(found));
+  }
+
+  /// The part that this one of the end stages sends.
+  [[nodiscard]] std::vector<Flow> embedding_ring(std::uint32_t stage) const {
+    std::vector<Flow> found;
+    const int last = static_cast<int>(game_.shape.stages - 1) * stage_ranks_;
+    for (int rank = 0; rank < stage_ranks_; ++rank) append(found, {rank, last + rank});
+    return sent_by(stage, std::move(found));
+  }
+
+  [[nodiscard]] std::vector<Flow> sent_by(std::uint32_t stage, std::vector<Flow> flows) const {
+    std::erase_if(flows, [&](const Flow& flow) {
+      return flow.from / static_cast<std::uint32_t>(stage_ranks_) != stage;
+    });
+    return flows;
+  }
+
+  void append(std::vector<Flow>& flows, const std::vector<int>& members) const {
+    const auto more = group_flows(router_, members, TrafficPattern::ring);
+    flows.insert(flows.end(), more.begin(), more.end());
+  }
+
+  [[nodiscard]] std::vector<LinkShare> route(const std::vector<Flow>& flows) const {
+    const std::vector<double> loads = link_loads(router_, flows);
+    std::vector<LinkShare> parts;
+    for (LinkId link = 0; link < loads.size(); ++link) {
+      if (loads[link] > 0) parts.push_back({link, loads[link]});
+    }
+    return parts;
+  }
+
+  const Scenario& scenario_;
+  const PipelineGame& game_;
+  int stage_ranks_;
+  Router router_;
+};
+
+std::vector<double> pipeline_launches(const Scenario& scenario, const PipelineGame& game) {
+  const LayerCosts blocking = blocking_costs(scenario);
+  const PipelineShape& shape = game.shape;
+  BlockTable launches(shape);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      const StageContent& content = game.parts[model_part(game.kind, shape, stage, chunk)];
+      const auto [forward, backward] = launch_costs(scenario, blocking, content);
+      const auto set = [&](TaskKind kind, double seconds) {
+        launches.at(kind, stage, chunk) = seconds;
+      };
+      const double buckets = std::max(1U, shape.buckets);
+      set(TaskKind::forward, forward.host);
+      set(TaskKind::forward_bucket, forward.host / buckets);
+      set(TaskKind::backward, backward.host);
+      set(TaskKind::backward_bucket, backward.host / buckets);
+      set(TaskKind::input_gradient, backward.host);
+    }
+  }
+  return copied(launches.values());
+}
+
+ContendedIteration pipeline_contended(const Scenario& scenario) {
+  const PipelineGame game = pipeline_game(scenario);
+  Contest contest;
+  contest.durations = copied(game.durations.values());
+  contest.launches = pipeline_launches(scenario, game);
+  contest.overlap_loss = overlap_loss(scenario);
+  for (std::uint32_t stage = 0; stage < game.shape.stages; ++stage) {
+    contest.devices.insert(contest.devices.end(), kStageStreams, stage);
+    contest.places.insert(contest.places.end(), {{stage, StreamUse::computes},
+                                                 {},  // sends of both directions
+                                                 {},
+                                                 {stage, StreamUse::communicates}});
+  }
+  if (scenario.plan.gpus > scenario.cluster.devices_per_node) {
+    PipelineFlows(scenario, game).add_to(contest);
+  }
+  const auto emit = [&](auto& reader) {
+    emit_pipeline(game.kind, game.shape, reader);
+    emit_step_end(game.kind, game.shape, reader);
+  };
+  return play(Plays(std::move(contest), emit),
+              run_clock(game.kind, game.shape, game.durations).seconds);
+}
+
+/// All ranks do the same at the same time, so that nothing shares links that the clock does not
+/// know of.
+ContendedIteration sharded_contended(const Scenario& scenario) {
+  Scenario alone = scenario;
+  alone.software.communication.overlap_contention = 0;
+  const ShardedGame game = sharded_game(alone);
+  const auto [forward, backward] =
+      launch_costs(scenario, blocking_costs(scenario), {1, false, false});
+  ShardedTable launches(game.shape.units());
+  for (std::uint32_t layer = 0; layer < game.shape.layers; ++layer) {
+    launches.at(ShardedTask::forward, layer) = forward.host;
+    launches.at(ShardedTask::backward, layer) = backward.host;
+  }
+  Contest contest;
+  contest.durations = copied(game.durations.values());
+  contest.launches = copied(launches.values());
+  contest.overlap_loss = overlap_loss(scenario);
+  contest.devices.assign(kShardedStreams, 0);
+  contest.places = {{0, StreamUse::computes}, {0, StreamUse::communicates}};
+  const auto emit = [&](auto& reader) { emit_fully_sharded(game.shape, reader); };
+  const double without = run_clock(game.shape, game.durations).seconds;
+  ContendedIteration result = play(Plays(std::move(contest), emit), without);
+  const ShardedGame priced = sharded_game(scenario);
+  result.overlap_predicted = run_clock(priced.shape, priced.durations).seconds - without;
+  result.overlap -= result.overlap_predicted;
+  return result;
+}
+
+void check(const Scenario& scenario, const WhatIf& question) {
+  if (!question.slow_nodes.empty() || question.jitter > 0) {
+    throw InputError(
+        "--contention: plays one rank for all of a stage, so it cannot say what slow nodes or "
+        "jitter do; ask for them by themselves");
+  }
+  const std::int64_t per_node = scenario.cluster.devices_per_node;
+  if (scenario.plan.tp > per_node) {
+    throw InputError(fmt::format(
+        "--contention: tp {} spans nodes of {} devices, whose collectives within a layer are not "
+        "played; tp {} would do",
+        scenario.plan.tp, per_node, per_node));
+  }
+  if (timeline_passes(scenario) > kMostTimelinePasses) {
+    throw InputError(fmt::format(
+        "--contention: {} passes over stages are too many to play one by one; gbs {} would do",
+        timeline_passes(scenario), most_timeline_gbs(scenario)));
+  }
+}
+
+}  // namespace
+
+ContendedIteration contended_iteration(const Scenario& asked, const WhatIf& question) {
+  check(asked, question);
+  const Scenario scenario = with_degraded_links(asked, question.link_fractions);
+  ContendedIteration result =
+      is_fully_sharded(scenario) ? sharded_contended(scenario) : pipeline_contended(scenario);
+  result.seconds += scenario.software.host.fixed_per_iteration.value;
+  return result;
+}
+
+}  // namespace prequel

@@ -1,0 +1,38 @@
+#pragma once
+
+/// What an iteration takes where the things that run at once get in each other's way.
+
+#include "models/job/what_if.hpp"
+#include "sim/price/pricing.hpp"
+
+namespace prequel {
+
+/// Seconds. The prediction's clock, which prices each task by itself, and `links`, `overlap` and
+/// `launches` add up to the first.
+struct ContendedIteration {
+  double seconds{};  ///< of the iteration
+  double links{};    ///< sharing links as flows come and go; negative where the clock, which has
+                     ///< all groups of a kind send at once, shares more than need be
+  double overlap{};  ///< kernels and collectives that slow each other while they overlap, beyond
+                     ///< `overlap_predicted`
+  /// What of that the prediction holds. A loss that was fitted on fully sharded layers is priced
+  /// into each of them, the first and last ones too, which nothing overlaps; so the clock may count
+  /// more than there is, and `overlap` be below 0.
+  double overlap_predicted{};
+  double launches{};  ///< waiting for a host that runs ahead, but not far enough
+};
+
+/// Plays the iteration on an event queue, with one rank for all that are alike in a stage:
+///
+/// - What a stage sends between nodes loads the links of the fabric by the routes of all its ranks;
+///   flows share links max-min fairly, as they come and go.
+/// - Reductions and gathers slow the kernels of their device by the loss that was fitted on the
+///   software, else by the device's. Sends are copies and slow nothing.
+/// - With asynchronous launches the host takes the time that it takes where it waits for each
+///   kernel, but runs ahead of the device.
+///
+/// Of the question, links may be degraded. Throws InputError for what one rank a stage cannot say:
+/// slow nodes, jitter, tensor-parallel groups that span nodes.
+ContendedIteration contended_iteration(const Scenario& scenario, const WhatIf& question);
+
+}  // namespace prequel

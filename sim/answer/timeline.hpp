@@ -1,0 +1,77 @@
+#pragma once
+
+/// When each task of an iteration runs and what is held meanwhile: for reports, traces and whoever
+/// asks where the time of a stage goes.
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/price/pricing.hpp"
+#include "sim/schedule/pipeline.hpp"
+
+namespace prequel {
+
+/// One task of a pipeline stage that takes time; every data-parallel replica runs the same. Fully
+/// sharded layers are stage 0, their reduce-scatter a `gradient_reduce`.
+struct TimelineSlice {
+  TaskKind kind{};
+  StageStream stream{};
+  std::uint16_t stage{};
+  std::uint8_t chunk{};
+  bool critical{};        ///< on the critical path: a delay of it delays the iteration
+  std::uint32_t block{};  ///< index into `Timeline::blocks`
+  std::uint32_t micro_batch{};
+  std::uint32_t bucket{};  ///< which of `buckets` that the block is passed or reduced in
+  std::uint32_t buckets{1};
+  double start_s{};  ///< since the iteration began
+  double end_s{};
+};
+
+/// What a slice works on: a model chunk; where parameters are sharded layer by layer, one layer or
+/// the root.
+struct TimelineBlock {
+  StageContent content;
+  std::int64_t first_layer{};
+  ChunkCosts costs;  ///< of one micro batch
+};
+
+/// A transfer between stages: indices of the slice that sends and the one that waits for it.
+struct TimelineTransfer {
+  std::uint32_t from{}, to{};
+};
+
+struct MemoryPoint {
+  double time_s{};
+  Bytes held;  ///< from then on, as the memory model counts it
+};
+
+/// Where the iteration of one stage goes. The first four add up to it.
+struct StageTimeline {
+  double computing_s{};      ///< kernels, recomputed ones and the optimizer
+  double communicating_s{};  ///< exposed: collectives and transfers that nothing hides
+  double bubble_s{};         ///< waiting for other stages
+  double host_s{};           ///< launches that the device waits for; fixed time per iteration
+  double critical_s{};       ///< of the critical path that runs on this stage
+  std::vector<MemoryPoint> memory;
+};
+
+struct Timeline {
+  double seconds{};  ///< of the iteration, as predicted
+  std::vector<TimelineBlock> blocks;
+  std::vector<TimelineSlice> slices;  ///< those of one stream of a stage in order
+  std::vector<TimelineTransfer> transfers;
+  std::vector<StageTimeline> stages;
+};
+
+/// Passes over stages, or over fully sharded layers, that one iteration makes: time and memory of
+/// a timeline grow with them.
+std::int64_t timeline_passes(const Scenario& scenario);
+/// More of them are more than anyone looks at.
+inline constexpr std::int64_t kMostTimelinePasses = 1 << 18;
+/// The largest global batch of the plan that makes no more.
+std::int64_t most_timeline_gbs(const Scenario& scenario);
+
+/// Plays the iteration that `predict` predicts. Throws InputError as that does.
+Timeline timeline(const Scenario& scenario);
+
+}  // namespace prequel

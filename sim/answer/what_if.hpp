@@ -1,0 +1,25 @@
+#pragma once
+
+/// What a step takes when ranks or links are not as they should be: slow nodes, degraded links,
+/// jitter.
+
+#include "models/job/what_if.hpp"
+#include "sim/price/pricing.hpp"
+
+namespace prequel {
+
+/// Of sec/iter over the samples.
+struct StepDistribution {
+  double mean{}, p5{}, p50{}, p95{};
+};
+
+/// The scenario on links at these fractions of their rates. Throws InputError when the cluster has
+/// no such links.
+Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>& fractions);
+
+/// Plays the step on all ranks. Ranks lie on nodes with tensor-parallel neighbours next to one
+/// another, then replicas, then stages. The same for the same seed, whatever the threads. Throws
+/// InputError when a node is not in the job, or the cluster has no such links.
+StepDistribution what_if(const Scenario& scenario, const WhatIf& question);
+
+}  // namespace prequel

@@ -1,0 +1,28 @@
+#pragma once
+
+/// Which model priced which kernel of a training step, and what holds each up.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "hw/price_explanation.hpp"
+#include "sim/price/pricing.hpp"
+
+namespace prequel {
+
+struct ExplainedKernel {
+  std::string_view name;   ///< as operators are called: "qkv", "mlp all-reduce", or "launches"
+  std::string_view part;   ///< of the model: "block", "embedding", "head"
+  std::string_view pass;   ///< "forward", "recompute", "backward"
+  Operator what;           ///< with its shape; a time where it is measured or of the host
+  double seconds{};        ///< of one, with what the software stack adds to the price
+  std::int64_t count{};    ///< in one iteration, on one device
+  PriceExplanation price;  ///< without what the software adds
+};
+
+/// All kernels and collectives of layers, in the order in which they run, on a stage of `blocks`
+/// blocks; embedding and head count on the stages that hold them.
+std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, std::int64_t blocks);
+
+}  // namespace prequel

@@ -1,0 +1,169 @@
+#include "sim/run/training_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "hw/base/errors.hpp"
+#include "models/layers/state_bytes.hpp"
+#include "sim/step/iteration.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kFp32 = 4.0;  // bytes
+constexpr double kSecondsPerHour = 3600.0;
+constexpr double kMostLost = 0.8;   // of the time, to failures: beyond, a run hardly gets on
+constexpr double kWellBelow = 0.1;  // of the mtbf: at most 45 % are lost then
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// Iterations of `gbs` that see `samples` sequences, the last one whole.
+std::int64_t iterations_of(double samples, std::int64_t gbs) {
+  return static_cast<std::int64_t>(std::ceil(std::max(0.0, samples) / real(gbs)));
+}
+
+/// Adds the sizes below the last one until `samples` are used up; returns the sequences seen.
+double add_ramp(const RampCurve& curve, double ramp_samples, double samples, TrainingRun& run) {
+  const double part = ramp_samples / real(std::ssize(curve.points) - 1);
+  double seen = 0;
+  for (const BatchPoint& point : curve.points) {
+    if (point.gbs == curve.points.back().gbs || seen >= samples) break;
+    const auto& time = point.planned ? point.planned : point.fastest;
+    if (!time) {
+      throw InputError(fmt::format(
+          "--gbs-ramp: no micro batch that fits divides a global batch of {}; start and increment "
+          "must be multiples of dp",
+          point.gbs));
+    }
+    const std::int64_t iterations = iterations_of(std::min(part, samples - seen), point.gbs);
+    seen += real(iterations) * real(point.gbs);
+    run.ramp_iterations += iterations;
+    run.training += real(iterations) * time->sec_per_iter;
+  }
+  return seen;
+}
+
+void check(const Plan& plan, const RunQuestion& question) {
+  if (question.ramp && question.ramp->last != plan.gbs) {
+    throw InputError(
+        fmt::format("--gbs-ramp: ends at {}, but the global batch size is {}; let it "
+                    "end there, or say --gbs {}",
+                    question.ramp->last, plan.gbs, question.ramp->last));
+  }
+  if (question.ramp && question.tokens && question.ramp_samples <= 0) {
+    throw InputError(
+        "--gbs-ramp: with --tokens it needs --ramp-samples, the sequences over which "
+        "the batch grows");
+  }
+}
+
+/// Expected time of `work` over `work`.
+double stretch(const CheckpointPlan& checkpoints, const RunQuestion& question) {
+  if (!checkpoints.interval) return 1.0;
+  const double interval = checkpoints.interval->value;
+  if (!question.mtbf) return 1.0 + checkpoints.save.value / interval;
+  const FailureModel failures{*question.mtbf, checkpoints.save,
+                              question.restart + checkpoints.save};
+  return expected_time(Seconds{1.0}, *checkpoints.interval, failures).value;
+}
+
+std::string amount(Seconds time) {
+  return fmt::format("{:.{}f} s", time.value, time.value < 10 ? 1 : 0);
+}
+
+/// Loses least where the interval is not said.
+CheckpointPlan with_best_interval(CheckpointPlan checkpoints, const RunQuestion& question) {
+  checkpoints.interval = checkpoints.daly;
+  checkpoints.lost_share = 1.0 - 1.0 / stretch(checkpoints, question);
+  return checkpoints;
+}
+
+/// Refuses what would lose nearly all of its time, or all of it: then the expectation has no end.
+void check_progress(const CheckpointPlan& checkpoints, const RunQuestion& question) {
+  if (!question.mtbf || checkpoints.lost_share <= kMostLost) return;
+  const double lost = 100 * checkpoints.lost_share;
+  const CheckpointPlan best = with_best_interval(checkpoints, question);
+  if (best.lost_share <= kMostLost) {
+    throw InputError(fmt::format(
+        "--checkpoint-interval: with {} between checkpoints and a failure every {}, "
+        "{:.1f} % of the time is lost; {} would do",
+        amount(*checkpoints.interval), amount(*question.mtbf), lost, amount(*best.interval)));
+  }
+  const Seconds stop = checkpoints.save + question.restart;
+  std::string would_do = fmt::format("--mtbf {:.0f}s", std::ceil(stop.value / kWellBelow));
+  if (question.restart <= kWellBelow / 2 * *question.mtbf) {
+    const BytesPerSecond rate = checkpoints.size / (kWellBelow / 2 * *question.mtbf);
+    would_do += fmt::format(" or --checkpoint-bandwidth {:.0f}GB/s", std::ceil(rate.value / kGB));
+  }
+  throw InputError(fmt::format(
+      "--mtbf: a failure every {} leaves hardly any time to train, as a checkpoint takes {} to "
+      "write and a restart {}: {:.1f} % are lost; {} would do",
+      amount(*question.mtbf), amount(checkpoints.save), amount(stop), lost, would_do));
+}
+
+}  // namespace
+
+Bytes checkpoint_size(const Transformer& model, const Plan& plan, const Software& software) {
+  const double weight = state_bytes(plan, software).weights;
+  const double states = (weight < kFp32 ? kFp32 : 0.0) + 2 * kFp32;
+  return {real(total_parameters(model)) * (weight + states)};
+}
+
+CheckpointPlan checkpoint_plan(const Scenario& scenario, const RunQuestion& question) {
+  CheckpointPlan checkpoints;
+  checkpoints.size = checkpoint_size(scenario.model, scenario.plan, scenario.software);
+  checkpoints.save = checkpoints.size / *question.checkpoint_bandwidth;
+  if (question.mtbf) {
+    const FailureModel failures{*question.mtbf, checkpoints.save, {}};
+    checkpoints.young = young_interval(failures);
+    checkpoints.daly = daly_interval(failures);
+    checkpoints.interval = checkpoints.daly;
+  }
+  if (question.checkpoint_interval) checkpoints.interval = question.checkpoint_interval;
+  checkpoints.lost_share = 1.0 - 1.0 / stretch(checkpoints, question);
+  check_progress(checkpoints, question);
+  return checkpoints;
+}
+
+TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
+                         const RunQuestion& question, const std::optional<RampCurve>& curve,
+                         double lost_share, const std::optional<StepDistribution>& what_if) {
+  const Plan& plan = scenario.plan;
+  const double samples = *question.tokens / real(plan.seq_len);
+  TrainingRun run;
+  run.sec_per_iter = what_if ? Seconds{what_if->mean} : prediction.sec_per_iter;
+  const double slowdown = run.sec_per_iter / prediction.sec_per_iter;
+  const double seen = curve && question.ramp->increments() > 0
+                          ? add_ramp(*curve, question.ramp_samples, samples, run)
+                          : 0.0;
+  const std::int64_t full = iterations_of(samples - seen, plan.gbs);
+  run.iterations = run.ramp_iterations + full;
+  run.training = slowdown * run.training + real(full) * run.sec_per_iter;
+  if (question.eval_interval > 0) {
+    const double pauses = real(run.iterations / question.eval_interval);
+    const Seconds forward = slowdown * forward_only_time(scenario);
+    run.evaluation = pauses * real(question.eval_iters) * forward;
+  }
+  run.expected = (run.training + run.evaluation) / (1.0 - lost_share);
+  run.gpu_hours = run.expected.value / kSecondsPerHour * real(plan.gpus);
+  return run;
+}
+
+WholeRun whole_run(const Job& job, const Scenario& scenario, const Prediction& prediction,
+                   const RunQuestion& question, const std::optional<StepDistribution>& what_if) {
+  check(scenario.plan, question);
+  WholeRun whole;
+  if (question.ramp) whole.ramp = ramp_curve(job, scenario.plan, *question.ramp);
+  if (question.checkpoint_bandwidth) whole.checkpoints = checkpoint_plan(scenario, question);
+  if (question.tokens) {
+    whole.run = training_run(scenario, prediction, question, whole.ramp,
+                             whole.checkpoints ? whole.checkpoints->lost_share : 0.0, what_if);
+  }
+  return whole;
+}
+
+}  // namespace prequel

@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+#include "sim/schedule/schedule.hpp"
+#include "sim/step/iteration.hpp"
+
+namespace prequel {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// How often an iteration reduces its gradients: ZeRO-2 keeps a shard of them alone, so it has to
+/// after every micro batch (Rajbhandari et al. 2020, "ZeRO", section 5.2).
+double gradient_reductions(const Plan& plan) {
+  return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
+}
+
+/// Whether gradients are reduced while the last backward still runs. Where every micro batch's are,
+/// no known stack overlaps them.
+bool gradients_overlap(const Scenario& scenario) {
+  if (gradient_reductions(scenario.plan) > 1.0) return false;
+  const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
+  const bool wanted = overlap == GradientOverlap::always ||
+                      (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
+  return wanted && scenario.plan.replicas() > 1;
+}
+
+PipelineShape shape_of(const Scenario& scenario, ScheduleKind kind) {
+  const Plan& plan = scenario.plan;
+  PipelineShape shape;
+  shape.stages = static_cast<std::uint32_t>(plan.pp);
+  shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
+  shape.chunks = chunks_of(kind, static_cast<std::uint32_t>(plan.vpp));
+  shape.sends = scenario.software.communication.blocking_p2p ? Sends::blocking : Sends::overlapped;
+  if (gradients_overlap(scenario)) {
+    // A bucket a layer.
+    const std::int64_t blocks = plan.pp * plan.vpp;
+    shape.buckets = static_cast<std::uint32_t>((scenario.model.layers + blocks - 1) / blocks);
+    shape.gathers = plan.zero > 0;
+  }
+  return shape;
+}
+
+/// One iteration of the pipeline: what each stage holds and costs, and the table of durations that
+/// its schedule is played with.
+class Iteration {
+ public:
+  Iteration(const Scenario& scenario, const LayerCosts& layers)
+      : scenario_(scenario),
+        plan_(scenario.plan),
+        kind_(schedule_of(plan_)),
+        shape_(shape_of(scenario, kind_)),
+        dealt_(deal_stages(scenario.model.layers, plan_.pp, plan_.vpp,
+                           scenario.software.stage_dealing, plan_.stage_split)),
+        layers_(layers),
+        transfer_(stage_transfer_time(scenario).value),
+        // Of copies, both end stages hold the table whole.
+        tied_(kind_ == ScheduleKind::dualpipe ? 0 : tied_embedding_time(scenario).value) {
+    if (const std::string problem = shape_problem(kind_, shape_); !problem.empty()) {
+      throw InputError("plan: " + problem);
+    }
+  }
+
+  [[nodiscard]] PipelineGame game() const {
+    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / std::ssize(dealt_));
+    return {kind_, shape_, duration_table(), kSynchronisationsOfLayer * std::max(1U, layers),
+            dealt_};
+  }
+
+  /// Plays the schedule and fills the times of a prediction, its stages and breakdown.
+  void play(Prediction& prediction) const {
+    const BlockTable durations = duration_table();
+    const ScheduleResult result = run_clock(kind_, shape_, durations);
+    const Seconds fixed = scenario_.software.host.fixed_per_iteration;
+    prediction.sec_per_iter = Seconds{result.seconds} + fixed;
+    for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
+      prediction.stages.push_back(stage_prediction(stage, result.stages[stage].busy));
+    }
+    const auto busiest =
+        std::max_element(prediction.stages.begin(), prediction.stages.end(),
+                         [](const auto& a, const auto& b) { return a.busy_s < b.busy_s; });
+    prediction.slowest_stage =
+        static_cast<std::size_t>(std::distance(prediction.stages.begin(), busiest));
+    prediction.breakdown = breakdown(static_cast<std::uint32_t>(prediction.slowest_stage),
+                                     durations, result.stages[prediction.slowest_stage]);
+    prediction.breakdown.other = fixed.value;
+    prediction.breakdown.bubble =
+        std::max(0.0, prediction.sec_per_iter.value - prediction.breakdown.total());
+  }
+
+ private:
+  [[nodiscard]] const StageContent& content(std::uint32_t stage, std::uint32_t chunk) const {
+    return dealt_[model_part(kind_, shape_, stage, chunk)];
+  }
+
+  [[nodiscard]] std::vector<StageContent> chunks_of(std::uint32_t stage) const {
+    std::vector<StageContent> chunks;
+    for (std::uint32_t chunk = 0; chunk < shape_.chunks; ++chunk) {
+      chunks.push_back(content(stage, chunk));
+    }
+    return chunks;
+  }
+
+  [[nodiscard]] bool is_end(std::uint32_t stage) const {
+    return stage == 0 || stage + 1 == shape_.stages;
+  }
+
+  /// How many micro batches pass each chunk of a stage.
+  [[nodiscard]] double passes() const {
+    const double all = real(plan_.micro_batches());
+    return kind_ == ScheduleKind::dualpipe ? all / 2 : all;
+  }
+
+  [[nodiscard]] BlockTable duration_table() const {
+    BlockTable durations(shape_);
+    for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
+      for (std::uint32_t chunk = 0; chunk < shape_.chunks; ++chunk) {
+        add_passes(durations, stage, chunk);
+        if (shape_.buckets > 0) add_buckets(durations, stage, chunk);
+      }
+      const double parameters = parameters_of(chunks_of(stage));
+      if (shape_.buckets == 0) {
+        durations.at(TaskKind::gradient_reduce, stage) =
+            gradient_reductions(plan_) * gradient_reduce_time(scenario_, parameters).value +
+            parameter_gather_time(scenario_, parameters).value;
+      }
+      durations.at(TaskKind::embedding_reduce, stage) = is_end(stage) ? tied_ : 0;
+      durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
+    }
+    return durations;
+  }
+
+  void add_passes(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk) const {
+    const StageContent& held = content(stage, chunk);
+    const ChunkCosts costs = chunk_costs(layers_, held);
+    const double backward = costs.backward.total();
+    durations.at(TaskKind::forward, stage, chunk) = costs.forward.total();
+    durations.at(TaskKind::backward, stage, chunk) = backward;
+    durations.at(TaskKind::weight_gradient, stage, chunk) = costs.backward.weight_gradient;
+    durations.at(TaskKind::input_gradient, stage, chunk) =
+        backward - costs.backward.weight_gradient;
+    durations.at(TaskKind::send_forward, stage, chunk) = held.head ? 0 : transfer_;
+    durations.at(TaskKind::send_backward, stage, chunk) = held.embedding ? 0 : transfer_;
+  }
+
+  void add_buckets(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk) const {
+    const auto share = [&](TaskKind part, TaskKind whole) {
+      durations.at(part, stage, chunk) = durations.at(whole, stage, chunk) / shape_.buckets;
+    };
+    share(TaskKind::forward_bucket, TaskKind::forward);
+    share(TaskKind::backward_bucket, TaskKind::backward);
+    share(TaskKind::weight_gradient_bucket, TaskKind::weight_gradient);
+    const double parameters = parameters_of({content(stage, chunk)}) / shape_.buckets;
+    durations.at(TaskKind::gradient_reduce, stage, chunk) =
+        gradient_reduce_time(scenario_, parameters).value;
+    durations.at(TaskKind::parameter_gather, stage, chunk) =
+        parameter_gather_time(scenario_, parameters).value;
+  }
+
+  [[nodiscard]] double parameters_of(const std::vector<StageContent>& chunks) const {
+    return stage_parameters(scenario_.model, plan_, scenario_.software, chunks);
+  }
+
+  [[nodiscard]] StagePrediction stage_prediction(std::uint32_t stage, double busy) const {
+    StagePrediction result;
+    for (const StageContent& chunk : chunks_of(stage)) {
+      const ChunkCosts costs = chunk_costs(layers_, chunk);
+      result.blocks += chunk.blocks;
+      result.forward_s += costs.forward.total();
+      result.backward_s += costs.backward.total();
+      result.recompute_s += costs.backward.recompute;
+    }
+    result.busy_s = busy;
+    return result;
+  }
+
+  /// What of a stage's busy time is no pass over layers is blocking sends.
+  [[nodiscard]] Breakdown breakdown(std::uint32_t stage, const BlockTable& durations,
+                                    const StageTimes& times) const {
+    PassCost all;
+    for (const StageContent& chunk : chunks_of(stage)) {
+      const ChunkCosts costs = chunk_costs(layers_, chunk);
+      all += costs.forward;
+      all += costs.backward;
+    }
+    const double m = passes();
+    Breakdown parts;
+    parts.compute = m * all.compute;
+    parts.recompute = m * all.recompute;
+    parts.tp_comm = m * all.tp_comm;
+    parts.host = m * all.host;
+    // Nothing else runs on the compute stream; without such sends the rest would be rounding.
+    if (shape_.stages > 1 && shape_.sends == Sends::blocking) {
+      parts.pp_comm = std::max(0.0, times.busy - m * all.total());
+    }
+    parts.optimizer = durations.at(TaskKind::optimizer, stage);
+    parts.dp_comm = durations.at(TaskKind::embedding_reduce, stage);
+    if (shape_.buckets == 0) {
+      parts.dp_comm += durations.at(TaskKind::gradient_reduce, stage);
+    } else {
+      // What the passes do not hide: at the end, and of gathers where no bubble does either.
+      parts.dp_comm += std::max(0.0, times.buckets_end - times.pipeline_end);
+      if (shape_.stages == 1) parts.dp_comm += times.pipeline_end - times.busy;
+    }
+    return parts;
+  }
+
+  const Scenario& scenario_;
+  const Plan& plan_;
+  ScheduleKind kind_;
+  PipelineShape shape_;
+  std::vector<StageContent> dealt_;
+  const LayerCosts& layers_;
+  double transfer_;
+  double tied_;
+};
+
+}  // namespace
+
+ScheduleKind schedule_of(const Plan& plan) {
+  if (const auto kind = schedule_named(plan.schedule)) return *kind;
+  std::vector<std::string> known;
+  for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
+  throw InputError("plan: schedule " + in_quotes(plan.schedule) + ": unknown" +
+                   did_you_mean(plan.schedule, known) +
+                   fmt::format("; {} are known", fmt::join(known, ", ")));
+}
+
+PipelineGame pipeline_game(const Scenario& scenario) {
+  return pipeline_game(scenario, price_layers(scenario));
+}
+
+PipelineGame pipeline_game(const Scenario& scenario, const LayerCosts& layers) {
+  return Iteration(scenario, layers).game();
+}
+
+void play_pipeline(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
+  Iteration(scenario, layers).play(prediction);
+}
+
+}  // namespace prequel

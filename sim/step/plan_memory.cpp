@@ -1,0 +1,65 @@
+#include "sim/step/plan_memory.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "sim/step/iteration.hpp"
+
+namespace prequel {
+namespace {
+
+PipelineShape shape_of_passes(const Plan& plan, ScheduleKind kind) {
+  PipelineShape shape;
+  shape.stages = static_cast<std::uint32_t>(plan.pp);
+  shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
+  shape.chunks = chunks_of(kind, static_cast<std::uint32_t>(plan.vpp));
+  return shape;
+}
+
+/// The model chunks that each stage holds.
+std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (is_fully_sharded(plan, scenario.software)) return {{{scenario.model.layers, true, true}}};
+  const ScheduleKind kind = schedule_of(plan);
+  const PipelineShape shape = shape_of_passes(plan, kind);
+  const std::vector<StageContent> dealt = deal_stages(
+      scenario.model.layers, plan.pp, plan.vpp, scenario.software.stage_dealing, plan.stage_split);
+  std::vector<std::vector<StageContent>> stages(shape.stages);
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      stages[stage].push_back(dealt[model_part(kind, shape, stage, chunk)]);
+    }
+  }
+  return stages;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software) {
+  if (is_fully_sharded(plan, software)) return {1};
+  const ScheduleKind kind = schedule_of(plan);
+  std::vector<std::int64_t> held;
+  for (const double chunks : in_flight(kind, shape_of_passes(plan, kind))) {
+    held.push_back(static_cast<std::int64_t>(chunks));
+  }
+  return held;
+}
+
+PlanMemory plan_memory(const Scenario& scenario, const std::vector<std::int64_t>& in_flight) {
+  PlanMemory memory;
+  for (const std::vector<StageContent>& chunks : stage_chunks(scenario)) {
+    memory.stages.push_back(stage_memory(scenario.model, scenario.plan, scenario.software, chunks,
+                                         in_flight[memory.stages.size()]));
+  }
+  const auto fullest =
+      std::ranges::max_element(memory.stages, {}, [](const auto& each) { return each.total(); });
+  memory.fullest = static_cast<std::size_t>(std::distance(memory.stages.begin(), fullest));
+  memory.verdict = memory_verdict(*fullest, scenario.device);
+  for (StageMemory& stage : memory.stages) {
+    stage = printed(stage, scenario.device, scenario.software);
+  }
+  memory.peak = memory.stages[memory.fullest].total();
+  return memory;
+}
+
+}  // namespace prequel

@@ -1,0 +1,30 @@
+#pragma once
+
+/// The memory of a plan, stage by stage. It needs no times.
+
+#include <cstdint>
+#include <vector>
+
+#include "models/layers/memory.hpp"
+#include "sim/price/pricing.hpp"
+
+namespace prequel {
+
+struct PlanMemory {
+  std::vector<StageMemory> stages;  ///< as printed
+  std::size_t fullest{};
+  Bytes peak;  ///< of the fullest stage, as printed by nvidia-smi
+  MemoryVerdict verdict{};
+
+  /// What the fullest stage cannot give back.
+  [[nodiscard]] Bytes allocated() const { return stages[fullest].allocated(); }
+};
+
+/// The most (micro batch, model chunk) pairs that each stage holds between forward and backward.
+/// Depends on the plan's schedule, pp, vpp, ZeRO stage and number of micro batches alone.
+std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software);
+
+/// `in_flight` as `chunks_in_flight` says.
+PlanMemory plan_memory(const Scenario& scenario, const std::vector<std::int64_t>& in_flight);
+
+}  // namespace prequel
