@@ -94,7 +94,7 @@ TEST_CASE("measuring knows nothing but hw") {
 }
 
 TEST_CASE("an include is found however it is spaced") {
-  CHECK(included_by("#include \"hw/gemm.hpp\"") == "hw/kernels/gemm.hpp");
+  CHECK(included_by("#include \"hw/gemm.hpp\"") == "hw/gemm.hpp");
   CHECK(included_by("  #  include\t\"hw/gemm.hpp\"  // why") == "hw/gemm.hpp");
   CHECK_FALSE(included_by("#include <vector>"));
   CHECK_FALSE(included_by("// #include \"hw/gemm.hpp\""));
