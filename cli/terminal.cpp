@@ -46,4 +46,9 @@ std::string inked(const Terminal& terminal, Ink ink, const std::string& text) {
   return terminal.colour ? escape(ink) + text + "\033[0m" : text;
 }
 
+Tell tell_stderr(bool quiet) {
+  if (quiet) return [](const std::string&) {};
+  return [](const std::string& lines) { std::fputs(lines.c_str(), stderr); };
+}
+
 }  // namespace prequel

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/tell.hpp"
+
 namespace prequel {
 
 struct Terminal {
@@ -24,5 +26,8 @@ enum class Ink { bold, red, green, yellow };
 
 /// `text` in that ink where the terminal shows colours.
 std::string inked(const Terminal& terminal, Ink ink, const std::string& text);
+
+/// Says it on stderr, or nowhere where it is to be quiet.
+Tell tell_stderr(bool quiet);
 
 }  // namespace prequel

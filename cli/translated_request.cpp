@@ -1,12 +1,10 @@
 #include "cli/translated_request.hpp"
 
-#include <fmt/format.h>
-
 #include "cli/import/foreign_file.hpp"
 
 namespace prequel {
 
-JobRequest translated(JobRequest request, const Library& library, bool quiet) {
+JobRequest translated(JobRequest request, const Library& library, const Tell& tell) {
   if (request.job) {
     const ImportNames names{request.cluster, request.software, &library, request.overrides};
     if (const auto job = translate_job(*request.job, names)) {
@@ -15,13 +13,13 @@ JobRequest translated(JobRequest request, const Library& library, bool quiet) {
         request.overrides.insert(request.overrides.begin(),
                                  {field.path, field.value, *request.job});
       }
-      if (!quiet) fmt::print(stderr, "{}", report_text(job->report));
+      tell(report_text(job->report));
     }
   }
   if (!request.model) return request;
   if (const auto model = translate_model(*request.model)) {
     request.model_text = model->json;
-    if (!quiet) fmt::print(stderr, "{}", report_text(model->report));
+    tell(report_text(model->report));
   }
   return request;
 }

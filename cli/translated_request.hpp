@@ -2,12 +2,13 @@
 
 /// Other tools' files in place of prequel's own.
 
+#include "cli/tell.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
 
-/// A launch script or log as the job, a Hugging Face config as the model: what was made of them
-/// goes to stderr, unless `quiet`. Clusters and software that the request names are looked up.
-JobRequest translated(JobRequest request, const Library& library, bool quiet);
+/// A launch script or log as the job, a Hugging Face config as the model; `tell` hears what was
+/// made of them. Clusters and software that the request names are looked up.
+JobRequest translated(JobRequest request, const Library& library, const Tell& tell);
 
 }  // namespace prequel

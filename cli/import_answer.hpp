@@ -1,0 +1,21 @@
+#pragma once
+
+/// What `prequel import` answers, made without output of its own.
+
+#include <string>
+
+#include "cli/import/foreign_file.hpp"
+#include "cli/options.hpp"
+
+namespace prequel {
+
+struct ImportAnswer {
+  std::string job;   ///< a `prequel/job/1` file; empty where the files hold a log
+  std::string runs;  ///< CSV, of a log
+  ImportReport report;
+};
+
+/// Reads the options' files into a job or a table of runs. Throws InputError.
+ImportAnswer answer_import(const Library& library, const ImportOptions& options);
+
+}  // namespace prequel

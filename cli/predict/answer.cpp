@@ -1,0 +1,67 @@
+#include "cli/predict/answer.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/translated_request.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+FlopsConvention convention_named(const std::string& text) {
+  const auto convention = flops_convention(text);
+  if (convention) return *convention;
+  throw InputError(
+      "--flops " + printable(text) + ": unknown convention" +
+      did_you_mean(text, {kFlopsConventionNames.begin(), kFlopsConventionNames.end()}) +
+      "; prequel, megatron-hw, bs-noemb, mosaic-2023 and mosaic-2023-star are known");
+}
+
+/// What the options ask for beside the prediction.
+PredictionDetails details_of(const PredictOptions& options, const Library& library,
+                             const JobRequest& request, const Job& job, const Scenario& scenario,
+                             const Prediction& prediction) {
+  PredictionDetails details;
+  if (timeline_passes(scenario) <= kMostTimelinePasses) details.timeline = timeline(scenario);
+  if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);
+  if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
+  details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);
+  if (options.verbose || !options.explain.empty()) {
+    details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].blocks);
+    if (!options.explain.empty()) {
+      details.kernels = named_kernels(details.kernels, options.explain);
+    }
+    details.origin = origins(library, request, job);
+  }
+  return details;
+}
+
+}  // namespace
+
+PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
+                             const Tell& tell) {
+  const FlopsConvention convention = convention_named(options.flops_convention);
+  JobRequest request = translated(options.request, library, tell);
+  if (options.run.ramp) {  // its end, unless --gbs says otherwise
+    const std::string last = fmt::format("{}", options.run.ramp->last);
+    request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
+  }
+  PredictAnswer answer;
+  answer.job = read_job(library, request);
+  const Job& job = answer.job;
+  ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
+  answer.scenario = {job.model, job.device, job.cluster, job.software, resolved.plan};
+  answer.prediction = predict(answer.scenario, convention);
+  answer.details = details_of(options, library, request, job, answer.scenario, answer.prediction);
+  std::vector<std::string>& warnings = answer.prediction.warnings;
+  warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
+  return answer;
+}
+
+std::string prediction_json(const PredictAnswer& answer) {
+  return prediction_json(answer.scenario, answer.prediction, answer.job.measured, answer.details);
+}
+
+}  // namespace prequel

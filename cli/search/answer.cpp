@@ -1,0 +1,177 @@
+#include "cli/search/answer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "cli/job_flags.hpp"
+#include "cli/search/axes.hpp"
+#include "cli/translated_request.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+#include "sim/search/confirmation.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::ptrdiff_t kConfirmed = 10;  // of the best plans, by the detailed engine
+
+/// With a table of plans, an axis flag says what its rows leave out.
+void fix_axes(const SearchOptions& options, JobRequest& request) {
+  for (const auto& [axis, text] : options.axes) {
+    if (axis == "sequence-parallel") {
+      add_override(request.overrides, {"plan.sequence_parallel", text == "on" ? "true" : "false",
+                                       "--sequence-parallel"});
+    } else {
+      add_override(request.overrides, {"plan." + axis, text, "--" + axis});
+    }
+  }
+}
+
+/// Refuses what --set says of fields whose values are searched.
+void check_overrides(const SearchOptions& options) {
+  constexpr std::array kSearched{
+      "dp",      "tp", "pp", "vpp", "mbs", "zero", "recompute", "offload", "sequence_parallel",
+      "schedule"};
+  for (const Override& override : options.request.overrides) {
+    if (override.from != "--set" || !override.path.starts_with("plan.")) continue;
+    const std::string field = override.path.substr(std::string_view("plan.").size());
+    const std::string set = printable("--set " + override.path + "=" + override.value);
+    std::string axis = field;
+    std::ranges::replace(axis, '_', '-');
+    if (std::ranges::find(kSearched, field) != kSearched.end()) {
+      throw InputError(fmt::format("{}: {} is searched; --{} restricts it", set, field, axis));
+    }
+    const bool by_most = field == "nodes" && options.max_nodes;
+    if (options.axes.contains(axis) || by_most) {
+      throw InputError(fmt::format("{}: --{} says it, too; one of them would do", set,
+                                   by_most ? "max-nodes" : axis));
+    }
+  }
+}
+
+/// Refuses what all plans share and none may have, as a single plan that has it is refused.
+void check_shared(const SearchInputs& inputs) {
+  PlanRequest plainest = inputs.fixed;
+  plainest.nodes = std::nullopt;
+  plainest.gbs = 1;
+  plainest.zero = 0;
+  plainest.offload = Offload::none;
+  plainest.recompute = Recompute::none;
+  plainest.sequence_parallel = false;
+  plainest.schedule = "1f1b";
+  const PlanJudgement judged = judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
+  if (!judged.problems.empty()) throw InputError(judged.problems);
+}
+
+/// What of a job's plan holds for all plans; the rest is searched.
+PlanRequest shared_by_all(PlanRequest plan) {
+  plan.dp = plan.tp = plan.pp = plan.vpp = plan.mbs = plan.zero = std::nullopt;
+  plan.recompute = std::nullopt;
+  plan.offload = std::nullopt;
+  plan.sequence_parallel = std::nullopt;
+  plan.schedule = std::nullopt;
+  return plan;
+}
+
+/// Whether the whole answer is asked for, not what people read of it.
+bool is_document(const SearchOptions& options) {
+  return options.format == OutputFormat::json || !options.report.empty();
+}
+
+SearchLimits limits_of(const SearchOptions& options) {
+  SearchLimits limits;
+  for (const std::string& text : options.requirements) {
+    limits.requirements.push_back(Requirement::parse(text));
+  }
+  limits.memory_headroom = options.memory_headroom;
+  limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
+  // Explanations and the Pareto front speak of all plans that fit.
+  const bool all = is_document(options) || options.pareto || !options.explain.empty();
+  limits.best = all ? 0 : options.top;
+  return limits;
+}
+
+void check_objective(const SearchOptions& options) {
+  const bool total = options.objective == "gpu-hours" || options.objective == "cost";
+  if (total && !options.tokens) {
+    throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
+  }
+  if (options.objective == "cost" && !(options.price > 0)) {
+    throw InputError("--objective cost: needs --price of one GPU-hour");
+  }
+}
+
+/// The inputs that the options name; `fixed` is the whole plan that they say.
+SearchInputs read_inputs(const Library& library, const SearchOptions& options, const Tell& tell) {
+  JobRequest request = translated(options.request, library, tell);
+  if (options.plans) fix_axes(options, request);
+  Job job = read_job(library, request);
+  if (job.what_if.any()) {
+    throw InputError(request.job.value_or("--set") +
+                     ": what_if: a search predicts plans on a machine as it should be; take it out "
+                     "and ask prequel predict about the plan found");
+  }
+  return {std::move(job.model), std::move(job.device), std::move(job.cluster),
+          std::move(job.software), job.plan};
+}
+
+}  // namespace
+
+SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
+                           const SearchWatch& watch) {
+  check_objective(options);
+  if (!options.plans) check_overrides(options);
+  const SearchLimits limits = limits_of(options);
+  std::vector<PlanRequest> layouts;
+  for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
+  SearchAnswer answer;
+  answer.options = options;
+  SearchInputs& inputs = answer.inputs = read_inputs(library, options, tell);
+
+  const auto begin = std::chrono::steady_clock::now();
+  Candidates candidates;
+  SearchAxes axes, said;
+  if (options.plans) {
+    PlanTable table = read_plan_table(options, inputs);
+    answer.overruled = std::move(table.overruled);
+    candidates = legal_plans(table.requests, inputs, Refusals::all);
+  } else {
+    inputs.fixed = shared_by_all(inputs.fixed);
+    check_shared(inputs);
+    axes = read_axes(options, inputs);
+    answer.shapes = read_shapes(options, inputs.model);
+    axes.shapes = answer.shapes.shapes;
+    said = axes;
+    axes = fill_axes(std::move(axes), inputs, options.everything);
+    candidates = legal_plans(axes, inputs);
+  }
+  SearchResult& result = answer.result = search(candidates, inputs, limits, watch);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  answer.seconds = seconds.count();
+
+  std::vector<FoundPlan> best(
+      result.plans.begin(),
+      result.plans.begin() +
+          std::min(std::ssize(result.plans), static_cast<std::ptrdiff_t>(options.top)));
+  for (const FoundPlan& found : best) {
+    answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
+  }
+  answer.detailed = detailed_seconds(
+      {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
+  if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
+  answer.gains = gains(best, candidates, inputs, limits);
+  if (result.plans.empty() && !result.interrupted) {
+    answer.relaxations = options.plans ? relaxations(candidates, inputs, limits)
+                                       : relaxations(said, inputs, limits, options.everything);
+  }
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    answer.explained.push_back(
+        {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});
+  }
+  return answer;
+}
+
+}  // namespace prequel

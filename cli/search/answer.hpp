@@ -1,0 +1,45 @@
+#pragma once
+
+/// What `prequel search` answers, made without input or output of its own.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/search/explanation_format.hpp"
+#include "cli/search/options.hpp"
+#include "cli/search/shapes.hpp"
+#include "cli/tell.hpp"
+#include "sim/search/gains.hpp"
+#include "sim/search/relaxation.hpp"
+#include "sim/search/search.hpp"
+
+namespace prequel {
+
+/// The result, and whole predictions of the best plans.
+struct SearchAnswer {
+  SearchInputs inputs;
+  SearchOptions options;
+  SearchResult result;
+  std::vector<Prediction> best;          ///< of the first plans of the result
+  double seconds{};                      ///< that the search took
+  std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
+  /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
+  std::vector<std::optional<double>> detailed;
+  std::vector<Relaxation> relaxations;  ///< where nothing fits
+  std::vector<ExplainedLayout> explained;
+  ShapeChoice shapes;
+  std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
+
+  /// Whether a plan is within the stated error of the best.
+  [[nodiscard]] bool is_tie(std::size_t rank) const;
+  /// Whether a plan is for a model of another shape than the one that was given.
+  [[nodiscard]] bool has_shapes() const;
+};
+
+/// Searches what the options ask; `tell` hears what was made of other tools' files, `watch` may
+/// stop it. Throws InputError.
+SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
+                           const SearchWatch& watch = {});
+
+}  // namespace prequel

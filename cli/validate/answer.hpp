@@ -1,0 +1,23 @@
+#pragma once
+
+/// What `prequel validate` answers, made without output of its own.
+
+#include <functional>
+#include <vector>
+
+#include "calibrate/validation.hpp"
+#include "cli/options.hpp"
+
+namespace prequel {
+
+struct ValidateAnswer {
+  std::vector<ValidatedRun> runs;
+  std::vector<ValidationGroup> groups;
+};
+
+/// Reads the tables (`-` is stdin) and predicts their rows; `progress` is told how many are done,
+/// of how many. Throws InputError.
+ValidateAnswer answer_validate(const Library& library, const ValidateOptions& options,
+                               const std::function<void(std::size_t, std::size_t)>& progress);
+
+}  // namespace prequel
