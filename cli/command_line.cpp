@@ -53,6 +53,10 @@ void add_import(CLI::App& app, ImportOptions& options, const std::function<void(
       ->required();
   add_name(command, "--cluster", options.cluster, "cluster name for the job");
   add_name(command, "--software", options.software, "software stack name for the job");
+  for (const char* field : {"nodes", "dp", "tp", "pp", "cp", "mbs", "gbs"}) {
+    add_plan_field(command, field, options.overrides);
+  }
+  add_script(command, options.script);
   command.callback(action);
 }
 

@@ -21,7 +21,8 @@ void check_names(const Library& library, const ImportOptions& options) {
 
 ImportAnswer answer_import(const Library& library, const ImportOptions& options) {
   check_names(library, options);
-  Import import = import_files(options.files, {options.cluster, options.software, &library});
+  Import import = import_files(options.files, {options.cluster, options.software, &library,
+                                               options.overrides, options.script});
   ImportedJob& job = import.job;
   for (const SoftwareField& field : software_fields(job)) {
     const bool in_table = !import.runs.empty() && field.path == "software.launch";

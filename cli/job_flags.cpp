@@ -134,6 +134,21 @@ void add_inputs(CLI::App& command, JobRequest& request) {
   add_name(command, "--software", request.software, "software stack name or file");
 }
 
+void add_script(CLI::App& command, ScriptInputs& script) {
+  command
+      .add_option_function<std::string>(
+          "--args", [&script](const std::string& words) { script.arguments = words; },
+          "arguments of the launch script: \"dsw 7B 1\"")
+      ->type_name("\"A B …\"")
+      ->group("Launch script");
+  command
+      .add_option("--env", script.environment,
+                  "a variable of the launch script's environment (repeatable)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->group("Launch script");
+}
+
 void add_job(CLI::App& command, JobRequest& request) {
   command.add_option_function<std::string>(
       "job", [&request](const std::string& job) { request.job = job; },

@@ -47,6 +47,9 @@ void add_name(CLI::App& command, const char* flag, std::optional<std::string>& n
 /// Model, cluster, device and software.
 void add_inputs(CLI::App& command, JobRequest& request);
 
+/// What a launch script is given along: `--args`, `--env`.
+void add_script(CLI::App& command, ScriptInputs& script);
+
 /// The flag of one field of the plan, as `--set plan.FIELD` would have it.
 void add_plan_field(CLI::App& command, std::string_view field, std::vector<Override>& overrides);
 

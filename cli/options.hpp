@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/import/script_inputs.hpp"
 #include "models/job/library.hpp"
 #include "sim/run/training_run.hpp"
 
@@ -22,6 +23,7 @@ struct CommonOptions {
 
 struct PredictOptions {
   JobRequest request;
+  ScriptInputs script;
   std::string flops_convention{"prequel"};
   RunQuestion run;
   bool contention{};                 ///< play what runs at once in each other's way, too
@@ -38,6 +40,8 @@ struct PredictOptions {
 struct ImportOptions {
   std::vector<std::string> files;
   std::optional<std::string> cluster, software;  ///< names for the job
+  std::vector<Override> overrides;               ///< degrees, nodes and batch over those of files
+  ScriptInputs script;
 };
 
 struct ShowOptions {

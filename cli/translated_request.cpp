@@ -4,9 +4,10 @@
 
 namespace prequel {
 
-JobRequest translated(JobRequest request, const Library& library, const Tell& tell) {
+JobRequest translated(JobRequest request, const ScriptInputs& script, const Library& library,
+                      const Tell& tell) {
   if (request.job) {
-    const ImportNames names{request.cluster, request.software, &library, request.overrides};
+    const ImportNames names{request.cluster, request.software, &library, request.overrides, script};
     if (const auto job = translate_job(*request.job, names)) {
       request.job_text = job->json;
       for (const SoftwareField& field : job->software) {  // before what the user sets

@@ -34,7 +34,7 @@ bool names_a_job(const JobRequest& request) {
 /// The points of the job, a line each.
 std::string shapes_of(const CommonOptions& common, const JobRequest& request) {
   const Library library(common.data_directories);
-  const Job job = read_job(library, translated(request, library, tell_stderr(common.quiet)));
+  const Job job = read_job(library, translated(request, {}, library, tell_stderr(common.quiet)));
   const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
   std::string lines;
   for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {

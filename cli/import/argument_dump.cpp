@@ -97,7 +97,7 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
     job.plan.precision = Precision::fp32;
   }
   if (value_of(values, "add_bias_linear") == "False") job.model.linear_bias = false;
-  if (value_of(values, "glu_activation") == "swiglu") job.model.mlp = Mlp::swiglu;
+  if (value_of(values, "glu_activation").ends_with("glu")) job.model.mlp = Mlp::swiglu;
   if (!job.plan.attention && value_of(values, "masked_softmax_fusion") == "True") {
     job.plan.attention = AttentionKind::fused_softmax;
   }
@@ -115,7 +115,7 @@ void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& 
   take(values, "train_batch_size", job.plan.gbs);
   take(values, "train_micro_batch_size_per_gpu", job.plan.mbs);
   take(values, "gradient_accumulation_steps", job.gradient_accumulation_steps);
-  take(values, "world_size", job.gpus);
+  if (!job.gpus && !job.plan.dp) take(values, "world_size", job.plan.dp);  // of one replica's ranks
   take(values, "zero_optimization_stage", job.plan.zero, 0);
   for (const char* name : {"bfloat16_enabled", "bf16_enabled"}) {
     if (value_of(values, name).starts_with("True")) job.plan.precision = Precision::bf16;

@@ -1,6 +1,7 @@
 #include "cli/import/contradictions.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -101,9 +102,16 @@ class Contradictions {
     if (*job_.gpus % parts == 0) return;
     problem(
         fmt::format("{} devices are not a multiple of tp {} x pp {}{} = {}, which the framework "
-                    "refuses",
+                    "refuses{}",
                     *job_.gpus, plan_.tp.value_or(1), plan_.pp.value_or(1),
-                    plan_.cp.value_or(1) > 1 ? fmt::format(" x cp {}", *plan_.cp) : "", parts));
+                    plan_.cp.value_or(1) > 1 ? fmt::format(" x cp {}", *plan_.cp) : "", parts,
+                    fitting_nodes(parts)));
+  }
+
+  /// A script for one node is often an example: the fewest nodes that would do.
+  [[nodiscard]] std::string fitting_nodes(std::int64_t parts) const {
+    if (!job_.gpus_per_node || *job_.gpus_per_node < 1 || *job_.gpus >= parts) return {};
+    return fmt::format("; --nodes {} would do", parts / std::gcd(parts, *job_.gpus_per_node));
   }
 
   /// Megatron-LM: layers of a stage = chunks x layers of a chunk.

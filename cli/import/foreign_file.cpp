@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +16,7 @@
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/training_log.hpp"
+#include "cli/import/training_programs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -69,8 +72,8 @@ Source read_source(const std::string& path) {
 
 /// Whether the host waits for each kernel belongs to the software; only a script says it.
 void read_launch(const LaunchScript& script, ImportedJob& job) {
-  const auto blocking = script.variables.find("CUDA_LAUNCH_BLOCKING");
-  if (blocking != script.variables.end() && blocking->second == "1") {
+  const auto blocking = script.state.variables.find("CUDA_LAUNCH_BLOCKING");
+  if (blocking != script.state.variables.end() && blocking->second == "1") {
     job.launch = Launch::blocking;
     job.report.read.emplace_back("CUDA_LAUNCH_BLOCKING=1: software.launch is blocking");
   } else {
@@ -81,7 +84,7 @@ void read_launch(const LaunchScript& script, ImportedJob& job) {
 
 /// Libraries listen to these; none but CUDA_LAUNCH_BLOCKING is modelled.
 void list_environment(const LaunchScript& script, ImportedJob& job) {
-  for (const auto& variable : script.variables) {
+  for (const auto& variable : script.state.variables) {
     const std::string& name = variable.first;
     const bool heard = std::any_of(std::begin(kHeard), std::end(kHeard),
                                    [&](const char* prefix) { return name.starts_with(prefix); });
@@ -128,10 +131,16 @@ bool is_flag(const std::string& word) {
 }
 
 /// False for text without any flag, which says nothing of a job.
-bool read_script(const Source& source, const ImportNames& names, ImportedJob& job) {
-  const LaunchScript script = read_launch_script(source.file, source.text);
+bool read_script(const Source& source, const ImportNames& names, ShellState& state,
+                 ImportedJob& job) {
+  const LaunchScript script = read_launch_script(source.file, source.text, state);
+  refuse_open_sizes(source.file, source.text, state, script);
+  state = script.state;
+  state.arguments = shell_state(names.script).arguments;  // without what was shifted out
+  state.scripts.insert(std::filesystem::path(source.file).filename().string());
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
+  check_programs(source.file, script.words, job);
   read_megatron_arguments(source.file, script.words, job);
   job.report.read.push_back(source.file + ": launch script");
   for (const std::string& body : script.here_documents) {
@@ -148,7 +157,26 @@ bool read_script(const Source& source, const ImportNames& names, ImportedJob& jo
   if (job.model.name.empty()) {
     job.model.name = std::filesystem::path(source.file).stem().string();
   }
-  return std::any_of(script.words.begin(), script.words.end(), is_flag);
+  const auto has_flags = [](const auto& variable) {
+    return variable.second.find("--") != std::string::npos;
+  };
+  return std::any_of(script.words.begin(), script.words.end(), is_flag) ||
+         std::any_of(state.variables.begin(), state.variables.end(), has_flags);
+}
+
+/// Files that set flags and leave it to another to start the program with them.
+void read_unused_variables(const std::string& file, const ShellState& state, ImportedJob& job) {
+  if (job.model.layers || job.model.hidden) return;
+  for (const auto& [name, value] : state.variables) {
+    if (state.used.contains(name) || value.find("--") == std::string::npos) continue;
+    std::istringstream text(value);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(text),
+                                         std::istream_iterator<std::string>()};
+    if (std::none_of(words.begin(), words.end(), is_flag)) continue;
+    job.report.assumed.push_back(
+        fmt::format("{}: its flags are the program's, though no command names it", name));
+    read_megatron_arguments(file, words, job);
+  }
 }
 
 /// The runs of a log, and the job as its last arguments have it.
@@ -210,16 +238,21 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   import.job.cluster = names.cluster;
   import.job.software = names.software;
   std::string unread;
+  ShellState state = shell_state(names.script);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
       read_json(Document::parse(source.file, source.text), import.job);
-    } else if (!read_script(source, names, import.job)) {
+    } else if (!read_script(source, names, state, import.job)) {
       unread = source.file;
     }
   }
-  if (import.job.script) assume_megatron_defaults(import.job);
+  if (import.job.script) {
+    read_unused_variables(sources.front().file, state, import.job);
+    assume_megatron_defaults(import.job);
+  }
   ImportedJob said = import.job;
+  replace_by_names(said, names);
   complete(said);
   refuse_contradictions(said, names_of(sources));
   for (const Source& source : sources) {
@@ -237,9 +270,11 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   if (!unread.empty()) {
     throw InputError(unread + ": nothing that prequel reads: no flags, no JSON object, no log");
   }
+  replace_by_names(import.job, names);
   complete(import.job);
   if (!only_json) assume_names(import);
   complete_by_names(import.job, names);
+  import.job.report.parameters = parameters(import.job.model);
   return import;
 }
 
@@ -295,6 +330,7 @@ std::optional<Translated> translate_model(const std::string& path) {
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
   read_hugging_face_config(document, job);
+  job.report.parameters = parameters(job.model);
   return Translated{model_json(job.model, path), {}, job.report};
 }
 

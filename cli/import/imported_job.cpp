@@ -116,6 +116,17 @@ void complete_chunks(ImportedJob& job) {
   if (chunk > 0 && pipeline_units(job) % chunk == 0) job.plan.vpp = pipeline_units(job) / chunk;
 }
 
+/// DeepSpeed's BF16_Optimizer, which its pipelines take at stage 0, shards states over dp by
+/// itself.
+void shard_bf16_states(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  if (!job.deepspeed || plan.zero != 0 || plan.precision != Precision::bf16) return;
+  if (plan.pp.value_or(1) <= 1) return;
+  plan.zero = 1;
+  job.report.assumed.emplace_back(
+      "states as ZeRO 1 shards them: DeepSpeed's bf16 optimizer does so in pipelines at stage 0");
+}
+
 }  // namespace
 
 std::string ImportedJob::unresolved_degrees() const {
@@ -131,16 +142,16 @@ std::int64_t pipeline_units(const ImportedJob& job) {
   return job.model.layers.value_or(0) + (more ? 2 : 0);
 }
 
-void complete(ImportedJob& job) {
+void complete_devices(ImportedJob& job) {
   PlanRequest& plan = job.plan;
-  const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
   if (!job.gpus_per_node && job.gpus_per_task && *job.gpus_per_task < kMostBatch &&
       job.tasks_per_node.value_or(1) < kMostBatch) {
     job.gpus_per_node = job.tasks_per_node.value_or(1) * *job.gpus_per_task;
   }
   if (!job.gpus_per_node && job.tasks_per_node.value_or(1) > 1) {
     job.gpus_per_node = job.tasks_per_node;
-    assume(fmt::format("{} devices a node: one for each task", *job.gpus_per_node));
+    job.report.assumed.push_back(
+        fmt::format("{} devices a node: one for each task", *job.gpus_per_node));
   }
   if (!job.gpus && plan.nodes && job.gpus_per_node && *plan.nodes < kMostBatch &&
       *job.gpus_per_node < kMostBatch) {
@@ -150,6 +161,12 @@ void complete(ImportedJob& job) {
       *job.gpus % *job.gpus_per_node == 0) {
     plan.nodes = *job.gpus / *job.gpus_per_node;
   }
+}
+
+void complete(ImportedJob& job) {
+  complete_devices(job);
+  PlanRequest& plan = job.plan;
+  const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
   const std::int64_t model_parallel = std::min(plan.tp.value_or(1), kMostBatch) *
                                       std::min(plan.pp.value_or(1), kMostStages) *
                                       std::min(plan.cp.value_or(1), std::int64_t{1} << 10);
@@ -158,13 +175,25 @@ void complete(ImportedJob& job) {
     plan.dp = *job.gpus / model_parallel;
     assume(
         fmt::format("dp {}: {} devices / {} of tp x pp x cp", *plan.dp, *job.gpus, model_parallel));
+  } else if (plan.dp && *plan.dp < kMostBatch && !job.gpus && !plan.nodes &&
+             job.unresolved_degrees().empty() && model_parallel < kMostBatch) {
+    job.gpus = *plan.dp * model_parallel;
+    complete_devices(job);
   }
   complete_batches(job);
   complete_chunks(job);
+  shard_bf16_states(job);
+  if (job.padded_vocab) job.model.vocab = job.padded_vocab;
   if (!plan.seq_len && job.model.max_positions && job.model.layers && (job.gpus || job.script)) {
     assume(
         fmt::format("seq_len: the model's max_position_embeddings {}", *job.model.max_positions));
   }
+}
+
+std::optional<std::int64_t> parameters(const ImportedModel& model) {
+  if (!is_whole(model)) return std::nullopt;
+  const nlohmann::json json(model_object(model, "import"));
+  return total_parameters(read_transformer(Document::from("import", json)));
 }
 
 std::vector<SoftwareField> software_fields(const ImportedJob& job) {
@@ -196,6 +225,10 @@ std::string job_json(const ImportedJob& job, const std::string& origin) {
 std::string report_text(const ImportReport& report) {
   std::string text;
   for (const std::string& line : report.read) text += fmt::format("read: {}\n", line);
+  if (report.parameters) {
+    text += fmt::format("parameters: {:.4g} billion ({})\n",
+                        static_cast<double>(*report.parameters) * 1e-9, *report.parameters);
+  }
   for (const std::string& line : report.assumed) text += fmt::format("assumed: {}\n", line);
   for (const std::string& line : report.left_out) text += fmt::format("left out: {}\n", line);
   if (report.ignored.empty()) return text;

@@ -19,6 +19,7 @@ namespace prequel {
 /// change the prediction but is not used, and the names of all else that was passed over.
 struct ImportReport {
   std::vector<std::string> read, assumed, left_out, ignored;
+  std::optional<std::int64_t> parameters;  ///< of the model, where its shape is known whole
 };
 
 /// The shape of the model; what is empty was not said.
@@ -44,7 +45,11 @@ struct ImportedJob {
   std::optional<std::int64_t> gradient_accumulation_steps;
   std::optional<std::int64_t> layers_per_virtual_stage;
   std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
+  std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
+  std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
+  std::vector<std::string> tokenizer;        ///< what names it: its files, then its type
   bool grouped_queries{};
+  bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
   std::optional<Launch> launch;    ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
   /// Where the software that was named reduces gradients at another time than the files say.
@@ -75,8 +80,13 @@ struct ImportedJob {
 /// What the stages of a pipeline share out: layers, and embedding and head where they count as one.
 std::int64_t pipeline_units(const ImportedJob& job);
 
+/// Derives devices from nodes and the devices of a node, and nodes from those.
+void complete_devices(ImportedJob& job);
 /// Derives what follows from what was said (dp, nodes, vpp, batch sizes) and notes it as assumed.
 void complete(ImportedJob& job);
+
+/// Of the model, where enough of its shape is known. Throws InputError when it contradicts itself.
+std::optional<std::int64_t> parameters(const ImportedModel& model);
 
 /// What the files say of the software and a job file cannot: fields that are set over it.
 struct SoftwareField {

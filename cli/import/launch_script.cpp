@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +21,10 @@ namespace {
 
 constexpr std::size_t kMostExpanded = 4u << 20;
 constexpr int kMostNested = 8;
+constexpr std::size_t kMostChains = 64;     // open at once, and told
+constexpr std::size_t kMostReadings = 128;  // of a script, with other branches
+constexpr std::size_t kLongestTold = 60;    // of a value, in reports
+constexpr int kMostRounds = 256;            // of all loops
 
 /// Slurm's options in brief, and the variables that it sets from the long ones.
 constexpr std::pair<const char*, const char*> kSlurmBriefs[] = {
@@ -106,15 +112,73 @@ class Arithmetic {
   std::size_t at_{0};
 };
 
+/// The alternatives as words: "7B, 13B or another".
+std::string told(const OpenChain& chain) {
+  std::string text;
+  for (std::size_t i = 0; i < chain.values.size(); ++i) {
+    const std::string value = chain.values[i].empty() ? "another" : printable(chain.values[i], 40);
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < chain.values.size() ? ", " : " or ", value);
+  }
+  return text;
+}
+
+/// `$MODEL_SIZE` and `${MODEL_SIZE}` as what a user can say of it.
+std::string how_to_say(const OpenChain& chain) {
+  std::string name = chain.subject;
+  std::erase_if(name, [](char c) { return !is_name(c); });
+  const std::string value = chain.values.front().substr(0, chain.values.front().find('|'));
+  if (name.empty()) return {};
+  if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+    return fmt::format("; --args \"…\" gives the script's arguments, of which it is number {}",
+                       name);
+  }
+  return fmt::format("; --env {}={} says it", name, printable(value));
+}
+
+/// Whether a value holds nothing but what is not known: `$2`, `$(nproc)`.
+bool is_unknown(std::string_view value) {
+  return !value.empty() && (value.front() == '$' || value.front() == '`') &&
+         value.find(' ') == std::string_view::npos;
+}
+
+/// Commands read while a chain of branches is open: what an alternative sets and starts is put
+/// aside when it ends, and one alternative is chosen when the chain is closed.
+struct Alternative {
+  std::string value;  ///< with which it runs
+  bool otherwise{};   ///< it runs where none before does
+  bool leaves{};      ///< it ends the script
+  std::map<std::string, std::string> sets;
+  std::vector<std::string> words, here_documents;
+};
+struct Chain {
+  std::size_t number{};
+  std::string subject;
+  std::vector<Alternative> alternatives;
+  // Of the branch that is read: what was there before it.
+  std::map<std::string, std::optional<std::string>> before;
+  std::size_t words{}, here_documents{};
+  bool leaves{};
+};
+
+/// A `while`: where it begins.
+struct Loop {
+  std::size_t begin{};
+  bool runs{};
+};
+
 class Reader {
  public:
-  explicit Reader(std::string file) : file_(std::move(file)) {}
+  Reader(std::string file, const ShellState& before, const Choices& choices)
+      : file_(std::move(file)), choices_(choices), state_(before) {}
 
   void read(std::string_view text, int depth) {
     std::size_t at = 0;
+    std::size_t begin = 0;  // of the command
     std::vector<std::string> command;
     std::vector<std::string> delimiters;
+    std::vector<Loop> loops;
     while (at < text.size()) {
+      if (command.empty()) begin = at;
       const char c = text[at];
       if (c == '\\' && at + 1 < text.size() && text[at + 1] == '\n') {
         at += 2;
@@ -129,14 +193,16 @@ class Reader {
         if (!delimiter.empty()) delimiters.push_back(std::move(delimiter));
       } else if (c == '\n') {
         finish(command, depth, c);
-        ++at;
+        at = next(loops, begin, at + 1);
         for (const std::string& delimiter : delimiters) here_document(text, at, delimiter);
         delimiters.clear();
       } else if (is_blank(c)) {
         ++at;
       } else if (std::string_view(";|&<>()").find(c) != std::string_view::npos) {
-        if (c != '<' && c != '>') finish(command, depth, c);
         ++at;
+        if (c == '<' || c == '>') continue;
+        finish(command, depth, c);
+        at = next(loops, begin, at);
       } else {
         auto [value, quoted] = word(text, at);
         if (value.ends_with('=') && at < text.size() && text[at] == '(') array(text, ++at, value);
@@ -148,17 +214,21 @@ class Reader {
       }
     }
     finish(command, depth, '\n');
+    (void)next(loops, begin, at);
   }
 
   LaunchScript finished() {
-    std::string possible;
-    for (const auto& [name, value] : possible_) {
-      possible += fmt::format("{}{}={}", possible.empty() ? "" : ", ", name, printable(value));
+    while (!chains_.empty()) {  // never closed
+      end_branch({});
+      close_chain();
     }
-    if (!possible.empty()) {
-      result_.assumed.push_back("conditions that are not known here hold: " + possible);
+    for (const OpenChain& chain : result_.open) {
+      const std::string& taken = chain.values[chain.taken];
+      assume(fmt::format("{} is not known: read as for {}, of {}{}", printable(chain.subject),
+                         taken.empty() ? "another" : printable(taken, 40), told(chain),
+                         how_to_say(chain)));
     }
-    result_.variables = std::move(variables_);
+    result_.state = std::move(state_);
     return std::move(result_);
   }
 
@@ -192,7 +262,7 @@ class Reader {
       if (equals != std::string::npos) value = options[i].substr(equals + 1);
       if (value.empty() && i + 1 < options.size()) value = options[i + 1];
       for (const auto& [option, variable] : kSlurmVariables) {
-        if (name == option) variables_[variable] = value.substr(value.rfind(':') + 1);
+        if (name == option) set(variable, value.substr(value.rfind(':') + 1));
       }
     }
     result_.words.insert(result_.words.end(), options.begin(), options.end());
@@ -215,7 +285,7 @@ class Reader {
       body += '\n';
     }
     spend(body.size());
-    if (branches_.running() == ShellBranches::Truth::no) return;
+    if (branches_.skips()) return;
     result_.here_documents.push_back(std::move(body));
   }
 
@@ -281,13 +351,31 @@ class Reader {
       const std::string_view inside = text.substr(at + 1, end - at - 1);
       at = end + 1;
       if (const auto value = of_braces(inside)) return *value;
+    } else if (at < text.size() &&
+               std::string_view("#@*").find(text[at]) != std::string_view::npos) {
+      const char sign = text[at++];
+      if (state_.arguments && sign == '#') return std::to_string(state_.arguments->size());
+      if (state_.arguments) return spent(fmt::format("{}", fmt::join(*state_.arguments, " ")));
     } else {
       const std::size_t name = at;
       while (at < text.size() && is_name(text[at])) ++at;
-      const auto known = variables_.find(text.substr(name, at - name));
-      if (known != variables_.end()) return spent(known->second);
+      if (const auto known = value_of(text.substr(name, at - name))) return spent(*known);
     }
     return std::string(text.substr(begin, at - begin));
+  }
+
+  /// Of a variable, or of an argument where those are known: empty beyond the last.
+  std::optional<std::string> value_of(std::string_view name) {
+    const auto number = parse_integer(std::string(name));
+    if (number && *number > 0) {
+      if (!state_.arguments) return std::nullopt;
+      const auto at = static_cast<std::size_t>(*number) - 1;
+      return at < state_.arguments->size() ? (*state_.arguments)[at] : std::string();
+    }
+    const auto known = state_.variables.find(name);
+    if (known == state_.variables.end()) return std::nullopt;
+    state_.used.insert(known->first);
+    return known->second;
   }
 
   /// Where the `{` at `at` ends; those inside it count.
@@ -304,11 +392,10 @@ class Reader {
   std::optional<std::string> of_braces(std::string_view inside) {
     std::size_t length = 0;
     while (length < inside.size() && is_name(inside[length])) ++length;
-    if (const auto known = variables_.find(inside.substr(0, length)); known != variables_.end()) {
-      return spent(known->second);
-    }
     const std::string_view rest = inside.substr(length);
     const std::size_t sign = rest.starts_with(':') ? 1 : 0;
+    const auto known = value_of(inside.substr(0, length));
+    if (known && (sign == 0 || !known->empty())) return spent(*known);
     if (rest.size() <= sign || (rest[sign] != '-' && rest[sign] != '=')) return std::nullopt;
     const std::string name(inside.substr(0, length));
     std::string value;
@@ -328,7 +415,7 @@ class Reader {
       value = rest.substr(sign + 1);
     }
     if (!value.empty()) defaults_.emplace(name, value);
-    if (rest[sign] == '=') variables_[name] = value;
+    if (rest[sign] == '=') set(name, value);
     return value;
   }
 
@@ -344,8 +431,10 @@ class Reader {
       const std::size_t begin = at;
       while (at < text.size() && is_name(text[at])) ++at;
       const std::string_view name = text.substr(begin, at - begin);
-      const auto known = variables_.find(name);
-      out += known != variables_.end() ? spent(known->second) : std::string(name);
+      const bool argument = begin > 0 && (text[begin - 1] == '$' || text[begin - 1] == '{');
+      const bool number = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+      const auto known = number && !argument ? std::nullopt : value_of(name);
+      out += known ? spent(*known) : std::string(name);
       if (at == begin && std::string_view("${}").find(text[at++]) == std::string_view::npos) {
         out += text[begin];
       }
@@ -357,6 +446,7 @@ class Reader {
   void finish(std::vector<std::string>& command, int depth, char end) {
     using Truth = ShellBranches::Truth;
     const Truth runs = branches_.take(command, end);
+    for (const ShellBranches::Event& event : branches_.events()) follow(event);
     const auto defaults = std::exchange(defaults_, {});
     if (runs == Truth::no) return command.clear();
     for (const auto& [name, value] : defaults) {
@@ -364,17 +454,24 @@ class Reader {
       assume(fmt::format("{}{}={}: the script's default", argument ? "$" : "", name,
                          printable(value)));
     }
-    if (!command.empty()) spell_out(command);
+    if (command.empty()) return;
+    if (!chains_.empty() && (command.front() == "exit" || command.front() == "return")) {
+      chains_.back().leaves = true;
+    }
+    if (command.front() == "shift" && runs == Truth::yes) shift(command);
+    spell_out(command);
     for (std::string& value : command) {
       std::size_t length = 0;
       while (length < value.size() && is_name(value[length])) ++length;
       const std::string name = value.substr(0, length);
       const bool appends = length > 0 && value.substr(length, 2) == "+=";
       if (appends || (length > 0 && value.substr(length, 1) == "=")) {
-        std::string& variable = variables_[name];
-        variable = (appends ? variable : "") + value.substr(length + (appends ? 2 : 1));
-        spend(variable.size());
-        if (runs == Truth::unknown) possible_[name] = variable;
+        const auto known = state_.variables.find(name);
+        const bool is_known = known != state_.variables.end();
+        std::string assigned = appends && is_known ? known->second : std::string();
+        assigned += value.substr(length + (appends ? 2 : 1));
+        spend(assigned.size());
+        assign(name, std::move(assigned), runs == Truth::unknown);
       } else if (value.find(" --") != std::string::npos && depth < kMostNested) {
         read(value, depth + 1);
       } else {
@@ -384,6 +481,155 @@ class Reader {
     command.clear();
   }
 
+  void set(const std::string& name, std::string value) {
+    const auto known = state_.variables.find(name);
+    if (!chains_.empty()) {
+      chains_.back().before.try_emplace(
+          name, known == state_.variables.end() ? std::nullopt : std::optional(known->second));
+    }
+    state_.variables.insert_or_assign(name, std::move(value));
+  }
+
+  /// What is known outlives what is not: a value that only a run would tell, or one that is set
+  /// under a condition (`optional`) of which that is so.
+  void assign(const std::string& name, std::string value, bool optional) {
+    const auto known = state_.variables.find(name);
+    const bool keeps = known != state_.variables.end() && !known->second.empty() &&
+                       !is_unknown(known->second) && known->second != value;
+    if (keeps && (optional || is_unknown(value))) {
+      assume(fmt::format("{} stays {}: that it becomes {} is not known here", name,
+                         printable(known->second, kLongestTold), printable(value, kLongestTold)));
+      return;
+    }
+    if (optional) {
+      assume(fmt::format("{}={}: under a condition that is not known here", name,
+                         printable(value, kLongestTold)));
+    }
+    set(name, std::move(value));
+  }
+
+  void shift(const std::vector<std::string>& command) {
+    if (!state_.arguments) return;
+    const auto count = command.size() > 1 ? parse_integer(command[1]) : std::optional(1LL);
+    const auto held = static_cast<long long>(state_.arguments->size());
+    const long long dropped = std::clamp(count.value_or(1), 0LL, held);
+    state_.arguments->erase(state_.arguments->begin(), state_.arguments->begin() + dropped);
+  }
+
+  void follow(const ShellBranches::Event& event) {
+    using Kind = ShellBranches::Event::Kind;
+    if (event.loop) loop_events_.push_back(event);
+    if (event.kind == Kind::opened) {
+      if (chains_.size() >= kMostChains)
+        throw InputError(file_ + ": too many branches in branches");
+      Chain& chain = chains_.emplace_back();
+      chain.number = chain_count_++;
+      begin_branch();
+    } else if (chains_.empty()) {
+      return;
+    } else if (event.kind == Kind::ended) {
+      end_branch(event);
+      begin_branch();
+    } else {
+      close_chain();
+    }
+  }
+
+  void begin_branch() {
+    Chain& chain = chains_.back();
+    chain.before.clear();
+    chain.words = result_.words.size();
+    chain.here_documents = result_.here_documents.size();
+    chain.leaves = false;
+  }
+
+  /// Puts aside what a branch did that may have run; what one did that runs stays.
+  void end_branch(const ShellBranches::Event& event) {
+    Chain& chain = chains_.back();
+    if (event.ran != ShellBranches::Truth::unknown) {
+      if (chains_.size() < 2) return;
+      Chain& outer = chains_[chains_.size() - 2];
+      outer.before.merge(chain.before);
+      outer.leaves = outer.leaves || chain.leaves;
+      return;
+    }
+    if (chain.subject.empty()) chain.subject = event.subject;
+    Alternative& branch = chain.alternatives.emplace_back();
+    branch.value = event.value;
+    branch.otherwise = event.otherwise;
+    branch.leaves = chain.leaves;
+    for (const auto& [name, value] : chain.before) {
+      const auto now = state_.variables.find(name);
+      branch.sets.emplace(name, std::exchange(now->second, value.value_or("")));
+      if (!value) state_.variables.erase(now);
+    }
+    put_aside(result_.words, chain.words, branch.words);
+    put_aside(result_.here_documents, chain.here_documents, branch.here_documents);
+  }
+
+  static void put_aside(std::vector<std::string>& from, std::size_t begin,
+                        std::vector<std::string>& to) {
+    const auto first = from.begin() + static_cast<std::ptrdiff_t>(std::min(begin, from.size()));
+    to.assign(std::make_move_iterator(first), std::make_move_iterator(from.end()));
+    from.erase(first, from.end());
+  }
+
+  /// Of alternatives that do not end the script: the one that was asked for, else that which runs
+  /// where no other does, else the first.
+  void close_chain() {
+    Chain chain = std::move(chains_.back());
+    chains_.pop_back();
+    std::vector<Alternative>& alternatives = chain.alternatives;
+    const bool complete = std::ranges::any_of(alternatives, &Alternative::otherwise);
+    std::erase_if(alternatives, &Alternative::leaves);
+    if (alternatives.empty()) return;
+    const auto otherwise = std::ranges::find_if(alternatives, &Alternative::otherwise);
+    auto taken = static_cast<std::size_t>(
+        otherwise == alternatives.end() ? 0 : otherwise - alternatives.begin());
+    const auto choice = choices_.find(chain.number);
+    if (choice != choices_.end()) taken = std::min(choice->second, alternatives.size() - 1);
+    const bool matters = std::ranges::any_of(alternatives, [](const Alternative& one) {
+      return !one.sets.empty() || !one.words.empty();
+    });
+    if (alternatives.size() > 1 && matters) tell(chain, taken);
+    Alternative& branch = alternatives[taken];
+    for (auto& [name, value] : branch.sets) {
+      assign(name, std::move(value), !complete && choice == choices_.end());
+    }
+    std::ranges::move(branch.words, std::back_inserter(result_.words));
+    std::ranges::move(branch.here_documents, std::back_inserter(result_.here_documents));
+  }
+
+  void tell(const Chain& chain, std::size_t taken) {
+    if (result_.open.size() == kMostChains) return;
+    OpenChain& open = result_.open.emplace_back();
+    open.subject = chain.subject;
+    open.number = chain.number;
+    open.taken = taken;
+    for (const Alternative& one : chain.alternatives) open.values.push_back(one.value);
+  }
+
+  /// Where to read on: behind the command, or at the `while` whose round has ended.
+  std::size_t next(std::vector<Loop>& loops, std::size_t begin, std::size_t behind) {
+    using Kind = ShellBranches::Event::Kind;
+    std::size_t at = behind;
+    for (const ShellBranches::Event& event : std::exchange(loop_events_, {})) {
+      if (event.kind == Kind::opened) {
+        loops.push_back({begin, false});
+      } else if (event.kind == Kind::ended && !loops.empty()) {
+        loops.back().runs = event.ran == ShellBranches::Truth::yes;
+      } else if (!loops.empty()) {
+        const Loop loop = loops.back();
+        loops.pop_back();
+        if (!loop.runs || rounds_ == kMostRounds) continue;
+        ++rounds_;
+        spend(behind - std::min(loop.begin, behind));
+        at = loop.begin;
+      }
+    }
+    return at;
+  }
+
   void assume(std::string text) {
     if (assumed_.insert(text).second) result_.assumed.push_back(std::move(text));
   }
@@ -391,7 +637,11 @@ class Reader {
   /// Options in brief of launchers as the long ones; other scripts that a command reads are named.
   void spell_out(std::vector<std::string>& command) {
     if ((command.front() == "source" || command.front() == ".") && command.size() > 1) {
-      assume(fmt::format("nothing of {}, which the script sources", printable(command[1])));
+      const std::string name = command[1].substr(command[1].rfind('/') + 1);  // npos + 1 is 0
+      if (!state_.scripts.contains(name)) {
+        assume(fmt::format("nothing of {0}, which the script sources; give {0} before it",
+                           printable(command[1])));
+      }
     }
     const auto is_one_of = [&command](const auto& names) {
       const std::string& path = command.front();
@@ -420,21 +670,79 @@ class Reader {
 
   std::string file_;
   LaunchScript result_;
-  std::map<std::string, std::string, std::less<>> variables_;
+  const Choices& choices_;
+  ShellState state_;
+  std::vector<Chain> chains_;  ///< open, the innermost last
+  std::size_t chain_count_{0};
+  std::vector<ShellBranches::Event> loop_events_;  ///< of the command that was taken last
+  int rounds_{0};                                  ///< of all `while`
   std::size_t spent_{0};
   int braces_{0};  ///< how deep in defaults of defaults
   ShellBranches branches_;
   std::map<std::string, std::string> defaults_;  ///< taken from `${NAME:-…}` in this command
-  std::map<std::string, std::string> possible_;  ///< set where that was not certain
   std::set<std::string> assumed_;
 };
 
 }  // namespace
 
-LaunchScript read_launch_script(const std::string& file, std::string_view text) {
-  Reader reader(file);
+namespace {
+
+/// The value of a flag as it comes last; empty where it is not said or not known.
+std::string last_value(const std::vector<std::string>& words, std::string_view flag) {
+  std::string value;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == flag && i + 1 < words.size()) value = words[i + 1];
+    if (words[i].starts_with(flag) && words[i].substr(flag.size(), 1) == "=") {
+      value = words[i].substr(flag.size() + 1);
+    }
+  }
+  return parse_integer(value) ? value : std::string();
+}
+
+}  // namespace
+
+ShellState shell_state(const ScriptInputs& inputs) {
+  ShellState state;
+  if (inputs.arguments) {
+    std::istringstream words(*inputs.arguments);
+    state.arguments.emplace(std::istream_iterator<std::string>(words),
+                            std::istream_iterator<std::string>());
+  }
+  for (const std::string& setting : inputs.environment) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError("--env " + printable(setting) + ": expected NAME=VALUE");
+    }
+    state.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  return state;
+}
+
+LaunchScript read_launch_script(const std::string& file, std::string_view text,
+                                const ShellState& before, const Choices& choices) {
+  Reader reader(file, before, choices);
   reader.read(text, 0);
   return reader.finished();
+}
+
+void refuse_open_sizes(const std::string& file, std::string_view text, const ShellState& before,
+                       const LaunchScript& script) {
+  std::size_t readings = 0;
+  for (const OpenChain& chain : script.open) {
+    for (const char* flag : {"--num-layers", "--hidden-size"}) {
+      std::set<std::string> sizes;
+      for (std::size_t i = 0; i < chain.values.size() && readings < kMostReadings;
+           ++i, ++readings) {
+        const LaunchScript other = read_launch_script(file, text, before, {{chain.number, i}});
+        if (const std::string size = last_value(other.words, flag); !size.empty()) {
+          sizes.insert(size);
+        }
+      }
+      if (sizes.size() < 2) continue;
+      throw InputError(fmt::format("{}: {} decides {} ({}): {}{}", file, printable(chain.subject),
+                                   flag, fmt::join(sizes, ", "), told(chain), how_to_say(chain)));
+    }
+  }
 }
 
 }  // namespace prequel

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/tokenizers.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
 
@@ -51,7 +53,7 @@ class Completion {
       : job_(job), names_(names), inputs_(look_up(job, names)) {}
 
   void run() {
-    complete_batch();
+    if (!job_.plan.gbs && (job_.script || job_.deepspeed_config)) tell_missing_batch();
     const bool megatron = job_.says("--num-layers");  // in a script or a log
     if (!job_.script && !job_.deepspeed_config && !megatron) return;
     if (job_.script) tell_config();
@@ -64,9 +66,7 @@ class Completion {
                       "holds is not known; --vpp N says the chunks",
                       *job_.layers_per_virtual_stage));
     }
-    if (!job_.model.vocab && !names_.replaces("model.vocab_size")) {
-      leave_out("vocab_size: no file says it; --set model.vocab_size=N does (50257 for GPT-2)");
-    }
+    if (!job_.model.vocab && !names_.replaces("model.vocab_size")) complete_vocabulary();
     assume_attention();
     compare_overlap();
   }
@@ -75,57 +75,47 @@ class Completion {
   void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
 
-  /// The batch follows from dp, dp from nodes, and those may come from the user and the cluster.
-  void complete_batch() {
-    if (job_.plan.gbs || names_.replaces("plan.gbs")) return;
-    ImportedJob as_asked = job_;
-    as_asked.report = {};
-    PlanRequest& plan = as_asked.plan;
-    const struct {
-      const char* path;
-      std::optional<std::int64_t>& field;
-      const char* flag;
-    } fields[] = {{"plan.nodes", plan.nodes, "--nnodes"},
-                  {"plan.dp", plan.dp, ""},
-                  {"plan.tp", plan.tp, "--tensor-model-parallel-size"},
-                  {"plan.pp", plan.pp, "--pipeline-model-parallel-size"},
-                  {"plan.cp", plan.cp, "--context-parallel-size"},
-                  {"plan.mbs", plan.mbs, "--micro-batch-size"}};
-    for (const auto& [path, field, flag] : fields) {
-      const auto value = whole_of(names_, path);
-      if (!value) continue;
-      field = value;
-      as_asked.unresolved.erase(flag);
-    }
-    if (names_.replaces("plan.nodes")) as_asked.gpus.reset();
-    if (!as_asked.gpus_per_node && inputs_.cluster) {
-      as_asked.gpus_per_node = inputs_.cluster->devices_per_node;
-    }
-    complete(as_asked);
-    if (plan.gbs) {
-      job_.plan.gbs = plan.gbs;
-      job_.report.assumed.insert(job_.report.assumed.end(), as_asked.report.assumed.begin(),
-                                 as_asked.report.assumed.end());
-    } else if (job_.script || job_.deepspeed_config) {
-      tell_missing_batch(as_asked);
-    }
-  }
-
-  void tell_missing_batch(const ImportedJob& job) {
-    const std::string mbs = job.plan.mbs ? fmt::format("mbs {}", *job.plan.mbs) : "mbs";
+  void tell_missing_batch() {
+    const PlanRequest& plan = job_.plan;
+    const std::string mbs = plan.mbs ? fmt::format("mbs {}", *plan.mbs) : "mbs";
     std::vector<std::string> missing;
-    if (!job.plan.mbs) missing.emplace_back("the micro batch");
-    if (!job.plan.dp && !job.unresolved_degrees().empty()) {
-      missing.push_back(job.unresolved_degrees());
+    if (!plan.mbs) missing.emplace_back("the micro batch");
+    if (!plan.dp && !job_.unresolved_degrees().empty()) {
+      missing.push_back(job_.unresolved_degrees());
     }
-    if (!job.plan.dp && !job.gpus) {
-      if (!job.plan.nodes) missing.emplace_back("the number of nodes (--nodes)");
-      if (!job.gpus_per_node) missing.emplace_back("the devices of a node (--cluster)");
+    if (!plan.dp && !job_.gpus) {
+      if (!plan.nodes) missing.emplace_back("the number of nodes (--nodes)");
+      if (!job_.gpus_per_node) missing.emplace_back("the devices of a node (--cluster)");
     }
     leave_out(fmt::format("gbs: it would be {} x {} accumulation steps x dp; missing: {}", mbs,
-                          job.gradient_accumulation_steps.value_or(1),
+                          job_.gradient_accumulation_steps.value_or(1),
                           missing.empty() ? "a dp that divides the devices"
                                           : fmt::format("{}", fmt::join(missing, ", "))));
+  }
+
+  /// The rows that the tokenizer that the files name has, else as many as
+  /// the table of tokenizers has for none: a large model's time hardly depends on them.
+  void complete_vocabulary() {
+    if (names_.library == nullptr) {
+      return leave_out("vocab_size: no file says it; --set model.vocab_size=N does");
+    }
+    const Tokenizers known = read_tokenizers(names_.library->open("import", "tokenizers"));
+    const std::int64_t extra = job_.extra_vocab.value_or(0);
+    for (const std::string& named : job_.tokenizer) {
+      const Tokenizer* found = known.find(named);
+      if (found == nullptr) continue;
+      job_.model.vocab = found->vocab + extra;
+      return assume(fmt::format("vocab_size {}: that of the {} tokenizer{}", *job_.model.vocab,
+                                found->name, extra > 0 ? fmt::format(" and {} more", extra) : ""));
+    }
+    job_.model.vocab = known.usual;
+    const std::string named = job_.tokenizer.empty()
+                                  ? "no file says it"
+                                  : printable(job_.tokenizer.front(), 100) + " is not known";
+    assume(
+        fmt::format("vocab_size {}: {}; --set model.vocab_size=N says it (it matters for small "
+                    "models)",
+                    known.usual, named));
   }
 
   void tell_config() {
@@ -203,6 +193,66 @@ class Completion {
 bool ImportNames::replaces(std::string_view path) const {
   return std::any_of(overrides.begin(), overrides.end(),
                      [&](const Override& override) { return override.path == path; });
+}
+
+namespace {
+
+/// The fields of a plan that flags set over those of files, and the flags of scripts that say them.
+struct Replaced {
+  const char* path;
+  std::optional<std::int64_t> PlanRequest::*field;
+  const char* flag;
+};
+constexpr Replaced kReplaced[] = {{"plan.nodes", &PlanRequest::nodes, "--nnodes"},
+                                  {"plan.dp", &PlanRequest::dp, ""},
+                                  {"plan.tp", &PlanRequest::tp, "--tensor-model-parallel-size"},
+                                  {"plan.pp", &PlanRequest::pp, "--pipeline-model-parallel-size"},
+                                  {"plan.cp", &PlanRequest::cp, "--context-parallel-size"},
+                                  {"plan.mbs", &PlanRequest::mbs, "--micro-batch-size"},
+                                  {"plan.gbs", &PlanRequest::gbs, "--global-batch-size"}};
+
+/// Nodes of another size than the files have them: as many devices, or those of the nodes asked
+/// for.
+void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
+  const std::int64_t devices = cluster.devices_per_node;
+  if (job.gpus_per_node == devices) return;
+  if (job.gpus_per_node && !nodes_asked) {
+    if (!job.gpus || *job.gpus % devices != 0) return;
+    job.plan.nodes = *job.gpus / devices;
+    job.report.assumed.push_back(fmt::format("nodes {}: {} devices in nodes of {}", *job.plan.nodes,
+                                             *job.gpus, cluster.name));
+  }
+  job.gpus_per_node = devices;
+  if (nodes_asked) job.gpus.reset();
+}
+
+}  // namespace
+
+void replace_by_names(ImportedJob& job, const ImportNames& names) {
+  PlanRequest& plan = job.plan;
+  bool replaced = false;
+  for (const auto& [path, field, flag] : kReplaced) {
+    const auto value = whole_of(names, path);
+    if (!value) continue;
+    replaced = replaced || plan.*field != value;
+    plan.*field = value;
+    job.unresolved.erase(flag);
+  }
+  const bool nodes = names.replaces("plan.nodes");
+  if (replaced) {
+    const bool degrees =
+        names.replaces("plan.tp") || names.replaces("plan.pp") || names.replaces("plan.cp");
+    if (!names.replaces("plan.dp") && (nodes || degrees)) plan.dp.reset();
+    if (names.replaces("plan.dp") && !nodes) plan.nodes.reset();
+    if (names.replaces("plan.dp") || nodes) job.gpus.reset();
+    if (names.replaces("plan.dp")) job.tasks_per_node.reset();
+    // A global batch that is said stays, and is reached in other steps.
+    if (plan.gbs && !names.replaces("plan.gbs")) job.gradient_accumulation_steps.reset();
+  }
+  complete_devices(job);
+  if (const Inputs inputs = look_up(job, names); inputs.cluster) {
+    use_nodes_of(*inputs.cluster, nodes, job);
+  }
 }
 
 void complete_by_names(ImportedJob& job, const ImportNames& names) {

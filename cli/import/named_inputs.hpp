@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/import/imported_job.hpp"
+#include "cli/import/script_inputs.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
@@ -19,9 +20,15 @@ struct ImportNames {
   std::optional<std::string> cluster, software;
   const Library* library{};           ///< where names are looked up, if anywhere
   std::vector<Override> overrides{};  ///< fields that replace those of the job
+  ScriptInputs script{};              ///< what launch scripts are given along
 
   [[nodiscard]] bool replaces(std::string_view path) const;
 };
+
+/// Puts the degrees, nodes and batch sizes that the user asks for, and the devices of a node that
+/// the named cluster has, in the place of the files'; what followed from those follows anew. To be
+/// called before `complete`.
+void replace_by_names(ImportedJob& job, const ImportNames& names);
 
 /// Completes what files leave open and the user's names say: the global batch from the devices of
 /// the cluster, the precision and the attention that the software has by default. Notes where the

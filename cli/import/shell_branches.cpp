@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "hw/base/csv.hpp"
 
@@ -83,7 +85,41 @@ Truth test_value(std::vector<std::string> words) {
   return negate ? negated(value) : value;
 }
 
+constexpr std::string_view kSigns[] = {"[",   "[[", "]",   "]]",  "test", "!",   "=",
+                                       "==",  "!=", "-eq", "-ne", "-lt",  "-le", "-gt",
+                                       "-ge", "-n", "-z",  "-a",  "-o"};
+
+/// What a test holds against what: the word that is not known, and the other one.
+std::pair<std::string, std::string> compared_words(const std::vector<std::string>& test) {
+  std::string subject;
+  std::string value;
+  for (const std::string& word : test) {
+    if (is_open(word)) {
+      if (subject.empty()) subject = word;
+    } else if (std::ranges::find(kSigns, word) == std::end(kSigns)) {
+      value = word;
+    }
+  }
+  return {subject, value};
+}
+
 }  // namespace
+
+std::vector<ShellBranches::Event> ShellBranches::events() {
+  return std::exchange(events_, {});
+}
+
+void ShellBranches::open(Construct construct, Truth now, Kind kind, std::string subject) {
+  levels_.push_back({construct, running(), Truth::no, now, kind, false, std::move(subject), {}});
+  events_.push_back({Event::Kind::opened, construct == Construct::loop, {}, {}, {}, {}});
+}
+
+void ShellBranches::close() {
+  next_branch();
+  events_.push_back(
+      {Event::Kind::closed, levels_.back().construct == Construct::loop, {}, {}, {}, {}});
+  levels_.pop_back();
+}
 
 Truth ShellBranches::running() const {
   if (levels_.empty()) return Truth::yes;
@@ -93,13 +129,17 @@ Truth ShellBranches::running() const {
 
 void ShellBranches::next_branch() {
   Level& level = levels_.back();
+  events_.push_back({Event::Kind::ended, level.construct == Construct::loop,
+                     both(level.now, negated(level.earlier)), level.now == Truth::yes,
+                     level.subject, level.value});
   level.earlier = either(level.earlier, level.now);
   level.now = Truth::no;
+  level.value.clear();
 }
 
 /// `case WORD in`; what stands behind it on the line is left.
 void ShellBranches::open_case(std::vector<std::string>& command) {
-  levels_.push_back({running(), Truth::no, Truth::no, Kind::pattern, true, false, command[1]});
+  open(Construct::selection, Truth::no, Kind::pattern, command[1]);
   command.erase(command.begin(), command.begin() + 3);
 }
 
@@ -107,26 +147,38 @@ void ShellBranches::open_case(std::vector<std::string>& command) {
 bool ShellBranches::keyword(std::vector<std::string>& command) {
   if (command.empty()) return false;
   const std::string word = command.front();
-  const bool inside = !levels_.empty() && !levels_.back().is_case;
+  const auto inside = [this](Construct construct) {
+    return !levels_.empty() && levels_.back().construct == construct;
+  };
+  const bool choice = inside(Construct::choice);
+  const bool loop = inside(Construct::loop);
   if (word == "if") {
-    levels_.push_back({running(), Truth::no, Truth::yes, Kind::condition, false, false, {}});
+    open(Construct::choice, Truth::yes, Kind::condition);
+  } else if (word == "while") {
+    open(Construct::loop, Truth::yes, Kind::condition);
+  } else if (word == "for" || word == "until" || word == "select") {
+    open(Construct::repetition, Truth::yes, Kind::body);
+    if (word != "until") command.resize(1);  // what it goes through is no command
   } else if (word == "case" && command.size() > 2 && command[2] == "in") {
     open_case(command);
     return false;
-  } else if (word == "esac" && !levels_.empty() && levels_.back().is_case) {
-    levels_.pop_back();
-  } else if (word == "elif" && inside) {
+  } else if (word == "esac" && inside(Construct::selection)) {
+    close();
+  } else if (word == "elif" && choice) {
     next_branch();
     levels_.back().now = Truth::yes;
     levels_.back().kind = Kind::condition;
     levels_.back().tested = false;
-  } else if (word == "else" && inside) {
+  } else if (word == "else" && choice) {
     next_branch();
     levels_.back().now = Truth::yes;
-  } else if (word == "then" && inside) {
+  } else if ((word == "then" && choice) || (word == "do" && loop)) {
     levels_.back().kind = Kind::body;
-  } else if (word == "fi" && inside) {
-    levels_.pop_back();
+  } else if (word == "do" && inside(Construct::repetition)) {
+    // The header was a command of its own.
+  } else if ((word == "fi" && choice) ||
+             (word == "done" && (loop || inside(Construct::repetition)))) {
+    close();
   } else {
     return false;
   }
@@ -141,7 +193,11 @@ Truth ShellBranches::take_pattern(std::vector<std::string>& command, char end) {
     if (is_open(level.subject) || is_open(pattern) || has_wildcard(pattern)) {
       matches = Truth::unknown;
     }
-    if (pattern == "*") matches = Truth::yes;
+    if (pattern == "*") {
+      matches = Truth::yes;
+    } else {
+      level.value += (level.value.empty() ? "" : "|") + pattern;
+    }
     level.now = either(level.now, matches);
   }
   if (end == ')') level.kind = Kind::body;
@@ -152,11 +208,13 @@ Truth ShellBranches::take_pattern(std::vector<std::string>& command, char end) {
 /// A condition is a test, or several, or a command that runs whatever comes of it.
 Truth ShellBranches::take_condition(std::vector<std::string>& command, char before) {
   Level& level = levels_.back();
-  const Truth around = both(level.outside, negated(level.earlier));
+  const bool reached = both(level.outside, negated(level.earlier)) != Truth::no;
+  const Truth around = truth(reached);
   if (command.empty()) return around;
   const Truth value = is_test(command) ? test_value(command) : Truth::unknown;
   if (!level.tested) {
     level.now = value;
+    std::tie(level.subject, level.value) = compared_words(command);
   } else {
     level.now = before == '&'   ? both(level.now, value)
                 : before == '|' ? either(level.now, value)
@@ -171,7 +229,8 @@ Truth ShellBranches::take(std::vector<std::string>& command, char end) {
   const char before = before_;
   before_ = end;
   if (command.empty()) {
-    if (end == ';' && before == ';' && !levels_.empty() && levels_.back().is_case) {
+    if (end == ';' && before == ';' && !levels_.empty() &&
+        levels_.back().construct == Construct::selection) {
       next_branch();
       levels_.back().kind = Kind::pattern;
     }
@@ -179,7 +238,7 @@ Truth ShellBranches::take(std::vector<std::string>& command, char end) {
     joined_ = joined_ && end == before && (end == '&' || end == '|');
     if (joined_) next_ = end == '&' ? test_ : negated(test_);
     joined_ = false;
-    return running();
+    return skips() ? Truth::no : Truth::yes;
   }
   const bool gated = next_.has_value();
   const Truth gate = next_.value_or(Truth::yes);
@@ -192,7 +251,7 @@ Truth ShellBranches::take(std::vector<std::string>& command, char end) {
     return take_condition(command, before);
   }
   const bool tests = is_test(command);
-  const Truth runs = both(running(), gate);
+  const Truth runs = skips() ? Truth::no : gate;
   if ((tests || gated) && (end == '&' || end == '|')) {
     if (gated && before == '|') {  // behind `||`: what went before may hold without it
       test_ = tests ? Truth::unknown : Truth::yes;

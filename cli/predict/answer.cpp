@@ -43,7 +43,7 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
 PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
                              const Tell& tell) {
   const FlopsConvention convention = convention_named(options.flops_convention);
-  JobRequest request = translated(options.request, library, tell);
+  JobRequest request = translated(options.request, options.script, library, tell);
   if (options.run.ramp) {  // its end, unless --gbs says otherwise
     const std::string last = fmt::format("{}", options.run.ramp->last);
     request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});

@@ -71,6 +71,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       "  prequel predict --model gpt3-175b --cluster jean-zay-a100 --nodes 48 --tp 8 "
       "--pp 12 --gbs 1536 --json\n");
   add_job(command, options.request);
+  add_script(command, options.script);
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
       ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);

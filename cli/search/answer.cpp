@@ -106,7 +106,7 @@ void check_objective(const SearchOptions& options) {
 
 /// The inputs that the options name; `fixed` is the whole plan that they say.
 SearchInputs read_inputs(const Library& library, const SearchOptions& options, const Tell& tell) {
-  JobRequest request = translated(options.request, library, tell);
+  JobRequest request = translated(options.request, options.script, library, tell);
   if (options.plans) fix_axes(options, request);
   Job job = read_job(library, request);
   if (job.what_if.any()) {

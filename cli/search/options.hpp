@@ -13,6 +13,7 @@ namespace prequel {
 
 struct SearchOptions {
   JobRequest request;
+  ScriptInputs script;
   /// Values as the user wrote them, by axis: "1,2,4", "8:64:8", "none,full".
   std::map<std::string, std::string> axes;
   /// The same for the shape of the model: "layers", "hidden", "heads".

@@ -49,6 +49,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       "job", [&options](const std::string& job) { options.request.job = job; },
       "job file, shipped job or launch script: its model, cluster, batch and nodes");
   add_inputs(command, options.request);
+  add_script(command, options.script);
   const auto add_axis = [&command](const PlanFlag& axis, std::map<std::string, std::string>& axes) {
     return command
         .add_option_function<std::string>(

@@ -17,7 +17,8 @@ std::string fixture(const std::string& name) {
 }
 
 ImportedJob job_of(const std::string& name) {
-  return import_files({fixture(name)}).job;
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  return import_files({fixture(name)}, {{}, {}, &library}).job;
 }
 
 TEST_CASE("every way to ask for 8 nodes of 8 devices is understood") {
@@ -201,7 +202,7 @@ TEST_CASE("a launcher that is told no number of nodes has one") {
               "nodes 1: --nproc-per-node without a number of nodes"));
   CHECK_FALSE(job("deepspeed --num_gpus 8 --hostfile hosts p.py").plan.nodes);
   CHECK_FALSE(job("torchrun --nnodes $N --nproc_per_node 8").plan.nodes);
-  CHECK_FALSE(job("torchrun --nproc_per_node 8", {{}, {}, {}, {{"plan.nodes", "4"}}}).plan.nodes);
+  CHECK(job("torchrun --nproc_per_node 8", {{}, {}, {}, {{"plan.nodes", "4"}}}).plan.nodes == 4);
   CHECK(job("torchrun --nproc_per_node=gpu --nnodes 4").plan.nodes == 4);
 }
 
@@ -250,13 +251,14 @@ TEST_CASE("branches whose tests compare what is known are decided") {
   CHECK(layers("L=1; E=\"\"\nif [ -z \"$E\" ]; then L=2; fi") == 2);
 }
 
-TEST_CASE("branches that cannot be decided are read, and it is said what they set") {
+TEST_CASE("a known value outlives what may be set, and it is said") {
   const ImportedJob job = job_with("--micro-batch-size $MBS",
                                    "MBS=1\nif [ -f fast ]; then MBS=4; fi\nsource more.sh\n"
                                    "X=${NAME:-\"7B\"}\nif [ $X = 13B ]; then MBS=8; fi\n");
-  CHECK(job.plan.mbs == 4);
-  CHECK(lists(job.report.assumed, "conditions that are not known here hold: MBS=4"));
-  CHECK(lists(job.report.assumed, "nothing of more.sh, which the script sources"));
+  CHECK(job.plan.mbs == 1);
+  CHECK(lists(job.report.assumed, "MBS stays 1: that it becomes 4 is not known here"));
+  CHECK(lists(job.report.assumed,
+              "nothing of more.sh, which the script sources; give more.sh before it"));
   CHECK(lists(job.report.assumed, "NAME=7B: the script's default"));
 }
 
@@ -326,8 +328,8 @@ TEST_CASE("text without a flag is no launch script") {
 
 TEST_CASE("what is no dense decoder is refused by its flag") {
   CHECK(error_text([] { (void)job_with("--multi-latent-attention"); })
-            .ends_with("s.sh: --multi-latent-attention: multi-head latent attention; only dense "
-                       "decoders are modelled so far"));
+            .ends_with("s.sh: --multi-latent-attention: multi-head latent attention; only decoders "
+                       "of attention and MLPs are modelled"));
 }
 
 TEST_CASE("a mixture of experts is refused by its flag") {

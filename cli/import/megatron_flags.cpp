@@ -1,0 +1,319 @@
+#include "cli/import/megatron_flags.hpp"
+
+#include <algorithm>
+
+namespace prequel {
+namespace {
+
+using Count = std::optional<std::int64_t>;
+
+constexpr NumberFlag kNumbers[] = {
+    {"--num-layers", [](ImportedJob& job) -> Count& { return job.model.layers; }},
+    {"--hidden-size", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
+    {"--num-attention-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
+    {"--num-query-groups", [](ImportedJob& job) -> Count& { return job.query_groups; }},
+    {"--num-key-value-heads", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
+    {"--kv-channels", [](ImportedJob& job) -> Count& { return job.model.head_dim; }},
+    {"--ffn-hidden-size", [](ImportedJob& job) -> Count& { return job.model.ffn_hidden; }},
+    {"--intermediate-size", [](ImportedJob& job) -> Count& { return job.model.ffn_hidden; }},
+    {"--n-head-kv", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
+    {"--vocab-size", [](ImportedJob& job) -> Count& { return job.model.vocab; }},
+    {"--pad-vocab-size-to", [](ImportedJob& job) -> Count& { return job.padded_vocab; }},
+    {"--padded-vocab-size", [](ImportedJob& job) -> Count& { return job.padded_vocab; }},
+    {"--extra-vocab-size", [](ImportedJob& job) -> Count& { return job.extra_vocab; }},
+    {"--max-position-embeddings",
+     [](ImportedJob& job) -> Count& { return job.model.max_positions; }},
+    {"--seq-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--micro-batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--global-batch-size", [](ImportedJob& job) -> Count& { return job.plan.gbs; }},
+    {"--tensor-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
+    {"--pipeline-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.pp; }},
+    {"--pipe-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.pp; }},
+    {"--context-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
+    {"--ds-sequence-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
+    {"--num-layers-per-virtual-pipeline-stage",
+     [](ImportedJob& job) -> Count& { return job.layers_per_virtual_stage; }},
+    {"--num-virtual-stages-per-pipeline-rank",
+     [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
+    {"--recompute-num-layers",
+     [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
+    {"--checkpoint-num-layers",
+     [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
+    {"--activations-checkpoint-num-layers",
+     [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
+    {"--expert-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.ep; }},
+    {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
+    {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
+    {"--nnodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
+    {"--num-nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
+    {"--nproc-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--num-gpus", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--ntasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
+    {"--tasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
+    {"--num-machines", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
+    {"--num-processes", [](ImportedJob& job) -> Count& { return job.gpus; }},
+    {"--per-device-train-batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--max-seq-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--model-max-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--gradient-accumulation-steps",
+     [](ImportedJob& job) -> Count& { return job.gradient_accumulation_steps; }},
+};
+
+/// Slurm's counts of devices, `8` or `a100:8` or `gpu:a100:8`, and the field that they set.
+constexpr NumberFlag kDevices[] = {
+    {"--gpus-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--gpus-per-task", [](ImportedJob& job) -> Count& { return job.gpus_per_task; }},
+    {"--gres", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--gpus", [](ImportedJob& job) -> Count& { return job.gpus; }},
+};
+
+/// fp8 goes with a type for what is not in fp8.
+void products_in(ImportedJob& job, Precision precision) {
+  if (job.plan.precision != Precision::fp8) job.plan.precision = precision;
+}
+
+/// Megatron's own FSDP and PyTorch's, through its flags.
+void shard_all(ImportedJob& job) {
+  job.megatron_core = true;
+  job.plan.zero = 3;
+}
+
+void gated(ImportedJob& job) {
+  job.model.mlp = Mlp::swiglu;
+}
+
+/// Megatron's --swiglu narrows the MLP so that it keeps the parameters of a plain one.
+void gated_in_two_thirds(ImportedJob& job) {
+  gated(job);
+  job.narrowed_mlp = true;
+}
+
+void rotary(ImportedJob& job) {
+  job.model.position = PositionEmbedding::rope;
+}
+
+void recompute_all(ImportedJob& job) {
+  job.plan.recompute = Recompute::full;
+}
+
+void recompute_first(ImportedJob& job) {
+  job.plan.recompute = Recompute::full;
+  job.recomputes_first_layers = true;
+}
+
+/// Schedules that split the backward pass (arXiv 2401.10241); H1 is the one in the memory of 1F1B.
+void zero_bubble(ImportedJob& job) {
+  job.plan.schedule = "zb-h1";
+}
+
+constexpr SwitchFlag kSwitches[] = {
+    {"--swiglu", gated_in_two_thirds},
+    {"--geglu", gated},
+    {"--group-query-attention", [](ImportedJob& job) { job.grouped_queries = true; }},
+    {"--use-mcore-models", [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--deepspeed", [](ImportedJob& job) { job.deepspeed = true; }},
+    {"--no-position-embedding",
+     [](ImportedJob& job) {
+       if (!job.model.position) job.model.position = PositionEmbedding::none;
+     }},
+    {"--fp8-format", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
+    {"--fp8", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},  // in a dump
+    {"--fp8-e4m3", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
+    {"--fp8-hybrid", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
+    {"--overlap-grad-reduce", [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--overlap-param-gather", [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--use-torch-fsdp2", shard_all},
+    {"--use-custom-fsdp", shard_all},
+    {"--use-megatron-fsdp", shard_all},
+    {"--gradient-checkpointing", recompute_all},
+    {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
+    {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
+    {"--untie-embeddings-and-output-weights",
+     [](ImportedJob& job) { job.model.tied_embeddings = false; }},
+    {"--embed-layernorm", [](ImportedJob& job) { job.model.embedding_norm = true; }},
+    {"--use-rotary-position-embeddings", rotary},
+    {"--use-llama2-rotary-position-embeddings", rotary},
+    {"--fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--sequence-parallel", [](ImportedJob& job) { job.plan.sequence_parallel = true; }},
+    {"--use-distributed-optimizer",
+     [](ImportedJob& job) {
+       job.plan.zero = std::max<std::int64_t>(1, job.plan.zero.value_or(1));
+     }},
+    {"--use-flash-attn", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--use-flash-attn-v2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--use-flash-attn-triton",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--enable-zero-bubble", zero_bubble},
+    {"--enable-zb-runtime", zero_bubble},
+    {"--checkpoint-activations", recompute_all},
+    {"--recompute-activations",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--accumulate-allreduce-grads-in-fp32",
+     [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
+    {"--grad-reduce-in-bf16", [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
+    {"--no-masked-softmax-fusion",
+     [](ImportedJob& job) {
+       if (job.plan.attention != AttentionKind::flash) {
+         job.plan.attention = AttentionKind::unfused;
+       }
+     }},
+    {"--account-for-embedding-in-pipeline-split",
+     [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
+    {"--account-for-loss-in-pipeline-split",
+     [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
+    {"--cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
+};
+
+/// Megatron's own attention: its kernels but for the softmax are products.
+void without_flash(ImportedJob& job) {
+  if (!job.plan.attention) job.plan.attention = AttentionKind::fused_softmax;
+}
+
+template <int kStage>
+void shards(ImportedJob& job) {
+  job.said[kShardingStrategy] = kStage;
+}
+
+constexpr WordFlag kWords[] = {
+    {"--position-embedding-type", "alibi",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
+    {"--position-embedding-type", "none",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::none; }},
+    {"--position-embedding-type", "rope", rotary},
+    {"--position-embedding-type", "rotary", rotary},
+    {"--position-embedding-type", "learned_absolute",
+     [](ImportedJob& job) { job.model.position = PositionEmbedding::learned; }},
+    {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--normalization", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    {"--normalization", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--normalization", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    {"--glu-activation", "swiglu", gated},
+    {"--glu-activation", "geglu", gated},
+    {"--glu-activation", "reglu", gated},
+    {"--glu-activation", "liglu", gated},
+    {"--attention-head-type", "multihead", [](ImportedJob&) {}},
+    {"--attention-head-type", "multiquery", [](ImportedJob& job) { job.model.kv_heads = 1; }},
+    {"--activations-checkpoint-method", "uniform", recompute_all},
+    {"--activations-checkpoint-method", "block", recompute_first},
+    {"--activations-checkpoint-granularity", "full", recompute_all},
+    {"--activations-checkpoint-granularity", "selective",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--recompute-granularity", "full", recompute_all},
+    {"--recompute-granularity", "selective",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--recompute-method", "uniform", [](ImportedJob&) {}},
+    {"--recompute-method", "block", [](ImportedJob& job) { job.recomputes_first_layers = true; }},
+    {"--transformer-impl", "transformer_engine",
+     [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--attention-backend", "flash",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--attention-backend", "fused",  // cuDNN's, one kernel too
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--attention-backend", "unfused",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
+    {"--attention-backend", "local", without_flash},
+    {"--transformer-impl", "local", without_flash},
+    {"--data-parallel-sharding-strategy", "no_shard", shards<0>},
+    {"--data-parallel-sharding-strategy", "optim", shards<1>},
+    {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
+    {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
+    {"--mixed-precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--mixed-precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--optimizer", "adam", [](ImportedJob&) {}},
+    {"--optimizer", "adamw", [](ImportedJob&) {}},
+    {"--pp-partition-method", "type:transformer|embedding",
+     [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }}};
+
+constexpr UnmodelledFlag kUnmodelled[] = {
+    {"--align-grad-reduce"},
+    {"--checkpoint-in-cpu"},
+    {"--cpu-offloading-num-layers", "0"},
+    {"--cross-entropy-loss-fusion"},
+    {"--ddp-bucket-size"},
+    {"--DDP-impl", "local"},
+    {"--decoder-first-pipeline-num-layers"},
+    {"--decoder-last-pipeline-num-layers"},
+    {"--defer-embedding-wgrad-compute"},
+    {"--delay-grad-reduce"},
+    {"--distribute-checkpointed-activations"},
+    {"--distribute-saved-activations"},
+    {"--empty-unused-memory-level", "0"},
+    {"--enable-cuda-graph"},
+    {"--exp-avg-dtype", "fp32"},
+    {"--exp-avg-sq-dtype", "fp32"},
+    {"--external-cuda-graph"},
+    {"--fp16-lm-cross-entropy"},
+    {"--fp8-param-gather"},
+    {"--main-grads-dtype", "fp32"},
+    {"--main-params-dtype", "fp32"},
+    {"--memory-centric-tiled-linear"},
+    {"--microbatch-group-size-per-virtual-pipeline-stage"},
+    {"--mtp-num-layers", "0"},
+    {"--no-async-tensor-model-parallel-allreduce"},
+    {"--no-bias-dropout-fusion"},
+    {"--no-bias-gelu-fusion"},
+    {"--no-bias-swiglu-fusion"},
+    {"--no-gradient-accumulation-fusion"},
+    {"--no-overlap-p2p-communication"},
+    {"--no-persist-layer-norm"},
+    {"--no-pipeline-parallel"},
+    {"--no-rope-fusion"},
+    {"--no-scatter-gather-tensors-in-pipeline"},
+    {"--num-distributed-optimizer-instances", "1"},
+    {"--optimizer-offload-fraction", "1.0"},
+    {"--overlap-p2p-communication-warmup-flush"},
+    {"--overlap-param-gather-with-optimizer-step"},
+    {"--partition-activations"},
+    {"--pipeline-model-parallel-layout"},
+    {"--pipeline-model-parallel-split-rank"},
+    {"--qk-layernorm"},
+    {"--recompute-modules", "core_attn"},
+    {"--split-transformer-layers"},
+    {"--squared-relu"},
+    {"--standalone-embedding-stage"},
+    {"--synchronize-each-layer"},
+    {"--tp-comm-overlap"},
+    {"--use-nccl-ub"},
+    {"--use-precision-aware-optimizer"},
+    {"--use-tp-pp-dp-mapping"},
+    {"--window-size"},
+    {"--kd"},
+    {"--num-layers-teacher"},
+    {"--zero-bubble-v-schedule"},
+};
+
+/// Flags of what is no dense decoder, or no layout of one, that prequel could predict.
+constexpr RefusedFlag kRefused[] = {
+    {"--multi-latent-attention", "multi-head latent attention"},
+    {"--is-hybrid-model", "a model with state-space layers"},
+    {"--hybrid-override-pattern", "a model with state-space layers"},
+    {"--hybrid-layer-pattern", "a model with state-space layers"},
+    {"--hybrid-attention-ratio", "a model with state-space layers", "0.0"},
+    {"--retro-add-retriever", "a model with retrieval"},
+    {"--decoder-num-layers", "an encoder and a decoder"},
+};
+
+}  // namespace
+
+std::span<const NumberFlag> number_flags() {
+  return kNumbers;
+}
+std::span<const NumberFlag> device_flags() {
+  return kDevices;
+}
+std::span<const SwitchFlag> switch_flags() {
+  return kSwitches;
+}
+std::span<const WordFlag> word_flags() {
+  return kWords;
+}
+std::span<const UnmodelledFlag> unmodelled_flags() {
+  return kUnmodelled;
+}
+std::span<const RefusedFlag> refused_flags() {
+  return kRefused;
+}
+
+}  // namespace prequel

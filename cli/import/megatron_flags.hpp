@@ -1,0 +1,54 @@
+#pragma once
+
+/// What is known of the flags of Megatron-LM, Megatron-DeepSpeed and their launchers: tables.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "cli/import/imported_job.hpp"
+
+namespace prequel {
+
+/// Flags that take a whole number, and the field that they set.
+struct NumberFlag {
+  const char* flag;
+  std::optional<std::int64_t>& (*field)(ImportedJob& job);
+};
+/// Flags that stand alone.
+struct SwitchFlag {
+  const char* flag;
+  void (*apply)(ImportedJob& job);
+};
+/// Flags whose value is one of a few words; other words are listed as ignored.
+struct WordFlag {
+  const char* flag;
+  const char* word;
+  void (*apply)(ImportedJob& job);
+};
+/// Flags that change time or memory and are not modelled, and the value with which they do not.
+struct UnmodelledFlag {
+  const char* flag;
+  const char* neutral = "";
+};
+/// Flags of what is no decoder, or no layout of one, that prequel could predict; with the value
+/// `neutral` they ask for nothing.
+struct RefusedFlag {
+  const char* flag;
+  const char* what;
+  const char* neutral = "";
+};
+
+std::span<const NumberFlag> number_flags();
+/// Slurm's counts of devices: `8`, `a100:8` or `gpu:a100:8`.
+std::span<const NumberFlag> device_flags();
+std::span<const SwitchFlag> switch_flags();
+std::span<const WordFlag> word_flags();
+std::span<const UnmodelledFlag> unmodelled_flags();
+std::span<const RefusedFlag> refused_flags();
+
+/// What Megatron's own FSDP shards, where a switch asks for it.
+inline constexpr const char* kShardingStrategy = "--data-parallel-sharding-strategy";
+
+}  // namespace prequel

@@ -1,0 +1,38 @@
+#include "cli/import/tokenizers.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
+
+namespace prequel {
+
+const Tokenizer* Tokenizers::find(std::string_view text) const {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto found = std::ranges::find_if(known, [&](const Tokenizer& one) {
+    return std::ranges::any_of(
+        one.names, [&](const std::string& part) { return lower.find(part) != std::string::npos; });
+  });
+  return found == known.end() ? nullptr : &*found;
+}
+
+Tokenizers read_tokenizers(const Document& file) {
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/tokenizers/1");
+  Tokenizers tokenizers;
+  tokenizers.usual = root.at("usual").integer(1, 1LL << 24);
+  for (const Cursor& one : root.at("tokenizers").items()) {
+    Tokenizer& read = tokenizers.known.emplace_back();
+    read.name = one.at("name").text();
+    for (const Cursor& name : one.at("names").items()) read.names.push_back(name.text());
+    read.vocab = one.at("vocab_size").integer(1, 1LL << 24);
+    (void)one.find("origin");
+  }
+  file.finish();
+  return tokenizers;
+}
+
+}  // namespace prequel

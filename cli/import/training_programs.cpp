@@ -1,0 +1,79 @@
+#include "cli/import/training_programs.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+/// A part of a program's path, and what the program does.
+struct Program {
+  std::string_view part;
+  std::string_view what;
+};
+constexpr Program kNoDecoders[] = {
+    {"pretrain_t5", "an encoder and a decoder (T5)"},
+    {"pretrain_bert", "an encoder (BERT)"},
+    {"pretrain_esm", "an encoder (ESM)"},
+    {"pretrain_ict", "encoders for retrieval (ICT)"},
+    {"pretrain_realm", "encoders for retrieval (REALM)"},
+    {"pretrain_biencoder", "encoders for retrieval"},
+    {"pretrain_retro", "a decoder with retrieval (Retro)"},
+    {"pretrain_mamba", "state-space layers (Mamba)"},
+    {"pretrain_vision", "an image model"},
+    {"pretrain_vit", "an image model"},
+    {"vlm", "a vision-language model"},
+    {"multimodal/", "a vision-language model"},
+    {"examples/mimo/", "a vision-language model"},
+};
+constexpr Program kNoTraining[] = {
+    {"text_generation", "generates text"},
+    {"generate", "generates text"},
+    {"inference", "generates text"},
+    {"convert", "converts a checkpoint"},
+    {"checkpoint/util", "converts a checkpoint"},
+    {"checkpoint_util", "converts a checkpoint"},
+    {"hf2m", "converts a checkpoint"},
+    {"hf2te", "converts a checkpoint"},
+    {"tasks/main", "evaluates"},
+    {"evaluate", "evaluates"},
+};
+
+bool is_program(std::string_view word) {
+  return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
+}
+
+const Program* known_as(std::string_view word, std::span<const Program> programs) {
+  const auto found = std::ranges::find_if(
+      programs, [&](const Program& one) { return word.find(one.part) != std::string_view::npos; });
+  return found == programs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void check_programs(const std::string& file, const std::vector<std::string>& words,
+                    ImportedJob& job) {
+  std::vector<std::string> programs;
+  std::ranges::copy_if(words, std::back_inserter(programs), is_program);
+  const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
+    return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr;
+  });
+  if (trains_decoder) return;
+  for (const std::string& program : programs) {
+    if (const Program* found = known_as(program, kNoTraining)) {
+      job.report.left_out.push_back(fmt::format(
+          "{}: {}; what is predicted is training the same model", printable(program), found->what));
+    } else if (const Program* other = known_as(program, kNoDecoders)) {
+      throw InputError(fmt::format("{}: {}: trains {}; prequel models decoders only", file,
+                                   printable(program), other->what));
+    }
+  }
+}
+
+}  // namespace prequel

@@ -1,0 +1,18 @@
+#pragma once
+
+/// Tells by the names of the programs that a script starts what it trains, if it trains at all.
+
+#include <string>
+#include <vector>
+
+#include "cli/import/imported_job.hpp"
+
+namespace prequel {
+
+/// Throws InputError, naming `file`, where the words of a script start a program that trains no
+/// decoder (pretrain_t5.py) and none that does; notes as left out that one generates text,
+/// evaluates or converts.
+void check_programs(const std::string& file, const std::vector<std::string>& words,
+                    ImportedJob& job);
+
+}  // namespace prequel

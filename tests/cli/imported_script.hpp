@@ -1,0 +1,35 @@
+#pragma once
+
+/// Launch scripts given as text, for tests of what importers make of them.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/import/foreign_file.hpp"
+#include "models/job/library.hpp"
+#include "tests/error_text.hpp"
+#include "tests/hw/base/temporary_folder.hpp"
+
+namespace prequel {
+
+/// The job of a script, predicted with prequel's own data.
+inline ImportedJob job_of_script(const std::string& script, ImportNames names = {}) {
+  const TemporaryFolder folder;
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  names.library = &library;
+  return import_files({folder.with("s.sh", script)}, names).job;
+}
+
+/// What is said of the script `s.sh` where it is refused, without its folder.
+inline std::string refusal_of_script(const std::string& script, const ImportNames& names = {}) {
+  std::string text = error_text([&] { (void)job_of_script(script, names); });
+  const std::size_t end = text.find("s.sh");
+  return end == std::string::npos ? text : text.substr(end);
+}
+
+inline bool lists(const std::vector<std::string>& lines, const std::string& line) {
+  return std::find(lines.begin(), lines.end(), line) != lines.end();
+}
+
+}  // namespace prequel

@@ -1,0 +1,65 @@
+#include "cli/import/training_programs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+std::string script_of(const std::string& program) {
+  return "torchrun --nproc_per_node 8 --nnodes 4 " + program +
+         " --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 "
+         "--vocab-size 50257 --micro-batch-size 1\n";
+}
+
+TEST_CASE("programs that train no decoder are refused by name") {
+  const std::pair<const char*, const char*> refused[] = {
+      {"pretrain_t5.py", "an encoder and a decoder (T5)"},
+      {"Megatron-LM/pretrain_bert.py", "an encoder (BERT)"},
+      {"pretrain_ict.py", "encoders for retrieval (ICT)"},
+      {"tools/retro/pretrain_retro.py", "a decoder with retrieval (Retro)"},
+      {"pretrain_mamba.py", "state-space layers (Mamba)"},
+      {"pretrain_vlm.py", "a vision-language model"},
+      {"examples/multimodal/train.py", "a vision-language model"}};
+  for (const auto& [program, what] : refused) {
+    CHECK(refusal_of_script(script_of(program)) ==
+          std::string("s.sh: ") + program + ": trains " + what + "; prequel models decoders only");
+  }
+  CHECK(job_of_script(script_of("pretrain_gpt.py") + "python pretrain_bert.py\n").model.layers ==
+        24);
+}
+
+TEST_CASE("programs that train nothing are told") {
+  CHECK(lists(job_of_script(script_of("tools/run_text_generation_server.py")).report.left_out,
+              "tools/run_text_generation_server.py: generates text; what is predicted is training "
+              "the same model"));
+  CHECK(lists(job_of_script(script_of("hf2mcore_qwen.py")).report.left_out,
+              "hf2mcore_qwen.py: converts a checkpoint; what is predicted is training the same "
+              "model"));
+}
+
+TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero bubbles") {
+  const auto with = [](const std::string& flags) {
+    return job_of_script(script_of("pretrain_gpt.py " + flags));
+  };
+  CHECK(with("--activations-checkpoint-method uniform").plan.recompute == Recompute::full);
+  CHECK(with("--activations-checkpoint-method uniform --activations-checkpoint-num-layers 2")
+            .plan.recompute_layers == 2);
+  CHECK(with("--activations-checkpoint-method block").plan.recompute == Recompute::full);
+  CHECK(with("--glu-activation swiglu").model.mlp == Mlp::swiglu);
+  CHECK_FALSE(with("--glu-activation geglu").model.ffn_hidden);  // 4h, as without a gate
+  CHECK(with("--geglu --ffn-hidden-size 8192").model.mlp == Mlp::swiglu);
+  CHECK(with("--swiglu").model.ffn_hidden == 5440);
+  CHECK(with("--swiglu --intermediate-size 11008").model.ffn_hidden == 11008);
+  CHECK(with("--attention-head-type multiquery").model.kv_heads == 1);
+  CHECK(with("--use-flash-attn-triton").plan.attention == AttentionKind::flash);
+  CHECK(with("--use-llama2-rotary-position-embeddings").model.position == PositionEmbedding::rope);
+  CHECK(with("--position-embedding-type rotary").model.position == PositionEmbedding::rope);
+  CHECK(with("--enable-zero-bubble --pipeline-model-parallel-size 4").plan.schedule == "zb-h1");
+  CHECK(refusal_of_script(script_of("pretrain_gpt.py --hybrid-attention-ratio 0.08"))
+            .starts_with("s.sh: --hybrid-attention-ratio: a model with state-space layers"));
+}
+
+}  // namespace
+}  // namespace prequel
