@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-#include "sim/price/layer_kernels.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 namespace {
@@ -23,7 +23,8 @@ class WorkList {
       if (const auto* stream = std::get_if<Stream>(&op.what)) {
         if (stream->bytes.value >= 1.0) add(*stream);  // else the stack states its time instead
       }
-      if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
+      if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
+        if (collective->axis != GroupAxis::tensor) continue;
         add(CollectiveWork{collective->op, ranks_, nodes_, collective->bytes});
       }
     }
@@ -48,13 +49,18 @@ std::vector<Work> job_works(const Scenario& scenario) {
   const Transformer& model = scenario.model;
   const Software& software = scenario.software;
   const LayerSetting setting = layer_setting(scenario.plan);
+  const PartCounts held = parts_of(model);
   WorkList list(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1));
-  list.add(block_forward(model, setting, software));
-  list.add(block_backward(model, setting, software));
-  list.add(head_forward(model, setting, software));
-  list.add(head_backward(model, setting, software));
-  list.add(embedding_forward(model, setting));
-  list.add(embedding_backward(model, setting));
+  const auto add = [&](Part part) {
+    if (held[part] == 0) return;
+    const Layer layer = tell_part(part, model, setting, software);
+    list.add(forward_operators(layer, software));
+    list.add(backward_operators(layer, software));
+  };
+  each_part([&](Part part) {
+    if (is_block(part)) add(part);
+  });
+  for (const Part part : {Part::head, Part::next_token, Part::embedding}) add(part);
   if (setting.attention != AttentionKind::flash) {
     list.add(
         AttentionChain{setting.mbs, setting.seq_len, model.heads / setting.tp, model.head_dim});

@@ -158,6 +158,8 @@ std::optional<Transformer> read_shape(Cells& cells) {
   const bool llama_like = model.mlp == Mlp::swiglu && model.position == PositionEmbedding::rope;
   model.norm = llama_like ? Norm::rms_norm : Norm::layer_norm;
   model.linear_bias = !llama_like;
+  model.qkv_bias = model.linear_bias;
+  model.dropout = !llama_like;
   model.embedding_norm = model.position == PositionEmbedding::alibi;
   if (*hidden % *heads != 0) {
     cells.note(fmt::format("hidden {} is not a multiple of heads {}", *hidden, *heads));

@@ -51,8 +51,7 @@ PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
 /// A plan whose batch is not said can still be known not to fit: its states alone do not.
 bool states_alone_exceed(const RunScenario& sized) {
   const Scenario& scenario = sized.scenario;
-  const auto dealt = deal_stages(scenario.model.layers, scenario.plan.pp, scenario.plan.vpp,
-                                 scenario.software.stage_dealing, scenario.plan.stage_split);
+  const auto dealt = chunks_of_plan(scenario.model, scenario.plan, scenario.software);
   const StageMemory memory =
       stage_memory(scenario.model, scenario.plan, scenario.software, {dealt.front()}, 0);
   return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;

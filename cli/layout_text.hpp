@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/plan/plan.hpp"
-#include "models/shape/model_shape.hpp"
+#include "models/job/model_shape.hpp"
 
 namespace prequel {
 

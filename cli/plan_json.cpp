@@ -32,9 +32,10 @@ Json plan_json(const Plan& plan) {
 
 Json breakdown_json(const Breakdown& parts) {
   return {
-      {"compute", parts.compute},     {"recompute", parts.recompute}, {"tp_comm", parts.tp_comm},
-      {"pp_comm", parts.pp_comm},     {"dp_comm", parts.dp_comm},     {"bubble", parts.bubble},
-      {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
+      {"compute", parts.compute}, {"recompute", parts.recompute}, {"tp_comm", parts.tp_comm},
+      {"cp_comm", parts.cp_comm}, {"ep_comm", parts.ep_comm},     {"pp_comm", parts.pp_comm},
+      {"dp_comm", parts.dp_comm}, {"bubble", parts.bubble},       {"optimizer", parts.optimizer},
+      {"host", parts.host},       {"other", parts.other}};
 }
 
 }  // namespace prequel

@@ -29,7 +29,7 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
   details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);
   if (options.verbose || !options.explain.empty()) {
-    details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].blocks);
+    details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].parts);
     if (!options.explain.empty()) {
       details.kernels = named_kernels(details.kernels, options.explain);
     }

@@ -88,9 +88,22 @@ struct ShapeText {
   std::string operator()(const Stream& stream) const {
     return amount_text(stream.bytes.value, "B");
   }
-  std::string operator()(const TensorCollective& collective) const {
+  std::string operator()(const GroupedGemm& grouped) const {
+    return fmt::format("{} experts share {} rows, {} -> {} {}", grouped.groups, grouped.rows,
+                       grouped.inputs, grouped.outputs, prequel::name(grouped.precision));
+  }
+  std::string operator()(const Cast& cast) const {
+    return fmt::format("{:.4g} elements to {}", cast.elements, prequel::name(cast.to));
+  }
+  std::string operator()(const GroupCollective& collective) const {
     return fmt::format("{} {}", prequel::name(collective.op),
                        amount_text(collective.bytes.value, "B"));
+  }
+  std::string operator()(const ContextRing& ring) const {
+    return fmt::format("{} a step", amount_text(ring.bytes.value, "B"));
+  }
+  std::string operator()(const Dispatch& transfer) const {
+    return fmt::format("{} tokens to {} experts each", transfer.tokens, transfer.top_k);
   }
   std::string operator()(const Seconds&) const { return "-"; }
 };

@@ -102,9 +102,10 @@ std::string breakdown_text(const Prediction& prediction, const Terminal& termina
   std::string text =
       fmt::format("Where the time goes (stage {}, the busiest)\n", prediction.slowest_stage);
   const std::pair<const char*, double> rows[] = {
-      {"compute", parts.compute},     {"recompute", parts.recompute}, {"tp comm", parts.tp_comm},
-      {"pp comm", parts.pp_comm},     {"dp comm", parts.dp_comm},     {"bubble", parts.bubble},
-      {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
+      {"compute", parts.compute}, {"recompute", parts.recompute}, {"tp comm", parts.tp_comm},
+      {"cp comm", parts.cp_comm}, {"ep comm", parts.ep_comm},     {"pp comm", parts.pp_comm},
+      {"dp comm", parts.dp_comm}, {"bubble", parts.bubble},       {"optimizer", parts.optimizer},
+      {"host", parts.host},       {"other", parts.other}};
   for (const auto& [label, value] : rows) {
     if (value < 1e-9 * step) continue;
     const std::string length = bar(value / step, static_cast<int>(terminal.at_most(72)) - 32);

@@ -11,7 +11,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/file_stream.hpp"
 #include "hw/base/text.hpp"
-#include "sim/price/layer_kernels.hpp"
+#include "sim/price/kernel_costs.hpp"
 
 namespace prequel {
 namespace {
@@ -32,23 +32,23 @@ std::int64_t nanoseconds(double seconds) {
 }
 
 /// A layer's part of a pass, or one kernel of it.
-struct Part {
+struct Slice {
   std::string name;
   double seconds{};
-  std::vector<Part> kernels;
+  std::vector<Slice> kernels;
 };
 
-double seconds_of(const std::vector<Part>& parts) {
+double seconds_of(const std::vector<Slice>& parts) {
   double seconds = 0;
-  for (const Part& part : parts) seconds += part.seconds;
+  for (const Slice& part : parts) seconds += part.seconds;
   return seconds;
 }
 
 /// What of them lies between two times since the first began.
-std::vector<Part> cut(const std::vector<Part>& parts, double from, double to) {
-  std::vector<Part> inside;
+std::vector<Slice> cut(const std::vector<Slice>& parts, double from, double to) {
+  std::vector<Slice> inside;
   double begin = 0;
-  for (const Part& part : parts) {
+  for (const Slice& part : parts) {
     const double seconds = std::min(to, begin + part.seconds) - std::max(from, begin);
     if (seconds > kRounding * part.seconds) {
       inside.push_back({part.name, seconds, cut(part.kernels, from - begin, to - begin)});
@@ -72,7 +72,11 @@ class TraceWriter {
  public:
   TraceWriter(const Scenario& scenario, const Timeline& timeline, TraceDetail detail,
               const std::function<void(std::string_view)>& take)
-      : timeline_(timeline), detail_(detail), kernels_(price_kernels(scenario)), take_(take) {
+      : model_(scenario.model),
+        timeline_(timeline),
+        detail_(detail),
+        kernels_(price_kernels(scenario)),
+        take_(take) {
     const Plan& plan = scenario.plan;
     stage_ranks_ = plan.gpus / static_cast<std::int64_t>(timeline.stages.size());
   }
@@ -135,11 +139,11 @@ class TraceWriter {
   }
 
   /// Parts follow one another and fill the time of what they are parts of.
-  void write_parts(std::int64_t rank, const TimelineSlice& slice, const std::vector<Part>& parts,
+  void write_parts(std::int64_t rank, const TimelineSlice& slice, const std::vector<Slice>& parts,
                    double start, double end) {
     const double total = seconds_of(parts);
     double done = 0;
-    for (const Part& part : parts) {
+    for (const Slice& part : parts) {
       const double from = start + (end - start) * (done / total);
       done += part.seconds;
       const double to = done < total ? start + (end - start) * (done / total) : end;
@@ -168,34 +172,40 @@ class TraceWriter {
     return name;
   }
 
-  [[nodiscard]] std::vector<Part> parts_of(const TimelineSlice& slice) const {
+  [[nodiscard]] std::vector<Slice> parts_of(const TimelineSlice& slice) const {
     const TaskKind pass = whole_pass(slice.kind);
     const bool forward = pass == TaskKind::forward;
     const bool backward = pass == TaskKind::backward || pass == TaskKind::input_gradient ||
                           pass == TaskKind::weight_gradient;
-    std::vector<Part> parts;
+    std::vector<Slice> parts;
     if (!forward && !backward) return parts;
     const auto add = [&](std::string name, const KernelCosts& kernels) {
-      Part part = part_of(pass, std::move(name), kernels);
+      Slice part = slice_of(pass, std::move(name), kernels);
       if (part.seconds > 0) parts.push_back(std::move(part));
     };
     const auto& [content, first_layer, costs] = timeline_.blocks[slice.block];
-    const KernelCosts& block = forward ? kernels_.block_forward : kernels_.block_backward;
-    if (content.embedding) {
-      add("embedding", forward ? kernels_.embedding_forward : kernels_.embedding_backward);
-    }
+    const auto of_pass = [&](Part part) -> const KernelCosts& {
+      return forward ? kernels_[part].forward : kernels_[part].backward;
+    };
+    if (content.embedding) add("embedding", of_pass(Part::embedding));
     for (std::int64_t layer = 0; layer < content.blocks; ++layer) {
-      add(fmt::format("layer {}, micro batch {}", first_layer + layer, slice.micro_batch), block);
+      add(fmt::format("layer {}, micro batch {}", first_layer + layer, slice.micro_batch),
+          of_pass(part_of(model_.kind_of(first_layer + layer))));
     }
-    if (content.head) add("head", forward ? kernels_.head_forward : kernels_.head_backward);
+    for (std::int64_t more = 0; more < content.parts[Part::next_token]; ++more) {
+      add("next token", of_pass(Part::next_token));
+      add("next-token block", of_pass(part_of(model_.kind_of(model_.layers - 1))));
+      add("next-token head", of_pass(Part::head));
+    }
+    if (content.head) add("head", of_pass(Part::head));
     if (backward) std::ranges::reverse(parts);
     if (slice.buckets == 1) return parts;
     const double bucket = seconds_of(parts) / slice.buckets;
     return cut(parts, slice.bucket * bucket, (slice.bucket + 1) * bucket);
   }
 
-  [[nodiscard]] Part part_of(TaskKind kind, std::string name, const KernelCosts& kernels) const {
-    Part part{std::move(name), 0, {}};
+  [[nodiscard]] Slice slice_of(TaskKind kind, std::string name, const KernelCosts& kernels) const {
+    Slice part{std::move(name), 0, {}};
     for (const KernelCost& kernel : kernels) {
       const bool elsewhere = kernel.weight_gradient ? kind == TaskKind::input_gradient
                                                     : kind == TaskKind::weight_gradient;
@@ -234,6 +244,7 @@ class TraceWriter {
           phase, id, rank, static_cast<int>(slice.stream), time / 1000, time % 1000);
   }
 
+  const Transformer& model_;
   const Timeline& timeline_;
   TraceDetail detail_;
   LayerKernels kernels_;

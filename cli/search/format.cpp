@@ -10,6 +10,7 @@
 #include "cli/predict/prediction_format.hpp"
 #include "cli/search/pareto_format.hpp"
 #include "cli/table.hpp"
+#include "models/layers/parameters.hpp"
 #include "hw/base/csv.hpp"
 #include "sim/search/confirmation.hpp"
 
@@ -33,7 +34,7 @@ double headroom(const SearchInputs& inputs, Bytes memory) {
 }
 
 double exposed(const Breakdown& parts) {
-  return parts.tp_comm + parts.pp_comm + parts.dp_comm;
+  return parts.tp_comm + parts.cp_comm + parts.ep_comm + parts.pp_comm + parts.dp_comm;
 }
 
 double tokens_per_gpu(const FoundPlan& found) {

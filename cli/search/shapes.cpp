@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/search/axes.hpp"
+#include "models/layers/parameters.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/search/options.hpp"
-#include "models/shape/model_shape.hpp"
+#include "models/job/model_shape.hpp"
 
 namespace prequel {
 

@@ -1,5 +1,11 @@
 #include "models/layers/flops.hpp"
 
+#include <algorithm>
+#include <map>
+
+#include "models/layers/layer.hpp"
+#include "models/layers/parameters.hpp"
+
 namespace prequel {
 namespace {
 
@@ -7,27 +13,51 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Products of one block, one token, forward: 2 FLOP a weight, and 4·s a channel of attention.
-double block_forward_per_token(const Transformer& model, double seq_len) {
-  const double weights = real(model.hidden) * real(model.qkv_width()) +
-                         real(model.attention_width()) * real(model.hidden) +
-                         real(model.hidden) * real(model.mlp_in_width()) +
-                         real(model.ffn_hidden) * real(model.hidden);
-  return 2 * weights + 4 * seq_len * real(model.attention_width());
+/// FLOP of the products of a told layer's forward pass, of pieces of `modules`. Attention counts
+/// every pair of query and key, as far as a window lets them see each other.
+double forward_flops(const Layer& layer, ModuleSet modules) {
+  double flops = 0;
+  for (const LayerPiece& piece : layer.pieces) {
+    if (!modules.has(piece.module)) continue;
+    if (const auto* linear = std::get_if<LinearLayer>(&piece.what)) {
+      flops += 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
+    } else if (const auto* attention = std::get_if<AttentionCore>(&piece.what)) {
+      const FusedAttention& shape = attention->shape;
+      const std::int64_t seen =
+          shape.window > 0 ? std::min(shape.window, shape.keys()) : shape.keys();
+      flops += 2 * real(shape.batch * shape.heads) * real(shape.seq) * real(seen) *
+               real(shape.head_dim + shape.value_size());
+    }
+  }
+  return flops;
 }
 
 StepFlops prequel_flops(const Transformer& model, const StepShape& step) {
-  const double tokens = real(step.gbs) * real(step.seq_len);
-  const double blocks =
-      tokens * real(model.layers) * block_forward_per_token(model, real(step.seq_len));
-  const double head = tokens * 2 * real(model.hidden) * real(step.vocab);
-  double repeated = 0;
-  if (step.recompute == Recompute::full) repeated = blocks;
-  if (step.recompute == Recompute::selective && step.attention != AttentionKind::flash) {
-    repeated = tokens * real(model.layers) * 4 * real(step.seq_len) * real(model.attention_width());
+  LayerSetting setting;
+  setting.seq_len = step.seq_len;
+  setting.attention = AttentionKind::flash;
+  Transformer padded = model;
+  padded.vocab = step.vocab;
+  const Software plain{};
+  const ModuleSet repeated = repeated_modules(step.recompute);
+  std::map<LayerKind, std::int64_t> kinds;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) ++kinds[model.kind_of(layer)];
+  if (model.next_token_layers > 0) {
+    kinds[model.kind_of(model.layers - 1)] += model.next_token_layers;
   }
-  const double once = 3 * (blocks + head);
-  return {{once}, {once + repeated}};
+  double once = 0;
+  double again = 0;
+  for (const auto& [kind, count] : kinds) {
+    const Layer block = tell_block(model, kind, setting, plain);
+    once += real(count) * forward_flops(block, ModuleSet::all());
+    again += real(count) * forward_flops(block, repeated);
+  }
+  const double heads = real(1 + model.next_token_layers);
+  once += heads * forward_flops(tell_head(padded, setting, plain), ModuleSet::all());
+  once += real(model.next_token_layers) *
+          forward_flops(tell_next_token(model, setting, plain), ModuleSet::all());
+  const double sequences = real(step.gbs);
+  return {{3 * sequences * once}, {sequences * (3 * once + again)}};
 }
 
 StepFlops megatron_hw_flops(const Transformer& model, const StepShape& step) {

@@ -1,62 +1,51 @@
 #pragma once
 
-/// What one micro batch asks of one tensor-parallel rank: the operators of a transformer block, of
-/// the embedding and of the head, forward and backward, in the vocabulary of hw/vocabulary.hpp.
-/// Shapes follow Megatron-LM (column-parallel first, row-parallel second product of each pair).
+/// The kernels and collectives of a told layer, pass by pass, in the vocabulary of hw.
 
 #include <cstdint>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "hw/vocabulary.hpp"
-#include "models/shape/transformer.hpp"
-#include "models/stack/software.hpp"
+#include "models/layers/layer.hpp"
 
 namespace prequel {
 
-/// A collective over the tensor-parallel group; bytes in the nccl-tests convention.
-struct TensorCollective {
+/// A collective over a group of ranks; bytes in the nccl-tests convention.
+struct GroupCollective {
+  GroupAxis axis{};
   CollectiveOp op{};
   Bytes bytes{};
 };
 
-struct Operator {
-  std::string_view name;
-  std::variant<Gemm, FusedAttention, Stream, TensorCollective, Seconds>
-      what;  ///< Seconds: measured
+/// Keys and values that go round the context ranks, so many bytes a step, behind attention.
+struct ContextRing {
+  Bytes bytes{};
+  bool backward{};
 };
 
-/// Everything that the operators of a layer depend on.
-struct LayerSetting {
-  std::int64_t mbs{1};
-  std::int64_t seq_len{1};
-  std::int64_t tp{1};
-  bool sequence_parallel{};
-  Precision precision{};
-  AttentionKind attention{};
+/// Casts of so many elements.
+struct Cast {
+  double elements{};
+  Precision to{};
+};
 
-  bool operator==(const LayerSetting&) const = default;
+struct Operator {
+  std::string_view name;
+  std::variant<Gemm, GroupedGemm, FusedAttention, Stream, Cast, GroupCollective, ContextRing,
+               Dispatch, Seconds>
+      what;  ///< Seconds: measured
 };
 
 using Operators = std::vector<Operator>;
 
-/// Forward pass of one block.
-Operators block_forward(const Transformer& model, const LayerSetting& setting,
-                        const Software& software);
-/// Backward pass of one block, without what is recomputed.
-Operators block_backward(const Transformer& model, const LayerSetting& setting,
-                         const Software& software);
-/// What the backward pass repeats first: nothing, the core of attention, or the forward pass.
-Operators block_recompute(const Transformer& model, const LayerSetting& setting,
-                          const Software& software, Recompute mode);
-
-Operators embedding_forward(const Transformer& model, const LayerSetting& setting);
-Operators embedding_backward(const Transformer& model, const LayerSetting& setting);
-/// Final norm, logits and cross-entropy.
-Operators head_forward(const Transformer& model, const LayerSetting& setting,
-                       const Software& software);
-Operators head_backward(const Transformer& model, const LayerSetting& setting,
-                        const Software& software);
+/// The forward pass. Memory-bound kernels of no special kind come last, as one: stacks fuse them
+/// in ways of their own.
+Operators forward_operators(const Layer& layer, const Software& software);
+/// The backward pass, from the last piece to the first, without what is repeated: dgrad and wgrad
+/// of linear layers, the duals of collectives.
+Operators backward_operators(const Layer& layer, const Software& software);
+/// What the backward pass computes again first: the forward pass of the pieces of `repeated`.
+Operators repeated_operators(const Layer& layer, const Software& software, ModuleSet repeated);
 
 }  // namespace prequel

@@ -1,4 +1,5 @@
 #include "models/plan/plan.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <algorithm>
 #include <initializer_list>

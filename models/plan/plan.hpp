@@ -35,6 +35,7 @@ struct Plan {
   std::int64_t nodes{1};
   std::int64_t gpus{1};  ///< devices in use: dp·tp·pp·cp
   std::int64_t dp{1}, tp{1}, pp{1}, cp{1}, ep{1}, vpp{1};
+  std::int64_t etp{1};
   std::int64_t mbs{1}, gbs{1}, seq_len{1};
   std::int64_t zero{0};
   Offload offload{};

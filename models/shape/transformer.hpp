@@ -1,6 +1,6 @@
 #pragma once
 
-/// The transformer that is trained: shapes and exact parameter counts.
+/// The transformer that is trained: its shapes, whole, before any parallel split.
 
 #include <cstdint>
 #include <string>
@@ -9,11 +9,51 @@ namespace prequel {
 
 class Document;
 
-enum class Mlp : std::uint8_t { gelu, swiglu };
+enum class Mlp : std::uint8_t { gelu, swiglu, geglu, relu, squared_relu };
 enum class PositionEmbedding : std::uint8_t { learned, alibi, rope, none };
 enum class Norm : std::uint8_t { layer_norm, rms_norm };
 
-/// A decoder-only transformer. All counts are of whole tensors, before any parallel split.
+/// Whether the MLP multiplies its activation with a second projection of its input.
+constexpr bool is_gated(Mlp mlp) {
+  return mlp == Mlp::swiglu || mlp == Mlp::geglu;
+}
+
+/// Experts that stand in the place of the MLP in some layers.
+struct Experts {
+  std::int64_t count{};  ///< routed ones; 0: the model has none
+  std::int64_t top_k{1};
+  std::int64_t ffn_hidden{};      ///< inner width of one
+  std::int64_t shared_hidden{};   ///< of those that every token passes, together; 0: none
+  bool shared_gate{};             ///< a sigmoid of the token scales the shared ones (Qwen2-MoE)
+  std::int64_t first_dense{};     ///< layers at the front that keep their MLP
+  std::int64_t every{1};          ///< of the others, the last of every so many has experts
+  std::int64_t groups{1};         ///< of group-limited routing (DeepSeek)
+  std::int64_t groups_chosen{1};  ///< of these, for a token
+
+  bool operator==(const Experts&) const = default;
+};
+
+/// Latent attention (DeepSeek-V2): keys and values, and perhaps queries, by way of a narrow
+/// vector a token; a head has parts with and without positions.
+struct LatentAttention {
+  std::int64_t kv_rank{};  ///< 0: the model has plain attention
+  std::int64_t q_rank{};   ///< 0: queries are projected directly
+  std::int64_t nope{};     ///< size of a head's part without positions
+  std::int64_t rope{};     ///< with positions; for keys one for all heads
+  std::int64_t value{};    ///< size of a value head
+
+  bool operator==(const LatentAttention&) const = default;
+};
+
+/// What tells the layers of one model apart.
+struct LayerKind {
+  bool experts{};   ///< in the place of the MLP
+  bool windowed{};  ///< attention to the last `window` tokens only
+
+  auto operator<=>(const LayerKind&) const = default;
+};
+
+/// A decoder-only transformer.
 struct Transformer {
   std::string name;
   std::int64_t layers{};  ///< transformer blocks
@@ -28,29 +68,41 @@ struct Transformer {
   PositionEmbedding position{PositionEmbedding::learned};
   Norm norm{Norm::layer_norm};
   bool linear_bias{true};
+  bool qkv_bias{true};    ///< of the projection to queries, keys and values (Qwen2 has no other)
+  bool qk_norm{};         ///< norms of queries and keys, head by head
+  bool post_norms{};      ///< norms behind attention and MLP, too (Gemma 2)
+  bool parallel_block{};  ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
+  bool dropout{};         ///< of hidden states, whose masks are kept
   bool tied_embeddings{true};
   bool embedding_norm{false};  ///< a layer norm right after the embedding (BLOOM)
+  std::int64_t window{};       ///< tokens that windowed layers attend to; 0: there are none
+  std::int64_t full_every{};   ///< the last of every so many layers is not windowed; 0: all are
+  std::int64_t next_token_layers{};  ///< multi-token prediction: further layers with a head each
+  Experts experts;
+  LatentAttention latent;
 
-  /// Width of the packed query, key and value projection.
+  [[nodiscard]] bool has_experts() const { return experts.count > 0; }
+  [[nodiscard]] bool is_latent() const { return latent.kv_rank > 0; }
+  /// Size of a head of queries and keys, and of values.
+  [[nodiscard]] std::int64_t key_dim() const {
+    return is_latent() ? latent.nope + latent.rope : head_dim;
+  }
+  [[nodiscard]] std::int64_t value_dim() const { return is_latent() ? latent.value : head_dim; }
+  /// Width of the packed query, key and value projection of plain attention.
   [[nodiscard]] std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   /// Width of the attention output before its projection.
-  [[nodiscard]] std::int64_t attention_width() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t attention_width() const { return heads * value_dim(); }
   /// Width of the first MLP product: twice the inner width when it is gated.
-  [[nodiscard]] std::int64_t mlp_in_width() const {
-    return mlp == Mlp::swiglu ? 2 * ffn_hidden : ffn_hidden;
+  [[nodiscard]] std::int64_t mlp_in_width() const { return in_width(ffn_hidden); }
+  /// The same for experts or an MLP of inner width `inner`.
+  [[nodiscard]] std::int64_t in_width(std::int64_t inner) const {
+    return is_gated(mlp) ? 2 * inner : inner;
   }
+  /// What the layer with this number, from 0, is.
+  [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;
+  /// Whether all layers are of one kind.
+  [[nodiscard]] bool is_uniform() const;
 };
-
-/// Parameters of one block: attention, MLP, two norms. GPT-2 style: 12h² + 13h.
-std::int64_t layer_parameters(const Transformer& model);
-/// Parameters of the word embedding for a vocabulary of `vocab` rows (padded or not).
-std::int64_t embedding_parameters(const Transformer& model, std::int64_t vocab);
-/// Learned positions (for sequences of `positions` tokens) and the norm after the embedding.
-std::int64_t position_parameters(const Transformer& model, std::int64_t positions);
-/// Parameters of the norm before the head.
-std::int64_t final_norm_parameters(const Transformer& model);
-/// All of them; the head counts once more when it is not tied to the embedding.
-std::int64_t total_parameters(const Transformer& model);
 
 /// The vocabulary padded so that `tp` ranks hold equal, aligned parts (Megatron's
 /// `--make-vocab-size-divisible-by`): the next multiple of `multiple`·tp.

@@ -23,6 +23,9 @@ enum class Recompute : std::uint8_t { none, selective, full };
 enum class Offload : std::uint8_t { none, optimizer, optimizer_params };
 /// How attention is computed: separate kernels, a fused mask-scale-softmax, or one flash kernel.
 enum class AttentionKind : std::uint8_t { unfused, fused_softmax, flash };
+/// How ranks that share a sequence exchange keys and values: round a ring, gathered at once, or
+/// heads for tokens (all-to-all; with a ring beyond).
+enum class ContextComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 /// Whether the host waits for each kernel (`CUDA_LAUNCH_BLOCKING=1`).
 enum class Launch : std::uint8_t { async, blocking };
 /// How blocks that do not divide evenly are dealt to pipeline stages.
@@ -106,7 +109,9 @@ struct KernelStack {
   std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
   double optimizer_traffic_bytes{};  ///< per parameter and step: states and gradient read, written
   Seconds optimizer_time_per_parameter{};  ///< where the update is not memory-bound (CPU)
-  std::string flash_kernel;  ///< kernel generation of the device file for `attention: flash`
+  bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
+  std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
+  std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
 };
 
 /// Time that the host adds.

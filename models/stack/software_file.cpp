@@ -83,6 +83,12 @@ KernelStack read_kernels(const Cursor& section) {
   kernels.optimizer_time_per_parameter = {factor_or(section, "optimizer_s_per_parameter", 0.0)};
   kernels.unfused = read_score_traffic(section, "unfused");
   kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
+  if (const auto grouped = section.find("grouped_products")) {
+    kernels.grouped_products = grouped->boolean();
+  }
+  if (const auto padding = section.find("expert_padding")) {
+    kernels.expert_padding = padding->integer(1, 4096);
+  }
   if (const auto flash = section.find("flash_kernel")) kernels.flash_kernel = flash->text();
   return kernels;
 }

@@ -319,8 +319,8 @@ ContendedIteration sharded_contended(const Scenario& scenario) {
   Scenario alone = scenario;
   alone.software.communication.overlap_contention = 0;
   const ShardedGame game = sharded_game(alone);
-  const auto [forward, backward] =
-      launch_costs(scenario, blocking_costs(scenario), {1, false, false});
+  const auto [forward, backward] = launch_costs(
+      scenario, blocking_costs(scenario), one_block(scenario.model, scenario.model.layers - 1));
   ShardedTable launches(game.shape.units());
   for (std::uint32_t layer = 0; layer < game.shape.layers; ++layer) {
     launches.at(ShardedTask::forward, layer) = forward.host;

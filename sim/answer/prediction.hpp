@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/layers/flops.hpp"
-#include "models/layers/memory.hpp"
+#include "models/memory/memory.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {
@@ -16,6 +16,8 @@ struct Breakdown {
   double compute{};
   double recompute{};
   double tp_comm{};
+  double cp_comm{};
+  double ep_comm{};  ///< dispatch of tokens to experts, and back
   double pp_comm{};  ///< transfers between stages that hold up the busiest stage
   double dp_comm{};  ///< exposed
   double bubble{};   ///< waiting for other stages
@@ -24,12 +26,14 @@ struct Breakdown {
   double other{};  ///< fixed time per iteration
 
   [[nodiscard]] double total() const {
-    return compute + recompute + tp_comm + pp_comm + dp_comm + bubble + optimizer + host + other;
+    return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
+           optimizer + host + other;
   }
 };
 
 struct StagePrediction {
   std::int64_t blocks{};
+  PartCounts parts;                 ///< all that it holds, by kind
   double forward_s{};               ///< one micro batch, all chunks
   double backward_s{};              ///< with what is recomputed
   double recompute_s{};             ///< of backward_s, repeating the forward pass

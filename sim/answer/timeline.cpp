@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/layers/memory.hpp"
+#include "models/memory/memory.hpp"
 #include "sim/engine/clock.hpp"
 #include "sim/engine/recorder.hpp"
 #include "sim/schedule/emit.hpp"
@@ -286,13 +286,16 @@ Timeline sharded_timeline(const Scenario& scenario) {
   const LayerCosts layers = price_layers(scenario);
   std::vector<TimelineBlock> blocks;
   for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
-    const StageContent content{1, false, false};
+    const StageContent content = one_block(scenario.model, layer);
     blocks.push_back({content, layer, chunk_costs(layers, content)});
   }
-  const StageContent root{0, true, true};
+  StageContent root{0, true, true, parts_of(scenario.model)};
+  for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
+    --root.parts[part_of(scenario.model.kind_of(layer))];
+  }
   blocks.push_back({root, 0, chunk_costs(layers, root)});
 
-  const StageContent all{scenario.model.layers, true, true};
+  const StageContent all = whole_model(scenario.model);
   const StageMemory full = stage_memory(scenario.model, scenario.plan, scenario.software, {all}, 1);
   // The root keeps nothing that the memory model counts as activations of layers, but passes as
   // they do, so all units together hold what one micro batch does.

@@ -1,8 +1,10 @@
 #include "sim/price/kernel_explanation.hpp"
 
+#include <span>
 #include <variant>
 
-#include "sim/price/layer_kernels.hpp"
+#include "models/plan/groups.hpp"
+#include "sim/price/kernel_costs.hpp"
 
 namespace prequel {
 namespace {
@@ -14,26 +16,23 @@ PriceExplanation said(const char* model, const char* constants, double seconds) 
 
 class Explainer {
  public:
-  Explainer(const Scenario& scenario, std::int64_t blocks)
-      : scenario_(scenario),
-        tensor_group_(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1)),
-        blocks_(blocks) {}
+  Explainer(const Scenario& scenario, const PartCounts& parts)
+      : scenario_(scenario), parts_(parts) {}
 
   /// `costs` are the prices of the operators; launches may follow.
-  void add(std::string_view part, std::string_view pass, const Operators& operators,
-           const KernelCosts& costs) {
-    const std::int64_t count =
-        scenario_.plan.micro_batches() * (part == "block" ? blocks_ : std::int64_t{1});
+  void add(Part part, std::string_view pass, const Operators& operators,
+           std::span<const KernelCost> costs) {
+    const std::int64_t count = scenario_.plan.micro_batches() * parts_[part];
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const double seconds = costs[i].seconds;
-      kernels_.push_back({operators[i].name, part, pass, operators[i], seconds, count,
+      kernels_.push_back({operators[i].name, name(part), pass, operators[i], seconds, count,
                           explained(operators[i], seconds)});
     }
     if (costs.size() > operators.size()) {
       const KernelCost& launches = costs.back();
       kernels_.push_back(
           {launches.name,
-           part,
+           name(part),
            pass,
            {launches.name, Seconds{launches.seconds}},
            launches.seconds,
@@ -52,40 +51,59 @@ class Explainer {
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
       return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
     }
-    if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
-      return explain_collective(scenario_.cluster, collective->op, tensor_group_,
-                                collective->bytes);
+    if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
+      const RankGroup group = rank_group(scenario_.plan, collective->axis);
+      return explain_collective(
+          scenario_.cluster, collective->op,
+          group_shape(scenario_.cluster, scenario_.plan.gpus, group.size, group.stride),
+          collective->bytes);
+    }
+    if (std::get_if<ContextRing>(&op.what)) {
+      return said("steps of the ring that attention does not hide", "cluster", seconds);
+    }
+    if (std::get_if<Dispatch>(&op.what)) {
+      return said("tokens to their experts, or back", "cluster", seconds);
+    }
+    if (std::get_if<Cast>(&op.what)) return said("a cast", "device.streams", seconds);
+    if (std::get_if<GroupedGemm>(&op.what)) {
+      return said("products of experts in shared waves", "device.gemm", seconds);
     }
     return said("a time per attention score", "software.kernels.score_traffic", seconds);
   }
 
   const Scenario& scenario_;
-  GroupShape tensor_group_;
-  std::int64_t blocks_;
+  const PartCounts& parts_;
   std::vector<ExplainedKernel> kernels_;
 };
 
 }  // namespace
 
-std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, std::int64_t blocks) {
-  const Transformer& model = scenario.model;
+std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const PartCounts& parts) {
   const Software& software = scenario.software;
-  const LayerSetting setting = layer_setting(scenario.plan);
+  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
   const LayerKernels costs = price_kernels(scenario);
-  const Operators repeated = block_recompute(model, setting, software, scenario.plan.recompute);
-
-  Explainer explainer(scenario, blocks);
-  explainer.add("embedding", "forward", embedding_forward(model, setting), costs.embedding_forward);
-  explainer.add("block", "forward", block_forward(model, setting, software), costs.block_forward);
-  explainer.add("head", "forward", head_forward(model, setting, software), costs.head_forward);
-  explainer.add("head", "backward", head_backward(model, setting, software), costs.head_backward);
-  const auto first_of_backward =
-      costs.block_backward.begin() + static_cast<std::ptrdiff_t>(repeated.size());
-  explainer.add("block", "recompute", repeated, {costs.block_backward.begin(), first_of_backward});
-  explainer.add("block", "backward", block_backward(model, setting, software),
-                {first_of_backward, costs.block_backward.end()});
-  explainer.add("embedding", "backward", embedding_backward(model, setting),
-                costs.embedding_backward);
+  Explainer explainer(scenario, parts);
+  const auto told = [&](Part part) {
+    return tell_part(part, scenario.model, question.setting, software);
+  };
+  const auto explain = [&](Part part, std::string_view pass, const Operators& operators,
+                           std::span<const KernelCost> kernels) {
+    if (parts[part] > 0) explainer.add(part, pass, operators, kernels);
+  };
+  each_part([&](Part part) {
+    if (parts[part] == 0) return;
+    explain(part, "forward", forward_operators(told(part), software), costs[part].forward);
+  });
+  for (std::size_t i = kParts; i-- > 0;) {
+    const auto part = static_cast<Part>(i);
+    if (parts[part] == 0) continue;
+    const Layer layer = told(part);
+    const std::span<const KernelCost> all = costs[part].backward;
+    const Operators repeated =
+        is_block(part) ? repeated_operators(layer, software, question.repeated) : Operators{};
+    explain(part, "recompute", repeated, all.first(repeated.size()));
+    explain(part, "backward", backward_operators(layer, software), all.subspan(repeated.size()));
+  }
   return std::move(explainer).kernels();
 }
 

@@ -13,7 +13,7 @@ namespace prequel {
 
 struct ExplainedKernel {
   std::string_view name;   ///< as operators are called: "qkv", "mlp all-reduce", or "launches"
-  std::string_view part;   ///< of the model: "block", "embedding", "head"
+  std::string_view part;   ///< of the model: "embedding", "block", "experts block", "head", …
   std::string_view pass;   ///< "forward", "recompute", "backward"
   Operator what;           ///< with its shape; a time where it is measured or of the host
   double seconds{};        ///< of one, with what the software stack adds to the price
@@ -21,8 +21,8 @@ struct ExplainedKernel {
   PriceExplanation price;  ///< without what the software adds
 };
 
-/// All kernels and collectives of layers, in the order in which they run, on a stage of `blocks`
-/// blocks; embedding and head count on the stages that hold them.
-std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, std::int64_t blocks);
+/// All kernels and collectives of layers, in the order in which they run, on a stage that holds
+/// `parts`.
+std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const PartCounts& parts);
 
 }  // namespace prequel

@@ -1,10 +1,12 @@
 #include "sim/price/pricing.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <algorithm>
 #include <variant>
 
-#include "models/layers/state_bytes.hpp"
-#include "sim/price/layer_kernels.hpp"
+#include "models/memory/state_bytes.hpp"
+#include "models/plan/groups.hpp"
+#include "sim/price/kernel_costs.hpp"
 
 namespace prequel {
 namespace {
@@ -13,56 +15,142 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Prices lists of operators on one rank of a tensor-parallel group.
+GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis) {
+  const RankGroup group = rank_group(scenario.plan, axis);
+  return group_shape(scenario.cluster, scenario.plan.gpus, group.size, group.stride);
+}
+
+WorkKind kind_of_comm(GroupAxis axis) {
+  switch (axis) {
+    case GroupAxis::context: return WorkKind::context_comm;
+    case GroupAxis::expert:
+    case GroupAxis::expert_tensor:
+    case GroupAxis::expert_data: return WorkKind::expert_comm;
+    default: return WorkKind::tensor_comm;
+  }
+}
+
+/// Products of experts as a batch of equal ones.
+Gemm one_by_one(const GroupedGemm& grouped) {
+  const std::int64_t rows = std::max<std::int64_t>(1, grouped.rows / grouped.groups);
+  switch (grouped.pass) {
+    case GemmPass::forward:
+      return {rows,           grouped.outputs,   grouped.inputs,
+              grouped.groups, grouped.precision, grouped.pass};
+    case GemmPass::dgrad:
+      return {rows,           grouped.inputs,    grouped.outputs,
+              grouped.groups, grouped.precision, grouped.pass};
+    case GemmPass::wgrad: break;
+  }
+  return {grouped.outputs, grouped.inputs, rows, grouped.groups, grouped.precision, grouped.pass};
+}
+
+/// Prices lists of operators on one rank.
 class OperatorPricer {
  public:
   explicit OperatorPricer(const Scenario& scenario)
-      : scenario_(scenario),
-        tensor_group_(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1)) {}
-
-  [[nodiscard]] PassCost price(const Operators& operators) const {
-    PassCost cost;
-    for (const Operator& op : operators) {
-      const KernelCost kernel = price(op);
-      (kernel.collective ? cost.tp_comm : cost.compute) += kernel.seconds;
-      if (kernel.weight_gradient) cost.weight_gradient += kernel.seconds;
+      : scenario_(scenario), tensor_group_(shape_of_group(scenario, GroupAxis::tensor)) {
+    if (scenario.plan.cp > 1) context_group_ = shape_of_group(scenario, GroupAxis::context);
+    if (scenario.plan.ep * scenario.plan.etp > 1 && scenario.model.has_experts()) {
+      expert_group_ = shape_of_group(scenario, GroupAxis::expert);
     }
-    return cost;
   }
 
-  [[nodiscard]] KernelCost price(const Operator& op) const {
-    if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
-      return {op.name, collective_seconds(*collective), true, false};
+  [[nodiscard]] KernelCosts price(const Operators& operators) const {
+    KernelCosts costs;
+    costs.reserve(operators.size() + 1);
+    double attention = 0;
+    for (const Operator& op : operators) {
+      costs.push_back(price(op));
+      if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
     }
-    const auto* gemm = std::get_if<Gemm>(&op.what);
-    return {op.name, kernel_seconds(op), false, gemm && gemm->pass == GemmPass::wgrad};
+    for (std::size_t i = 0; i < operators.size(); ++i) {
+      const auto* ring = std::get_if<ContextRing>(&operators[i].what);
+      if (ring) costs[i].seconds = exposed_ring(*ring, attention);
+    }
+    return costs;
   }
 
  private:
-  [[nodiscard]] double kernel_seconds(const Operator& op) const {
+  [[nodiscard]] KernelCost price(const Operator& op) const {
     const KernelStack& stack = scenario_.software.kernels;
     const Device& device = scenario_.device;
+    const auto cost = [&](WorkKind kind, double seconds) {
+      return KernelCost{op.name, seconds, kind};
+    };
     if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
-      return stack.gemm_time_factor * prequel::price(device, *gemm).value;
+      KernelCost product =
+          cost(WorkKind::product, stack.gemm_time_factor * prequel::price(device, *gemm).value);
+      product.weight_gradient = gemm->pass == GemmPass::wgrad;
+      return product;
+    }
+    if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
+      KernelCost product =
+          cost(WorkKind::product,
+               stack.gemm_time_factor * prequel::price(device, one_by_one(*grouped)).value);
+      product.weight_gradient = grouped->pass == GemmPass::wgrad;
+      return product;
     }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
-      return prequel::price(device, *attention, stack.flash_kernel).value;
+      return cost(WorkKind::attention,
+                  prequel::price(device, *attention, stack.flash_kernel).value);
     }
     if (const auto* stream = std::get_if<Stream>(&op.what)) {
-      return prequel::price(device, *stream).value;
+      return cost(WorkKind::stream, prequel::price(device, *stream).value);
     }
-    return std::get<Seconds>(op.what).value / device.clock_ratio;
+    if (const auto* cast = std::get_if<Cast>(&op.what)) {
+      return cost(WorkKind::stream, cast_time(*cast).value);
+    }
+    if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
+      return cost(kind_of_comm(collective->axis), collective_seconds(*collective));
+    }
+    if (const auto* transfer = std::get_if<Dispatch>(&op.what)) {
+      return cost(WorkKind::expert_comm, dispatch_time(*transfer).value);
+    }
+    if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
+    return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
   }
 
-  [[nodiscard]] double collective_seconds(const TensorCollective& collective) const {
-    const double time =
-        collective_time(scenario_.cluster, collective.op, tensor_group_, collective.bytes).value;
+  [[nodiscard]] const GroupShape& group_of(GroupAxis axis) const {
+    if (axis == GroupAxis::context) return context_group_;
+    return axis == GroupAxis::expert ? expert_group_ : tensor_group_;
+  }
+
+  [[nodiscard]] double collective_seconds(const GroupCollective& collective) const {
+    const double time = collective_time(scenario_.cluster, collective.op, group_of(collective.axis),
+                                        collective.bytes)
+                            .value;
     const bool blocking = scenario_.software.host.launch == Launch::blocking;
     return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
   }
 
+  /// What of the ring's steps attention does not hide. The last step has nothing to send.
+  [[nodiscard]] double exposed_ring(const ContextRing& ring, double attention) const {
+    const double steps = real(scenario_.plan.cp - 1);
+    const double passes = ring.backward ? 2.0 : 1.0;
+    const double sent =
+        passes * steps *
+        collective_time(scenario_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes)
+            .value;
+    const double behind = attention * steps / (steps + 1);
+    return std::max(0.0, sent - behind);
+  }
+
+  [[nodiscard]] Seconds cast_time(const Cast& cast) const {
+    const Bytes traffic{cast.elements * 4.0};
+    return prequel::price(scenario_.device, Stream{StreamKind::fused_pointwise, traffic});
+  }
+
+  [[nodiscard]] Seconds dispatch_time(const Dispatch& transfer) const {
+    const Bytes bytes{transfer.tokens * real(transfer.top_k) * real(transfer.hidden) *
+                      bytes_per_element(transfer.precision)};
+    return collective_time(scenario_.cluster, CollectiveOp::all_to_all, expert_group_, bytes);
+  }
+
   const Scenario& scenario_;
   GroupShape tensor_group_;
+  GroupShape context_group_;
+  GroupShape expert_group_;
 };
 
 /// Launch time that is added to `layers` passes over a block; backward launches half as many
@@ -70,6 +158,49 @@ class OperatorPricer {
 double launch_seconds(const HostStack& host, double layers) {
   const bool blocking = host.launch == Launch::blocking;
   return layers * (blocking ? host.blocking_launch_per_layer : host.async_launch_per_layer).value;
+}
+
+void add_launches(KernelCosts& kernels, double seconds) {
+  if (seconds > 0) kernels.push_back({"launches", seconds, WorkKind::host});
+}
+
+PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, Part part,
+                       const LayerQuestion& question) {
+  const Software& software = scenario.software;
+  const Layer layer = tell_part(part, scenario.model, question.setting, software);
+  PartKernels kernels;
+  kernels.forward = pricer.price(forward_operators(layer, software));
+  if (is_block(part)) {
+    kernels.backward = pricer.price(repeated_operators(layer, software, question.repeated));
+    for (KernelCost& kernel : kernels.backward) kernel.repeated = true;
+  }
+  const KernelCosts backward = pricer.price(backward_operators(layer, software));
+  kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
+  if (!is_block(part)) return kernels;
+  const bool whole = question.repeated == ModuleSet::all();
+  add_launches(kernels.forward, launch_seconds(software.host, 1.0));
+  add_launches(
+      kernels.backward,
+      launch_seconds(software.host, software.host.backward_launch_factor + (whole ? 1.0 : 0.0)));
+  return kernels;
+}
+
+PassCost sum(const KernelCosts& kernels) {
+  PassCost cost;
+  for (const KernelCost& kernel : kernels) {
+    switch (kernel.kind) {
+      case WorkKind::tensor_comm: cost.tp_comm += kernel.seconds; continue;
+      case WorkKind::context_comm: cost.cp_comm += kernel.seconds; continue;
+      case WorkKind::expert_comm: cost.ep_comm += kernel.seconds; continue;
+      case WorkKind::host: cost.host += kernel.seconds; continue;
+      case WorkKind::attention: cost.attention += kernel.seconds; break;
+      case WorkKind::stream: cost.stream += kernel.seconds; break;
+      case WorkKind::product: break;
+    }
+    (kernel.repeated ? cost.recompute : cost.compute) += kernel.seconds;
+    if (kernel.weight_gradient) cost.weight_gradient += kernel.seconds;
+  }
+  return cost;
 }
 
 /// Adam on the host: the node's ranks share its memory; gradients come down and parameters, unless
@@ -85,93 +216,73 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   return std::max(adam, copies) + scenario.software.communication.offload_fixed;
 }
 
-/// Where stages have copies, they count as neighbours, as far as those on a fabric without
-/// distance.
-GroupShape data_group(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  return group_shape(scenario.cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp);
+/// Adds up what a collective of each group of parameters takes, dense ones and experts'.
+template <class TimeOf>
+Seconds over_groups(const StageParameters& parameters, const TimeOf& time_of) {
+  Seconds time = time_of(GroupAxis::data, parameters.dense);
+  if (parameters.experts > 0) time += time_of(GroupAxis::expert_data, parameters.experts);
+  return time;
 }
 
 }  // namespace
-
-LayerSetting layer_setting(const Plan& plan) {
-  return {plan.mbs, plan.seq_len, plan.tp, plan.sequence_parallel, plan.precision, plan.attention};
-}
 
 PassCost& PassCost::operator+=(const PassCost& other) {
   compute += other.compute;
   recompute += other.recompute;
   tp_comm += other.tp_comm;
+  cp_comm += other.cp_comm;
+  ep_comm += other.ep_comm;
   host += other.host;
   weight_gradient += other.weight_gradient;
+  attention += other.attention;
+  stream += other.stream;
   return *this;
 }
 
-LayerCosts price_layers(const Scenario& scenario) {
-  const OperatorPricer pricer(scenario);
-  const Transformer& model = scenario.model;
-  const Software& software = scenario.software;
-  const LayerSetting setting = layer_setting(scenario.plan);
+PassCost operator*(double times, PassCost cost) {
+  for (double* part : {&cost.compute, &cost.recompute, &cost.tp_comm, &cost.cp_comm, &cost.ep_comm,
+                       &cost.host, &cost.weight_gradient, &cost.attention, &cost.stream}) {
+    *part *= times;
+  }
+  return cost;
+}
 
-  LayerCosts costs;
-  costs.block_forward = pricer.price(block_forward(model, setting, software));
-  costs.block_forward.host = launch_seconds(software.host, 1.0);
-
-  costs.block_backward = pricer.price(block_backward(model, setting, software));
-  costs.block_backward.host = launch_seconds(software.host, software.host.backward_launch_factor);
-  const Recompute mode = scenario.plan.recompute;
-  const PassCost repeated = pricer.price(block_recompute(model, setting, software, mode));
-  costs.block_backward.recompute = repeated.compute;
-  costs.block_backward.tp_comm += repeated.tp_comm;
-  if (mode == Recompute::full) costs.block_backward.host += launch_seconds(software.host, 1.0);
-
-  costs.embedding_forward = pricer.price(embedding_forward(model, setting));
-  costs.embedding_backward = pricer.price(embedding_backward(model, setting));
-  costs.head_forward = pricer.price(head_forward(model, setting, software));
-  costs.head_backward = pricer.price(head_backward(model, setting, software));
-  return costs;
+LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
+  LayerQuestion question{layer_setting(plan), repeated_modules(plan.recompute)};
+  const std::int64_t per_node = cluster.devices_per_node;
+  const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
+  question.gpus = in_node ? 0 : plan.gpus;
+  return question;
 }
 
 LayerKernels price_kernels(const Scenario& scenario) {
   const OperatorPricer pricer(scenario);
-  const Transformer& model = scenario.model;
-  const Software& software = scenario.software;
-  const LayerSetting setting = layer_setting(scenario.plan);
-  const auto add = [&](KernelCosts& kernels, const Operators& operators) {
-    for (const Operator& op : operators) kernels.push_back(pricer.price(op));
-  };
-  const auto add_launches = [&](KernelCosts& kernels, double layers) {
-    const double seconds = launch_seconds(software.host, layers);
-    if (seconds > 0) kernels.push_back({"launches", seconds});
-  };
-  const Recompute mode = scenario.plan.recompute;
-  const double repeated = mode == Recompute::full ? 1.0 : 0.0;
+  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
+  const PartCounts held = parts_of(scenario.model);
+  LayerKernels kernels;
+  each_part([&](Part part) {
+    if (held[part] > 0) kernels[part] = price_part(pricer, scenario, part, question);
+  });
+  return kernels;
+}
 
-  LayerKernels layer;
-  add(layer.block_forward, block_forward(model, setting, software));
-  add_launches(layer.block_forward, 1.0);
-  add(layer.block_backward, block_recompute(model, setting, software, mode));
-  for (KernelCost& kernel : layer.block_backward) kernel.weight_gradient = false;
-  add(layer.block_backward, block_backward(model, setting, software));
-  add_launches(layer.block_backward, software.host.backward_launch_factor + repeated);
-  add(layer.embedding_forward, embedding_forward(model, setting));
-  add(layer.embedding_backward, embedding_backward(model, setting));
-  add(layer.head_forward, head_forward(model, setting, software));
-  add(layer.head_backward, head_backward(model, setting, software));
-  return layer;
+LayerCosts price_layers(const Scenario& scenario) {
+  const LayerKernels kernels = price_kernels(scenario);
+  LayerCosts costs;
+  each_part([&](Part part) {
+    costs[part] = {sum(kernels[part].forward), sum(kernels[part].backward)};
+  });
+  return costs;
 }
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content) {
-  const double blocks = real(content.blocks);
-  ChunkCosts costs{blocks * layers.block_forward, blocks * layers.block_backward};
-  if (content.embedding) {
-    costs.forward += layers.embedding_forward;
-    costs.backward += layers.embedding_backward;
-  }
-  if (content.head) {
-    costs.forward += layers.head_forward;
-    costs.backward += layers.head_backward;
-  }
+  ChunkCosts costs;
+  each_part([&](Part part) {
+    const std::int64_t count = content.parts[part];
+    if (count == 0) return;
+    costs.forward += real(count) * layers[part].forward;
+    costs.backward += real(count) * layers[part].backward;
+  });
   return costs;
 }
 
@@ -181,33 +292,36 @@ Seconds stage_transfer_time(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
   const bool scattered =
       scenario.software.communication.scatter_gather_p2p || plan.sequence_parallel;
-  const Bytes hidden{real(plan.mbs * plan.seq_len * scenario.model.hidden) *
-                     bytes_per_element(plan.precision)};
+  const Bytes hidden{real(plan.mbs * plan.seq_len / plan.cp * scenario.model.hidden) *
+                     bytes_per_element(activation_precision(plan))};
   const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
-  // Two neighbours along the pipeline are this far apart in rank order: tp, cp, dp, pp.
-  const std::int64_t stride = plan.tp * plan.cp * plan.dp;
+  const RankGroup pipeline = rank_group(plan, GroupAxis::pipeline);
   const GroupShape pair =
-      group_shape(cluster, plan.gpus, plan.pp, stride, TrafficPattern::send_next);
+      group_shape(cluster, plan.gpus, pipeline.size, pipeline.stride, TrafficPattern::send_next);
   Seconds time = collective_time(cluster, CollectiveOp::send_recv, pair, sent);
   if (scattered && !plan.sequence_parallel && plan.tp > 1) {
     time += collective_time(cluster, CollectiveOp::all_gather,
-                            group_shape(cluster, plan.gpus, plan.tp, 1), hidden);
+                            shape_of_group(scenario, GroupAxis::tensor), hidden);
   }
   return time;
 }
 
-Seconds gradient_reduce_time(const Scenario& scenario, double parameters) {
+Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
-  return collective_time(
-      scenario.cluster, plan.zero == 0 ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter,
-      data_group(scenario), Bytes{parameters * bytes_per_element(plan.grad_precision)});
+  const CollectiveOp op = plan.zero == 0 ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter;
+  return over_groups(parameters, [&](GroupAxis axis, double count) {
+    return collective_time(scenario.cluster, op, shape_of_group(scenario, axis),
+                           Bytes{count * bytes_per_element(plan.grad_precision)});
+  });
 }
 
-Seconds parameter_gather_time(const Scenario& scenario, double parameters) {
+Seconds parameter_gather_time(const Scenario& scenario, const StageParameters& parameters) {
   if (scenario.plan.zero == 0) return {};
-  return collective_time(
-      scenario.cluster, CollectiveOp::all_gather, data_group(scenario),
-      Bytes{parameters * state_bytes(scenario.plan, scenario.software).gathered});
+  const double element = state_bytes(scenario.plan, scenario.software).gathered;
+  return over_groups(parameters, [&](GroupAxis axis, double count) {
+    return collective_time(scenario.cluster, CollectiveOp::all_gather,
+                           shape_of_group(scenario, axis), Bytes{count * element});
+  });
 }
 
 Seconds tied_embedding_time(const Scenario& scenario) {
@@ -218,16 +332,15 @@ Seconds tied_embedding_time(const Scenario& scenario) {
   const Bytes table{real(embedding_parameters(scenario.model, vocab) / plan.tp) *
                     bytes_per_element(plan.grad_precision)};
   // The end stages lie as far apart as neighbours do on a fabric without distance.
-  const std::int64_t stage_ranks = plan.tp * plan.cp * plan.dp;
+  const std::int64_t stage_ranks = rank_group(plan, GroupAxis::pipeline).stride;
   return collective_time(scenario.cluster, CollectiveOp::all_reduce,
                          group_shape(scenario.cluster, 2 * stage_ranks, 2, stage_ranks), table);
 }
 
-Seconds optimizer_time(const Scenario& scenario, double parameters) {
-  const Plan& plan = scenario.plan;
+Seconds optimizer_time(const Scenario& scenario, const StageParameters& parameters) {
   const KernelStack& stack = scenario.software.kernels;
-  const double owned = plan.zero >= 1 ? parameters / real(plan.replicas()) : parameters;
-  if (plan.offload != Offload::none) return offloaded_optimizer_time(scenario, owned);
+  const double owned = owned_parameters(scenario.plan, parameters);
+  if (scenario.plan.offload != Offload::none) return offloaded_optimizer_time(scenario, owned);
   return price(scenario.device,
                Stream{StreamKind::optimizer, {owned * stack.optimizer_traffic_bytes}}) +
          stack.optimizer_time_per_parameter * owned;

@@ -8,6 +8,9 @@
 #include "hw/cluster.hpp"
 #include "hw/device.hpp"
 #include "models/layers/operators.hpp"
+#include "models/layers/parts.hpp"
+#include "models/memory/memory.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/plan.hpp"
 #include "models/plan/stages.hpp"
 #include "models/shape/transformer.hpp"
@@ -24,36 +27,58 @@ struct Scenario {
   Plan plan;
 };
 
+/// What a second is spent on.
+enum class WorkKind : std::uint8_t {
+  product,
+  attention,
+  stream,  ///< memory-bound kernels
+  tensor_comm,
+  context_comm,
+  expert_comm,
+  host  ///< launches that the device waits for
+};
+
 /// Seconds of one pass over a stage, by what they are spent on.
 struct PassCost {
   double compute{};          ///< kernels
   double recompute{};        ///< kernels that repeat the forward pass
   double tp_comm{};          ///< exposed tensor-parallel collectives, repeated ones included
+  double cp_comm{};          ///< the same of context ranks
+  double ep_comm{};          ///< and of expert ranks: dispatch and combine
   double host{};             ///< launches that the device waits for
   double weight_gradient{};  ///< part of `compute`: products that no earlier layer waits for
+  double attention{};        ///< part of `compute` and `recompute`
+  double stream{};           ///< part of `compute` and `recompute`: memory-bound kernels
 
-  [[nodiscard]] double total() const { return compute + recompute + tp_comm + host; }
-  PassCost& operator+=(const PassCost& other);
-  friend PassCost operator*(double times, PassCost cost) {
-    return {times * cost.compute, times * cost.recompute, times * cost.tp_comm, times * cost.host,
-            times * cost.weight_gradient};
+  [[nodiscard]] double total() const {
+    return compute + recompute + tp_comm + cp_comm + ep_comm + host;
   }
+  PassCost& operator+=(const PassCost& other);
+  friend PassCost operator*(double times, PassCost cost);
 };
 
-/// Costs of one micro batch on the parts of which stages are made.
-struct LayerCosts {
-  PassCost block_forward, block_backward;  ///< backward with what is recomputed
-  PassCost embedding_forward, embedding_backward;
-  PassCost head_forward, head_backward;
+/// One micro batch on one part, or on one model chunk.
+struct PartCost {
+  PassCost forward, backward;  ///< backward with what is recomputed
 };
+using LayerCosts = PerPart<PartCost>;
+using ChunkCosts = PartCost;
 
-/// Prices every operator once.
+/// What the price of a layer depends on, besides model, device, cluster and stack. Groups inside a
+/// node cost the same in any job; others depend on how many ranks there are.
+struct LayerQuestion {
+  LayerSetting setting;
+  ModuleSet repeated;
+  std::int64_t gpus{};  ///< of the job; 0: all groups of a layer lie inside a node
+  bool exchange_overlap{};
+
+  auto operator<=>(const LayerQuestion&) const = default;
+};
+LayerQuestion layer_question(const Plan& plan, const Cluster& cluster);
+
+/// Prices every operator of the parts that the model has once.
 LayerCosts price_layers(const Scenario& scenario);
 
-/// One micro batch on one model chunk.
-struct ChunkCosts {
-  PassCost forward, backward;
-};
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 
 /// Time of sending one micro batch's hidden states (or their gradients) to the next stage.
@@ -61,15 +86,15 @@ Seconds stage_transfer_time(const Scenario& scenario);
 
 /// Reduction of the gradients of `parameters` per rank over the data-parallel group: to all of
 /// them, or with ZeRO 1 or 2 to the rank that owns them.
-Seconds gradient_reduce_time(const Scenario& scenario, double parameters);
+Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// With ZeRO 1 or 2, gathering as many updated parameters.
-Seconds parameter_gather_time(const Scenario& scenario, double parameters);
+Seconds parameter_gather_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// All-reduce of the tied embedding's gradient between the first and the last stage.
 Seconds tied_embedding_time(const Scenario& scenario);
 
 /// The optimizer's pass over the states that one rank owns of `parameters`.
-Seconds optimizer_time(const Scenario& scenario, double parameters);
+Seconds optimizer_time(const Scenario& scenario, const StageParameters& parameters);
 
 }  // namespace prequel

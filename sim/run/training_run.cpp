@@ -1,4 +1,5 @@
 #include "sim/run/training_run.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
-#include "models/layers/state_bytes.hpp"
+#include "models/memory/state_bytes.hpp"
 #include "sim/step/iteration.hpp"
 
 namespace prequel {

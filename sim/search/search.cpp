@@ -18,13 +18,10 @@ constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds
 constexpr double kRounding = 1e-9;       // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
 
-/// What of a plan the price of a layer depends on. Groups inside a node cost the same in any job.
+/// What of a candidate the prices of its layers depend on.
 auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
-  const Plan& plan = candidate.plan;
-  const bool in_node = inputs.cluster.devices_per_node % plan.tp == 0;
-  return std::tuple(candidate.shape.hidden, candidate.shape.heads, plan.tp, plan.mbs, plan.seq_len,
-                    plan.sequence_parallel, plan.recompute, plan.precision, plan.attention,
-                    in_node ? 0 : plan.gpus);
+  return std::tuple(candidate.shape.hidden, candidate.shape.heads,
+                    layer_question(candidate.plan, inputs.cluster));
 }
 
 double value_of(Objective objective, const Plan& plan, double sec_per_iter) {

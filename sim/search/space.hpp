@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/job/model_shape.hpp"
 #include "models/plan/plan.hpp"
-#include "models/shape/model_shape.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {

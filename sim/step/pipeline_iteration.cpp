@@ -59,8 +59,7 @@ class Iteration {
         plan_(scenario.plan),
         kind_(schedule_of(plan_)),
         shape_(shape_of(scenario, kind_)),
-        dealt_(deal_stages(scenario.model.layers, plan_.pp, plan_.vpp,
-                           scenario.software.stage_dealing, plan_.stage_split)),
+        dealt_(chunks_of_plan(scenario.model, plan_, scenario.software)),
         layers_(layers),
         transfer_(stage_transfer_time(scenario).value),
         // Of copies, both end stages hold the table whole.
@@ -127,7 +126,7 @@ class Iteration {
         add_passes(durations, stage, chunk);
         if (shape_.buckets > 0) add_buckets(durations, stage, chunk);
       }
-      const double parameters = parameters_of(chunks_of(stage));
+      const StageParameters parameters = parameters_of(chunks_of(stage));
       if (shape_.buckets == 0) {
         durations.at(TaskKind::gradient_reduce, stage) =
             gradient_reductions(plan_) * gradient_reduce_time(scenario_, parameters).value +
@@ -159,14 +158,16 @@ class Iteration {
     share(TaskKind::forward_bucket, TaskKind::forward);
     share(TaskKind::backward_bucket, TaskKind::backward);
     share(TaskKind::weight_gradient_bucket, TaskKind::weight_gradient);
-    const double parameters = parameters_of({content(stage, chunk)}) / shape_.buckets;
+    StageParameters parameters = parameters_of({content(stage, chunk)});
+    parameters.dense /= shape_.buckets;
+    parameters.experts /= shape_.buckets;
     durations.at(TaskKind::gradient_reduce, stage, chunk) =
         gradient_reduce_time(scenario_, parameters).value;
     durations.at(TaskKind::parameter_gather, stage, chunk) =
         parameter_gather_time(scenario_, parameters).value;
   }
 
-  [[nodiscard]] double parameters_of(const std::vector<StageContent>& chunks) const {
+  [[nodiscard]] StageParameters parameters_of(const std::vector<StageContent>& chunks) const {
     return stage_parameters(scenario_.model, plan_, scenario_.software, chunks);
   }
 
@@ -175,6 +176,7 @@ class Iteration {
     for (const StageContent& chunk : chunks_of(stage)) {
       const ChunkCosts costs = chunk_costs(layers_, chunk);
       result.blocks += chunk.blocks;
+      each_part([&](Part part) { result.parts[part] += chunk.parts[part]; });
       result.forward_s += costs.forward.total();
       result.backward_s += costs.backward.total();
       result.recompute_s += costs.backward.recompute;
@@ -197,6 +199,8 @@ class Iteration {
     parts.compute = m * all.compute;
     parts.recompute = m * all.recompute;
     parts.tp_comm = m * all.tp_comm;
+    parts.cp_comm = m * all.cp_comm;
+    parts.ep_comm = m * all.ep_comm;
     parts.host = m * all.host;
     // Nothing else runs on the compute stream; without such sends the rest would be rounding.
     if (shape_.stages > 1 && shape_.sends == Sends::blocking) {

@@ -19,11 +19,10 @@ PipelineShape shape_of_passes(const Plan& plan, ScheduleKind kind) {
 /// The model chunks that each stage holds.
 std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  if (is_fully_sharded(plan, scenario.software)) return {{{scenario.model.layers, true, true}}};
+  if (is_fully_sharded(plan, scenario.software)) return {{whole_model(scenario.model)}};
   const ScheduleKind kind = schedule_of(plan);
   const PipelineShape shape = shape_of_passes(plan, kind);
-  const std::vector<StageContent> dealt = deal_stages(
-      scenario.model.layers, plan.pp, plan.vpp, scenario.software.stage_dealing, plan.stage_split);
+  const std::vector<StageContent> dealt = chunks_of_plan(scenario.model, plan, scenario.software);
   std::vector<std::vector<StageContent>> stages(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/layers/memory.hpp"
+#include "models/memory/memory.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {

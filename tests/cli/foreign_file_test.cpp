@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/layers/parameters.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/error_text.hpp"
 

@@ -1,4 +1,5 @@
-#include "models/layers/memory.hpp"
+#include "models/memory/memory.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,10 +22,10 @@ struct Case {
     plan.attention = AttentionKind::flash;
   }
   [[nodiscard]] StageMemory memory(std::int64_t in_flight = 1) const {
-    return stage_memory(model, plan, software, chunks, in_flight);
+    return stage_memory(model, plan, software, with_parts(chunks, model), in_flight);
   }
   [[nodiscard]] double parameters() const {
-    return stage_parameters(model, plan, software, chunks);
+    return stage_parameters(model, plan, software, with_parts(chunks, model)).total();
   }
 
   Transformer model = shipped_model("gpt2-345m");

@@ -1,4 +1,5 @@
-#include "models/shape/model_shape.hpp"
+#include "models/job/model_shape.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <doctest/doctest.h>
 

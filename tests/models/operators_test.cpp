@@ -24,7 +24,7 @@ double gemm_flops(const Operators& operators) {
 double ring_bytes(const Operators& operators) {
   double bytes = 0;
   for (const Operator& op : operators) {
-    if (const auto* collective = std::get_if<TensorCollective>(&op.what)) {
+    if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
       bytes += (collective->op == CollectiveOp::all_reduce ? 2 : 1) * collective->bytes.value;
     }
   }
@@ -32,12 +32,42 @@ double ring_bytes(const Operators& operators) {
 }
 
 LayerSetting setting(std::int64_t tp, AttentionKind attention = AttentionKind::fused_softmax) {
-  return {4, 2048, tp, false, Precision::bf16, attention};
+  LayerSetting setting;
+  setting.mbs = 4;
+  setting.seq_len = 2048;
+  setting.tp = tp;
+  setting.precision = setting.products = Precision::bf16;
+  setting.attention = attention;
+  return setting;
 }
 
 const Software& stack() {
   static const Software software = shipped_software("megatron-deepspeed-2022");
   return software;
+}
+
+Layer block(const Transformer& model, const LayerSetting& setting, const Software& software) {
+  return tell_block(model, model.kind_of(0), setting, software);
+}
+Operators block_forward(const Transformer& model, const LayerSetting& setting,
+                        const Software& software) {
+  return forward_operators(block(model, setting, software), software);
+}
+Operators block_backward(const Transformer& model, const LayerSetting& setting,
+                         const Software& software) {
+  return backward_operators(block(model, setting, software), software);
+}
+Operators block_recompute(const Transformer& model, const LayerSetting& setting,
+                          const Software& software, Recompute mode) {
+  return repeated_operators(block(model, setting, software), software, repeated_modules(mode));
+}
+Operators head_forward(const Transformer& model, const LayerSetting& setting,
+                       const Software& software) {
+  return forward_operators(tell_head(model, setting, software), software);
+}
+Operators head_backward(const Transformer& model, const LayerSetting& setting,
+                        const Software& software) {
+  return backward_operators(tell_head(model, setting, software), software);
 }
 
 /// Products of all layers and the head, on all tensor ranks, for one micro batch.

@@ -1,4 +1,4 @@
-#include "models/layers/state_bytes.hpp"
+#include "models/memory/state_bytes.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,5 @@
 #include "models/shape/transformer.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <doctest/doctest.h>
 

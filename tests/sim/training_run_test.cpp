@@ -1,4 +1,5 @@
 #include "sim/run/training_run.hpp"
+#include "models/layers/parameters.hpp"
 
 #include <doctest/doctest.h>
 

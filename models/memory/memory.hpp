@@ -36,11 +36,24 @@ struct StageMemory {
 
 enum class MemoryVerdict : std::uint8_t { fits, tight, oom };
 
-/// Parameters that one tensor rank of a stage (its vpp chunks together) holds before any sharding
-/// over data-parallel ranks. Norms and biases of row-parallel layers are replicated, which is
-/// within 0.01 % and left out.
-double stage_parameters(const Transformer& model, const Plan& plan, const Software& software,
-                        const std::vector<StageContent>& chunks_of_stage);
+/// Parameters that one rank of a stage holds before any sharding over data-parallel ranks.
+struct StageParameters {
+  double dense{};    ///< over the data group
+  double experts{};  ///< over the expert-data group
+
+  [[nodiscard]] double total() const { return dense + experts; }
+};
+
+/// Of a stage, its vpp chunks together. Norms and biases of row-parallel layers are replicated,
+/// which is within 0.01 % and left out.
+StageParameters stage_parameters(const Transformer& model, const Plan& plan,
+                                 const Software& software,
+                                 const std::vector<StageContent>& chunks_of_stage);
+
+/// A rank's share of `parameters` where its groups divide them.
+double sharded_parameters(const Plan& plan, const StageParameters& parameters);
+/// Those whose optimizer states a rank keeps: its share with ZeRO, else all.
+double owned_parameters(const Plan& plan, const StageParameters& parameters);
 
 /// Memory of one stage that holds at most `chunks_in_flight` (micro batch, model chunk) pairs
 /// between forward and backward, as its schedule says.

@@ -1,0 +1,410 @@
+#include "hw/base/errors.hpp"
+#include "models/layers/layer.hpp"
+
+namespace prequel {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+std::int64_t norm_parameters(const Transformer& model) {
+  return model.norm == Norm::layer_norm ? 2 * model.hidden : model.hidden;
+}
+
+/// A linear layer with `outputs` rows over `inputs`, and its bias.
+std::int64_t linear_parameters(std::int64_t outputs, std::int64_t inputs, bool bias) {
+  return outputs * inputs + (bias ? outputs : 0);
+}
+
+const ScoreTraffic& score_traffic(const LayerSetting& setting, const Software& software) {
+  const bool fused = setting.attention == AttentionKind::fused_softmax;
+  const auto& traffic = fused ? software.kernels.fused_softmax : software.kernels.unfused;
+  if (!traffic) {
+    throw InputError("attention: software \"" + software.name + "\" has no \"" +
+                     std::string(name(setting.attention)) +
+                     "\" attention (kernels.score_traffic); another of \"unfused\", "
+                     "\"fused-softmax\", \"flash\" would do");
+  }
+  return *traffic;
+}
+
+/// Writes down the pieces of one block.
+class BlockTeller {
+ public:
+  BlockTeller(const Transformer& model, LayerKind kind, const LayerSetting& setting,
+              const Software& software)
+      : model_(model),
+        kind_(kind),
+        setting_(setting),
+        software_(software),
+        tokens_(setting.tokens()),
+        shared_tokens_(tokens_ / setting.token_split()),
+        element_(bytes_per_element(setting.precision)),
+        operand_(bytes_per_element(setting.products)),
+        token_bytes_(real(tokens_ * model.hidden) * element_) {}
+
+  Layer tell() && {
+    layer_.input = token_bytes_ / real(setting_.token_split());
+    tell_norm();
+    model_.is_latent() ? tell_latent_projections() : tell_qkv();
+    tell_attention_core();
+    tell_linear("projection", tokens_, model_.hidden, model_.attention_width(), split_inputs());
+    // Side by side, attention and MLP share their norm, their sum and their collectives.
+    if (!model_.parallel_block) {
+      tell_end_of_attention();
+      tell_residual();
+      tell_norm();
+    }
+    kind_.experts ? tell_experts() : tell_mlp();
+    tell_residual();
+    return std::move(layer_);
+  }
+
+ private:
+  /// How a linear layer is split over the tensor group, and what it belongs to.
+  struct Split {
+    bool inputs{};  ///< else outputs are, unless neither is
+    std::int64_t ranks{1};
+    bool bias{};
+    Module module{Module::other};
+    double kept{};
+  };
+
+  [[nodiscard]] Split split_outputs() const {
+    return {false, setting_.tp, model_.linear_bias, Module::other, 0};
+  }
+  [[nodiscard]] Split split_inputs() const {
+    return {true, setting_.tp, model_.linear_bias, Module::other, 0};
+  }
+
+  void tell_linear(std::string_view name, std::int64_t rows, std::int64_t outputs,
+                   std::int64_t inputs, const Split& split) {
+    const std::int64_t outputs_here = split.inputs ? outputs : outputs / split.ranks;
+    const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
+    layer_.pieces.push_back(
+        {name, LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0}, split.module,
+         linear_parameters(outputs, inputs, split.bias), false, split.kept});
+  }
+
+  /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a
+  /// pass is one read or write of every element).
+  void tell_pointwise(std::string_view name, Module module, double forward, double backward,
+                      double ranks, double kept = 0, std::int64_t parameters = 0) {
+    const double pass = token_bytes_ / ranks * software_.kernels.pointwise_traffic_factor;
+    layer_.pieces.push_back(
+        {name, PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass},
+         module, parameters, false, kept});
+  }
+
+  /// Casts of activations forward and of gradients backward, in elements.
+  void tell_cast(std::string_view name, Module module, double forward, double backward) {
+    if (!is_quantized(setting_.products)) return;
+    layer_.pieces.push_back({name, Casts{forward, backward, setting_.products}, module});
+  }
+
+  void tell_collective(std::string_view name, GroupAxis axis, double bytes,
+                       std::optional<CollectiveOp> forward, std::optional<CollectiveOp> backward) {
+    layer_.pieces.push_back({name, LayerCollective{axis, {bytes}, forward, backward}});
+  }
+
+  /// Norms read and write once forward; backward two kernels make five passes. What products read
+  /// is written in their format.
+  void tell_norm() {
+    const auto ranks = real(setting_.token_split());
+    const double norms = model_.post_norms ? 2 : 1;
+    tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
+                   token_bytes_ / element_ * operand_ / ranks,
+                   static_cast<std::int64_t>(norms) * norm_parameters(model_));
+  }
+
+  /// The sum with what came in: three passes, and with dropout a mask of one byte, half a pass.
+  /// The sum behind the MLP is the next layer's input.
+  void tell_residual() {
+    const auto ranks = real(setting_.token_split());
+    const double mask = model_.dropout ? token_bytes_ / element_ / ranks : 0;
+    const double passes = model_.dropout ? 3.5 : 3;
+    const bool last = ++residuals_ == (model_.parallel_block ? 1 : 2);
+    tell_pointwise("residual", Module::other, passes, passes, ranks,
+                   mask + (last ? 0 : token_bytes_ / ranks));
+  }
+
+  void tell_qkv() {
+    const auto tp = real(setting_.tp);
+    const double elements = real(tokens_ * model_.qkv_width()) / tp;
+    Split split = split_outputs();
+    split.bias = model_.qkv_bias;
+    split.kept = elements * element_;
+    tell_linear("qkv", tokens_, model_.qkv_width(), model_.hidden, split);
+    tell_cast("qkv cast", Module::other, 0, elements);
+    // Splitting into heads and merging; rotary positions read and write all once more.
+    const double width = real(model_.qkv_width()) / real(model_.hidden);
+    const double passes = model_.position == PositionEmbedding::rope ? 2 * width : width;
+    tell_pointwise("heads", Module::other, passes, passes + 1, tp);
+    if (model_.qk_norm) {
+      const double part =
+          real((model_.heads + model_.kv_heads) * model_.head_dim) / real(model_.hidden);
+      tell_pointwise("query and key norms", Module::norm, 2 * part, 5 * part, tp,
+                     part * token_bytes_ / tp, 2 * model_.head_dim);
+    }
+  }
+
+  /// Down to the latent vectors, and up to heads again (arXiv 2405.04434, section 2.1).
+  void tell_latent_projections() {
+    const LatentAttention& latent = model_.latent;
+    const auto tp = real(setting_.tp);
+    const std::int64_t queries = model_.heads * model_.key_dim();
+    const std::int64_t down = latent.q_rank + latent.kv_rank + latent.rope;
+    const std::int64_t up = model_.heads * (latent.nope + latent.value);
+    const auto bytes = [&](std::int64_t width) { return real(tokens_ * width) * element_; };
+    const Split whole{false, 1, false, Module::other, 0};
+    Split heads{false, setting_.tp, false, Module::mla_up_projection, 0};
+
+    Split narrow = whole;
+    narrow.kept = bytes(2 * latent.kv_rank + latent.rope);  // before its norm and behind
+    if (latent.q_rank > 0) {
+      Split query = whole;
+      query.kept = bytes(2 * latent.q_rank);
+      tell_linear("q down", tokens_, latent.q_rank, model_.hidden, query);
+      heads.kept = bytes(queries) / tp;
+      tell_linear("q up", tokens_, queries, latent.q_rank, heads);
+    } else {
+      heads.kept = bytes(queries) / tp;
+      tell_linear("q", tokens_, queries, model_.hidden, heads);
+    }
+    tell_linear("kv down", tokens_, latent.kv_rank + latent.rope, model_.hidden, narrow);
+    // Keys get the part with positions of all heads; values are a part of what comes up.
+    heads.kept = bytes(model_.heads * model_.key_dim() + up) / tp;
+    tell_linear("kv up", tokens_, up, latent.kv_rank, heads);
+    tell_cast("latent casts", Module::other, real(tokens_ * (latent.q_rank + latent.kv_rank)),
+              real(tokens_) * (real(down) + real(queries + up) / tp));
+    // Norms of the narrow vectors; queries, keys and values to heads, keys repeated.
+    const double of_hidden = 1.0 / real(model_.hidden);
+    const double norms = 2 * real(latent.q_rank + latent.kv_rank) * of_hidden;
+    tell_pointwise("latent norms", Module::norm, norms, 2.5 * norms, 1, 0,
+                   latent.q_rank + latent.kv_rank);
+    const double copies = (4 * real(queries) + 2 * real(model_.heads * latent.value)) * of_hidden;
+    tell_pointwise("heads", Module::mla_up_projection, copies, copies, tp);
+  }
+
+  /// What selective recompute repeats: scores, softmax, dropout, context.
+  void tell_attention_core() {
+    const auto cp = real(setting_.cp);
+    const std::int64_t heads = model_.heads / setting_.tp;
+    const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / setting_.tp);
+    AttentionCore core;
+    core.kind = setting_.attention;
+    core.shape = {setting_.mbs, setting_.seq_len / setting_.cp, heads, kv_heads, model_.key_dim()};
+    core.shape.value_dim = model_.value_dim();
+    core.shape.kv_seq = setting_.seq_len;
+    core.shape.window = kind_.windowed ? model_.window : 0;
+    core.shape.precision = setting_.precision;
+    const double scores =
+        real(setting_.mbs * heads) * real(setting_.seq_len) * real(setting_.seq_len) / cp;
+    double kept = 0;
+    if (setting_.attention != AttentionKind::flash) {
+      const ScoreTraffic& traffic = score_traffic(setting_, software_);
+      core.score_forward_bytes = traffic.forward_bytes * scores;
+      core.score_backward_bytes = traffic.backward_bytes * scores;
+      core.score_forward_time = traffic.forward_time * scores;
+      core.score_backward_time = traffic.backward_time * scores;
+      kept = software_.memory.score_bytes * scores;
+    }
+    tell_context_exchange();
+    layer_.pieces.push_back({"attention", core, Module::core_attention, 0, false, kept});
+    // The context is kept for the projection whether or not the core is repeated.
+    const double context = real(tokens_ * model_.attention_width()) / real(setting_.tp);
+    layer_.pieces.push_back(
+        {"context", PointwiseKernels{}, Module::other, 0, false,
+         context * operand_ + (setting_.attention == AttentionKind::flash && operand_ != element_
+                                   ? context * element_
+                                   : 0)});
+    tell_cast("context cast", Module::other, context, real(tokens_ * model_.hidden));
+  }
+
+  /// Keys and values of the other context ranks, or heads in exchange for tokens.
+  void tell_context_exchange() {
+    if (setting_.cp == 1) return;
+    const auto tp = real(setting_.tp);
+    const double kv = real(tokens_ * std::max(model_.kv_heads, setting_.tp)) *
+                      real(model_.key_dim() + model_.value_dim()) / tp * element_;
+    switch (setting_.context_comm) {
+      case ContextComm::p2p:
+      case ContextComm::a2a_p2p:
+        layer_.pieces.push_back({"context ring", KeyValueRing{{kv}}, Module::core_attention});
+        break;
+      case ContextComm::all_gather:
+        tell_collective("context gather", GroupAxis::context, kv * real(setting_.cp),
+                        CollectiveOp::all_gather, CollectiveOp::reduce_scatter);
+        break;
+      case ContextComm::a2a: {
+        const double q_and_out = real(tokens_ * model_.heads) *
+                                 real(model_.key_dim() + model_.value_dim()) / tp * element_;
+        tell_collective("context exchange", GroupAxis::context, kv + q_and_out,
+                        CollectiveOp::all_to_all, CollectiveOp::all_to_all);
+        break;
+      }
+    }
+  }
+
+  /// The collective that ends a tensor-parallel pair of products: one all-reduce, or with sequence
+  /// parallelism a reduce-scatter here and an all-gather at the start of the next pair, which the
+  /// weight gradients need once more.
+  void tell_tensor_sum(std::string_view name, bool scatter, bool gather) {
+    if (setting_.tp == 1) return;
+    using enum CollectiveOp;
+    const GroupAxis axis = GroupAxis::tensor;
+    if (!setting_.sequence_parallel) {
+      if (scatter) tell_collective(name, axis, token_bytes_, all_reduce, all_reduce);
+      return;
+    }
+    if (scatter) tell_collective(name, axis, token_bytes_, reduce_scatter, all_gather);
+    if (!gather) return;
+    tell_collective(name, axis, token_bytes_, all_gather, reduce_scatter);
+    tell_collective("input all-gather", axis, token_bytes_, std::nullopt, all_gather);
+  }
+
+  void tell_end_of_attention() {
+    // Experts work on the rank's own tokens: nothing is gathered for them.
+    tell_tensor_sum("attention all-reduce", true, !kind_.experts);
+  }
+
+  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows) {
+    // One read and one write, of gated ones two reads; backward the gradient and both again.
+    const bool gated = is_gated(model_.mlp);
+    const double pass = traffic_rows * element_ * software_.kernels.pointwise_traffic_factor;
+    layer_.pieces.push_back({name,
+                             PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
+                                              (gated ? 5 : 3) * pass},
+                             module, 0, false, elements * operand_});
+  }
+
+  void tell_mlp_of(std::string_view in, std::string_view out, std::int64_t inner, Module module) {
+    const double inner_elements = real(tokens_ * inner) / real(setting_.tp);
+    const double in_elements = real(tokens_ * model_.in_width(inner)) / real(setting_.tp);
+    Split first = split_outputs();
+    first.module = module;
+    first.kept = in_elements * element_;
+    tell_linear(in, tokens_, model_.in_width(inner), model_.hidden, first);
+    tell_activation("activation", module, inner_elements, inner_elements);
+    tell_cast("mlp casts", module, inner_elements, in_elements + real(tokens_ * model_.hidden));
+    Split second = split_inputs();
+    second.module = module;
+    tell_linear(out, tokens_, model_.hidden, inner, second);
+  }
+
+  void tell_mlp() {
+    tell_mlp_of("mlp in", "mlp out", model_.ffn_hidden, Module::mlp);
+    tell_tensor_sum("mlp all-reduce", true, true);
+  }
+
+  /// Router, dispatch, the experts' two products, combine; and the experts that all tokens pass.
+  void tell_experts() {
+    const Experts& experts = model_.experts;
+    const double rows = real(shared_tokens_ * experts.top_k) * real(setting_.etp);
+    const double busy_rows = rows * setting_.imbalance;
+    const double hidden = real(model_.hidden);
+    const double traffic = software_.kernels.pointwise_traffic_factor;
+    const double tokens = real(shared_tokens_);
+
+    layer_.pieces.push_back(
+        {"router", LinearLayer{shared_tokens_, experts.count, model_.hidden, setting_.precision, 0},
+         Module::experts, linear_parameters(experts.count, model_.hidden, model_.linear_bias),
+         false, 9.0 * tokens * real(experts.count)});
+    // Scores, softmax, top-k and the map of tokens to experts.
+    const double routing = tokens * (hidden * element_ + 24.0 * real(experts.count)) * traffic;
+    layer_.pieces.push_back({"routing",
+                             PointwiseKernels{StreamKind::fused_pointwise, routing, 2 * routing},
+                             Module::experts});
+    tell_dispatch("dispatch", false);
+    tell_permute("permute", busy_rows);
+    tell_expert_products(busy_rows);
+    tell_permute("unpermute", busy_rows);
+    tell_dispatch("combine", true);
+    if (experts.shared_hidden > 0) {
+      const bool split = setting_.tp > 1 && setting_.sequence_parallel;
+      if (split) {
+        tell_collective("shared experts gather", GroupAxis::tensor, token_bytes_,
+                        CollectiveOp::all_gather, CollectiveOp::reduce_scatter);
+      }
+      tell_mlp_of("shared experts in", "shared experts out", experts.shared_hidden,
+                  Module::shared_experts);
+      if (experts.shared_gate) layer_.pieces.back().parameters += model_.hidden;
+      if (split) {
+        tell_collective("shared experts scatter", GroupAxis::tensor, token_bytes_,
+                        CollectiveOp::reduce_scatter, CollectiveOp::all_gather);
+      }
+    }
+    tell_tensor_sum("mlp all-reduce", false, true);
+  }
+
+  void tell_dispatch(std::string_view name, bool combine) {
+    if (setting_.ep * setting_.etp == 1) return;
+    const Experts& experts = model_.experts;
+    Dispatch transfer;
+    transfer.dispatcher = setting_.dispatcher;
+    transfer.combine = combine;
+    transfer.tokens = real(shared_tokens_) * setting_.imbalance;
+    transfer.hidden = model_.hidden;
+    transfer.precision = setting_.precision;
+    transfer.top_k = experts.top_k;
+    transfer.expert_groups = experts.groups;
+    transfer.groups_chosen = experts.groups_chosen;
+    layer_.pieces.push_back({name, TokenTransfer{transfer}, Module::experts});
+  }
+
+  /// A token is read once and written for each expert, or the other way round.
+  void tell_permute(std::string_view name, double rows) {
+    const double row_bytes = real(model_.hidden) * element_;
+    const double copies = rows / real(model_.experts.top_k * setting_.etp);
+    const double bytes = (rows + copies) * row_bytes * software_.kernels.pointwise_traffic_factor;
+    layer_.pieces.push_back(
+        {name, PointwiseKernels{StreamKind::fused_pointwise, bytes, bytes}, Module::experts});
+  }
+
+  void tell_expert_products(double rows) {
+    const Experts& experts = model_.experts;
+    const std::int64_t local = experts.count / setting_.ep;
+    const std::int64_t in_width = model_.in_width(experts.ffn_hidden) / setting_.etp;
+    const std::int64_t inner = experts.ffn_hidden / setting_.etp;
+    const auto whole_rows = static_cast<std::int64_t>(rows);
+    const double hidden = real(model_.hidden);
+    const auto add = [&](std::string_view name, std::int64_t outputs, std::int64_t inputs,
+                         std::int64_t parameters, double kept) {
+      layer_.pieces.push_back({name,
+                               LinearLayer{whole_rows, outputs, inputs, setting_.products, local},
+                               Module::experts, experts.count * parameters, true, kept});
+    };
+    tell_cast("expert casts", Module::experts, rows * (hidden + real(inner)),
+              rows * (hidden + real(in_width)));
+    // The dispatched tokens are the input, with the probabilities that scale them.
+    add("experts in", in_width, model_.hidden,
+        linear_parameters(model_.in_width(experts.ffn_hidden), model_.hidden, model_.linear_bias),
+        rows * (hidden * operand_ + real(in_width) * element_ + 8.0));
+    tell_activation("expert activation", Module::expert_activation, rows * real(inner),
+                    rows * real(inner));
+    add("experts out", model_.hidden, inner,
+        linear_parameters(model_.hidden, experts.ffn_hidden, model_.linear_bias), 0);
+  }
+
+  const Transformer& model_;
+  LayerKind kind_;
+  const LayerSetting& setting_;
+  const Software& software_;
+  std::int64_t tokens_;
+  std::int64_t shared_tokens_;  ///< of the rank where tensor ranks share them
+  double element_;              ///< bytes of an activation
+  double operand_;              ///< bytes of an operand of products
+  double token_bytes_;          ///< of the hidden states
+  int residuals_{};
+  Layer layer_;
+};
+
+}  // namespace
+
+Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& setting,
+                 const Software& software) {
+  return BlockTeller(model, kind, setting, software).tell();
+}
+
+}  // namespace prequel

@@ -1,0 +1,97 @@
+#include "models/layers/layer.hpp"
+
+namespace prequel {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+std::int64_t norm_parameters(const Transformer& model) {
+  return model.norm == Norm::layer_norm ? 2 * model.hidden : model.hidden;
+}
+
+std::int64_t rows_of_table(const Transformer& model, const LayerSetting& setting,
+                           const Software& software) {
+  return padded_vocab(model.vocab, setting.tp, software.vocab_multiple);
+}
+
+double token_bytes(const Transformer& model, const LayerSetting& setting) {
+  return real(setting.tokens() * model.hidden) * bytes_per_element(setting.precision);
+}
+
+}  // namespace
+
+Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
+                     const Software& software) {
+  const double bytes = token_bytes(model, setting);
+  Layer layer;
+  layer.pieces.push_back({"embedding",
+                          PointwiseKernels{StreamKind::embedding, 2 * bytes, 3 * bytes},
+                          Module::other, rows_of_table(model, setting, software) * model.hidden});
+  const std::int64_t positions =
+      model.position == PositionEmbedding::learned ? setting.seq_len * model.hidden : 0;
+  const std::int64_t norm = model.embedding_norm ? norm_parameters(model) : 0;
+  layer.pieces.push_back({"positions", PointwiseKernels{}, Module::other, positions + norm});
+  if (setting.tp == 1) return layer;
+  using enum CollectiveOp;
+  const auto add = [&](std::optional<CollectiveOp> forward) {
+    layer.pieces.push_back(
+        {"embedding all-reduce", LayerCollective{GroupAxis::tensor, {bytes}, forward, {}}});
+  };
+  if (setting.sequence_parallel) {
+    add(reduce_scatter);
+    add(all_gather);
+  } else {
+    add(all_reduce);
+  }
+  return layer;
+}
+
+Layer tell_head(const Transformer& model, const LayerSetting& setting, const Software& software) {
+  const std::int64_t rows = rows_of_table(model, setting, software);
+  const std::int64_t vocab = rows / setting.tp;
+  const double logits = real(setting.tokens()) * real(vocab);
+  Layer layer;
+  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, norm_parameters(model)});
+  if (setting.tp > 1) {
+    using enum CollectiveOp;
+    const auto add = [&](CollectiveOp backward) {
+      layer.pieces.push_back(
+          {"logits all-reduce",
+           LayerCollective{GroupAxis::tensor, {token_bytes(model, setting)}, {}, backward}});
+    };
+    if (setting.sequence_parallel) {
+      add(all_gather);
+      add(reduce_scatter);
+    } else {
+      add(all_reduce);
+    }
+  }
+  layer.pieces.push_back({"logits",
+                          LinearLayer{setting.tokens(), vocab, model.hidden, setting.precision, 0},
+                          Module::other, rows * model.hidden});
+  layer.pieces.push_back(
+      {"cross-entropy", PointwiseKernels{StreamKind::cross_entropy,
+                                         software.kernels.cross_entropy_forward_bytes * logits,
+                                         software.kernels.cross_entropy_backward_bytes * logits}});
+  return layer;
+}
+
+Layer tell_next_token(const Transformer& model, const LayerSetting& setting,
+                      const Software& software) {
+  const double traffic = token_bytes(model, setting) * software.kernels.pointwise_traffic_factor;
+  Layer layer;
+  layer.input = token_bytes(model, setting) / real(setting.token_split());
+  layer.pieces.push_back(
+      {"next-token norms", PointwiseKernels{StreamKind::fused_pointwise, 6 * traffic, 12 * traffic},
+       Module::norm, 3 * norm_parameters(model), false, 2 * token_bytes(model, setting)});
+  layer.pieces.push_back({"next-token projection",
+                          LinearLayer{setting.tokens(), model.hidden / setting.tp, 2 * model.hidden,
+                                      setting.precision, 0},
+                          Module::other, 2 * model.hidden * model.hidden, false,
+                          token_bytes(model, setting)});
+  return layer;
+}
+
+}  // namespace prequel

@@ -1,0 +1,15 @@
+#pragma once
+
+/// What a told layer keeps for the backward pass.
+
+#include "models/layers/layer.hpp"
+
+namespace prequel {
+
+/// Bytes of one micro batch on one rank, where the pieces of `repeated` are computed again. All of
+/// a layer repeated keeps its input alone. A GPT block keeps s·b·h·(10 + 24/t) bytes in fp16, with
+/// sequence parallelism 34/t, and its attention scores where no flash kernel avoids them
+/// (arXiv 2205.05198, eq. 1 to 4).
+double kept_bytes(const Layer& layer, ModuleSet repeated);
+
+}  // namespace prequel

@@ -1,0 +1,97 @@
+#pragma once
+
+/// A layer, told once: what one micro batch asks of one rank in the forward pass, piece by piece.
+/// Everything else follows from it and is read off by the readers of this folder: kernels forward,
+/// backward and repeated (operators.hpp), parameters (parameters.hpp), what is kept for the
+/// backward pass (kept.hpp), FLOP (flops.hpp). Shapes follow Megatron-LM (column-parallel first,
+/// row-parallel second product of each pair).
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "models/layers/group_axis.hpp"
+#include "models/layers/setting.hpp"
+#include "models/shape/transformer.hpp"
+
+namespace prequel {
+
+/// A linear layer: the product of the forward pass, its dgrad and its wgrad.
+struct LinearLayer {
+  std::int64_t rows{};
+  std::int64_t outputs{};
+  std::int64_t inputs{};
+  Precision precision{};
+  std::int64_t experts{};  ///< of the rank, which share the rows evenly; 0: no experts
+};
+
+/// Scores, softmax and context: one flash kernel, or products with passes over the scores.
+struct AttentionCore {
+  FusedAttention shape;
+  AttentionKind kind{};
+  double score_forward_bytes{}, score_backward_bytes{};  ///< passes over scores; not flash
+  Seconds score_forward_time{}, score_backward_time{};   ///< of scalar code (CPU)
+};
+
+/// Memory-bound kernels, forward and backward.
+struct PointwiseKernels {
+  StreamKind kind{StreamKind::fused_pointwise};
+  double forward{}, backward{};  ///< bytes
+};
+
+/// Casts of the operands of products to a narrow format: inputs forward, gradients backward.
+struct Casts {
+  double forward{}, backward{};  ///< elements
+  Precision to{};
+};
+
+/// A collective of each pass over one group. Gather and scatter are each other's backward.
+struct LayerCollective {
+  GroupAxis axis{};
+  Bytes bytes{};  ///< nccl-tests convention
+  std::optional<CollectiveOp> forward, backward;
+};
+
+/// Keys and values that go round a ring of context ranks behind the attention that they feed.
+struct KeyValueRing {
+  Bytes bytes{};  ///< of one step, forward; twice that backward
+};
+
+/// Tokens to their experts, and the results back; the backward pass has the opposite.
+struct TokenTransfer {
+  Dispatch what;
+};
+
+struct LayerPiece {
+  std::string_view name;
+  std::variant<LinearLayer, AttentionCore, PointwiseKernels, Casts, LayerCollective, KeyValueRing,
+               TokenTransfer>
+      what;
+  Module module{Module::other};
+  std::int64_t parameters{};  ///< of the whole tensors, before any split
+  bool of_experts{};          ///< split over the experts' groups; others over the tensor group
+  double kept{};              ///< bytes of results for the backward pass, on this rank
+};
+
+/// The pieces in the order of the forward pass.
+struct Layer {
+  std::vector<LayerPiece> pieces;
+  double input{};  ///< bytes of what comes in, which the backward pass needs in any case
+};
+
+/// One block. Throws InputError for an attention that the stack does not have.
+Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& setting,
+                 const Software& software);
+/// The word embedding (and learned positions).
+Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
+                     const Software& software);
+/// Final norm, logits and cross-entropy.
+Layer tell_head(const Transformer& model, const LayerSetting& setting, const Software& software);
+/// A layer of multi-token prediction before its block and its head: two norms and a projection of
+/// hidden state and embedding together (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+Layer tell_next_token(const Transformer& model, const LayerSetting& setting,
+                      const Software& software);
+
+}  // namespace prequel

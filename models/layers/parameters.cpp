@@ -1,0 +1,74 @@
+#include "models/layers/parameters.hpp"
+
+namespace prequel {
+namespace {
+
+/// Whole tensors on one rank.
+LayerSetting whole(const Transformer& model) {
+  LayerSetting setting;
+  setting.seq_len = model.max_positions;
+  setting.attention = AttentionKind::flash;
+  return setting;
+}
+
+}  // namespace
+
+ParameterCount parameters_of(const Layer& layer) {
+  ParameterCount count;
+  for (const LayerPiece& piece : layer.pieces) {
+    (piece.of_experts ? count.experts : count.dense) += piece.parameters;
+  }
+  return count;
+}
+
+ParameterCount block_parameters(const Transformer& model, LayerKind kind) {
+  return parameters_of(tell_block(model, kind, whole(model), Software{}));
+}
+
+std::int64_t layer_parameters(const Transformer& model) {
+  return block_parameters(model, model.kind_of(0)).total();
+}
+
+std::int64_t embedding_parameters(const Transformer& model, std::int64_t vocab) {
+  return vocab * model.hidden;
+}
+
+std::int64_t position_parameters(const Transformer& model, std::int64_t positions) {
+  LayerSetting setting = whole(model);
+  setting.seq_len = positions;
+  return parameters_of(tell_embedding(model, setting, Software{})).total() -
+         embedding_parameters(model, model.vocab);
+}
+
+std::int64_t final_norm_parameters(const Transformer& model) {
+  return parameters_of(tell_head(model, whole(model), Software{})).total() -
+         embedding_parameters(model, model.vocab);
+}
+
+ParameterCount next_token_parameters(const Transformer& model) {
+  ParameterCount count = parameters_of(tell_next_token(model, whole(model), Software{}));
+  count += block_parameters(model, model.kind_of(model.layers - 1));
+  return count;
+}
+
+std::int64_t total_parameters(const Transformer& model) {
+  ParameterCount count;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    count += block_parameters(model, model.kind_of(layer));
+  }
+  const std::int64_t tables = model.tied_embeddings ? 1 : 2;
+  return count.total() + tables * embedding_parameters(model, model.vocab) +
+         position_parameters(model, model.max_positions) + final_norm_parameters(model);
+}
+
+std::int64_t active_parameters(const Transformer& model) {
+  if (!model.has_experts()) return total_parameters(model);
+  std::int64_t idle = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const std::int64_t experts = block_parameters(model, model.kind_of(layer)).experts;
+    idle += experts / model.experts.count * (model.experts.count - model.experts.top_k);
+  }
+  return total_parameters(model) - idle;
+}
+
+}  // namespace prequel

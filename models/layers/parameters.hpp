@@ -1,0 +1,51 @@
+#pragma once
+
+/// Exact parameter counts, read off the layers as they are told.
+
+#include <cstdint>
+
+#include "models/layers/layer.hpp"
+
+namespace prequel {
+
+/// Parameters by the groups that split them: experts' are spread over expert ranks, all others
+/// over tensor ranks.
+struct ParameterCount {
+  std::int64_t dense{};
+  std::int64_t experts{};
+
+  [[nodiscard]] std::int64_t total() const { return dense + experts; }
+  ParameterCount& operator+=(const ParameterCount& other) {
+    dense += other.dense;
+    experts += other.experts;
+    return *this;
+  }
+  friend ParameterCount operator*(std::int64_t times, ParameterCount count) {
+    return {times * count.dense, times * count.experts};
+  }
+};
+
+/// Of a told layer.
+ParameterCount parameters_of(const Layer& layer);
+
+/// Of one block of that kind. GPT-2 style: 12h² + 13h.
+ParameterCount block_parameters(const Transformer& model, LayerKind kind);
+/// Of the model's first block.
+std::int64_t layer_parameters(const Transformer& model);
+/// Of the word embedding for a vocabulary of `vocab` rows (padded or not).
+std::int64_t embedding_parameters(const Transformer& model, std::int64_t vocab);
+/// Learned positions (for sequences of `positions` tokens) and the norm after the embedding.
+std::int64_t position_parameters(const Transformer& model, std::int64_t positions);
+/// Of the norm before the head.
+std::int64_t final_norm_parameters(const Transformer& model);
+/// Of one layer of multi-token prediction, its block included, without embedding and head, which
+/// it shares.
+ParameterCount next_token_parameters(const Transformer& model);
+/// All of them; the head counts once more when it is not tied to the embedding. Layers of
+/// multi-token prediction are left out, as publishers count.
+std::int64_t total_parameters(const Transformer& model);
+/// Those that one token passes: top-k of the experts, and all others but the word embedding where
+/// it is not the head's table as well.
+std::int64_t active_parameters(const Transformer& model);
+
+}  // namespace prequel

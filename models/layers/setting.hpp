@@ -1,0 +1,73 @@
+#pragma once
+
+/// Everything that the work of one layer on one rank depends on, besides the model and the stack.
+
+#include <compare>
+#include <cstdint>
+
+#include "hw/vocabulary.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+
+/// Parts of a layer that a plan can name to be computed again in the backward pass.
+enum class Module : std::uint8_t {
+  core_attention,
+  mla_up_projection,
+  expert_activation,
+  norm,
+  mlp,
+  experts,
+  shared_experts,
+  other  ///< repeated with the whole layer alone
+};
+
+/// A set of modules.
+class ModuleSet {
+ public:
+  constexpr ModuleSet() = default;
+  static constexpr ModuleSet all() { return ModuleSet{0xff}; }
+  constexpr void add(Module module) { bits_ = static_cast<std::uint8_t>(bits_ | bit(module)); }
+  [[nodiscard]] constexpr bool has(Module module) const { return (bits_ & bit(module)) != 0; }
+  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+  auto operator<=>(const ModuleSet&) const = default;
+
+ private:
+  explicit constexpr ModuleSet(std::uint8_t bits) : bits_(bits) {}
+  static constexpr std::uint8_t bit(Module module) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(module));
+  }
+  std::uint8_t bits_{};
+};
+
+/// What a kind of recompute repeats.
+constexpr ModuleSet repeated_modules(Recompute mode) {
+  ModuleSet modules;
+  if (mode == Recompute::selective) modules.add(Module::core_attention);
+  return mode == Recompute::full ? ModuleSet::all() : modules;
+}
+
+struct LayerSetting {
+  std::int64_t mbs{1};
+  std::int64_t seq_len{1};
+  std::int64_t tp{1};
+  bool sequence_parallel{};
+  Precision precision{};  ///< of activations and of all products but those below
+  AttentionKind attention{};
+  Precision products{precision};  ///< of linear layers inside the blocks
+  std::int64_t cp{1};
+  std::int64_t ep{1};
+  std::int64_t etp{1};
+  ContextComm context_comm{};
+  Dispatcher dispatcher{Dispatcher::alltoall};
+  double imbalance{1.0};  ///< tokens of the busiest rank's experts over the mean
+
+  /// Tokens of a micro batch on one rank.
+  [[nodiscard]] std::int64_t tokens() const { return mbs * seq_len / cp; }
+  /// Tensor ranks that share what works token by token.
+  [[nodiscard]] std::int64_t token_split() const { return sequence_parallel ? tp : 1; }
+
+  auto operator<=>(const LayerSetting&) const = default;
+};
+
+}  // namespace prequel

@@ -1,0 +1,196 @@
+#include "models/memory/memory.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/layers/kept.hpp"
+#include "models/layers/parameters.hpp"
+#include "models/memory/state_bytes.hpp"
+#include "models/plan/groups.hpp"
+#include "models/plan/layer_setting.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// What one block of a kind takes of one micro batch, on one rank.
+struct BlockActivations {
+  double whole{};       ///< everything that the backward pass reads
+  double kept{};        ///< of that, what is not computed again
+  double checkpoint{};  ///< the input of the block alone
+};
+
+BlockActivations block_activations(const Transformer& model, const Plan& plan,
+                                   const Software& software, LayerKind kind) {
+  const Layer block = tell_block(model, kind, layer_setting(plan), software);
+  return {kept_bytes(block, {}), kept_bytes(block, repeated_modules(plan)), block.input};
+}
+
+double split_over_ranks(const Plan& plan, double dense, double experts) {
+  return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
+}
+
+/// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
+/// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
+/// layer and of the root before they are scattered; less where the stack gathers smaller parts.
+/// With one rank to share them there is nothing to gather.
+double gathered_bytes(const Transformer& model, const Plan& plan, const Software& software,
+                      const StageParameters& parameters, double weight_bytes) {
+  if (plan.zero < software.communication.fully_sharded_from_zero) return 0;
+  if (rank_group(plan, GroupAxis::data).size == 1) return 0;
+  const ParameterCount block = block_parameters(model, model.kind_of(model.layers - 1));
+  const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
+  const double root = std::max(0.0, parameters.total() - real(model.layers) * layer);
+  const auto limited = [](double wanted, double limit) {
+    return limit > 0 ? std::min(wanted, limit) : wanted;
+  };
+  return limited(2 * layer + root, software.memory.live_parameters) * weight_bytes +
+         limited(layer + root, software.memory.reduce_bucket) *
+             bytes_per_element(plan.grad_precision);
+}
+
+/// What a rank holds of `parameters` that are sharded from a ZeRO stage on.
+double held(const Plan& plan, const StageParameters& parameters, std::int64_t from_zero_stage) {
+  return plan.zero >= from_zero_stage ? sharded_parameters(plan, parameters) : parameters.total();
+}
+
+}  // namespace
+
+StageParameters stage_parameters(const Transformer& model, const Plan& plan,
+                                 const Software& software,
+                                 const std::vector<StageContent>& chunks_of_stage) {
+  const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
+  const double table = real(embedding_parameters(model, vocab)) / real(plan.tp);
+  StageParameters parameters;
+  bool has_table = false;
+  for (const StageContent& chunk : chunks_of_stage) {
+    each_part([&](Part part) {
+      if (!is_block(part) || chunk.parts[part] == 0) return;
+      const ParameterCount block = block_parameters(model, kind_of(part));
+      parameters.dense += real(chunk.parts[part]) * real(block.dense) / real(plan.tp);
+      parameters.experts +=
+          real(chunk.parts[part]) * real(block.experts) / real(plan.etp * plan.ep);
+    });
+    if (chunk.embedding) {
+      parameters.dense += table + real(position_parameters(model, plan.seq_len));
+      has_table = true;
+    }
+    if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
+      const ParameterCount block = block_parameters(model, model.kind_of(model.layers - 1));
+      const std::int64_t before_block = next_token_parameters(model).dense - block.dense;
+      parameters.dense += real(more) * real(before_block) / real(plan.tp);
+    }
+    if (chunk.head) {
+      parameters.dense += real(final_norm_parameters(model));
+      // A tied head on the embedding's own stage shares its table; layers of multi-token
+      // prediction share the embedding's, which another stage has to hold a copy of.
+      if (!model.tied_embeddings || !has_table) parameters.dense += table;
+      if (model.next_token_layers > 0 && !has_table) parameters.dense += table;
+    }
+  }
+  return parameters;
+}
+
+double sharded_parameters(const Plan& plan, const StageParameters& parameters) {
+  return parameters.dense / real(rank_group(plan, GroupAxis::data).size) +
+         parameters.experts / real(rank_group(plan, GroupAxis::expert_data).size);
+}
+
+double owned_parameters(const Plan& plan, const StageParameters& parameters) {
+  return held(plan, parameters, 1);
+}
+
+StageMemory stage_memory(const Transformer& model, const Plan& plan, const Software& software,
+                         const std::vector<StageContent>& chunks_of_stage,
+                         std::int64_t chunks_in_flight) {
+  const MemoryStack& stack = software.memory;
+  const StateBytes states = state_bytes(plan, software);
+  const StageParameters parameters = stage_parameters(model, plan, software, chunks_of_stage);
+  const double tokens = real(layer_setting(plan).tokens());
+
+  StageMemory memory;
+  const auto place = [&memory](double bytes, bool on_host, Bytes& on_device) {
+    (on_host ? memory.offloaded : on_device) += Bytes{bytes};
+  };
+  place(held(plan, parameters, 3) * states.weights, plan.offload == Offload::optimizer_params,
+        memory.weights);
+  place(held(plan, parameters, 1) * states.optimizer, plan.offload != Offload::none,
+        memory.optimizer);
+  memory.gradients = {held(plan, parameters, 2) * states.gradients};
+
+  const bool full = plan.recompute == Recompute::full;
+  PerPart<BlockActivations> blocks;
+  BlockActivations heaviest;
+  each_part([&](Part part) {
+    const bool here = std::ranges::any_of(
+        chunks_of_stage, [&](const StageContent& chunk) { return chunk.parts[part] > 0; });
+    if (!is_block(part) || !here) return;
+    blocks[part] = block_activations(model, plan, software, kind_of(part));
+    if (blocks[part].whole > heaviest.whole) heaviest = blocks[part];
+  });
+  // Full recompute keeps the input of every n-th block, and repeats n blocks at a time.
+  double most_kept = 0;
+  std::int64_t most_blocks = 0;
+  for (const StageContent& chunk : chunks_of_stage) {
+    std::int64_t held_blocks = 0;
+    double kept = 0;
+    each_part([&](Part part) {
+      if (!is_block(part)) return;
+      held_blocks += chunk.parts[part];
+      kept += real(chunk.parts[part]) * blocks[part].kept;
+    });
+    most_blocks = std::max(most_blocks, held_blocks);
+    most_kept = std::max(most_kept, kept);
+  }
+  const double repeated =
+      real(std::min(plan.recompute_layers, std::max<std::int64_t>(1, most_blocks)));
+  if (full) most_kept = std::ceil(real(most_blocks) / repeated) * heaviest.checkpoint;
+  const double extra = plan.pp > 1 ? real(stack.extra_pipeline_buffers) : 0.0;
+  const double in_flight =
+      std::min(real(chunks_in_flight) + extra, real(plan.micro_batches() * plan.vpp));
+  // One more checkpoint a micro batch: the input that the stage received.
+  const double inputs = plan.pp > 1 && extra > 0 ? heaviest.checkpoint : 0.0;
+  memory.activations = {in_flight * (most_kept + inputs)};
+
+  double live = stack.layer_workspace_factor *
+                (full ? repeated * heaviest.whole : heaviest.whole - heaviest.kept);
+  const auto head =
+      std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });
+  if (head != chunks_of_stage.end()) {
+    const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
+    live +=
+        real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
+  }
+  live += gathered_bytes(model, plan, software, parameters, states.gathered);
+  if (plan.replicas() > 1) live += stack.reduce_bytes * parameters.total();
+  if (plan.zero == 0) live += states.unsharded * parameters.total();
+  memory.buffers = {live};
+  memory.allocator_cache = stack.allocator_cache;
+  memory.framework = stack.framework + stack.allocator_cache;
+  if (plan.tp > 1 || plan.pp > 1) memory.framework += stack.parallel_framework;
+  return memory;
+}
+
+Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software) {
+  const double cap = device.memory.value * software.memory.printed_cap;
+  return {std::min(memory.total().value, std::max(cap, memory.allocated().value))};
+}
+
+StageMemory printed(StageMemory memory, const Device& device, const Software& software) {
+  const Bytes given_back = memory.total() - printed_peak(memory, device, software);
+  memory.framework = memory.framework - given_back;
+  memory.allocator_cache = memory.allocator_cache - given_back;
+  return memory;
+}
+
+MemoryVerdict memory_verdict(const StageMemory& memory, const Device& device) {
+  if (memory.allocated() > device.memory) return MemoryVerdict::oom;
+  return memory.total() > kTightShare * device.memory ? MemoryVerdict::tight : MemoryVerdict::fits;
+}
+
+}  // namespace prequel

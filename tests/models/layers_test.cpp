@@ -1,0 +1,177 @@
+#include <doctest/doctest.h>
+
+#include "models/layers/kept.hpp"
+#include "models/layers/operators.hpp"
+#include "models/layers/parameters.hpp"
+#include "models/layers/parts.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+LayerSetting setting(std::int64_t tp = 1) {
+  LayerSetting setting;
+  setting.mbs = 2;
+  setting.seq_len = 1024;
+  setting.tp = tp;
+  setting.sequence_parallel = tp > 1;
+  setting.precision = setting.products = Precision::bf16;
+  setting.attention = AttentionKind::flash;
+  return setting;
+}
+
+/// A dense gated model and the same with its MLP as the only expert.
+Transformer gated() {
+  Transformer model;
+  model.layers = 4;
+  model.hidden = 512;
+  model.heads = model.kv_heads = 8;
+  model.head_dim = 64;
+  model.ffn_hidden = 1024;
+  model.vocab = 1000;
+  model.max_positions = 1024;
+  model.mlp = Mlp::swiglu;
+  model.position = PositionEmbedding::rope;
+  model.norm = Norm::rms_norm;
+  model.linear_bias = model.qkv_bias = false;
+  return model;
+}
+Transformer with_experts(std::int64_t count, std::int64_t top_k) {
+  Transformer model = gated();
+  model.experts.count = count;
+  model.experts.top_k = top_k;
+  model.experts.ffn_hidden = model.ffn_hidden;
+  return model;
+}
+
+double product_flops(const Operators& operators) {
+  double flops = 0;
+  for (const Operator& op : operators) {
+    if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
+      flops += 2.0 * static_cast<double>(gemm->m * gemm->n) * static_cast<double>(gemm->k);
+    } else if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
+      flops += 2.0 * static_cast<double>(grouped->rows * grouped->outputs) *
+               static_cast<double>(grouped->inputs);
+    }
+  }
+  return flops;
+}
+
+TEST_CASE("one expert that every token passes is the MLP and a router of one output") {
+  const Transformer dense = gated();
+  const Transformer one = with_experts(1, 1);
+  const std::int64_t router = dense.hidden;
+  CHECK(block_parameters(one, one.kind_of(0)).total() ==
+        block_parameters(dense, dense.kind_of(0)).total() + router);
+  const Software stack{};
+  const auto forward = [&](const Transformer& model) {
+    return product_flops(
+        forward_operators(tell_block(model, model.kind_of(0), setting(), stack), stack));
+  };
+  CHECK(forward(one) == forward(dense) + 2.0 * 2 * 1024 * static_cast<double>(router));
+}
+
+TEST_CASE("the backward pass has twice the products of the forward pass, with experts too") {
+  const Software stack{};
+  for (const Transformer& model : {gated(), with_experts(8, 2)}) {
+    for (const std::int64_t tp : {1, 2, 4}) {
+      const Layer layer = tell_block(model, model.kind_of(0), setting(tp), stack);
+      CHECK(product_flops(backward_operators(layer, stack)) ==
+            2 * product_flops(forward_operators(layer, stack)));
+    }
+  }
+}
+
+TEST_CASE("expert ranks share the experts' products, and their parameters") {
+  const Transformer model = with_experts(8, 2);
+  const Software stack{};
+  LayerSetting shared = setting();
+  shared.ep = 4;
+  const auto grouped = [&](const LayerSetting& of) {
+    for (const Operator& op : forward_operators(tell_block(model, {true}, of, stack), stack)) {
+      if (const auto* found = std::get_if<GroupedGemm>(&op.what)) return *found;
+    }
+    return GroupedGemm{};
+  };
+  CHECK(grouped(setting()).groups == 8);
+  CHECK(grouped(shared).groups == 2);
+  // Each rank sends its own tokens and receives as many from the others.
+  CHECK(grouped(shared).rows == grouped(setting()).rows);
+  CHECK(grouped(shared).rows == 2 * 2 * 1024);
+}
+
+TEST_CASE("what goes to the experts comes back, in the backward pass the other way round") {
+  const Transformer model = with_experts(8, 2);
+  const Software stack{};
+  LayerSetting shared = setting();
+  shared.ep = 8;
+  const Layer layer = tell_block(model, {true}, shared, stack);
+  const auto transfers = [](const Operators& operators) {
+    std::vector<bool> combines;
+    for (const Operator& op : operators) {
+      if (const auto* found = std::get_if<Dispatch>(&op.what)) combines.push_back(found->combine);
+    }
+    return combines;
+  };
+  CHECK(transfers(forward_operators(layer, stack)) == std::vector{false, true});
+  CHECK(transfers(backward_operators(layer, stack)) == std::vector{false, true});
+  CHECK(transfers(forward_operators(tell_block(model, {true}, setting(), stack), stack)).empty());
+}
+
+TEST_CASE("a GPT block keeps 34 bytes a token and channel, split over tensor ranks") {
+  const Transformer model = shipped_model("gpt3-175b");
+  const double channels = 2.0 * 1024 * 12288;
+  const auto kept = [&](std::int64_t tp, ModuleSet repeated) {
+    return kept_bytes(tell_block(model, model.kind_of(0), setting(tp), {}), repeated);
+  };
+  CHECK(kept(1, {}) == 34 * channels);
+  CHECK(kept(8, {}) == 34 * channels / 8);
+  CHECK(kept(1, ModuleSet::all()) == 2 * channels);
+}
+
+TEST_CASE("a gated block without dropout keeps its norms' results, heads and three inner widths") {
+  const Transformer model = gated();
+  // Two inputs, two norms; queries, keys, values and context; gate, up and their product.
+  const double per_token = 2.0 * (4 * 512 + 4 * 512 + 3 * 1024);
+  CHECK(kept_bytes(tell_block(model, {}, setting(), {}), {}) == 2 * 1024 * per_token);
+  ModuleSet norms;
+  norms.add(Module::norm);
+  CHECK(kept_bytes(tell_block(model, {}, setting(), {}), norms) ==
+        2 * 1024 * (per_token - 2.0 * 2 * 512));
+}
+
+TEST_CASE("the parts of a model are its layers by kind") {
+  Transformer model = with_experts(8, 2);
+  model.layers = 10;
+  model.experts.first_dense = 3;
+  model.window = 128;
+  model.full_every = 2;
+  const PartCounts counts = parts_of(model);
+  CHECK(counts[Part::windowed_dense_block] == 2);
+  CHECK(counts[Part::dense_block] == 1);
+  CHECK(counts[Part::windowed_experts_block] == 3);
+  CHECK(counts[Part::experts_block] == 4);
+  CHECK(counts[Part::head] == 1);
+  std::int64_t blocks = 0;
+  for (const std::int64_t first : {0, 4, 7}) {
+    const PartCounts some = blocks_of(model, first, first == 0 ? 4 : 3);
+    each_part([&](Part part) { blocks += is_block(part) ? some[part] : 0; });
+  }
+  CHECK(blocks == 10);
+}
+
+TEST_CASE("latent attention has the parameters that DeepSeek-V2's paper counts") {
+  Transformer model = gated();
+  model.hidden = 5120;
+  model.heads = model.kv_heads = 128;
+  model.latent = {512, 1536, 128, 64, 128};
+  model.head_dim = 192;
+  const std::int64_t attention =
+      5120 * 1536 + 1536 * 128 * 192 + 5120 * (512 + 64) + 512 * 128 * 256 + 128 * 128 * 5120;
+  const std::int64_t norms = 1536 + 512 + 2 * 5120;
+  const std::int64_t mlp = 3 * 5120 * 1024;
+  CHECK(block_parameters(model, {}).total() == attention + norms + mlp);
+}
+
+}  // namespace
+}  // namespace prequel
