@@ -13,6 +13,7 @@
 #include "hw/base/text.hpp"
 #include "hw/cluster.hpp"
 #include "hw/fabric/cut.hpp"
+#include "models/layers/parameters.hpp"
 
 namespace prequel {
 namespace {
@@ -66,6 +67,11 @@ void print_bisection(const Cluster& cluster) {
              nodes, bisection_bandwidth(fabric).value / kGB);
 }
 
+void print_parameters(const Transformer& model) {
+  fmt::print("\nparameters: {}, of which a token passes {}\n", total_parameters(model),
+             active_parameters(model));
+}
+
 }  // namespace
 
 int run_show(const CommonOptions& common, const ShowOptions& options) {
@@ -93,6 +99,7 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
   std::string last_origin = "\n";
   print_values(document.json(), "", "", last_origin, width);
   if (kind == "clusters") print_bisection(read_cluster(document));
+  if (kind == "models") print_parameters(read_transformer(document));
   return kExitDone;
 }
 

@@ -8,6 +8,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/layers/parameters.hpp"
 
 namespace prequel {
 namespace {

@@ -3,6 +3,7 @@
 #include "cli/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/training_run_format.hpp"
+#include "models/layers/parameters.hpp"
 
 namespace prequel {
 namespace {
@@ -70,6 +71,11 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"sec_per_iter", step},
       {"samples_per_sec", samples},
       {"tokens_per_sec", samples * static_cast<double>(plan.seq_len)},
+      {"tokens_per_sec_per_gpu",
+       samples * static_cast<double>(plan.seq_len) / static_cast<double>(plan.gpus)},
+      {"parameters",
+       {{"total", total_parameters(scenario.model)},
+        {"active", active_parameters(scenario.model)}}},
       {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}},
       {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
       {"mfu", model_rate / prediction.peak.value},

@@ -78,7 +78,10 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
                                          : std::nullopt,
       step, "s");
   add("throughput", fmt::format("{:.2f} samples/s", samples), {}, 0, "");
-  add("", fmt::format("{:.0f} tokens/s", samples * static_cast<double>(plan.seq_len)), {}, 0, "");
+  const double tokens = samples * static_cast<double>(plan.seq_len);
+  add("",
+      fmt::format("{:.0f} tokens/s, {:.0f} a GPU", tokens, tokens / static_cast<double>(plan.gpus)),
+      {}, 0, "");
   add("model FLOPs per GPU", fmt::format("{:.1f} TFLOP/s", model_rate / kTera), {}, 0, "");
   add("hardware FLOPs per GPU", fmt::format("{:.1f} TFLOP/s", hardware_rate / kTera),
       compared ? measured->tflops_per_gpu : std::nullopt, hardware_rate / kTera, "TFLOP/s");

@@ -114,13 +114,47 @@ struct KernelStack {
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
 };
 
-/// Time that the host adds.
+/// Kernels that the host launches for a part of a layer.
+struct LaunchCounts {
+  double forward{};
+  double backward{};
+
+  LaunchCounts& operator+=(const LaunchCounts& other) {
+    forward += other.forward;
+    backward += other.backward;
+    return *this;
+  }
+  friend LaunchCounts operator*(double times, LaunchCounts counts) {
+    return {times * counts.forward, times * counts.backward};
+  }
+};
+
+/// Launches of a layer by what it is made of; those `…_casts` come on top in 8 and 4 bits.
+struct LayerLaunches {
+  LaunchCounts attention, attention_casts;
+  LaunchCounts mlp, mlp_casts;
+  LaunchCounts experts;  ///< router, permutation, activation
+  LaunchCounts shared_experts;
+  LaunchCounts alltoall;                        ///< of the dispatcher of that name
+  LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
+};
+
+/// Time that the host adds. A stack either states what each layer waits for, or how long a launch
+/// takes and how many there are; then the host runs ahead of the device, and a layer takes
+///
+///     max(device, host) + lost_share·min(device, host)
+///
+/// as the queue runs empty where the host has to wait for the device (dropless experts read their
+/// token counts back).
 struct HostStack {
   Launch launch{};
   Seconds async_launch_per_layer{};     ///< forward, and the same for recompute
   Seconds blocking_launch_per_layer{};  ///< the same when the host waits for each kernel
-  double backward_launch_factor{1.5};   ///< launches of a backward pass over those of a forward one
-  Seconds fixed_per_iteration{};        ///< optimizer launches, gradient norm, logging, data
+  Seconds one_launch{};                 ///< of one kernel; 0: the layer's times above count
+  double lost_share{};
+  LayerLaunches launches;
+  double backward_launch_factor{1.5};  ///< launches of a backward pass over those of a forward one
+  Seconds fixed_per_iteration{};       ///< optimizer launches, gradient norm, logging, data
 };
 
 /// How the stack communicates. The bytes of a gradient on the wire follow the plan's

@@ -93,10 +93,39 @@ KernelStack read_kernels(const Cursor& section) {
   return kernels;
 }
 
+/// `[forward, backward]` under `key`.
+void read_launches(const Cursor& section, std::string_view key, LaunchCounts& counts) {
+  const auto found = section.find(key);
+  if (!found) return;
+  const auto items = found->items();
+  if (items.size() != 2) return found->problem("expected [forward, backward]");
+  counts = {items[0].number(kNonNegative), items[1].number(kNonNegative)};
+}
+
 HostStack read_host(const Cursor& section) {
   HostStack host;
-  host.async_launch_per_layer = time(section, "async_launch_per_layer_s");
-  host.blocking_launch_per_layer = time(section, "blocking_launch_per_layer_s");
+  const auto time_or_none = [&](std::string_view key) {
+    return Seconds{factor_or(section, key, 0.0)};
+  };
+  host.one_launch = time_or_none("launch_s");
+  host.lost_share = factor_or(section, "lost_share", 0.0);
+  if (const auto launches = section.find("launches")) {
+    LayerLaunches& layer = host.launches;
+    read_launches(*launches, "attention", layer.attention);
+    read_launches(*launches, "attention_casts", layer.attention_casts);
+    read_launches(*launches, "mlp", layer.mlp);
+    read_launches(*launches, "mlp_casts", layer.mlp_casts);
+    read_launches(*launches, "experts", layer.experts);
+    read_launches(*launches, "shared_experts", layer.shared_experts);
+    read_launches(*launches, "alltoall", layer.alltoall);
+    read_launches(*launches, "each_expert", layer.each_expert);
+    read_launches(*launches, "each_expert_casts", layer.each_expert_casts);
+  }
+  const bool counted = host.one_launch.value > 0;
+  host.async_launch_per_layer = counted ? time_or_none("async_launch_per_layer_s")
+                                        : time(section, "async_launch_per_layer_s");
+  host.blocking_launch_per_layer = counted ? time_or_none("blocking_launch_per_layer_s")
+                                           : time(section, "blocking_launch_per_layer_s");
   host.backward_launch_factor = factor_or(section, "backward_launch_factor", 1.5);
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;

@@ -160,8 +160,36 @@ double launch_seconds(const HostStack& host, double layers) {
   return layers * (blocking ? host.blocking_launch_per_layer : host.async_launch_per_layer).value;
 }
 
-void add_launches(KernelCosts& kernels, double seconds) {
-  if (seconds > 0) kernels.push_back({"launches", seconds, WorkKind::host});
+/// Launches of a block of that kind.
+LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
+                         const LayerSetting& setting, const LayerLaunches& launches) {
+  const bool casts = is_quantized(setting.products);
+  LaunchCounts all = launches.attention;
+  if (casts) all += launches.attention_casts;
+  if (!kind.experts) {
+    all += launches.mlp;
+    if (casts) all += launches.mlp_casts;
+    return all;
+  }
+  const double local = real(model.experts.count / setting.ep);
+  all += launches.experts;
+  all += local * launches.each_expert;
+  if (casts) all += local * launches.each_expert_casts;
+  if (model.experts.shared_hidden > 0) all += launches.shared_experts;
+  if (setting.ep > 1 && setting.dispatcher == Dispatcher::alltoall) all += launches.alltoall;
+  return all;
+}
+
+/// What a pass waits for the host: as stated by the layer, or by the rule of HostStack.
+void add_launches(KernelCosts& kernels, const HostStack& host, double layers, double launches) {
+  double waits = launch_seconds(host, layers);
+  if (host.one_launch.value > 0) {
+    double device = 0;
+    for (const KernelCost& kernel : kernels) device += kernel.seconds;
+    const double busy = host.one_launch.value * launches;
+    waits += std::max(0.0, busy - device) + host.lost_share * std::min(device, busy);
+  }
+  if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
 }
 
 PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, Part part,
@@ -178,10 +206,13 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
   const bool whole = question.repeated == ModuleSet::all();
-  add_launches(kernels.forward, launch_seconds(software.host, 1.0));
-  add_launches(
-      kernels.backward,
-      launch_seconds(software.host, software.host.backward_launch_factor + (whole ? 1.0 : 0.0)));
+  const HostStack& host = software.host;
+  const double again = whole ? 1.0 : 0.0;
+  const LaunchCounts launches =
+      launches_of(kind_of(part), scenario.model, question.setting, host.launches);
+  add_launches(kernels.forward, host, 1.0, launches.forward);
+  add_launches(kernels.backward, host, host.backward_launch_factor + again,
+               launches.backward + again * launches.forward);
   return kernels;
 }
 
