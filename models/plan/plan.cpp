@@ -52,6 +52,8 @@ class Resolver {
     check_not_modelled();
     check_attention();
     check_tensor_parallel();
+    check_context_parallel();
+    check_expert_parallel();
     check_pipeline();
     check_batch();
     check_zero();
@@ -144,8 +146,6 @@ class Resolver {
   }
 
   void check_not_modelled() {
-    if (plan_.cp > 1) problem("cp: context parallelism is not modelled yet; cp 1 is");
-    if (plan_.ep > 1) problem("ep: expert parallelism is not modelled yet; ep 1 is");
     if (plan_.precision == Precision::fp8) {
       problem("precision: fp8 training is not modelled yet; bf16 and fp16 are");
     }
@@ -181,8 +181,15 @@ class Resolver {
   void check_tensor_parallel() {
     const std::int64_t all = std::gcd(std::gcd(model_.heads, model_.kv_heads), model_.ffn_hidden);
     must_divide("heads", model_.heads, all);
-    if (model_.kv_heads != model_.heads) must_divide("kv_heads", model_.kv_heads, all);
-    must_divide("ffn_hidden", model_.ffn_hidden, all);
+    const bool replicated = plan_.tp > model_.kv_heads && plan_.tp % model_.kv_heads == 0;
+    if (replicated) {
+      warn(fmt::format(
+          "tp {}: more ranks than the {} heads of keys and values, which are replicated", plan_.tp,
+          model_.kv_heads));
+    } else if (model_.kv_heads != model_.heads) {
+      must_divide("kv_heads", model_.kv_heads, all);
+    }
+    if (has_dense_layers()) must_divide("ffn_hidden", model_.ffn_hidden, all);
     const std::int64_t per_node = cluster_.devices_per_node;
     if (plan_.tp > 1 && (plan_.tp > per_node || per_node % plan_.tp != 0)) {
       warn(
@@ -205,6 +212,50 @@ class Resolver {
         problem(fmt::format("sequence_parallel: seq_len {} is not a multiple of tp {}; {} would do",
                             plan_.seq_len, plan_.tp, nearest_multiples(plan_.tp, plan_.seq_len)));
       }
+    }
+  }
+
+  [[nodiscard]] bool has_dense_layers() const {
+    return !model_.has_experts() || !model_.is_uniform();
+  }
+
+  /// Ranks take a piece of the front and one of the back of each sequence, so that the causal mask
+  /// is shared evenly.
+  void check_context_parallel() {
+    if (plan_.cp == 1) return;
+    const std::int64_t pieces = 2 * plan_.cp;
+    if (plan_.seq_len % pieces != 0) {
+      problem(fmt::format("cp {}: seq_len {} is not a multiple of 2 cp = {}; {} would do", plan_.cp,
+                          plan_.seq_len, pieces, nearest_multiples(pieces, plan_.seq_len)));
+    }
+    if (plan_.attention != AttentionKind::flash) {
+      problem(fmt::format("cp {}: needs attention flash, not {}", plan_.cp, name(plan_.attention)));
+    }
+  }
+
+  void check_expert_parallel() {
+    if (!model_.has_experts()) {
+      if (plan_.ep > 1 || plan_.etp > 1) {
+        problem(fmt::format("ep {}: {} has no experts; ep 1 would do", plan_.ep, model_.name));
+      }
+      return;
+    }
+    const std::int64_t experts = model_.experts.count;
+    if (experts % plan_.ep != 0) {
+      problem(fmt::format("ep {}: {} experts are not a multiple of it; ep {} would do", plan_.ep,
+                          experts, nearest_divisor(experts, plan_.ep)));
+    }
+    if (model_.experts.ffn_hidden % plan_.etp != 0) {
+      problem(fmt::format(
+          "etp {}: the experts' inner width {} is not a multiple of it; etp {} would do", plan_.etp,
+          model_.experts.ffn_hidden, nearest_divisor(model_.experts.ffn_hidden, plan_.etp)));
+    }
+    const std::int64_t stage = plan_.tp * plan_.cp * plan_.dp;
+    if (stage % (plan_.ep * plan_.etp) != 0) {
+      problem(fmt::format(
+          "ep {} x etp {}: the {} ranks of a stage are not a multiple of it; ep {} would do",
+          plan_.ep, plan_.etp, stage,
+          nearest_divisor(stage / std::gcd(stage, plan_.etp), plan_.ep)));
     }
   }
 

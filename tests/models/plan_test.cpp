@@ -137,8 +137,11 @@ TEST_CASE("heads, kv heads and MLP width must be shared evenly by the tensor ran
   question.request.dp = 8;
   CHECK(question.problems() == "plan: tp 6: heads 64 is not a multiple of it; tp 4 would do");
   question = {};
-  question.model.kv_heads = 4;
-  CHECK(question.problems() == "plan: tp 8: kv_heads 4 is not a multiple of it; tp 4 would do");
+  question.model.heads = 96;
+  question.model.kv_heads = 12;
+  CHECK(question.problems() == "plan: tp 8: kv_heads 12 is not a multiple of it; tp 6 would do");
+  question.model.kv_heads = 4;  // each is on two ranks
+  CHECK(question.problems() == "no error");
   question = {};
   question.model.ffn_hidden = 36868;
   CHECK(question.problems() ==
@@ -147,17 +150,33 @@ TEST_CASE("heads, kv heads and MLP width must be shared evenly by the tensor ran
 
 TEST_CASE("what is not modelled yet is refused by name") {
   Question question;
-  question.request.cp = 2;
-  question.request.ep = 2;
   question.request.precision = Precision::fp8;
   CHECK(question.problems() ==
-        "plan: cp: context parallelism is not modelled yet; cp 1 is\n"
-        "plan: ep: expert parallelism is not modelled yet; ep 1 is\n"
         "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are");
   question = {};
   question.request.grad_precision = Precision::fp8;
   CHECK(question.problems() ==
         "plan: grad_precision: fp8 gradients are not modelled yet; fp32, bf16 and fp16 are");
+}
+
+TEST_CASE("expert ranks divide the experts and a stage, context ranks the halves of a sequence") {
+  Question question;
+  question.model.name = "test";
+  question.request.ep = 4;
+  CHECK(question.problems() == "plan: ep 4: test has no experts; ep 1 would do");
+  question.model.experts = {60, 4, 1024};
+  CHECK(question.problems() == "no error");
+  question.request.ep = 16;
+  CHECK(question.problems() == "plan: ep 16: 60 experts are not a multiple of it; ep 15 would do");
+  question.request.ep = 12;
+  CHECK(question.problems() ==
+        "plan: ep 12 x etp 1: the 64 ranks of a stage are not a multiple of it; ep 8 would do");
+  question = {};
+  question.request.nodes = {};
+  question.software = shipped_software("megatron-core-2024");
+  question.request.cp = 3;
+  CHECK(question.problems() ==
+        "plan: cp 3: seq_len 2048 is not a multiple of 2 cp = 6; 2046 or 2052 would do");
 }
 
 TEST_CASE("weights leave the device only where they are sharded, checkpoints lie inside a stage") {
@@ -304,7 +323,7 @@ TEST_CASE("all broken rules are told at once") {
   CHECK(question.problems() ==
         "plan: tp 8 x pp 6 x cp 2 x dp 7 = 672 ranks, but 48 nodes of jean-zay-a100 have 384 "
         "GPUs; dp 4 would do\n"
-        "plan: cp: context parallelism is not modelled yet; cp 1 is\n"
+        "plan: cp 2: needs attention flash, not fused-softmax\n"
         "plan: gbs 1: not a multiple of dp 7 x mbs 4 = 28; 28 would do\n"
         "plan: zero 3: gradients that are sharded do not go with pipeline stages; zero 1 does, or "
         "pp 1");
@@ -380,9 +399,7 @@ TEST_CASE("the tensor-parallel degree that would do divides all that it must div
   question.model.heads = 28;
   question.model.kv_heads = 4;
   question.request.tp = 8;
-  CHECK(question.problems() ==
-        "plan: tp 8: heads 28 is not a multiple of it; tp 4 would do\n"
-        "plan: tp 8: kv_heads 4 is not a multiple of it; tp 4 would do");
+  CHECK(question.problems() == "plan: tp 8: heads 28 is not a multiple of it; tp 4 would do");
 }
 
 TEST_CASE("a long sequence that nobody asked for is warned of") {

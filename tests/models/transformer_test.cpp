@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 
