@@ -5,7 +5,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,58 +15,18 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
 
-constexpr std::array kColumns{"id",
-                              "source",
-                              "table",
-                              "cluster",
-                              "framework",
-                              "software",
-                              "nodes",
-                              "gpus",
-                              "model",
-                              "layers",
-                              "hidden",
-                              "heads",
-                              "kv_heads",
-                              "ffn_hidden",
-                              "seq_len",
-                              "vocab",
-                              "params",
-                              "mlp",
-                              "position",
-                              "tied_embeddings",
-                              "dp",
-                              "tp",
-                              "pp",
-                              "cp",
-                              "ep",
-                              "vpp",
-                              "schedule",
-                              "sequence_parallel",
-                              "zero_stage",
-                              "offload",
-                              "mbs",
-                              "gbs",
-                              "precision",
-                              "attention",
-                              "recompute",
-                              "date",
-                              "launch",
-                              "grad_precision",
-                              "stage_split",
-                              "clock_ghz",
-                              "sec_per_iter",
-                              "tflops_per_gpu",
-                              "flops_definition",
-                              "mfu",
-                              "hfu",
-                              "mem_gib",
-                              "status",
-                              "notes"};
+constexpr std::string_view kJobColumns[] = {
+    "id",         "source", "table",  "cluster", "framework", "software",
+    "gpus",       "model",  "layers", "hidden",  "heads",     "kv_heads",
+    "ffn_hidden", "vocab",  "params", "mlp",     "position",  "tied_embeddings"};
+constexpr std::string_view kRunColumns[] = {
+    "date", "launch", "clock_ghz", "sec_per_iter", "tflops_per_gpu", "flops_definition",
+    "mfu",  "hfu",    "mem_gib",   "status",       "notes"};
 
 /// Reads typed cells of one row; the first thing that is wrong is kept.
 class Cells {
@@ -108,6 +70,18 @@ class Cells {
     return std::nullopt;
   }
 
+  /// In its column, or in that of its name.
+  template <class Axis>
+  std::optional<typename Axis::Value> axis(const Axis& axis) {
+    std::string column(axis.column);
+    if (text(column).empty()) column = axis.name;
+    const std::string cell = text(column);
+    if (cell.empty()) return std::nullopt;
+    const auto value = of_cell(cell, axis.domain);
+    if (!value) wrong(column, cell, expected(axis.domain));
+    return value;
+  }
+
   void wrong(const std::string& column, const std::string& cell, const std::string& expected) {
     note(fmt::format("{}: expected {}, got {}", column, expected, in_quotes(cell)));
   }
@@ -122,8 +96,6 @@ class Cells {
 };
 
 constexpr std::int64_t kMost = 1 << 20;
-constexpr std::int64_t kMostDegree = 1 << 13;
-constexpr std::array<std::string_view, 5> kPrecisions_{"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::array<std::string_view, 2> kMlps{"gelu", "swiglu"};
 constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
 constexpr std::array<std::string_view, 3> kStatuses{"ok", "oom", "failed"};
@@ -171,28 +143,7 @@ std::optional<Transformer> read_shape(Cells& cells) {
 
 PlanRequest read_layout(Cells& cells) {
   PlanRequest plan;
-  plan.dp = cells.whole("dp", 1, kMost);
-  plan.tp = cells.whole("tp", 1, kMostDegree);
-  plan.pp = cells.whole("pp", 1, kMostDegree);
-  plan.cp = cells.whole("cp", 1, kMostDegree);
-  plan.ep = cells.whole("ep", 1, kMostDegree);
-  plan.vpp = cells.whole("vpp", 1, kMostDegree);
-  plan.mbs = cells.whole("mbs", 1, kMost);
-  plan.gbs = cells.whole("gbs", 1, 1 << 30);
-  plan.seq_len = cells.whole("seq_len", 1, 1 << 24);
-  plan.zero = cells.whole("zero_stage", 0, 3);
-  plan.offload = cells.choice<Offload>("offload", kOffloadNames);
-  plan.recompute = cells.choice<Recompute>("recompute", kRecomputeNames);
-  plan.precision = cells.choice<Precision>("precision", kPrecisions_);
-  plan.attention = cells.choice<AttentionKind>("attention", kAttentionNames);
-  plan.grad_precision = cells.choice<Precision>("grad_precision", kPrecisions_);
-  plan.stage_split = cells.choice<StageSplit>("stage_split", kStageSplitNames);
-  if (const auto flag = cells.choice<int>("sequence_parallel", kFlags)) {
-    plan.sequence_parallel = *flag == 1;
-  }
-  if (const std::string schedule = cells.text("schedule"); !schedule.empty()) {
-    plan.schedule = schedule;
-  }
+  each_axis([&](const auto& axis) { axis.of(plan) = cells.axis(axis); });
   return plan;
 }
 
@@ -240,11 +191,11 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
     cells.note(fmt::format("{} cells in a table of {} columns", row.cells.size(), columns.size()));
   }
   if (run.id.empty()) cells.note("id: empty");
-  run.nodes = cells.whole("nodes", 1, kMost);
   run.gpus = cells.whole("gpus", 1, kMost);
   run.model = read_shape(cells);
   run.plan = read_layout(cells);
-  run.launch = cells.choice<Launch>("launch", kLaunchNames);
+  run.nodes = std::exchange(run.plan.nodes, std::nullopt);
+  run.launch = cells.choice<Launch>("launch", kWordsOf<Launch>);
   run.clock_ghz = cells.positive("clock_ghz");
   run.sec_per_iter = cells.positive("sec_per_iter");
   run.tflops_per_gpu = cells.positive("tflops_per_gpu");
@@ -262,7 +213,10 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
 }
 
 void check_columns(const CsvReader& table, const std::string& file) {
-  const std::vector<std::string> known = run_columns();
+  std::vector<std::string> known = run_columns();
+  each_axis([&](const auto& axis) {
+    if (axis.column != axis.name) known.emplace_back(axis.name);
+  });
   std::vector<std::string> problems;
   if (std::none_of(known.begin(), known.end(),
                    [&](const auto& one) { return table.column(one); })) {
@@ -288,7 +242,10 @@ void check_columns(const CsvReader& table, const std::string& file) {
 }  // namespace
 
 std::vector<std::string> run_columns() {
-  return {kColumns.begin(), kColumns.end()};
+  std::vector<std::string> columns(std::begin(kJobColumns), std::end(kJobColumns));
+  each_axis([&](const auto& axis) { columns.emplace_back(axis.column); });
+  columns.insert(columns.end(), std::begin(kRunColumns), std::end(kRunColumns));
+  return columns;
 }
 
 std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {

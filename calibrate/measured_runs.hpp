@@ -35,7 +35,7 @@ struct MeasuredRun {
   std::string contradiction;
 };
 
-/// The columns that a table may have, in the order of the shipped ones.
+/// The columns that a table may have, in the order that `import` writes.
 std::vector<std::string> run_columns();
 
 /// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or

@@ -1,65 +1,70 @@
 #include "cli/job_flags.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "cli/flag_checks.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
 
-constexpr PlanFlag kPlanFlags[] = {
-    {"--nodes", "nodes", "nodes in use"},
-    {"--dp,--data-parallel-size", "dp", "data-parallel degree"},
-    {"--tp,--tensor-model-parallel-size", "tp", "tensor-parallel degree"},
-    {"--pp,--pipeline-model-parallel-size", "pp", "pipeline stages"},
-    {"--cp,--context-parallel-size", "cp", "context-parallel degree"},
-    {"--ep,--expert-model-parallel-size", "ep", "expert-parallel degree"},
-    {"--vpp", "vpp", "model chunks per pipeline stage"},
-    {"--mbs,--micro-batch-size", "mbs", "micro batch, sequences"},
-    {"--gbs,--global-batch-size", "gbs", "global batch, sequences"},
-    {"--seq-len,--seq-length", "seq_len", "tokens of a sequence"},
-    {"--zero,--zero-stage", "zero", "ZeRO stage", "0|1|2|3"},
-    {"--offload", "offload", "what host memory holds", "none|optimizer|optimizer+params"},
-    {"--recompute", "recompute", "activations that the backward pass recomputes",
-     "none|selective|full"},
-    {"--recompute-layers,--recompute-num-layers", "recompute_layers",
-     "layers between two checkpoints of full recompute"},
-    {"--precision", "precision", "of matrix products", "fp32|tf32|fp16|bf16|fp8"},
-    {"--attention", "attention", "its implementation", "unfused|fused-softmax|flash"},
-    {"--schedule", "schedule", "pipeline schedule",
-     "gpipe|1f1b|interleaved-1f1b|zb-h1|zb-h2|dualpipe"},
-};
-
-void add_plan_flag(CLI::App& command, const PlanFlag& flag, std::vector<Override>& overrides) {
-  const std::string path = std::string("plan.") + flag.field;
-  const std::string first = std::string(flag.flags).substr(0, std::string(flag.flags).find(','));
-  command
-      .add_option_function<std::string>(
-          flag.flags,
-          [&overrides, path, first](const std::string& value) {
-            add_override(overrides, {path, value, first});
-          },
-          flag.help)
-      ->type_name(flag.values)
-      ->group("Plan");
+/// What a flag takes, as help shows it.
+std::string form_of(const Domain<std::int64_t>& domain) {
+  constexpr std::int64_t kFew = 4;
+  if (domain.most - domain.least >= kFew) return "N";
+  std::string values;
+  for (std::int64_t value = domain.least; value <= domain.most; ++value) {
+    values += fmt::format("{}{}", values.empty() ? "" : "|", value);
+  }
+  return values;
+}
+std::string form_of(const Domain<double>& /*domain*/) {
+  return "SHARE";
+}
+std::string form_of(const Domain<std::string>& /*domain*/) {
+  return "TEXT";
+}
+template <Worded Enum>
+std::string form_of(const Domain<WordSet<Enum>>& /*domain*/) {
+  return fmt::format("{}", fmt::join(kWordsOf<Enum>, ","));
+}
+template <Worded Enum>
+std::string form_of(const Domain<Enum>& domain) {
+  return fmt::format("{}", fmt::join(words(domain), "|"));
 }
 
-void add_plan_flags(CLI::App& command, std::vector<Override>& overrides) {
-  for (const PlanFlag& flag : kPlanFlags) add_plan_flag(command, flag, overrides);
-  command
-      .add_flag_function(
-          "--sequence-parallel,!--no-sequence-parallel",
-          [&overrides](std::int64_t count) {
-            add_override(overrides, {"plan.sequence_parallel", count > 0 ? "true" : "false",
-                                     "--sequence-parallel"});
-          },
-          "split norms and dropouts over the tensor-parallel group")
-      ->group("Plan");
+template <class Axis>
+void add_axis_flag(CLI::App& command, const Axis& axis, std::vector<Override>& overrides) {
+  const std::string flags(axis.flags), help(axis.help);
+  const std::string path = "plan." + std::string(axis.name);
+  const std::string from(first_flag(axis));
+  if constexpr (std::is_same_v<typename Axis::Value, bool>) {
+    command
+        .add_flag_function(
+            flags,
+            [&overrides, path, from](std::int64_t count) {
+              add_override(overrides, {path, count > 0 ? "true" : "false", from});
+            },
+            help)
+        ->group("Plan");
+  } else {
+    command
+        .add_option_function<std::string>(
+            flags,
+            [&overrides, path, from](const std::string& value) {
+              add_override(overrides, {path, value, from});
+            },
+            help)
+        ->type_name(form_of(axis.domain))
+        ->group("Plan");
+  }
 }
 
 }  // namespace
@@ -154,14 +159,14 @@ void add_job(CLI::App& command, JobRequest& request) {
       "job", [&request](const std::string& job) { request.job = job; },
       "job file, the name of a shipped one, or a Megatron launch script or log (- for stdin)");
   add_inputs(command, request);
-  add_plan_flags(command, request.overrides);
+  each_axis([&](const auto& axis) { add_axis_flag(command, axis, request.overrides); });
   add_set(command, request.overrides);
 }
 
-void add_plan_field(CLI::App& command, std::string_view field, std::vector<Override>& overrides) {
-  for (const PlanFlag& flag : kPlanFlags) {
-    if (flag.field == field) add_plan_flag(command, flag, overrides);
-  }
+void add_shared_axes(CLI::App& command, std::vector<Override>& overrides) {
+  each_axis([&](const auto& axis) {
+    if (!is_listed(axis.use)) add_axis_flag(command, axis, overrides);
+  });
 }
 
 }  // namespace prequel

@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/options.hpp"
@@ -15,14 +14,6 @@ class App;
 }
 
 namespace prequel {
-
-/// One flag of the plan: how scripts and Megatron spell it, and the plan's field.
-struct PlanFlag {
-  const char* flags;
-  const char* field;
-  const char* help;
-  const char* values = "N";  ///< what it takes
-};
 
 /// Adds to what is set on the command line. Throws InputError where the field was set to another
 /// value.
@@ -50,8 +41,8 @@ void add_inputs(CLI::App& command, JobRequest& request);
 /// What a launch script is given along: `--args`, `--env`.
 void add_script(CLI::App& command, ScriptInputs& script);
 
-/// The flag of one field of the plan, as `--set plan.FIELD` would have it.
-void add_plan_field(CLI::App& command, std::string_view field, std::vector<Override>& overrides);
+/// Flags of what all plans of a search share.
+void add_shared_axes(CLI::App& command, std::vector<Override>& overrides);
 
 /// What names one job: its file, its inputs and its plan.
 void add_job(CLI::App& command, JobRequest& request);

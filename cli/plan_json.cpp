@@ -1,33 +1,18 @@
 #include "cli/plan_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "cli/axis_json.hpp"
 
 namespace prequel {
 
 using Json = nlohmann::ordered_json;
 
 Json plan_json(const Plan& plan) {
-  return {{"nodes", plan.nodes},
-          {"gpus", plan.gpus},
-          {"dp", plan.dp},
-          {"tp", plan.tp},
-          {"pp", plan.pp},
-          {"cp", plan.cp},
-          {"ep", plan.ep},
-          {"vpp", plan.vpp},
-          {"mbs", plan.mbs},
-          {"gbs", plan.gbs},
-          {"seq_len", plan.seq_len},
-          {"zero", plan.zero},
-          {"offload", name(plan.offload)},
-          {"recompute", name(plan.recompute)},
-          {"recompute_layers", plan.recompute_layers},
-          {"precision", name(plan.precision)},
-          {"grad_precision", name(plan.grad_precision)},
-          {"attention", name(plan.attention)},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"schedule", plan.schedule},
-          {"stage_split", name(plan.stage_split)}};
+  Json json;
+  each_axis([&](const auto& axis) {
+    json[axis.name] = axis_json(axis.of(plan));
+    if (axis.name == "nodes") json["gpus"] = plan.gpus;
+  });
+  return json;
 }
 
 Json breakdown_json(const Breakdown& parts) {

@@ -7,12 +7,6 @@
 
 namespace prequel {
 
-std::string_view name(Precision precision) {
-  static constexpr std::array<std::string_view, kPrecisions> kNames{
-      "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "fp8-block", "mxfp8"};
-  return kNames[static_cast<std::size_t>(precision)];
-}
-
 FlopsPerSecond Device::peak(Precision precision) const {
   const auto stated = [this](Precision each) { return peaks[static_cast<std::size_t>(each)]; };
   if (const double value = stated(precision); value > 0.0) return {value};

@@ -17,10 +17,7 @@
 
 namespace prequel {
 
-inline constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::mxfp8) + 1;
-
-/// The name in files and flags ("bf16").
-std::string_view name(Precision precision);
+inline constexpr std::size_t kPrecisions = kWordsOf<Precision>.size();
 
 /// The relative errors that a device file states for its models (mean, on shapes that were not
 /// fitted).

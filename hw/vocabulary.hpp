@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hw/base/units.hpp"
+#include "hw/base/words.hpp"
 
 namespace prequel {
 
@@ -22,6 +23,9 @@ enum class Precision : std::uint8_t {
   fp8_block,  ///< scales for 1 x 128 activations and 128 x 128 weights
   mxfp8       ///< a scale for every 32 elements
 };
+template <>
+inline constexpr std::array<std::string_view, 8> kWordsOf<Precision>{
+    "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "fp8-block", "mxfp8"};
 
 /// Bytes of one stored element, with its share of the scales (tf32 is stored as fp32).
 constexpr double bytes_per_element(Precision precision) {
@@ -131,6 +135,9 @@ enum class Dispatcher : std::uint8_t {
   deepep,     ///< a copy for each rank in the domain, one for each node beyond
   hybridep    ///< the same by the bulk copies of Hopper and Blackwell
 };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<Dispatcher>{"allgather", "alltoall",
+                                                                      "deepep", "hybridep"};
 
 /// One transfer of tokens to their experts, or of the results back, over an expert-parallel group.
 /// Formulas of bytes are in hw/dispatch.hpp.

@@ -50,8 +50,8 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
       leave("stage_split", "--pp-partition-method 'type:transformer|embedding'");
     }
     if (plan.vpp > 1) leave("vpp", "DeepSpeed's pipeline has one chunk of layers a stage");
-    if (plan.schedule != "1f1b") {
-      leave("schedule", "DeepSpeed has no " + plan.schedule + "; it runs 1f1b");
+    if (plan.schedule != Schedule::one_f_one_b) {
+      leave("schedule", fmt::format("DeepSpeed has no {}; it runs 1f1b", name(plan.schedule)));
     }
   }
   if (plan.sequence_parallel) leave("sequence_parallel", "--sequence-parallel of Megatron");

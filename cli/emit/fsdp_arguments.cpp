@@ -46,7 +46,8 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   }
   if (plan.pp > 1) {
     leave("pp", fmt::format("{}: torch.distributed.pipelining makes stages", plan.pp));
-    leave("schedule", plan.schedule + ": torch.distributed.pipelining has schedules");
+    leave("schedule",
+          std::string(name(plan.schedule)) + ": torch.distributed.pipelining has schedules");
     if (plan.vpp > 1) leave("vpp", "torch.distributed.pipelining interleaves stages");
     if (plan.stage_split == StageSplit::embedding_as_layer) {
       leave("stage_split", "torch.distributed.pipelining splits where it is told");

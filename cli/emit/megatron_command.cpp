@@ -112,8 +112,10 @@ class MegatronCommand {
     } else if (plan_.vpp > 1) {
       line("--num-virtual-stages-per-pipeline-rank", plan_.vpp);
     }
-    const bool known = plan_.schedule == "1f1b" || (plan_.vpp > 1 && !deepspeed_);
-    if (!known) leave_out("schedule", "Megatron has no " + plan_.schedule + "; it runs 1f1b");
+    const bool known = plan_.schedule == Schedule::one_f_one_b || (plan_.vpp > 1 && !deepspeed_);
+    if (!known) {
+      leave_out("schedule", fmt::format("Megatron has no {}; it runs 1f1b", name(plan_.schedule)));
+    }
   }
 
   void add_memory() {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/axis_json.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
@@ -49,26 +50,9 @@ Json model_object(const ImportedModel& model, const std::string& origin) {
 
 Json plan_object(const PlanRequest& plan) {
   Json json = Json::object();
-  put(json, "nodes", plan.nodes);
-  put(json, "dp", plan.dp);
-  put(json, "tp", plan.tp);
-  put(json, "pp", plan.pp);
-  put(json, "cp", plan.cp);
-  put(json, "ep", plan.ep);
-  put(json, "vpp", plan.vpp);
-  put(json, "mbs", plan.mbs);
-  put(json, "gbs", plan.gbs);
-  put(json, "seq_len", plan.seq_len);
-  put(json, "zero", plan.zero);
-  if (plan.offload) json["offload"] = name(*plan.offload);
-  if (plan.recompute) json["recompute"] = name(*plan.recompute);
-  put(json, "recompute_layers", plan.recompute_layers);
-  if (plan.precision) json["precision"] = name(*plan.precision);
-  if (plan.attention) json["attention"] = name(*plan.attention);
-  put(json, "sequence_parallel", plan.sequence_parallel);
-  put(json, "schedule", plan.schedule);
-  if (plan.grad_precision) json["grad_precision"] = name(*plan.grad_precision);
-  if (plan.stage_split) json["stage_split"] = name(*plan.stage_split);
+  each_axis([&](const auto& axis) {
+    if (const auto& value = axis.of(plan)) json[axis.name] = axis_json(*value);
+  });
   return json;
 }
 

@@ -12,6 +12,7 @@
 
 #include "models/plan/plan.hpp"
 #include "models/shape/transformer.hpp"
+#include "models/stack/software.hpp"
 
 namespace prequel {
 

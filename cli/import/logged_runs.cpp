@@ -11,7 +11,7 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
-#include "hw/device.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
@@ -124,9 +124,6 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   const auto flag = [&](const char* column, const std::optional<bool>& value) {
     if (value) cells[column] = *value ? "1" : "0";
   };
-  const auto word = [&](const char* column, const auto& value) {
-    if (value) cells[column] = std::string(name(*value));
-  };
   const auto number = [&](const char* column, const std::optional<double>& value) {
     if (value) cells[column] = fmt::format("{:.7g}", *value);
   };
@@ -137,7 +134,6 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   cells["cluster"] = run.job.cluster.value_or("");
   cells["software"] = run.job.software.value_or("");
   cells["framework"] = run.job.deepspeed ? "megatron-deepspeed" : "megatron-lm";
-  whole("nodes", plan.nodes);
   whole("gpus", run.job.gpus);
   cells["model"] = model.name;
   whole("layers", model.layers);
@@ -145,29 +141,15 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   whole("heads", model.heads);
   whole("kv_heads", model.kv_heads);
   whole("ffn_hidden", model.ffn_hidden);
-  whole("seq_len", plan.seq_len ? plan.seq_len : model.max_positions);
   whole("vocab", model.vocab);
   if (model.mlp) cells["mlp"] = *model.mlp == Mlp::swiglu ? "swiglu" : "gelu";
   if (model.position) cells["position"] = kPositions[static_cast<std::size_t>(*model.position)];
   flag("tied_embeddings", model.tied_embeddings);
-  whole("dp", plan.dp);
-  whole("tp", plan.tp);
-  whole("pp", plan.pp);
-  whole("cp", plan.cp);
-  whole("ep", plan.ep);
-  whole("vpp", plan.vpp);
-  if (plan.schedule) cells["schedule"] = *plan.schedule;
-  flag("sequence_parallel", plan.sequence_parallel);
-  whole("zero_stage", plan.zero);
-  word("offload", plan.offload);
-  whole("mbs", plan.mbs);
-  whole("gbs", plan.gbs);
-  word("precision", plan.precision);
-  word("attention", plan.attention);
-  word("recompute", plan.recompute);
-  word("launch", run.job.launch);
-  word("grad_precision", plan.grad_precision);
-  word("stage_split", plan.stage_split);
+  each_axis([&](const auto& axis) {
+    if (const auto& value = axis.of(plan)) cells[std::string(axis.column)] = cell_of(*value);
+  });
+  if (!plan.seq_len) whole("seq_len", model.max_positions);
+  if (run.job.launch) cells["launch"] = name(*run.job.launch);
   number("sec_per_iter", run.sec_per_iter);
   number("tflops_per_gpu", run.tflops_per_gpu);
   if (run.tflops_per_gpu) {

@@ -151,7 +151,7 @@ class Completion {
     if (job_.plan.attention || names_.replaces("plan.attention")) return;
     assume(inputs_.software
                ? fmt::format("attention {}: no argument names one; the default of {}",
-                             name(inputs_.software->defaults.attention), inputs_.software->name)
+                             name(*inputs_.software->defaults.attention), inputs_.software->name)
                : std::string("attention: no argument names one; the software's default"));
   }
 

@@ -38,7 +38,7 @@ std::string heading(const Scenario& scenario, const Terminal& terminal) {
       "attention {}  {}",
       plan.dp, plan.tp, plan.pp, plan.vpp > 1 ? fmt::format("  vpp {}", plan.vpp) : "", plan.mbs,
       plan.gbs, plan.seq_len, name(plan.precision), plan.zero, name(plan.recompute),
-      name(plan.attention), plan.schedule);
+      name(plan.attention), name(plan.schedule));
   const std::size_t width = terminal.at_most(1000);
   return inked(terminal, Ink::bold, wrapped(text, width, "  ")) + "\n" +
          wrapped(layout, width, "  ") + "\n";

@@ -1,8 +1,8 @@
 #include "cli/search/answer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -20,36 +20,36 @@ constexpr std::ptrdiff_t kConfirmed = 10;  // of the best plans, by the detailed
 
 /// With a table of plans, an axis flag says what its rows leave out.
 void fix_axes(const SearchOptions& options, JobRequest& request) {
-  for (const auto& [axis, text] : options.axes) {
-    if (axis == "sequence-parallel") {
-      add_override(request.overrides, {"plan.sequence_parallel", text == "on" ? "true" : "false",
-                                       "--sequence-parallel"});
-    } else {
-      add_override(request.overrides, {"plan." + axis, text, "--" + axis});
+  each_axis([&](const auto& axis) {
+    const auto said = options.axes.find(list_key(axis));
+    if (said == options.axes.end()) return;
+    std::string value = said->second;
+    if constexpr (std::is_same_v<decltype(axis.domain), const Domain<bool>>) {
+      value = value == "on" ? "true" : "false";
     }
-  }
+    add_override(request.overrides,
+                 {"plan." + std::string(axis.name), value, std::string(first_flag(axis))});
+  });
 }
 
 /// Refuses what --set says of fields whose values are searched.
 void check_overrides(const SearchOptions& options) {
-  constexpr std::array kSearched{
-      "dp",      "tp", "pp", "vpp", "mbs", "zero", "recompute", "offload", "sequence_parallel",
-      "schedule"};
-  for (const Override& override : options.request.overrides) {
-    if (override.from != "--set" || !override.path.starts_with("plan.")) continue;
-    const std::string field = override.path.substr(std::string_view("plan.").size());
-    const std::string set = printable("--set " + override.path + "=" + override.value);
-    std::string axis = field;
-    std::ranges::replace(axis, '_', '-');
-    if (std::ranges::find(kSearched, field) != kSearched.end()) {
-      throw InputError(fmt::format("{}: {} is searched; --{} restricts it", set, field, axis));
+  each_axis([&](const auto& axis) {
+    const std::string path = "plan." + std::string(axis.name);
+    for (const Override& override : options.request.overrides) {
+      if (override.from != "--set" || override.path != path || !is_listed(axis.use)) continue;
+      const std::string set = printable("--set " + override.path + "=" + override.value);
+      if (is_searched(axis.use)) {
+        throw InputError(
+            fmt::format("{}: {} is searched; {} restricts it", set, axis.name, first_flag(axis)));
+      }
+      const bool by_most = axis.name == "nodes" && options.max_nodes;
+      if (options.axes.contains(list_key(axis)) || by_most) {
+        throw InputError(fmt::format("{}: {} says it, too; one of them would do", set,
+                                     by_most ? "--max-nodes" : first_flag(axis)));
+      }
     }
-    const bool by_most = field == "nodes" && options.max_nodes;
-    if (options.axes.contains(axis) || by_most) {
-      throw InputError(fmt::format("{}: --{} says it, too; one of them would do", set,
-                                   by_most ? "max-nodes" : axis));
-    }
-  }
+  });
 }
 
 /// Refuses what all plans share and none may have, as a single plan that has it is refused.
@@ -61,18 +61,16 @@ void check_shared(const SearchInputs& inputs) {
   plainest.offload = Offload::none;
   plainest.recompute = Recompute::none;
   plainest.sequence_parallel = false;
-  plainest.schedule = "1f1b";
+  plainest.schedule = Schedule::one_f_one_b;
   const PlanJudgement judged = judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
   if (!judged.problems.empty()) throw InputError(judged.problems);
 }
 
 /// What of a job's plan holds for all plans; the rest is searched.
 PlanRequest shared_by_all(PlanRequest plan) {
-  plan.dp = plan.tp = plan.pp = plan.vpp = plan.mbs = plan.zero = std::nullopt;
-  plan.recompute = std::nullopt;
-  plan.offload = std::nullopt;
-  plan.sequence_parallel = std::nullopt;
-  plan.schedule = std::nullopt;
+  each_axis([&](const auto& axis) {
+    if (is_searched(axis.use)) axis.of(plan).reset();
+  });
   return plan;
 }
 

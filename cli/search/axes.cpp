@@ -14,14 +14,12 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
-#include "sim/schedule/schedule.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kMostValues = 10000;  // of one axis
-constexpr std::int64_t kMostDegree = 1 << 13;
-constexpr std::int64_t kMostBatch = 1 << 30;
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts{""};
@@ -35,7 +33,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// Each of a list of names, as its place in `known`.
+/// Each of a list of words, as its place among those `known`.
 std::vector<std::size_t> chosen(const std::string& flag, const std::string& text,
                                 const std::vector<std::string>& known) {
   std::vector<std::size_t> places;
@@ -51,25 +49,32 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
   return places;
 }
 
+/// Of what no list can be written: one value.
 template <class Value>
-std::vector<Value> chosen_as(const std::string& flag, const std::string& text,
-                             const std::vector<std::string>& known) {
-  std::vector<Value> values;
-  for (const std::size_t place : chosen(flag, text, known)) {
-    values.push_back(static_cast<Value>(place));
-  }
+std::vector<Value> list_of(const std::string& flag, const std::string& text,
+                           const Domain<Value>& domain) {
+  if (const auto value = of_cell(text, domain)) return {*value};
+  throw InputError(fmt::format("{} {}: expected {}", flag, printable(text), expected(domain)));
+}
+std::vector<std::int64_t> list_of(const std::string& flag, const std::string& text,
+                                  const Domain<std::int64_t>& domain) {
+  return whole_numbers(flag, text, domain.least, domain.most);
+}
+std::vector<bool> list_of(const std::string& flag, const std::string& text,
+                          const Domain<bool>& /*domain*/) {
+  std::vector<bool> values;
+  for (const std::size_t place : chosen(flag, text, {"off", "on"})) values.push_back(place == 1);
   return values;
 }
-
-template <std::size_t N>
-std::vector<std::string> names_of(const std::array<std::string_view, N>& names) {
-  return {names.begin(), names.end()};
-}
-
-std::vector<std::string> schedule_names() {
-  std::vector<std::string> names;
-  for (const ScheduleName& schedule : kSchedules) names.emplace_back(schedule.name);
-  return names;
+template <Worded Enum>
+std::vector<Enum> list_of(const std::string& flag, const std::string& text,
+                          const Domain<Enum>& domain) {
+  const auto known = words(domain);
+  std::vector<Enum> values;
+  for (const std::size_t place : chosen(flag, text, {known.begin(), known.end()})) {
+    values.push_back(static_cast<Enum>(place));
+  }
+  return values;
 }
 
 std::vector<std::int64_t> node_counts(const SearchOptions& options, const SearchInputs& inputs) {
@@ -170,41 +175,16 @@ std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::stri
 
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
   SearchAxes axes;
-  const auto text = [&](const char* axis) -> const std::string* {
-    const auto found = options.axes.find(axis);
-    return found == options.axes.end() ? nullptr : &found->second;
-  };
-  const auto numbers = [&](const char* axis, std::int64_t least, std::int64_t most) {
-    const std::string* said = text(axis);
-    return said ? whole_numbers(std::string("--") + axis, *said, least, most)
-                : std::vector<std::int64_t>{};
-  };
+  each_axis([&](const auto& axis) {
+    if (!is_listed(axis.use)) return;
+    const auto said = options.axes.find(list_key(axis));
+    if (said == options.axes.end()) return;
+    axis.of(axes) = list_of(std::string(first_flag(axis)), said->second, axis.domain);
+  });
   axes.nodes = node_counts(options, inputs);
-  axes.dp = numbers("dp", 1, 1 << 20);
-  axes.tp = numbers("tp", 1, kMostDegree);
-  axes.pp = numbers("pp", 1, kMostDegree);
-  axes.vpp = numbers("vpp", 1, kMostDegree);
-  axes.mbs = numbers("mbs", 1, 1 << 20);
-  axes.gbs = numbers("gbs", 1, kMostBatch);
-  axes.zero = numbers("zero", 0, 3);
   if (axes.gbs.empty() && inputs.fixed.gbs) axes.gbs = {*inputs.fixed.gbs};
   if (axes.gbs.empty()) {
     throw InputError("gbs: missing; the global batch size in sequences is needed (--gbs)");
-  }
-  if (const auto* said = text("recompute")) {
-    axes.recompute = chosen_as<Recompute>("--recompute", *said, names_of(kRecomputeNames));
-  }
-  if (const auto* said = text("offload")) {
-    axes.offload = chosen_as<Offload>("--offload", *said, names_of(kOffloadNames));
-  }
-  if (const auto* said = text("sequence-parallel")) {
-    axes.sequence_parallel = chosen_as<bool>("--sequence-parallel", *said, {"off", "on"});
-  }
-  if (const auto* said = text("schedule")) {
-    const std::vector<std::string> known = schedule_names();
-    for (const std::size_t place : chosen("--schedule", *said, known)) {
-      axes.schedule.push_back(known[place]);
-    }
   }
   return axes;
 }

@@ -16,6 +16,11 @@ namespace prequel {
 std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::string& text,
                                         std::int64_t least, std::int64_t most);
 
+/// Of an axis in SearchOptions::axes: its first flag without the dashes.
+inline std::string list_key(const auto& axis) {
+  return std::string(first_flag(axis).substr(2));
+}
+
 /// The axes that the options say; the others empty, but nodes and gbs, which are the job's.
 /// Throws InputError where gbs is not said, or fewer nodes are left than one.
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs);

@@ -10,9 +10,7 @@
 #include "cli/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
-#include "sim/schedule/schedule.hpp"
 
 namespace prequel {
 namespace {
@@ -26,15 +24,6 @@ std::string gib(Bytes bytes) {
 /// The value of a flag as a job writes it.
 std::string job_value(const std::string& text) {
   return text == "on" ? "true" : text == "off" ? "false" : text;
-}
-
-void check_schedule(const std::string& text, const PlanRequest& layout) {
-  if (!layout.schedule || schedule_named(*layout.schedule)) return;
-  std::vector<std::string> known;
-  for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
-  throw InputError(fmt::format("--explain {}: unknown schedule {}{}; {} would do", printable(text),
-                               in_quotes(*layout.schedule), did_you_mean(*layout.schedule, known),
-                               fmt::join(known, ", ")));
 }
 
 /// What the nearest plan of the layout breaks.
@@ -104,7 +93,6 @@ PlanRequest read_layout(const std::string& text) {
   }
   PlanRequest layout = read_plan(document.root());
   document.finish();
-  check_schedule(text, layout);
   return layout;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/layout_text.hpp"
@@ -10,8 +11,9 @@
 #include "cli/predict/prediction_format.hpp"
 #include "cli/search/pareto_format.hpp"
 #include "cli/table.hpp"
-#include "models/layers/parameters.hpp"
 #include "hw/base/csv.hpp"
+#include "models/axes/axis_text.hpp"
+#include "models/layers/parameters.hpp"
 #include "sim/search/confirmation.hpp"
 
 namespace prequel {
@@ -236,7 +238,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
         fmt::format("{}", plan.gbs),
         fmt::format("{}", plan.zero),
         std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""),
-        plan.schedule,
+        std::string(name(plan.schedule)),
         fmt::format("{:.2f}", step),
         fmt::format("{:.1f}", rate / kTera),
         fmt::format("{:.1f}", 100 * rate / prediction.peak.value),
@@ -359,29 +361,35 @@ std::string search_json(const SearchAnswer& answer) {
 }
 
 std::string search_csv(const SearchAnswer& answer) {
-  std::string text =
-      "rank,layers,hidden,heads,nodes,gpus,dp,tp,pp,vpp,mbs,gbs,zero,offload,recompute,sequence_"
-      "parallel,schedule,"
-      "sec_per_iter,tokens_per_sec_per_gpu,mfu,mem_gib,verdict";
-  const bool priced = answer.options.tokens && answer.options.price > 0;
-  if (answer.options.tokens) text += ",gpu_hours";
-  text += priced ? ",cost\n" : "\n";
+  std::vector<std::string> header{"rank", "layers", "hidden", "heads"};
+  each_axis([&](const auto& axis) {
+    header.emplace_back(axis.name);
+    if (axis.name == "nodes") header.emplace_back("gpus");
+  });
+  for (const char* column : {"sec_per_iter", "tokens_per_sec_per_gpu", "mfu", "mem_gib", "verdict"})
+    header.emplace_back(column);
+  if (answer.options.tokens) header.emplace_back("gpu_hours");
+  if (answer.options.tokens && answer.options.price > 0) header.emplace_back("cost");
+  std::string text = fmt::format("{}\n", fmt::join(header, ","));
+  const auto number = [](double value) { return fmt::format("{:.6g}", value); };
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
     const FoundPlan& found = answer.result.plans[i];
-    const Plan& plan = found.plan;
     const Prediction& prediction = answer.best[i];
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g},{}", i + 1,
-        found.shape.layers, found.shape.hidden, found.shape.heads, plan.nodes, plan.gpus, plan.dp,
-        plan.tp, plan.pp, plan.vpp, plan.mbs, plan.gbs, plan.zero, name(plan.offload),
-        name(plan.recompute), plan.sequence_parallel ? 1 : 0, csv_quoted(plan.schedule),
-        found.sec_per_iter, tokens_per_gpu(found),
-        prediction.model_flops_rate(plan) / prediction.peak.value, found.peak_memory.value / kGiB,
-        name(found.verdict));
+    const auto& [layers, hidden, heads] = found.shape;
+    std::vector<std::string> row{cell_of(static_cast<std::int64_t>(i + 1)), cell_of(layers),
+                                 cell_of(hidden), cell_of(heads)};
+    each_axis([&](const auto& axis) {
+      row.push_back(csv_quoted(cell_of(axis.of(found.plan))));
+      if (axis.name == "nodes") row.push_back(cell_of(found.plan.gpus));
+    });
+    row.insert(row.end(),
+               {number(found.sec_per_iter), number(tokens_per_gpu(found)),
+                number(prediction.model_flops_rate(found.plan) / prediction.peak.value),
+                number(found.peak_memory.value / kGiB), std::string(name(found.verdict))});
     for (const auto& total : {gpu_hours(answer, found), cost(answer, found)}) {
-      if (total) text += fmt::format(",{:.6g}", *total);
+      if (total) row.push_back(number(*total));
     }
-    text += "\n";
+    text += fmt::format("{}\n", fmt::join(row, ","));
   }
   return text;
 }

@@ -1,40 +1,51 @@
 #include "cli/search/parser.hpp"
 
 #include <map>
-#include <string_view>
+#include <string>
+#include <type_traits>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "cli/flag_checks.hpp"
 #include "cli/job_flags.hpp"
+#include "cli/search/axes.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
 
-/// Axes of which a search takes lists: Megatron's spelling too, and what they take.
-constexpr PlanFlag kSearchAxes[] = {
-    {"--nodes", "nodes", "nodes in use, exactly (default: the job's, else all of the cluster)",
-     "LIST"},
-    {"--dp,--data-parallel-size", "dp", "data-parallel degrees", "LIST"},
-    {"--tp,--tensor-model-parallel-size", "tp", "tensor-parallel degrees", "LIST"},
-    {"--pp,--pipeline-model-parallel-size", "pp", "pipeline stages", "LIST"},
-    {"--vpp", "vpp", "model chunks per pipeline stage", "LIST"},
-    {"--mbs,--micro-batch-size", "mbs", "micro batches, sequences", "LIST"},
-    {"--gbs,--global-batch-size", "gbs", "global batches, sequences (default: the job's)", "LIST"},
-    {"--zero,--zero-stage", "zero", "ZeRO stages", "LIST"},
-    {"--recompute", "recompute", "activations recomputed", "none,selective,full"},
-    {"--offload", "offload", "what host memory holds", "none,optimizer"},
-    {"--sequence-parallel", "sequence-parallel", "sequence parallelism", "off,on"},
-    {"--schedule", "schedule", "pipeline schedules, e.g. 1f1b,zb-h1", "NAMES"},
+/// A flag that takes a list.
+struct ListFlag {
+  std::string flags, key, help, values;
 };
+
 /// The model's shape, where it is free.
-constexpr PlanFlag kShapeAxes[] = {
+const ListFlag kShapeAxes[] = {
     {"--layers", "layers", "transformer blocks", "LIST"},
     {"--hidden", "hidden", "hidden sizes", "LIST"},
     {"--heads", "heads", "attention heads (default: the model's head size is kept)", "LIST"},
 };
-/// What all plans of a search share.
-constexpr std::string_view kSharedFields[] = {"cp", "ep", "seq_len", "precision", "attention"};
+
+std::string list_form(const auto& /*numbers*/) {
+  return "LIST";
+}
+std::string list_form(const Domain<bool>& /*switch*/) {
+  return "off,on";
+}
+template <Worded Enum>
+std::string list_form(const Domain<Enum>& domain) {
+  return fmt::format("{}", fmt::join(words(domain), ","));
+}
+
+template <class Axis>
+ListFlag list_flag(const Axis& axis) {
+  constexpr bool kSwitch = std::is_same_v<typename Axis::Value, bool>;
+  const std::string said = axis.use == AxisUse::listed ? " (default: the job's)" : "";
+  return {std::string(kSwitch ? first_flag(axis) : axis.flags), list_key(axis),
+          std::string(axis.help) + said, list_form(axis.domain)};
+}
 
 }  // namespace
 
@@ -50,22 +61,20 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       "job file, shipped job or launch script: its model, cluster, batch and nodes");
   add_inputs(command, options.request);
   add_script(command, options.script);
-  const auto add_axis = [&command](const PlanFlag& axis, std::map<std::string, std::string>& axes) {
+  const auto add_axis = [&command](const ListFlag& axis, std::map<std::string, std::string>& axes) {
     return command
         .add_option_function<std::string>(
-            axis.flags,
-            [&axes, field = std::string(axis.field)](const std::string& value) {
-              axes[field] = value;
-            },
+            axis.flags, [&axes, key = axis.key](const std::string& value) { axes[key] = value; },
             axis.help)
         ->type_name(axis.values);
   };
-  for (const PlanFlag& axis : kSearchAxes) {
-    add_axis(axis, options.axes)
+  each_axis([&](const auto& axis) {
+    if (!is_listed(axis.use)) return;
+    add_axis(list_flag(axis), options.axes)
         ->group("Axes (lists such as 1,2,4 or 8:64:8; what is left out is searched)");
-  }
+  });
   const std::string shape_group = "Shape of the model (lists; what is left out is as the model's)";
-  for (const PlanFlag& axis : kShapeAxes) {
+  for (const ListFlag& axis : kShapeAxes) {
     add_axis(axis, options.shape_axes)->group(shape_group);
   }
   command
@@ -78,9 +87,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                   "by what share of them a shape may miss that (default: 0.05)")
       ->check(CLI::Range(0.0, 1.0))
       ->group(shape_group);
-  for (const std::string_view field : kSharedFields) {
-    add_plan_field(command, field, options.request.overrides);
-  }
+  add_shared_axes(command, options.request.overrides);
   command.add_option("--max-nodes", options.max_nodes, "any number of nodes up to this")
       ->check(CLI::Range(1, 1 << 20))
       ->excludes("--nodes");

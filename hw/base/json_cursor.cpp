@@ -349,6 +349,10 @@ std::string Cursor::text() const {
 }
 
 std::size_t Cursor::choice(std::initializer_list<std::string_view> choices) const {
+  return choice(std::span(choices.begin(), choices.size()));
+}
+
+std::size_t Cursor::choice(std::span<const std::string_view> choices) const {
   const std::vector<std::string> names(choices.begin(), choices.end());
   if (!is_text()) {
     expected(alternatives(names));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "hw/base/units.hpp"
+#include "hw/base/words.hpp"
 
 namespace prequel {
 
@@ -89,6 +91,12 @@ class Cursor {
   [[nodiscard]] std::string text() const;
   /// One of `choices`; returns its index. The nearest is named when it is none of them.
   [[nodiscard]] std::size_t choice(std::initializer_list<std::string_view> choices) const;
+  [[nodiscard]] std::size_t choice(std::span<const std::string_view> choices) const;
+  /// The value of an enumeration whose word this is.
+  template <Worded Enum>
+  [[nodiscard]] Enum word() const {
+    return static_cast<Enum>(choice(std::span(kWordsOf<Enum>)));
+  }
   /// A positive number of bytes, or text with a unit ("80 GiB").
   [[nodiscard]] Bytes bytes() const;
   /// A positive number in byte/s, or text with a unit ("200 Gbit/s", "25 GB/s").

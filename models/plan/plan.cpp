@@ -1,21 +1,37 @@
 #include "models/plan/plan.hpp"
-#include "models/layers/parameters.hpp"
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "hw/base/errors.hpp"
-#include "hw/base/json_cursor.hpp"
 #include "hw/device.hpp"
+#include "models/axes/axis_text.hpp"
+#include "models/layers/parameters.hpp"
 #include "models/plan/stages.hpp"
 
 namespace prequel {
 namespace {
 
+/// Axes that no price depends on yet: a plan that says more of one than those that say nothing is
+/// refused.
+constexpr std::string_view kNotModelled[] = {
+    "router_balance",
+    "fp8_recipe",
+    "fp8_param_gather",
+    "moments_precision",
+    "optimizer_offload",
+    "sharding_group",
+    "layout",
+    "recompute_modules",
+    "offload_modules",
+    "overlap",
+    "cuda_graphs",
+};
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
 constexpr std::int64_t kAlignedHeads = 8;     // elements: 16 bytes in fp16, see hw/gemm.hpp
 
@@ -68,33 +84,21 @@ class Resolver {
   void warn(std::string text) { warnings_.push_back(std::move(text)); }
 
   void fill_defaults() {
-    const PlanDefaults& defaults = software_.defaults;
-    plan_.tp = request_.tp.value_or(1);
-    plan_.pp = request_.pp.value_or(1);
-    plan_.cp = request_.cp.value_or(1);
-    plan_.ep = request_.ep.value_or(1);
-    plan_.vpp = request_.vpp.value_or(1);
-    plan_.mbs = request_.mbs.value_or(1);
-    plan_.zero = request_.zero.value_or(defaults.zero);
-    plan_.offload = request_.offload.value_or(defaults.offload);
-    plan_.recompute = request_.recompute.value_or(defaults.recompute);
-    plan_.recompute_layers = request_.recompute_layers.value_or(1);
-    plan_.precision = request_.precision.value_or(defaults.precision);
-    plan_.attention = request_.attention.value_or(defaults.attention);
-    plan_.sequence_parallel = request_.sequence_parallel.value_or(defaults.sequence_parallel);
-    plan_.stage_split = request_.stage_split.value_or(defaults.stage_split);
-    plan_.grad_precision =
-        request_.grad_precision.value_or(defaults.grad_precision.value_or(plan_.precision));
-    plan_.schedule =
-        request_.schedule.value_or(plan_.vpp > 1 ? "interleaved-1f1b" : defaults.schedule);
-    plan_.seq_len = request_.seq_len.value_or(model_.max_positions);
+    each_axis([this](const auto& axis) {
+      const auto& asked = axis.of(request_);
+      const auto& usual = axis.of(software_.defaults);
+      axis.of(plan_) = asked ? *asked : usual ? *usual : plainest(axis.domain);
+    });
+    if (!request_.grad_precision && !software_.defaults.grad_precision) {
+      plan_.grad_precision = plan_.precision;
+    }
+    if (!request_.schedule && plan_.vpp > 1) plan_.schedule = Schedule::interleaved;
+    if (!request_.seq_len) plan_.seq_len = model_.max_positions;
     if (!request_.seq_len && plan_.seq_len > kLongSequence) {
       warn(fmt::format("seq_len: not said, the model's max_position_embeddings {} is taken",
                        plan_.seq_len));
     }
-    if (request_.gbs) {
-      plan_.gbs = *request_.gbs;
-    } else {
+    if (!request_.gbs) {
       problem("gbs: missing; the global batch size in sequences is needed (--gbs)");
     }
   }
@@ -146,11 +150,21 @@ class Resolver {
   }
 
   void check_not_modelled() {
-    if (plan_.precision == Precision::fp8) {
-      problem("precision: fp8 training is not modelled yet; bf16 and fp16 are");
-    }
-    if (plan_.grad_precision == Precision::fp8 && plan_.precision != Precision::fp8) {
-      problem("grad_precision: fp8 gradients are not modelled yet; fp32, bf16 and fp16 are");
+    each_axis([this](const auto& axis) {
+      const auto usual = plainest(axis.domain);
+      const auto& value = axis.of(plan_);
+      if (value == usual || std::ranges::find(kNotModelled, axis.name) == std::end(kNotModelled)) {
+        return;
+      }
+      problem(fmt::format("{} {}: not modelled yet; {} would do", axis.name, plain(value),
+                          plain(usual).empty() ? "leaving it out" : plain(usual)));
+    });
+    if (is_quantized(plan_.precision)) {
+      problem(fmt::format("precision {}: not modelled yet; bf16 or fp16 would do",
+                          name(plan_.precision)));
+    } else if (is_quantized(plan_.grad_precision)) {
+      problem(fmt::format("grad_precision {}: not modelled yet; fp32, bf16 or fp16 would do",
+                          name(plan_.grad_precision)));
     }
   }
 
@@ -284,14 +298,8 @@ class Resolver {
                           plan_.vpp));
       return;
     }
-    const bool interleaved = plan_.schedule == "interleaved-1f1b";
-    if (plan_.vpp > 1 && !interleaved) {
-      problem(fmt::format("vpp {}: schedule \"{}\" has no model chunks; \"interleaved-1f1b\" has",
-                          plan_.vpp, plan_.schedule));
-    }
-    if (interleaved && plan_.vpp == 1) {
-      problem("schedule: \"interleaved-1f1b\" needs vpp 2 or more; \"1f1b\" is the one for vpp 1");
-    }
+    const std::string unfit = stages_problem(plan_.schedule, plan_.pp, plan_.vpp);
+    if (!unfit.empty()) problem(unfit);
     const std::string refusal = stage_problem(model_.layers, plan_.pp, plan_.vpp,
                                               software_.stage_dealing, plan_.stage_split);
     if (!refusal.empty()) {
@@ -343,13 +351,13 @@ class Resolver {
                           plan_.dp, plan_.mbs, unit, nearest_multiples(unit, plan_.gbs)));
       return;
     }
-    if (plan_.schedule == "interleaved-1f1b" && plan_.micro_batches() % plan_.pp != 0) {
-      problem(
-          fmt::format("gbs {}: {} micro batches are not a multiple of pp {}, which the "
-                      "interleaved schedule needs; gbs {} would do",
-                      plan_.gbs, plan_.micro_batches(), plan_.pp,
-                      nearest_multiples(unit * plan_.pp, plan_.gbs)));
-    }
+    const Rounds taken = rounds(plan_.schedule, plan_.pp);
+    if (taken.take(plan_.micro_batches())) return;
+    problem(
+        fmt::format("gbs {}: schedule {} needs micro batches in {}, but there are {}; gbs {} would "
+                    "do",
+                    plan_.gbs, name(plan_.schedule), text_of(taken), plan_.micro_batches(),
+                    unit * taken.next(plan_.micro_batches())));
   }
 
   void check_zero() {
@@ -404,24 +412,21 @@ class Resolver {
 
   /// Of a plan that nobody can run on this stack, the price is still worth knowing.
   void check_offered() {
-    const auto warn_of = [this](std::string_view axis, const auto& value, const auto& offered,
-                                const auto& text) {
-      const bool any = offered.empty();
-      if (any || std::find(offered.begin(), offered.end(), value) != offered.end()) return;
+    each_axis([this](const auto& axis) {
+      const auto& offered = axis.of(software_.choices);
+      const auto& value = axis.of(plan_);
+      if (offered.empty() || std::find(offered.begin(), offered.end(), value) != offered.end()) {
+        return;
+      }
       std::vector<std::string> texts;
-      for (const auto& each : offered) texts.emplace_back(text(each));
-      warn(fmt::format("{} {}: {} offers {}; priced all the same", axis, text(value),
+      for (const auto& each : offered) texts.push_back(plain(each));
+      warn(fmt::format("{} {}: {} offers {}; priced all the same", axis.name, plain(value),
                        software_.name, fmt::join(texts, ", ")));
-    };
-    const auto plain = [](const auto& value) { return fmt::format("{}", value); };
-    const auto named = [](const auto& value) { return name(value); };
-    const PlanChoices& choices = software_.choices;
-    warn_of("zero", plan_.zero, choices.zero, plain);
-    warn_of("offload", plan_.offload, choices.offload, named);
-    warn_of("recompute", plan_.recompute, choices.recompute, named);
-    warn_of("sequence_parallel", plan_.sequence_parallel, choices.sequence_parallel, plain);
-    warn_of("schedule", plan_.schedule, choices.schedule, plain);
+    });
   }
+
+  static std::string plain(bool value) { return value ? "true" : "false"; }
+  static std::string plain(const auto& value) { return cell_of(value); }
 
   const PlanRequest& request_;
   const Transformer& model_;
@@ -435,59 +440,19 @@ class Resolver {
 }  // namespace
 
 PlanRequest filled_from(PlanRequest request, const PlanRequest& other) {
-  const auto fill = [&](auto... fields) {
-    ((request.*fields = request.*fields ? request.*fields : other.*fields), ...);
-  };
-  using R = PlanRequest;
-  fill(&R::nodes, &R::dp, &R::tp, &R::pp, &R::cp, &R::ep, &R::vpp, &R::mbs, &R::gbs, &R::seq_len,
-       &R::zero, &R::offload, &R::recompute, &R::recompute_layers, &R::precision, &R::attention,
-       &R::sequence_parallel, &R::schedule, &R::grad_precision, &R::stage_split);
+  each_axis([&](const auto& axis) {
+    if (!axis.of(request)) axis.of(request) = axis.of(other);
+  });
   return request;
 }
 
 PlanRequest read_plan(const Cursor& cursor) {
   PlanRequest request;
-  const auto whole = [&](std::string_view key, std::int64_t least, std::int64_t most) {
-    const auto found = cursor.find(key);
-    return found ? std::optional(found->integer(least, most)) : std::nullopt;
-  };
-  constexpr std::int64_t kMostRanks = 1 << 20;  // with kMostDegree: products stay below 2^60
-  constexpr std::int64_t kMostDegree = 1 << 13;
-  request.nodes = whole("nodes", 1, kMostRanks);
-  request.dp = whole("dp", 1, kMostRanks);
-  request.tp = whole("tp", 1, kMostDegree);
-  request.pp = whole("pp", 1, kMostDegree);
-  request.cp = whole("cp", 1, kMostDegree);
-  request.ep = whole("ep", 1, kMostDegree);
-  request.vpp = whole("vpp", 1, kMostDegree);
-  request.mbs = whole("mbs", 1, kMostRanks);
-  request.gbs = whole("gbs", 1, 1 << 30);
-  request.seq_len = whole("seq_len", 1, 1 << 30);
-  request.zero = whole("zero", 0, 3);
-  if (const auto found = cursor.find("offload")) {
-    request.offload = Offload(found->choice({"none", "optimizer", "optimizer+params"}));
-  }
-  if (const auto found = cursor.find("recompute")) {
-    request.recompute = Recompute(found->choice({"none", "selective", "full"}));
-  }
-  request.recompute_layers = whole("recompute_layers", 1, kMostDegree);
-  const auto precision = [&](std::string_view key) -> std::optional<Precision> {
-    const auto found = cursor.find(key);
-    if (!found) return std::nullopt;
-    return Precision(found->choice({"fp32", "tf32", "fp16", "bf16", "fp8"}));
-  };
-  request.precision = precision("precision");
-  request.grad_precision = precision("grad_precision");
-  if (const auto found = cursor.find("attention")) {
-    request.attention = AttentionKind(found->choice({"unfused", "fused-softmax", "flash"}));
-  }
-  if (const auto found = cursor.find("sequence_parallel")) {
-    request.sequence_parallel = found->boolean();
-  }
-  if (const auto found = cursor.find("schedule")) request.schedule = found->text();
-  if (const auto found = cursor.find("stage_split")) {
-    request.stage_split = StageSplit(found->choice({"blocks", "embedding-as-layer"}));
-  }
+  each_axis([&](const auto& axis) {
+    if (const auto found = cursor.find(axis.name)) {
+      axis.of(request) = read_value(*found, axis.domain);
+    }
+  });
   return request;
 }
 

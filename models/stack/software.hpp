@@ -3,92 +3,41 @@
 /// The software stack: what the framework adds to, or takes from, what the hardware costs.
 /// One file of data/software/ a release, since the constants of one release belong to it.
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hw/base/units.hpp"
 #include "hw/vocabulary.hpp"
+#include "models/axes/axes.hpp"
 
 namespace prequel {
 
 class Document;
 
-/// Which activations the backward pass computes again.
-enum class Recompute : std::uint8_t { none, selective, full };
-/// What lives in host memory instead of device memory.
-enum class Offload : std::uint8_t { none, optimizer, optimizer_params };
-/// How attention is computed: separate kernels, a fused mask-scale-softmax, or one flash kernel.
-enum class AttentionKind : std::uint8_t { unfused, fused_softmax, flash };
-/// How ranks that share a sequence exchange keys and values: round a ring, gathered at once, or
-/// heads for tokens (all-to-all; with a ring beyond).
-enum class ContextComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
 /// Whether the host waits for each kernel (`CUDA_LAUNCH_BLOCKING=1`).
 enum class Launch : std::uint8_t { async, blocking };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<Launch>{"async", "blocking"};
+
 /// How blocks that do not divide evenly are dealt to pipeline stages.
 enum class StageDealing : std::uint8_t {
   refuse,         ///< Megatron-LM: layers % pp must be 0
   ceil_per_stage  ///< Megatron-DeepSpeed 2022: ceil(layers / pp) each until none are left
 };
-/// What is counted as a layer when layers are dealt to stages.
-enum class StageSplit : std::uint8_t { blocks, embedding_as_layer };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<StageDealing>{"refuse", "ceil-per-stage"};
+
 /// When gradients are reduced over the data-parallel group.
 enum class GradientOverlap : std::uint8_t {
   none,         ///< after the last backward pass
   no_pipeline,  ///< with the backward pass when pp = 1, else after it
   always        ///< with the backward pass of the last micro batch
 };
-
-inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
-inline constexpr std::array<std::string_view, 3> kOffloadNames{"none", "optimizer",
-                                                               "optimizer+params"};
-inline constexpr std::array<std::string_view, 3> kAttentionNames{"unfused", "fused-softmax",
-                                                                 "flash"};
-inline constexpr std::array<std::string_view, 2> kLaunchNames{"async", "blocking"};
-inline constexpr std::array<std::string_view, 2> kStageSplitNames{"blocks", "embedding-as-layer"};
-
-/// The name of an enumerator, as files and flags spell it.
-constexpr std::string_view name(Recompute v) {
-  return kRecomputeNames[static_cast<std::size_t>(v)];
-}
-constexpr std::string_view name(Offload v) {
-  return kOffloadNames[static_cast<std::size_t>(v)];
-}
-constexpr std::string_view name(AttentionKind v) {
-  return kAttentionNames[static_cast<std::size_t>(v)];
-}
-constexpr std::string_view name(Launch v) {
-  return kLaunchNames[static_cast<std::size_t>(v)];
-}
-constexpr std::string_view name(StageSplit v) {
-  return kStageSplitNames[static_cast<std::size_t>(v)];
-}
-
-/// What a plan takes from the software when neither flag nor job says it.
-struct PlanDefaults {
-  int zero{};
-  Recompute recompute{};
-  Precision precision{};
-  AttentionKind attention{};
-  Offload offload{};
-  StageSplit stage_split{};
-  bool sequence_parallel{};
-  std::string schedule;
-  std::optional<Precision> grad_precision;  ///< empty: the precision of the matrix products
-};
-
-/// What users of the stack choose between; a search takes these unless told otherwise. Of an axis
-/// that the file leaves out, which is empty here, it takes the default alone.
-struct PlanChoices {
-  std::vector<std::int64_t> zero;
-  std::vector<Recompute> recompute;
-  std::vector<Offload> offload;
-  std::vector<bool> sequence_parallel;
-  std::vector<std::string> schedule;
-};
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<GradientOverlap>{"none", "no-pipeline",
+                                                                           "always"};
 
 /// What mask, softmax and dropout of unfused attention cost per element of the score matrix, all
 /// passes together: memory traffic, and time of scalar code where a CPU is not memory-bound there.
@@ -203,8 +152,11 @@ struct Software {
   std::string error_basis;
   std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to this times tp
   StageDealing stage_dealing{};
-  PlanDefaults defaults;
-  PlanChoices choices;
+  PlanRequest defaults;  ///< what a plan takes from the stack where the user does not say it
+  /// What users of the stack choose between, axis by axis; a search takes these unless told
+  /// otherwise. Of an axis that the file leaves out, which is empty here, it takes the default
+  /// alone.
+  AxisValues<std::vector> choices;
   KernelStack kernels;
   HostStack host;
   CommunicationStack communication;

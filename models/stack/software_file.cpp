@@ -2,6 +2,7 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/stack/software.hpp"
 
 namespace prequel {
@@ -16,48 +17,32 @@ double factor_or(const Cursor& section, std::string_view key, double fallback) {
   return found ? found->number(kNonNegative) : fallback;
 }
 
-PlanDefaults read_defaults(const Cursor& section) {
-  PlanDefaults defaults;
-  defaults.zero = static_cast<int>(section.at("zero").integer(0, 3));
-  defaults.recompute = Recompute(section.at("recompute").choice({"none", "selective", "full"}));
-  defaults.precision =
-      Precision(section.at("precision").choice({"fp32", "tf32", "fp16", "bf16", "fp8"}));
-  defaults.attention =
-      AttentionKind(section.at("attention").choice({"unfused", "fused-softmax", "flash"}));
-  defaults.offload =
-      Offload(section.at("offload").choice({"none", "optimizer", "optimizer+params"}));
-  defaults.sequence_parallel = section.at("sequence_parallel").boolean();
-  defaults.schedule = section.at("schedule").text();
-  if (const auto split = section.find("stage_split")) {
-    defaults.stage_split = StageSplit(split->choice({"blocks", "embedding-as-layer"}));
-  }
-  if (const auto precision = section.find("grad_precision")) {
-    defaults.grad_precision = Precision(precision->choice({"fp32", "tf32", "fp16", "bf16"}));
-  }
+/// What every stack must say of a plan.
+constexpr std::string_view kAlwaysSaid[] = {
+    "zero", "recompute", "precision", "attention", "offload", "sequence_parallel", "schedule"};
+
+PlanRequest read_defaults(const Cursor& section) {
+  PlanRequest defaults;
+  for (const std::string_view key : kAlwaysSaid) static_cast<void>(section.at(key));
+  each_axis([&](const auto& axis) {
+    if (!has_default(axis.use)) return;
+    if (const auto found = section.find(axis.name)) {
+      axis.of(defaults) = read_value(*found, axis.domain);
+    }
+  });
   return defaults;
 }
 
-/// The values of one axis under `key`, each read by `read`; none where it is left out.
-template <class Value, class Read>
-void read_axis(const Cursor& section, std::string_view key, std::vector<Value>& values,
-               const Read& read) {
-  const auto found = section.find(key);
-  if (!found) return;
-  for (const Cursor& item : found->items()) values.push_back(read(item));
-}
-
-PlanChoices read_choices(const Cursor& section) {
-  PlanChoices choices;
-  read_axis(section, "zero", choices.zero, [](const Cursor& item) { return item.integer(0, 3); });
-  read_axis(section, "recompute", choices.recompute, [](const Cursor& item) {
-    return Recompute(item.choice({"none", "selective", "full"}));
+AxisValues<std::vector> read_choices(const Cursor& section) {
+  AxisValues<std::vector> choices;
+  each_axis([&](const auto& axis) {
+    if (axis.use != AxisUse::offered) return;
+    const auto found = section.find(axis.name);
+    if (!found) return;
+    for (const Cursor& item : found->items()) {
+      axis.of(choices).push_back(read_value(item, axis.domain));
+    }
   });
-  read_axis(section, "offload", choices.offload, [](const Cursor& item) {
-    return Offload(item.choice({"none", "optimizer", "optimizer+params"}));
-  });
-  read_axis(section, "sequence_parallel", choices.sequence_parallel,
-            [](const Cursor& item) { return item.boolean(); });
-  read_axis(section, "schedule", choices.schedule, [](const Cursor& item) { return item.text(); });
   return choices;
 }
 
@@ -133,8 +118,7 @@ HostStack read_host(const Cursor& section) {
 
 CommunicationStack read_communication(const Cursor& section) {
   CommunicationStack communication;
-  communication.gradient_overlap =
-      GradientOverlap(section.at("gradient_overlap").choice({"none", "no-pipeline", "always"}));
+  communication.gradient_overlap = section.at("gradient_overlap").word<GradientOverlap>();
   communication.blocking_p2p = section.at("blocking_p2p").boolean();
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
@@ -196,13 +180,12 @@ Software read_software(const Document& file) {
     software.error_basis = "usual for another release of the same framework";
   }
   software.vocab_multiple = root.at("vocab_multiple").integer(1, 1 << 20);
-  software.stage_dealing =
-      StageDealing(root.at("stage_dealing").choice({"refuse", "ceil-per-stage"}));
+  software.stage_dealing = root.at("stage_dealing").word<StageDealing>();
   software.defaults = read_defaults(root.at("defaults"));
   if (const auto choices = root.find("choices")) software.choices = read_choices(*choices);
   software.kernels = read_kernels(root.at("kernels"));
   software.host = read_host(root.at("host"));
-  software.host.launch = Launch(root.at("launch").choice({"async", "blocking"}));
+  software.host.launch = root.at("launch").word<Launch>();
   software.communication = read_communication(root.at("communication"));
   software.memory = read_memory(root.at("memory"));
   file.finish();

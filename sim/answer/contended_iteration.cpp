@@ -202,7 +202,7 @@ class PipelineFlows {
 
   [[nodiscard]] std::uint32_t receiver(TaskKind kind, std::uint32_t stage,
                                        std::uint32_t chunk) const {
-    const bool turned = game_.kind == ScheduleKind::dualpipe && chunk == 1;
+    const bool turned = traits(game_.kind).mirrored && chunk == 1;
     const bool up = (kind == TaskKind::send_forward) != turned;
     const std::uint32_t stages = game_.shape.stages;
     return (stage + (up ? 1 : stages - 1)) % stages;
@@ -223,7 +223,7 @@ class PipelineFlows {
     std::vector<Flow> found;
     for (const int first : groups.firsts()) {
       auto members = groups.members(static_cast<int>(stage) * stage_ranks_ + first);
-      if (game_.kind == ScheduleKind::dualpipe) {
+      if (traits(game_.kind).mirrored) {
         const auto more = groups.members(static_cast<int>(copy) * stage_ranks_ + first);
         members.insert(stage < copy ? members.end() : members.begin(), more.begin(), more.end());
       }

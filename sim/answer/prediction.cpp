@@ -16,7 +16,6 @@ double real(std::int64_t value) {
 }
 
 void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
-  (void)schedule_of(scenario.plan);  // a misspelt one is refused where stages have none, too
   if (is_fully_sharded(scenario)) {
     play_fully_sharded(scenario, layers, prediction);
   } else {

@@ -27,7 +27,7 @@ void emit_pipeline(ScheduleKind kind, const PipelineShape& shape, Reader& reader
 /// What each stage does once its last backward is done.
 template <class Reader>
 void emit_step_end(ScheduleKind kind, const PipelineShape& shape, Reader& reader) {
-  const Copies copies = kind == ScheduleKind::dualpipe ? Copies::mirrored : Copies::none;
+  const Copies copies = traits(kind).mirrored ? Copies::mirrored : Copies::none;
   PipelineEmitter(shape, reader, 0, copies).step_end();
 }
 

@@ -16,8 +16,8 @@ struct Passes {
 class PipelineBound {
  public:
   PipelineBound(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations)
-      : mirrored_(kind == ScheduleKind::dualpipe),
-        split_(kind == ScheduleKind::zb_h1 || kind == ScheduleKind::zb_h2),
+      : mirrored_(traits(kind).mirrored),
+        split_(traits(kind).splits_backward),
         shape_(shape),
         last_(shape.stages - 1),
         durations_(durations),

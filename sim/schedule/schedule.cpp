@@ -11,60 +11,26 @@
 
 namespace prequel {
 
-std::optional<ScheduleKind> schedule_named(std::string_view name) {
-  for (const auto& schedule : kSchedules) {
-    if (schedule.name == name) return schedule.kind;
-  }
-  return std::nullopt;
-}
-
-std::string_view name_of(ScheduleKind kind) {
-  return std::ranges::find(kSchedules, kind, &ScheduleName::kind)->name;
-}
-
 std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp) {
-  return kind == ScheduleKind::dualpipe ? 2 * vpp : vpp;
+  return traits(kind).mirrored ? 2 * vpp : vpp;
 }
 
 std::uint32_t model_part(ScheduleKind kind, const PipelineShape& shape, std::uint32_t stage,
                          std::uint32_t chunk) {
-  if (kind == ScheduleKind::dualpipe) return chunk == 0 ? stage : shape.stages - 1 - stage;
+  if (traits(kind).mirrored) return chunk == 0 ? stage : shape.stages - 1 - stage;
   return chunk * shape.stages + stage;
 }
 
 std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
-  if (kind == ScheduleKind::interleaved) {
-    if (shape.chunks < 2) {
-      return "schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; "
-             "1f1b is the schedule without";
-    }
-    const std::uint32_t fitting = shape.micro_batches / shape.stages * shape.stages;
-    if (fitting == shape.micro_batches) return {};
-    return fmt::format(
-        "schedule interleaved-1f1b needs micro batches in multiples of pp {}, but there are {}; "
-        "{} would do",
-        shape.stages, shape.micro_batches, fitting + shape.stages);
+  if (auto problem = stages_problem(kind, shape.stages, shape.chunks / chunks_of(kind, 1));
+      !problem.empty()) {
+    return problem;
   }
-  if (kind == ScheduleKind::dualpipe) {
-    if (shape.stages % 2 != 0) {
-      return fmt::format(
-          "schedule dualpipe needs an even number of stages, but pp is {}; {} would do",
-          shape.stages, shape.stages + 1);
-    }
-    if (shape.micro_batches % 2 != 0 || shape.micro_batches < 2 * shape.stages) {
-      const auto even = shape.micro_batches + shape.micro_batches % 2;
-      return fmt::format(
-          "schedule dualpipe needs an even number of micro batches, 2 pp or more, but there are "
-          "{}; "
-          "{} would do",
-          shape.micro_batches, std::max(even, 2 * shape.stages));
-    }
-  }
-  if (shape.chunks > chunks_of(kind, 1)) {
-    return fmt::format("schedule {} has one chunk a stage, but vpp is {}", name_of(kind),
-                       shape.chunks / chunks_of(kind, 1));
-  }
-  return {};
+  const Rounds taken = rounds(kind, shape.stages);
+  if (taken.take(shape.micro_batches)) return {};
+  return fmt::format("schedule {} needs micro batches in {}, but there are {}; {} would do",
+                     name(kind), text_of(taken), shape.micro_batches,
+                     taken.next(shape.micro_batches));
 }
 
 ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,

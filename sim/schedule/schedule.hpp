@@ -2,36 +2,17 @@
 
 /// Pipeline schedules by name, and what each costs in time and memory.
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "models/axes/schedules.hpp"
 #include "sim/engine/task_graph.hpp"
 #include "sim/schedule/pipeline.hpp"
 
 namespace prequel {
 
-enum class ScheduleKind : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
-
-struct ScheduleName {
-  ScheduleKind kind;
-  std::string_view name;
-};
-/// All schedules, by the names that users write.
-inline constexpr std::array kSchedules{
-    ScheduleName{ScheduleKind::gpipe, "gpipe"},
-    ScheduleName{ScheduleKind::one_f_one_b, "1f1b"},
-    ScheduleName{ScheduleKind::interleaved, "interleaved-1f1b"},
-    ScheduleName{ScheduleKind::zb_h1, "zb-h1"},
-    ScheduleName{ScheduleKind::zb_h2, "zb-h2"},
-    ScheduleName{ScheduleKind::dualpipe, "dualpipe"},
-};
-
-[[nodiscard]] std::optional<ScheduleKind> schedule_named(std::string_view name);
-[[nodiscard]] std::string_view name_of(ScheduleKind kind);
+using ScheduleKind = Schedule;
 
 /// Chunks per stage in the shape of a plan with virtual pipeline size `vpp`.
 [[nodiscard]] std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp);

@@ -5,40 +5,22 @@
 namespace prequel {
 namespace {
 
-template <class Value>
-void narrow(std::vector<Value>& axis, const std::optional<Value>& value) {
-  if (value) axis = {*value};
-}
-
 /// The axes with what the layout says in place of all other values.
 SearchAxes narrowed(SearchAxes axes, const PlanRequest& layout) {
-  narrow(axes.nodes, layout.nodes);
-  narrow(axes.dp, layout.dp);
-  narrow(axes.tp, layout.tp);
-  narrow(axes.pp, layout.pp);
-  narrow(axes.vpp, layout.vpp);
-  narrow(axes.mbs, layout.mbs);
-  narrow(axes.gbs, layout.gbs);
-  narrow(axes.zero, layout.zero);
-  narrow(axes.recompute, layout.recompute);
-  narrow(axes.offload, layout.offload);
-  narrow(axes.sequence_parallel, layout.sequence_parallel);
-  narrow(axes.schedule, layout.schedule);
-  if (layout.vpp.value_or(1) > 1 && !layout.schedule) axes.schedule = {"interleaved-1f1b"};
+  each_axis([&](const auto& axis) {
+    if (is_listed(axis.use) && axis.of(layout)) axis.of(axes) = {*axis.of(layout)};
+  });
+  if (layout.vpp.value_or(1) > 1 && !layout.schedule) axes.schedule = {Schedule::interleaved};
   return axes;
 }
 
 bool has(const Plan& plan, const PlanRequest& layout) {
-  const auto same = [](const auto& asked, const auto& is) { return !asked || *asked == is; };
-  return same(layout.nodes, plan.nodes) && same(layout.dp, plan.dp) && same(layout.tp, plan.tp) &&
-         same(layout.pp, plan.pp) && same(layout.cp, plan.cp) && same(layout.ep, plan.ep) &&
-         same(layout.vpp, plan.vpp) && same(layout.mbs, plan.mbs) && same(layout.gbs, plan.gbs) &&
-         same(layout.seq_len, plan.seq_len) && same(layout.zero, plan.zero) &&
-         same(layout.offload, plan.offload) && same(layout.recompute, plan.recompute) &&
-         same(layout.precision, plan.precision) && same(layout.attention, plan.attention) &&
-         same(layout.sequence_parallel, plan.sequence_parallel) &&
-         same(layout.schedule, plan.schedule) && same(layout.grad_precision, plan.grad_precision) &&
-         same(layout.stage_split, plan.stage_split);
+  bool all = true;
+  each_axis([&](const auto& axis) {
+    const auto& asked = axis.of(layout);
+    all = all && (!asked || *asked == axis.of(plan));
+  });
+  return all;
 }
 
 /// One request for each way to fill what the layout leaves open of tp, pp and mbs, on the most

@@ -31,12 +31,12 @@ class Relaxer {
     }
   }
 
-  template <class Values>
-  void without(const std::string& flag, const SearchAxes& said, Values SearchAxes::*axis) {
-    if ((said.*axis).empty()) return;
-    SearchAxes freed = said;
-    (freed.*axis).clear();
-    add(flag, plans_of(freed), limits_);
+  /// Without what is said of an axis.
+  template <class Axis>
+  void without(const Axis& axis, SearchAxes said) {
+    if (axis.of(said).empty()) return;
+    axis.of(said).clear();
+    add(std::string(first_flag(axis)), plans_of(said), limits_);
   }
 
   void more_nodes(SearchAxes axes) {
@@ -78,16 +78,9 @@ std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& 
                                     const SearchLimits& limits, bool everything) {
   Relaxer relaxer(inputs, limits, everything);
   relaxer.without_limits(relaxer.plans_of(said));
-  relaxer.without("--tp", said, &SearchAxes::tp);
-  relaxer.without("--pp", said, &SearchAxes::pp);
-  relaxer.without("--dp", said, &SearchAxes::dp);
-  relaxer.without("--vpp", said, &SearchAxes::vpp);
-  relaxer.without("--mbs", said, &SearchAxes::mbs);
-  relaxer.without("--zero", said, &SearchAxes::zero);
-  relaxer.without("--recompute", said, &SearchAxes::recompute);
-  relaxer.without("--offload", said, &SearchAxes::offload);
-  relaxer.without("--sequence-parallel", said, &SearchAxes::sequence_parallel);
-  relaxer.without("--schedule", said, &SearchAxes::schedule);
+  each_axis([&](const auto& axis) {
+    if (is_searched(axis.use)) relaxer.without(axis, said);
+  });
   relaxer.more_nodes(said);
   return std::move(relaxer).result();
 }

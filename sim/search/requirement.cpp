@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -16,8 +17,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
-#include "hw/device.hpp"
-#include "sim/schedule/schedule.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
@@ -25,69 +25,64 @@ namespace {
 constexpr std::size_t kLongest = 1000;  // characters: longer ones are no one's handwriting
 constexpr int kDeepest = 50;            // brackets within brackets
 
-using Value = std::variant<double, std::string_view>;
+using Value = std::variant<double, std::string>;
 
 struct Name {
   std::string_view text;
   Value (*of)(const PlanFacts&);
-  std::vector<std::string> (*values)(){};  ///< of text, all that there are; null: a number
+  bool is_text{};
+  std::vector<std::string_view> values{};  ///< of text, all that there are; empty: any
 };
 
-/// The names of an enumeration, whose last enumerator is `Last`.
-template <auto Last>
-std::vector<std::string> names_to() {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Last); ++i) names.emplace_back(name(decltype(Last)(i)));
-  return names;
+Value operand(std::int64_t value) {
+  return static_cast<double>(value);
+}
+Value operand(bool value) {
+  return static_cast<double>(value);
+}
+Value operand(double value) {
+  return value;
+}
+Value operand(const auto& text) {
+  return cell_of(text);
 }
 
-std::vector<std::string> schedule_names() {
-  std::vector<std::string> names;
-  for (const ScheduleName& schedule : kSchedules) names.emplace_back(schedule.name);
-  return names;
+std::vector<std::string_view> texts(const auto& /*others*/) {
+  return {};
+}
+template <Worded Enum>
+std::vector<std::string_view> texts(const Domain<Enum>& domain) {
+  const auto known = words(domain);
+  return {known.begin(), known.end()};
 }
 
-template <auto Member>
-Value axis(const PlanFacts& facts) {
-  return static_cast<double>(facts.plan.*Member);
-}
 template <auto Member>
 Value shape(const PlanFacts& facts) {
-  return static_cast<double>(facts.model.*Member);
-}
-template <auto Member>
-Value word(const PlanFacts& facts) {
-  return name(facts.plan.*Member);
+  return operand(facts.model.*Member);
 }
 
-const std::array kNames{
-    Name{"nodes", axis<&Plan::nodes>},
-    Name{"gpus", axis<&Plan::gpus>},
-    Name{"dp", axis<&Plan::dp>},
-    Name{"tp", axis<&Plan::tp>},
-    Name{"pp", axis<&Plan::pp>},
-    Name{"cp", axis<&Plan::cp>},
-    Name{"ep", axis<&Plan::ep>},
-    Name{"vpp", axis<&Plan::vpp>},
-    Name{"mbs", axis<&Plan::mbs>},
-    Name{"gbs", axis<&Plan::gbs>},
-    Name{"seq_len", axis<&Plan::seq_len>},
-    Name{"zero", axis<&Plan::zero>},
-    Name{"sequence_parallel", axis<&Plan::sequence_parallel>},
-    Name{"microbatches",
-         [](const PlanFacts& facts) { return Value{double(facts.plan.micro_batches())}; }},
-    Name{"layers", shape<&Transformer::layers>},
-    Name{"hidden", shape<&Transformer::hidden>},
-    Name{"heads", shape<&Transformer::heads>},
-    Name{"mem_gib", [](const PlanFacts& facts) { return Value{facts.mem_gib}; }},
-    Name{"offload", word<&Plan::offload>, names_to<Offload::optimizer_params>},
-    Name{"recompute", word<&Plan::recompute>, names_to<Recompute::full>},
-    Name{"precision", word<&Plan::precision>, names_to<Precision::fp8>},
-    Name{"attention", word<&Plan::attention>, names_to<AttentionKind::flash>},
-    Name{"schedule",
-         [](const PlanFacts& facts) { return Value{std::string_view{facts.plan.schedule}}; },
-         schedule_names},
-};
+template <class Axis>
+Name name_of(const Axis& axis) {
+  return {axis.name, [](const PlanFacts& facts) { return operand(Axis::of(facts.plan)); },
+          !std::is_arithmetic_v<typename Axis::Value>, texts(axis.domain)};
+}
+
+const std::vector<Name>& names() {
+  static const std::vector<Name> kNames = [] {
+    std::vector<Name> all{
+        {"gpus", [](const PlanFacts& facts) { return operand(facts.plan.gpus); }},
+        {"microbatches",
+         [](const PlanFacts& facts) { return operand(facts.plan.micro_batches()); }},
+        {"layers", shape<&Transformer::layers>},
+        {"hidden", shape<&Transformer::hidden>},
+        {"heads", shape<&Transformer::heads>},
+        {"mem_gib", [](const PlanFacts& facts) { return Value{facts.mem_gib}; }},
+    };
+    each_axis([&](const auto& axis) { all.push_back(name_of(axis)); });
+    return all;
+  }();
+  return kNames;
+}
 
 struct Operator {
   std::string_view text;
@@ -197,10 +192,10 @@ class RequirementParser {
     const Requirement::Step* said = &requirement_.steps_.back();
     if (named->kind != Kind::name) std::swap(named, said);
     if (named->kind != Kind::name || said->kind != Kind::text) return;
-    const Name& of = kNames[static_cast<std::size_t>(named->which)];
+    const Name& of = names()[static_cast<std::size_t>(named->which)];
     const std::string& text = requirement_.texts_[static_cast<std::size_t>(said->which)];
-    const std::vector<std::string> known = of.values();
-    if (std::ranges::find(known, text) != known.end()) return;
+    const std::vector<std::string> known(of.values.begin(), of.values.end());
+    if (known.empty() || std::ranges::find(known, text) != known.end()) return;
     fail(fmt::format("{} is never {}{}; {} would do", of.text, in_quotes(text),
                      did_you_mean(text, known), fmt::join(known, ", ")));
   }
@@ -276,18 +271,18 @@ class RequirementParser {
     std::size_t length = 0;
     while (length < rest_.size() && (is_letter(rest_[length]) || is_digit(rest_[length]))) ++length;
     const std::string_view word = rest_.substr(0, length);
-    const auto* const found = std::ranges::find(kNames, word, &Name::text);
-    if (found == kNames.end()) {
+    const auto found = std::ranges::find(names(), word, &Name::text);
+    if (found == names().end()) {
       std::vector<std::string> known;
-      for (const Name& each : kNames) known.emplace_back(each.text);
+      for (const Name& each : names()) known.emplace_back(each.text);
       fail("unknown name " + in_quotes(std::string(word)) + did_you_mean(std::string(word), known) +
            "; text stands in quotes");
     }
     rest_.remove_prefix(length);
     requirement_.needs_memory_ |= word == "mem_gib";
     requirement_.steps_.push_back(
-        {Kind::name, static_cast<int>(std::distance(kNames.begin(), found)), 0});
-    return found->values != nullptr;
+        {Kind::name, static_cast<int>(std::distance(names().begin(), found)), 0});
+    return found->is_text;
   }
 
   bool number() {
@@ -322,13 +317,13 @@ bool Requirement::holds(const PlanFacts& facts) const {
     const auto which = static_cast<std::size_t>(step.which);
     switch (step.kind) {
       case Step::Kind::number: stack.emplace_back(step.number); break;
-      case Step::Kind::name: stack.push_back(kNames[which].of(facts)); break;
-      case Step::Kind::text: stack.emplace_back(std::string_view{texts_[which]}); break;
+      case Step::Kind::name: stack.push_back(names()[which].of(facts)); break;
+      case Step::Kind::text: stack.emplace_back(texts_[which]); break;
       case Step::Kind::apply: {
         const Operator& op = kOperators[which];
         const Value right = op.operands == 2 ? pop() : Value{0.0};
         const Value left = pop();
-        if (std::holds_alternative<std::string_view>(left)) {
+        if (std::holds_alternative<std::string>(left)) {
           stack.emplace_back(double((left == right) == (op.text == "==")));
           break;
         }

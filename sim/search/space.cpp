@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/schedule/schedule.hpp"
-
 namespace prequel {
 namespace {
 
@@ -14,6 +12,13 @@ constexpr std::size_t kNearest = 3;
 template <class Value>
 void fill(std::vector<Value>& axis, std::vector<Value> values) {
   if (axis.empty()) axis = std::move(values);
+}
+
+/// With all values that there are.
+template <Worded Enum>
+void fill_with_all(std::vector<Enum>& axis) {
+  const auto values = all_of<Enum>();
+  fill(axis, {values.begin(), values.end()});
 }
 
 std::vector<std::int64_t> powers_of_two(std::int64_t most) {
@@ -36,16 +41,6 @@ std::vector<std::int64_t> tensor_degrees(std::int64_t per_node, bool across_node
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
-}
-
-/// Rules that the schedule adds to those of the plan.
-std::string schedule_problem(const Plan& plan, const SearchInputs& inputs) {
-  if (plan.zero >= inputs.software.communication.fully_sharded_from_zero) return {};
-  const auto kind = schedule_named(plan.schedule);
-  if (!kind) return "schedule " + plan.schedule + ": unknown";
-  return shape_problem(
-      *kind, {static_cast<std::uint32_t>(plan.pp), static_cast<std::uint32_t>(plan.micro_batches()),
-              chunks_of(*kind, static_cast<std::uint32_t>(plan.vpp))});
 }
 
 /// Plans of one shape of the model after another.
@@ -71,10 +66,6 @@ class Collector {
       judged = judge_plan(request, model_, inputs_.cluster, inputs_.software);
     } else {
       judged.problems.push_back("model: " + shape_problem_);
-    }
-    if (judged.problems.empty()) {
-      std::string problem = schedule_problem(judged.plan, inputs_);
-      if (!problem.empty()) judged.problems.push_back("plan: " + std::move(problem));
     }
     if (judged.problems.empty()) {
       found_.legal.push_back({std::move(judged.plan), shape_});
@@ -183,10 +174,10 @@ class Combiner {
   }
 
   void schedules(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
-    const PlanDefaults& defaults = inputs_.software.defaults;
-    for (const std::string& schedule : effective(axes_.schedule, pp > 1, defaults.schedule)) {
+    const Schedule usual = inputs_.software.defaults.schedule.value_or(Schedule::one_f_one_b);
+    for (const Schedule schedule : effective(axes_.schedule, pp > 1, usual)) {
       request_.schedule = schedule;
-      const bool chunks = pp > 1 && schedule == "interleaved-1f1b";
+      const bool chunks = pp > 1 && traits(schedule).interleaved;
       for (const std::int64_t vpp : effective(axes_.vpp, chunks, std::int64_t{1})) {
         if (chunks && (vpp == 1 || vpp * pp > collector_.model().layers)) {
           collector_.skip();
@@ -211,7 +202,12 @@ class Combiner {
           request_.sequence_parallel = sequence_parallel;
           for (const Recompute recompute : axes_.recompute) {
             request_.recompute = recompute;
-            collector_.consider(request_);
+            const bool full = recompute == Recompute::full;
+            for (const std::int64_t layers :
+                 effective(axes_.recompute_layers, full, std::int64_t{1})) {
+              request_.recompute_layers = layers;
+              collector_.consider(request_);
+            }
           }
         }
       }
@@ -227,6 +223,7 @@ class Combiner {
     request_.offload = axes_.offload.front();
     request_.sequence_parallel = axes_.sequence_parallel.front();
     request_.recompute = axes_.recompute.front();
+    request_.recompute_layers = axes_.recompute_layers.front();
     collector_.consider(request_);
   }
 
@@ -239,8 +236,6 @@ class Combiner {
 }  // namespace
 
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything) {
-  const PlanChoices& choices = inputs.software.choices;
-  const PlanDefaults& defaults = inputs.software.defaults;
   const std::int64_t most_gbs =
       axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
   fill(axes.shapes, {shape_of(inputs.model)});
@@ -253,21 +248,15 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everythin
   fill(axes.mbs, powers_of_two(std::min(kMostMicroBatch, most_gbs)));
   if (everything) {
     fill(axes.zero, {0, 1, 2, 3});
-    fill(axes.recompute, {Recompute::none, Recompute::selective, Recompute::full});
+    fill_with_all(axes.recompute);
     fill(axes.sequence_parallel, {false, true});
-    if (axes.schedule.empty()) {
-      for (const ScheduleName& schedule : kSchedules) axes.schedule.emplace_back(schedule.name);
-    }
+    fill_with_all(axes.schedule);
   }
-  const auto fill_offered = [](auto& axis, const auto& offered, const auto& usual) {
-    fill(axis, offered);
-    fill(axis, {usual});
-  };
-  fill_offered(axes.zero, choices.zero, defaults.zero);
-  fill_offered(axes.recompute, choices.recompute, defaults.recompute);
-  fill_offered(axes.offload, choices.offload, defaults.offload);
-  fill_offered(axes.sequence_parallel, choices.sequence_parallel, defaults.sequence_parallel);
-  fill_offered(axes.schedule, choices.schedule, defaults.schedule);
+  each_axis([&](const auto& axis) {
+    if (axis.use != AxisUse::offered) return;
+    fill(axis.of(axes), axis.of(inputs.software.choices));
+    fill(axis.of(axes), {axis.of(inputs.software.defaults).value_or(plainest(axis.domain))});
+  });
   return axes;
 }
 

@@ -13,13 +13,8 @@
 namespace prequel {
 
 /// Values of each axis to combine; an empty axis is chosen by `fill_axes`.
-struct SearchAxes {
+struct SearchAxes : AxisValues<std::vector> {
   std::vector<ModelShape> shapes;  ///< of the model
-  std::vector<std::int64_t> nodes, dp, tp, pp, vpp, mbs, gbs, zero;
-  std::vector<Recompute> recompute;
-  std::vector<Offload> offload;
-  std::vector<bool> sequence_parallel;
-  std::vector<std::string> schedule;
 };
 
 /// The inputs of a search beside its axes: `fixed` holds what all plans share.

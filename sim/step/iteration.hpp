@@ -19,9 +19,6 @@ inline bool is_fully_sharded(const Scenario& scenario) {
   return is_fully_sharded(scenario.plan, scenario.software);
 }
 
-/// Throws InputError when the schedule is unknown.
-ScheduleKind schedule_of(const Plan& plan);
-
 /// What a pipeline schedule is played with.
 struct PipelineGame {
   ScheduleKind kind{};

@@ -2,12 +2,7 @@
 #include <iterator>
 #include <string>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "hw/base/errors.hpp"
-#include "hw/base/nearest.hpp"
-#include "hw/base/text.hpp"
 #include "sim/schedule/schedule.hpp"
 #include "sim/step/iteration.hpp"
 
@@ -57,13 +52,13 @@ class Iteration {
   Iteration(const Scenario& scenario, const LayerCosts& layers)
       : scenario_(scenario),
         plan_(scenario.plan),
-        kind_(schedule_of(plan_)),
+        kind_(plan_.schedule),
         shape_(shape_of(scenario, kind_)),
         dealt_(chunks_of_plan(scenario.model, plan_, scenario.software)),
         layers_(layers),
         transfer_(stage_transfer_time(scenario).value),
         // Of copies, both end stages hold the table whole.
-        tied_(kind_ == ScheduleKind::dualpipe ? 0 : tied_embedding_time(scenario).value) {
+        tied_(traits(kind_).mirrored ? 0 : tied_embedding_time(scenario).value) {
     if (const std::string problem = shape_problem(kind_, shape_); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
@@ -116,7 +111,7 @@ class Iteration {
   /// How many micro batches pass each chunk of a stage.
   [[nodiscard]] double passes() const {
     const double all = real(plan_.micro_batches());
-    return kind_ == ScheduleKind::dualpipe ? all / 2 : all;
+    return traits(kind_).mirrored ? all / 2 : all;
   }
 
   [[nodiscard]] BlockTable duration_table() const {
@@ -229,15 +224,6 @@ class Iteration {
 };
 
 }  // namespace
-
-ScheduleKind schedule_of(const Plan& plan) {
-  if (const auto kind = schedule_named(plan.schedule)) return *kind;
-  std::vector<std::string> known;
-  for (const ScheduleName& schedule : kSchedules) known.emplace_back(schedule.name);
-  throw InputError("plan: schedule " + in_quotes(plan.schedule) + ": unknown" +
-                   did_you_mean(plan.schedule, known) +
-                   fmt::format("; {} are known", fmt::join(known, ", ")));
-}
 
 PipelineGame pipeline_game(const Scenario& scenario) {
   return pipeline_game(scenario, price_layers(scenario));

@@ -20,7 +20,7 @@ PipelineShape shape_of_passes(const Plan& plan, ScheduleKind kind) {
 std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   if (is_fully_sharded(plan, scenario.software)) return {{whole_model(scenario.model)}};
-  const ScheduleKind kind = schedule_of(plan);
+  const ScheduleKind kind = plan.schedule;
   const PipelineShape shape = shape_of_passes(plan, kind);
   const std::vector<StageContent> dealt = chunks_of_plan(scenario.model, plan, scenario.software);
   std::vector<std::vector<StageContent>> stages(shape.stages);
@@ -36,7 +36,7 @@ std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
 
 std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software) {
   if (is_fully_sharded(plan, software)) return {1};
-  const ScheduleKind kind = schedule_of(plan);
+  const ScheduleKind kind = plan.schedule;
   std::vector<std::int64_t> held;
   for (const double chunks : in_flight(kind, shape_of_passes(plan, kind))) {
     held.push_back(static_cast<std::int64_t>(chunks));

@@ -92,7 +92,7 @@ TEST_CASE("every row appears once, predicted or with the reason why not") {
   CHECK(runs[1].outcome == Outcome::invalid);
   CHECK(runs[1].reason == "gbs 2050 is not a multiple of dp 8 x mbs 4");
   CHECK(runs[2].outcome == Outcome::unsupported);
-  CHECK(runs[2].reason == "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are");
+  CHECK(runs[2].reason == "plan: precision fp8: not modelled yet; bf16 or fp16 would do");
   CHECK(runs[3].outcome == Outcome::unsupported);
   CHECK(runs[3].reason == "gbs: empty, and no default");
 }

@@ -153,8 +153,8 @@ TEST_CASE("plans that cannot be priced are refused with what would do") {
 TEST_CASE("the help lists every schedule") {
   const std::string help = run_prequel("predict --help").out;
   std::string names;
-  for (const ScheduleName& schedule : kSchedules) {
-    names += (names.empty() ? "" : "|") + std::string(schedule.name);
+  for (const std::string_view schedule : kWordsOf<Schedule>) {
+    names += (names.empty() ? "" : "|") + std::string(schedule);
   }
   CHECK(help.find("--schedule " + names) != std::string::npos);
 }

@@ -91,25 +91,25 @@ void check_agreement(ScheduleKind kind, const PipelineShape& shape, const BlockT
 }
 
 TEST_CASE("clock, lanes and event queue agree on 1000 random plans of every schedule") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(1);
     for (int plan = 0; plan < 1000; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.shape(schedule.kind);
-      check_agreement(schedule.kind, shape, plans.durations(shape));
+      const auto shape = plans.shape(schedule);
+      check_agreement(schedule, shape, plans.durations(shape));
     }
   }
 }
 
 TEST_CASE("they agree on 1000 plans with gradient buckets and parameter gathers, too") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(7);
     for (int plan = 0; plan < 1000; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.overlapping(schedule.kind);
-      check_agreement(schedule.kind, shape, plans.durations(shape));
+      const auto shape = plans.overlapping(schedule);
+      check_agreement(schedule, shape, plans.durations(shape));
     }
   }
 }
@@ -120,16 +120,16 @@ std::uint32_t many(ScheduleKind kind, const PipelineShape& shape, std::uint32_t 
 }
 
 TEST_CASE("clock and event queue agree on pipelines that have long been periodic") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(9);
     for (int plan = 0; plan < 30; ++plan) {
       CAPTURE(plan);
-      auto shape = plans.any(schedule.kind);
-      shape.micro_batches = many(schedule.kind, shape, 1000);
+      auto shape = plans.any(schedule);
+      shape.micro_batches = many(schedule, shape, 1000);
       const auto durations = plans.durations(shape);
-      const auto times = run_graph(build_graph(schedule.kind, shape), shape, durations);
-      REQUIRE(run_clock(schedule.kind, shape, durations).seconds ==
+      const auto times = run_graph(build_graph(schedule, shape), shape, durations);
+      REQUIRE(run_clock(schedule, shape, durations).seconds ==
               doctest::Approx(times.end()).epsilon(1e-9));
     }
   }
@@ -150,10 +150,10 @@ class CountingClock : public Clock {
 };
 
 TEST_CASE("a clock is told no more of a long pipeline than of one that has become periodic") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
-    PipelineShape shape{8, 0, chunks_of(schedule.kind, 1)};
-    if (schedule.kind == ScheduleKind::interleaved) shape.chunks = 2;
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
+    PipelineShape shape{8, 0, chunks_of(schedule, 1)};
+    if (schedule == ScheduleKind::interleaved) shape.chunks = 2;
     const auto told = [&](std::uint32_t micro_batches) {
       shape.micro_batches = micro_batches;
       BlockTable durations(shape);
@@ -168,7 +168,7 @@ TEST_CASE("a clock is told no more of a long pipeline than of one that has becom
         }
       }
       CountingClock clock(durations.values(), stream_count(shape));
-      emit_pipeline(schedule.kind, shape, clock);
+      emit_pipeline(schedule, shape, clock);
       return clock.told;
     };
     CHECK(told(4096) == told(32768));
@@ -177,14 +177,14 @@ TEST_CASE("a clock is told no more of a long pipeline than of one that has becom
 }
 
 TEST_CASE("where nothing is shared, a run with contention is the event queue's") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(6);
     for (int plan = 0; plan < 200; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.shape(schedule.kind);
+      const auto shape = plans.shape(schedule);
       const auto durations = plans.durations(shape);
-      const auto graph = build_graph(schedule.kind, shape);
+      const auto graph = build_graph(schedule, shape);
       // Every stage a device that loses nothing.
       std::vector<StreamPlace> streams;
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
@@ -226,14 +226,14 @@ Work work_of(const TaskGraph& graph, const PipelineShape& shape, const BlockTabl
 }
 
 TEST_CASE("no two tasks overlap on a stream") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(2);
     for (int plan = 0; plan < 200; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.any(schedule.kind);
+      const auto shape = plans.any(schedule);
       const auto durations = plans.durations(shape);
-      const auto graph = build_graph(schedule.kind, shape);
+      const auto graph = build_graph(schedule, shape);
       const auto times = run_graph(graph, shape, durations);
       std::vector<double> free_at(stream_count(shape));
       std::uint32_t overlaps = 0;
@@ -249,16 +249,16 @@ TEST_CASE("no two tasks overlap on a stream") {
 }
 
 TEST_CASE("work is conserved: each block passes each micro batch once, whole or in buckets") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(8);
     for (int plan = 0; plan < 200; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.any(schedule.kind);
+      const auto shape = plans.any(schedule);
       const auto durations = plans.durations(shape);
-      const Work work = work_of(build_graph(schedule.kind, shape), shape, durations);
-      const auto result = run_clock(schedule.kind, shape, durations);
-      const double halves = schedule.kind == ScheduleKind::dualpipe ? 2 : 1;
+      const Work work = work_of(build_graph(schedule, shape), shape, durations);
+      const auto result = run_clock(schedule, shape, durations);
+      const double halves = schedule == ScheduleKind::dualpipe ? 2 : 1;
       const double parts = std::max(1U, shape.buckets);
       for (std::uint32_t block = 0; block < shape.blocks(); ++block) {
         const auto times = [&](TaskKind kind) {
@@ -282,31 +282,31 @@ TEST_CASE("work is conserved: each block passes each micro batch once, whole or 
 }
 
 TEST_CASE("a faster kernel or link never slows the step") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(3);
     for (int plan = 0; plan < 400; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.any(schedule.kind);
+      const auto shape = plans.any(schedule);
       auto durations = plans.durations(shape);
-      const double before = run_clock(schedule.kind, shape, durations).seconds;
+      const double before = run_clock(schedule, shape, durations).seconds;
       const auto kind = static_cast<TaskKind>(plans.between(0, kTaskKinds - 1));
       const std::uint32_t stage = plans.between(0, shape.stages - 1);
       durations.at(kind, stage, plans.between(0, shape.chunks - 1)) *= 0.5;
-      const double after = run_clock(schedule.kind, shape, durations).seconds;
+      const double after = run_clock(schedule, shape, durations).seconds;
       REQUIRE(after <= before * (1 + 1e-12));
     }
   }
 }
 
 TEST_CASE("what a pipeline takes it gives back, and never holds less than nothing") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(4);
     for (int plan = 0; plan < 100; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.shape(schedule.kind);
-      for (const double held : in_flight(schedule.kind, shape)) {
+      const auto shape = plans.shape(schedule);
+      for (const double held : in_flight(schedule, shape)) {
         REQUIRE(held >= 1);
         REQUIRE(held <= shape.micro_batches * shape.chunks);
       }
@@ -332,15 +332,15 @@ TEST_CASE("the time of a step grows by the same for each further micro batch, ho
 }
 
 TEST_CASE("no step is shorter than its bound, on 1000 random plans of every schedule") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     RandomPlans plans(9);
     for (int plan = 0; plan < 1000; ++plan) {
       CAPTURE(plan);
-      const auto shape = plans.any(schedule.kind);
+      const auto shape = plans.any(schedule);
       const auto durations = plans.durations(shape);
-      const double seconds = run_clock(schedule.kind, shape, durations).seconds;
-      const double least = least_seconds(schedule.kind, shape, durations);
+      const double seconds = run_clock(schedule, shape, durations).seconds;
+      const double least = least_seconds(schedule, shape, durations);
       REQUIRE(least <= seconds * (1 + 1e-12));
       REQUIRE(least > 0);
     }

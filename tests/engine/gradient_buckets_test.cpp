@@ -47,14 +47,14 @@ TEST_CASE("gathers faster than the forward show their first, slower ones all but
 }
 
 TEST_CASE("each block has one reduction and one gather a bucket, in every schedule") {
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
-    PipelineShape shape{4, 12, chunks_of(schedule.kind, 1)};
-    if (schedule.kind == ScheduleKind::interleaved) shape.chunks = 2;
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
+    PipelineShape shape{4, 12, chunks_of(schedule, 1)};
+    if (schedule == ScheduleKind::interleaved) shape.chunks = 2;
     shape.buckets = 3;
     shape.gathers = true;
     std::vector<std::uint32_t> tasks(kTaskKinds);
-    const auto graph = build_graph(schedule.kind, shape);
+    const auto graph = build_graph(schedule, shape);
     for (const Task& task : graph.tasks()) ++tasks[task.label.kind];
     const auto count = [&](TaskKind kind) { return tasks[static_cast<std::size_t>(kind)]; };
     CHECK(count(TaskKind::gradient_reduce) == 3 * shape.blocks());
@@ -66,12 +66,12 @@ TEST_CASE("each block has one reduction and one gather a bucket, in every schedu
 }
 
 TEST_CASE("what a stage holds is the same with buckets") {
-  for (const auto& schedule : kSchedules) {
-    PipelineShape shape{4, 12, chunks_of(schedule.kind, 1)};
-    if (schedule.kind == ScheduleKind::interleaved) shape.chunks = 2;
-    const auto held = in_flight(schedule.kind, shape);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    PipelineShape shape{4, 12, chunks_of(schedule, 1)};
+    if (schedule == ScheduleKind::interleaved) shape.chunks = 2;
+    const auto held = in_flight(schedule, shape);
     shape.buckets = 3;
-    CHECK(in_flight(schedule.kind, shape) == held);
+    CHECK(in_flight(schedule, shape) == held);
   }
 }
 

@@ -33,14 +33,14 @@ BlockTable random_durations(const PipelineShape& shape, std::mt19937& random) {
 
 TEST_CASE("with all ranks alike, lanes agree with the clock on 1000 plans of all schedules") {
   std::mt19937 random(3);
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     for (int plan = 0; plan < 170; ++plan) {
-      const auto shape = valid_shape(schedule.kind, random);
+      const auto shape = valid_shape(schedule, random);
       const auto durations = random_durations(shape, random);
-      const auto seconds = run_ranks(schedule.kind, shape, durations, {2, 3, 5}, {});
+      const auto seconds = run_ranks(schedule, shape, durations, {2, 3, 5}, {});
       REQUIRE(seconds[0] ==
-              doctest::Approx(run_clock(schedule.kind, shape, durations).seconds).epsilon(1e-9));
+              doctest::Approx(run_clock(schedule, shape, durations).seconds).epsilon(1e-9));
     }
   }
 }
@@ -61,18 +61,18 @@ TEST_CASE("one slow rank slows its whole stage in the time of a step") {
 TEST_CASE("a slower rank or link never makes the step faster") {
   std::mt19937 random(4);
   const StageRanks ranks{2, 2, 3};
-  for (const auto& schedule : kSchedules) {
-    CAPTURE(schedule.name);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
     for (int plan = 0; plan < 50; ++plan) {
-      const auto shape = valid_shape(schedule.kind, random);
+      const auto shape = valid_shape(schedule, random);
       const auto durations = random_durations(shape, random);
       const std::size_t count = std::size_t{shape.stages} * ranks.count();
       RankSlowness slowness{std::vector<double>(count, 1.0), std::vector<double>(count, 1.0)};
-      const double before = run_ranks(schedule.kind, shape, durations, ranks, slowness)[0];
+      const double before = run_ranks(schedule, shape, durations, ranks, slowness)[0];
       slowness.compute[random() % count] = 1.5;
-      const double slow_rank = run_ranks(schedule.kind, shape, durations, ranks, slowness)[0];
+      const double slow_rank = run_ranks(schedule, shape, durations, ranks, slowness)[0];
       slowness.sends[random() % count] = 2;
-      const double slow_link = run_ranks(schedule.kind, shape, durations, ranks, slowness)[0];
+      const double slow_link = run_ranks(schedule, shape, durations, ranks, slowness)[0];
       CHECK(slow_rank >= before);
       CHECK(slow_link >= slow_rank);
     }

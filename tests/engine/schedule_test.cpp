@@ -79,30 +79,32 @@ TEST_CASE("a blocking send occupies the sender, an overlapped one delays only th
 }
 
 TEST_CASE("schedules are found by name") {
-  CHECK(schedule_named("1f1b") == ScheduleKind::one_f_one_b);
-  CHECK(schedule_named("fastest") == std::nullopt);
-  for (const auto& schedule : kSchedules) CHECK(name_of(schedule.kind) == schedule.name);
+  CHECK(named<Schedule>("1f1b") == Schedule::one_f_one_b);
+  CHECK(named<Schedule>("fastest") == std::nullopt);
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CHECK(named<Schedule>(name(schedule)) == schedule);
+  }
 }
 
 TEST_CASE("a shape that a schedule cannot run is refused with one that would do") {
   CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 2}) ==
-        "schedule 1f1b has one chunk a stage, but vpp is 2");
+        "schedule 1f1b has one chunk a stage, but vpp is 2; interleaved-1f1b has more");
   CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 1}).empty());
   CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 2}).empty());
   CHECK(shape_problem(ScheduleKind::interleaved, {4, 10, 2}) ==
-        "schedule interleaved-1f1b needs micro batches in multiples of pp 4, but there are 10; "
+        "schedule interleaved-1f1b needs micro batches in multiples of 4, but there are 10; "
         "12 would do");
   CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 1}) ==
         "schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; "
         "1f1b is the schedule without");
   CHECK(shape_problem(ScheduleKind::dualpipe, {4, 8, 2}).empty());
   CHECK(shape_problem(ScheduleKind::dualpipe, {4, 8, 4}) ==
-        "schedule dualpipe has one chunk a stage, but vpp is 2");
+        "schedule dualpipe has one chunk a stage, but vpp is 2; interleaved-1f1b has more");
   CHECK(shape_problem(ScheduleKind::dualpipe, {3, 8, 2}) ==
         "schedule dualpipe needs an even number of stages, but pp is 3; 4 would do");
   CHECK(shape_problem(ScheduleKind::dualpipe, {4, 7, 2}) ==
-        "schedule dualpipe needs an even number of micro batches, 2 pp or more, but there are 7; "
-        "8 would do");
+        "schedule dualpipe needs micro batches in multiples of 2, 8 or more, but there are 7; 8 "
+        "would do");
 }
 
 TEST_CASE("interleaving divides the bubble of 1F1B by the number of chunks") {

@@ -135,7 +135,7 @@ void requirement(std::string_view text) {
   Plan plan;
   plan.dp = 8;
   plan.gbs = 2048;
-  plan.schedule = "1f1b";
+  plan.schedule = Schedule::one_f_one_b;
   Transformer model;
   model.layers = 70;
   const PlanFacts facts{plan, model, 53.5};

@@ -1,4 +1,3 @@
-#include "models/plan/plan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -56,7 +55,7 @@ TEST_CASE("what is left out is derived from nodes, model and software") {
   CHECK(plan.precision == Precision::bf16);
   CHECK(plan.grad_precision == Precision::bf16);
   CHECK(plan.attention == AttentionKind::fused_softmax);
-  CHECK(plan.schedule == "1f1b");
+  CHECK(plan.schedule == Schedule::one_f_one_b);
   CHECK(resolved.warnings.empty());
 }
 
@@ -152,11 +151,11 @@ TEST_CASE("what is not modelled yet is refused by name") {
   Question question;
   question.request.precision = Precision::fp8;
   CHECK(question.problems() ==
-        "plan: precision: fp8 training is not modelled yet; bf16 and fp16 are");
+        "plan: precision fp8: not modelled yet; bf16 or fp16 would do");
   question = {};
   question.request.grad_precision = Precision::fp8;
   CHECK(question.problems() ==
-        "plan: grad_precision: fp8 gradients are not modelled yet; fp32, bf16 and fp16 are");
+        "plan: grad_precision fp8: not modelled yet; fp32, bf16 or fp16 would do");
 }
 
 TEST_CASE("expert ranks divide the experts and a stage, context ranks the halves of a sequence") {
@@ -210,18 +209,20 @@ TEST_CASE("model chunks need stages and a schedule that has them") {
         "plan: vpp 2: chunks need pipeline stages, and pp is 1; vpp 1 would do");
   question = {};
   question.request.vpp = 2;
-  question.request.schedule = "1f1b";
+  question.request.schedule = Schedule::one_f_one_b;
   CHECK(question.problems() ==
-        "plan: vpp 2: schedule \"1f1b\" has no model chunks; \"interleaved-1f1b\" has");
+        "plan: schedule 1f1b has one chunk a stage, but vpp is 2; interleaved-1f1b has more");
   question.request.vpp = {};
-  question.request.schedule = "interleaved-1f1b";
+  question.request.schedule = Schedule::interleaved;
   CHECK(question.problems().starts_with(
-      "plan: schedule: \"interleaved-1f1b\" needs vpp 2 or more; \"1f1b\" is the one for vpp 1"));
+      "plan: schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; 1f1b is "
+      "the schedule without"));
   question.request.vpp = 2;
   question.request.gbs = 2048 + 32;
-  CHECK(question.problems() ==
-        "plan: gbs 2080: 65 micro batches are not a multiple of pp 6, which the interleaved "
-        "schedule needs; gbs 1920 or 2112 would do");
+  CHECK(
+      question.problems() ==
+      "plan: gbs 2080: schedule interleaved-1f1b needs micro batches in multiples of 6, but there "
+      "are 65; gbs 2112 would do");
 }
 
 TEST_CASE("sharded gradients do not go with pipeline stages") {
@@ -281,7 +282,7 @@ TEST_CASE("what the stack does not offer is warned of, where it says what it off
   question.request.mbs = 1;
   question.request.gbs = 48 * 43;
   question.request.zero = 3;
-  question.request.schedule = "zb-h1";
+  question.request.schedule = Schedule::zb_h1;
   CHECK(question.warnings() ==
         Warnings{"zero 3: megatron-core-2024 offers 0, 1; priced all the same",
                  "schedule zb-h1: megatron-core-2024 offers 1f1b, interleaved-1f1b; priced all the "

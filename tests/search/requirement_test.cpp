@@ -18,7 +18,7 @@ Plan some_plan() {
   plan.gbs = 2048;
   plan.zero = 1;
   plan.recompute = Recompute::full;
-  plan.schedule = "1f1b";
+  plan.schedule = Schedule::one_f_one_b;
   return plan;
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("what cannot be read is refused with the place and what would do") {
   CHECK(refusal("'zb' != schedule") ==
         "--require \"'zb' != schedule\": at character 17: schedule is never \"zb\"; gpipe, 1f1b, "
         "interleaved-1f1b, zb-h1, zb-h2, dualpipe would do");
-  CHECK(refusal("precision == 'bf8'").ends_with("; fp32, tf32, fp16, bf16, fp8 would do"));
+  CHECK(refusal("precision == 'bf8'").ends_with("; fp32, tf32, fp16, bf16, fp8, fp4 would do"));
   CHECK(refusal("") == "--require \"\": at character 1: expected a name, a number or \"(\"");
 }
 

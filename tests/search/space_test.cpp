@@ -14,18 +14,7 @@ namespace {
 
 PlanRequest request_of(const Plan& plan) {
   PlanRequest request;
-  request.nodes = plan.nodes;
-  request.dp = plan.dp;
-  request.tp = plan.tp;
-  request.pp = plan.pp;
-  request.vpp = plan.vpp;
-  request.mbs = plan.mbs;
-  request.gbs = plan.gbs;
-  request.zero = plan.zero;
-  request.recompute = plan.recompute;
-  request.offload = plan.offload;
-  request.sequence_parallel = plan.sequence_parallel;
-  request.schedule = plan.schedule;
+  each_axis([&](const auto& axis) { axis.of(request) = axis.of(plan); });
   return request;
 }
 
@@ -42,7 +31,7 @@ TEST_CASE("every plan of a space is legal, uses all GPUs and stands there once")
               .problems.empty());
     CHECK(seen.insert(std::to_string(plan.tp) + "/" + std::to_string(plan.pp) + "/" +
                       std::to_string(plan.vpp) + "/" + std::to_string(plan.mbs) + "/" +
-                      std::to_string(plan.zero) + "/" + plan.schedule + "/" +
+                      std::to_string(plan.zero) + "/" + std::string(name(plan.schedule)) + "/" +
                       std::string(name(plan.recompute)) + "/" + std::string(name(plan.offload)) +
                       (plan.sequence_parallel ? "/sp" : ""))
               .second);

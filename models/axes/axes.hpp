@@ -1,0 +1,227 @@
+#pragma once
+
+/// The axes of a plan. Each stands here once: what holds its value, and in the table below its
+/// name, what it can be, its flags and who else says it. Readers, writers and the search loop over
+/// the table; physics reads `plan.tp`.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "hw/vocabulary.hpp"
+#include "models/axes/schedules.hpp"
+#include "models/axes/words.hpp"
+
+namespace prequel {
+
+/// A box for each axis: `std::optional` for what is asked for, the bare value once it is settled,
+/// `std::vector` for what is offered or searched.
+template <template <class...> class Box>
+struct AxisValues {
+  Box<std::int64_t> nodes, dp, tp, pp, cp, ep;
+  Box<std::int64_t> vpp;       ///< model chunks per pipeline stage
+  Box<std::int64_t> mbs, gbs;  ///< micro batch, global batch: sequences
+  Box<std::int64_t> seq_len;   ///< tokens
+  Box<std::int64_t> zero;      ///< ZeRO stage
+  Box<Offload> offload;
+  Box<Recompute> recompute;
+  Box<std::int64_t> recompute_layers;  ///< full recompute keeps the input of every n-th layer
+  Box<Precision> precision;            ///< of matrix products
+  Box<Precision> grad_precision;       ///< in which gradients are accumulated and reduced
+  Box<AttentionKind> attention;
+  Box<bool> sequence_parallel;
+  Box<Schedule> schedule;
+  Box<StageSplit> stage_split;
+  Box<std::int64_t> etp;  ///< tensor-parallel degree of experts
+  Box<ContextComm> cp_comm;
+  Box<Dispatcher> dispatcher;
+  Box<std::string> router_balance;  ///< `forced`, `natural`, or a file with a histogram
+  Box<Fp8Recipe> fp8_recipe;
+  Box<bool> fp8_param_gather;        ///< parameters are gathered in the format of products
+  Box<Precision> moments_precision;  ///< of Adam's two moments
+  Box<double> optimizer_offload;     ///< share of the optimizer's states in host memory
+  Box<ShardingGroup> sharding_group;
+  Box<std::string> layout;  ///< Megatron's pipeline layout: "Et|(tt|)*30L"; empty: as stage_split
+  Box<WordSet<RecomputeModule>> recompute_modules;
+  Box<WordSet<OffloadModule>> offload_modules;
+  Box<WordSet<Overlapped>> overlap;
+  Box<WordSet<GraphedModule>> cuda_graphs;
+};
+
+/// A plan as asked for: what is empty is derived or defaulted.
+using PlanRequest = AxisValues<std::optional>;
+
+/// What an axis can be.
+template <class Value>
+struct Domain {};
+template <>
+struct Domain<std::int64_t> {
+  std::int64_t least, most;
+};
+template <>
+struct Domain<double> {
+  double least, most;
+};
+template <Worded Enum>
+struct Domain<Enum> {
+  std::size_t words{kWordsOf<Enum>.size()};  ///< the first so many
+};
+template <>
+struct Domain<std::string> {
+  std::string_view usual;  ///< where nobody says it
+};
+
+/// What an axis is where nobody says it.
+template <class Value>
+Value plainest(const Domain<Value>& /*domain*/) {
+  return {};
+}
+inline std::int64_t plainest(const Domain<std::int64_t>& domain) {
+  return domain.least;
+}
+inline double plainest(const Domain<double>& domain) {
+  return domain.least;
+}
+inline std::string plainest(const Domain<std::string>& domain) {
+  return std::string(domain.usual);
+}
+
+/// Who says an axis beside the user, and what a search does with it.
+enum class AxisUse : std::uint8_t {
+  shared,    ///< nobody; all plans of a search share it
+  listed,    ///< nobody; a search takes a list of values, else the job's
+  searched,  ///< nobody; a search tries all that makes sense
+  usual,     ///< the stack has a default, which all plans of a search share
+  offered    ///< the stack has a default, and choices that a search tries
+};
+constexpr bool is_searched(AxisUse use) {
+  return use == AxisUse::searched || use == AxisUse::offered;
+}
+constexpr bool is_listed(AxisUse use) {
+  return use == AxisUse::listed || is_searched(use);
+}
+constexpr bool has_default(AxisUse use) {
+  return use == AxisUse::usual || use == AxisUse::offered;
+}
+
+template <class AxisValue, class Member>
+struct PlanAxis {
+  using Value = AxisValue;
+
+  std::string_view name;  ///< JSON key, `--set` path, `--require` name, column
+  Member member;          ///< where its box is in any AxisValues
+  Domain<Value> domain;
+  std::string_view flags, help;
+  AxisUse use{};
+  std::string_view column{name};  ///< of tables of runs
+
+  /// Its box in these AxisValues.
+  static constexpr auto& of(auto& values) { return *Member{}(values); }
+};
+template <class Value, class Member, class... More>
+PlanAxis(std::string_view, Member, Domain<Value>, More...) -> PlanAxis<Value, Member>;
+
+/// Of the spellings of an axis' flag, the first: "--sequence-parallel".
+constexpr std::string_view first_flag(const auto& axis) {
+  return axis.flags.substr(0, axis.flags.find(','));
+}
+
+inline constexpr Domain<std::int64_t> kRanks{1, 1 << 20};  // times kDegree: products below 2^60
+inline constexpr Domain<std::int64_t> kDegree{1, 1 << 13};
+inline constexpr Domain<std::int64_t> kSize{1, 1 << 30};
+inline constexpr Domain<std::int64_t> kZero{0, 3};
+inline constexpr Domain<Precision> kFormats{6};  // the others are recipes of fp8
+
+inline constexpr std::tuple kPlanAxes(
+    PlanAxis{"nodes", [](auto& of) { return &of.nodes; }, kRanks, "--nodes", "nodes in use",
+             AxisUse::listed},
+    PlanAxis{"dp", [](auto& of) { return &of.dp; }, kRanks, "--dp,--data-parallel-size",
+             "data-parallel degree", AxisUse::searched},
+    PlanAxis{"tp", [](auto& of) { return &of.tp; }, kDegree, "--tp,--tensor-model-parallel-size",
+             "tensor-parallel degree", AxisUse::searched},
+    PlanAxis{"pp", [](auto& of) { return &of.pp; }, kDegree, "--pp,--pipeline-model-parallel-size",
+             "pipeline stages", AxisUse::searched},
+    PlanAxis{"cp", [](auto& of) { return &of.cp; }, kDegree, "--cp,--context-parallel-size",
+             "context-parallel degree", AxisUse::shared},
+    PlanAxis{"ep", [](auto& of) { return &of.ep; }, kDegree, "--ep,--expert-model-parallel-size",
+             "expert-parallel degree", AxisUse::shared},
+    PlanAxis{"vpp", [](auto& of) { return &of.vpp; }, kDegree, "--vpp",
+             "model chunks per pipeline stage", AxisUse::searched},
+    PlanAxis{"mbs", [](auto& of) { return &of.mbs; }, kRanks, "--mbs,--micro-batch-size",
+             "micro batch, sequences", AxisUse::searched},
+    PlanAxis{"gbs", [](auto& of) { return &of.gbs; }, kSize, "--gbs,--global-batch-size",
+             "global batch, sequences", AxisUse::listed},
+    PlanAxis{"seq_len", [](auto& of) { return &of.seq_len; }, kSize, "--seq-len,--seq-length",
+             "tokens of a sequence", AxisUse::shared},
+    PlanAxis{"zero", [](auto& of) { return &of.zero; }, kZero, "--zero,--zero-stage", "ZeRO stage",
+             AxisUse::offered, "zero_stage"},
+    PlanAxis{"offload", [](auto& of) { return &of.offload; }, Domain<Offload>{}, "--offload",
+             "what host memory holds", AxisUse::offered},
+    PlanAxis{"recompute", [](auto& of) { return &of.recompute; }, Domain<Recompute>{},
+             "--recompute", "activations that the backward pass recomputes", AxisUse::offered},
+    PlanAxis{"recompute_layers", [](auto& of) { return &of.recompute_layers; }, kDegree,
+             "--recompute-layers,--recompute-num-layers",
+             "layers between two checkpoints of full recompute", AxisUse::offered},
+    PlanAxis{"precision", [](auto& of) { return &of.precision; }, kFormats, "--precision",
+             "of matrix products", AxisUse::usual},
+    PlanAxis{"grad_precision", [](auto& of) { return &of.grad_precision; }, kFormats,
+             "--grad-precision", "in which gradients are accumulated and reduced", AxisUse::usual},
+    PlanAxis{"attention", [](auto& of) { return &of.attention; }, Domain<AttentionKind>{},
+             "--attention", "its implementation", AxisUse::usual},
+    PlanAxis{"sequence_parallel", [](auto& of) { return &of.sequence_parallel; }, Domain<bool>{},
+             "--sequence-parallel,!--no-sequence-parallel",
+             "split norms and dropouts over the tensor-parallel group", AxisUse::offered},
+    PlanAxis{"schedule", [](auto& of) { return &of.schedule; }, Domain<Schedule>{}, "--schedule",
+             "pipeline schedule", AxisUse::offered},
+    PlanAxis{"stage_split", [](auto& of) { return &of.stage_split; }, Domain<StageSplit>{},
+             "--stage-split", "what counts as a layer when layers are dealt to stages",
+             AxisUse::usual},
+    PlanAxis{"etp", [](auto& of) { return &of.etp; }, kDegree,
+             "--etp,--expert-tensor-parallel-size", "tensor-parallel degree of experts",
+             AxisUse::shared},
+    PlanAxis{"cp_comm", [](auto& of) { return &of.cp_comm; }, Domain<ContextComm>{},
+             "--cp-comm,--cp-comm-type", "how a context-parallel group shares keys and values",
+             AxisUse::usual},
+    PlanAxis{"dispatcher", [](auto& of) { return &of.dispatcher; }, Domain<Dispatcher>{},
+             "--dispatcher,--moe-token-dispatcher-type", "who carries tokens to experts",
+             AxisUse::usual},
+    PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
+             Domain<std::string>{"forced"}, "--router-balance",
+             "load of experts: forced, natural, or a file with a histogram", AxisUse::usual},
+    PlanAxis{"fp8_recipe", [](auto& of) { return &of.fp8_recipe; }, Domain<Fp8Recipe>{},
+             "--fp8-recipe", "how tensors are scaled to fp8 or fp4", AxisUse::usual},
+    PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{},
+             "--fp8-param-gather,!--no-fp8-param-gather",
+             "gather parameters in the format of products", AxisUse::usual},
+    PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats,
+             "--moments-precision", "of the optimizer's moments", AxisUse::usual},
+    PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },
+             Domain<double>{0, 1}, "--optimizer-offload,--optimizer-offload-fraction",
+             "share of the optimizer's states that host memory holds", AxisUse::usual},
+    PlanAxis{"sharding_group", [](auto& of) { return &of.sharding_group; }, Domain<ShardingGroup>{},
+             "--sharding-group", "over whom ZeRO shards", AxisUse::usual},
+    PlanAxis{"layout", [](auto& of) { return &of.layout; }, Domain<std::string>{},
+             "--layout,--pipeline-model-parallel-layout",
+             "layers of each stage as Megatron writes them, e.g. 'Et|(tt|)*30L'", AxisUse::shared},
+    PlanAxis{"recompute_modules", [](auto& of) { return &of.recompute_modules; },
+             Domain<WordSet<RecomputeModule>>{}, "--recompute-modules",
+             "what selective recompute computes again", AxisUse::usual},
+    PlanAxis{"offload_modules", [](auto& of) { return &of.offload_modules; },
+             Domain<WordSet<OffloadModule>>{}, "--offload-modules",
+             "whose inputs wait in host memory", AxisUse::usual},
+    PlanAxis{"overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{},
+             "--overlap", "what runs beside other kernels", AxisUse::usual},
+    PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
+             Domain<WordSet<GraphedModule>>{}, "--cuda-graphs", "what is launched as a graph",
+             AxisUse::usual});
+
+/// Calls `visit` with each axis, in the order of the table.
+template <class Visit>
+void each_axis(Visit&& visit) {
+  std::apply([&](const auto&... axis) { (visit(axis), ...); }, kPlanAxes);
+}
+
+}  // namespace prequel

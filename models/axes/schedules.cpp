@@ -1,0 +1,30 @@
+#include "models/axes/schedules.hpp"
+
+#include <fmt/format.h>
+
+namespace prequel {
+
+std::string stages_problem(Schedule schedule, std::int64_t pp, std::int64_t vpp) {
+  const ScheduleTraits its = traits(schedule);
+  if (its.interleaved && vpp < 2) {
+    return fmt::format(
+        "schedule {} needs at least two chunks a stage, but vpp is 1; 1f1b is the schedule without",
+        name(schedule));
+  }
+  if (!its.interleaved && vpp > 1) {
+    return fmt::format("schedule {} has one chunk a stage, but vpp is {}; {} has more",
+                       name(schedule), vpp, name(Schedule::interleaved));
+  }
+  if (its.mirrored && pp % 2 != 0) {
+    return fmt::format("schedule {} needs an even number of stages, but pp is {}; {} would do",
+                       name(schedule), pp, pp + 1);
+  }
+  return {};
+}
+
+std::string text_of(const Rounds& rounds) {
+  const std::string unit = fmt::format("multiples of {}", rounds.unit);
+  return rounds.least > rounds.unit ? fmt::format("{}, {} or more", unit, rounds.least) : unit;
+}
+
+}  // namespace prequel

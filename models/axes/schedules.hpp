@@ -1,0 +1,64 @@
+#pragma once
+
+/// Pipeline schedules: their names, and what each asks of a plan.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "hw/base/words.hpp"
+
+namespace prequel {
+
+enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
+template <>
+inline constexpr std::array<std::string_view, 6> kWordsOf<Schedule>{
+    "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe"};
+
+/// What tells schedules apart for all but those who emit them.
+struct ScheduleTraits {
+  bool interleaved{};      ///< vpp chunks of the model a stage, two or more; the others have one
+  bool mirrored{};         ///< stage s holds block s and block p - 1 - s: each is there twice
+  bool splits_backward{};  ///< each into passes for the inputs' gradients and for the weights'
+};
+
+constexpr ScheduleTraits traits(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::gpipe:
+    case Schedule::one_f_one_b: return {};
+    case Schedule::interleaved: return {.interleaved = true};
+    case Schedule::zb_h1:
+    case Schedule::zb_h2: return {.splits_backward = true};
+    case Schedule::dualpipe: return {.mirrored = true};
+  }
+  return {};
+}
+
+/// Why the schedule cannot run `pp` stages with `vpp` chunks each, and what would do; empty if it
+/// can.
+std::string stages_problem(Schedule schedule, std::int64_t pp, std::int64_t vpp);
+
+/// How many micro batches a schedule takes: multiples of `unit`, at least `least`.
+struct Rounds {
+  std::int64_t unit{1}, least{1};
+
+  [[nodiscard]] bool take(std::int64_t count) const { return count % unit == 0 && count >= least; }
+  /// The first count that it takes from `count` on.
+  [[nodiscard]] std::int64_t next(std::int64_t count) const {
+    return std::max((count + unit - 1) / unit * unit, least);
+  }
+};
+
+/// "multiples of 2, 8 or more".
+std::string text_of(const Rounds& rounds);
+
+/// Interleaved 1F1B: as many as stages (Narayanan et al. 2021, section 2.2). DualPipe: as many from
+/// each end, enough to fill the pipeline.
+constexpr Rounds rounds(Schedule schedule, std::int64_t pp) {
+  const ScheduleTraits its = traits(schedule);
+  if (its.interleaved) return {pp, pp};
+  if (its.mirrored) return {2, 2 * pp};
+  return {};
+}
+
+}  // namespace prequel

@@ -1,0 +1,86 @@
+#pragma once
+
+/// What the axes of a plan choose between.
+
+#include <cstdint>
+
+#include "hw/base/words.hpp"
+
+namespace prequel {
+
+/// Which activations the backward pass computes again.
+enum class Recompute : std::uint8_t { none, selective, full };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Recompute>{"none", "selective", "full"};
+
+/// What lives in host memory instead of device memory.
+enum class Offload : std::uint8_t { none, optimizer, optimizer_params };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Offload>{"none", "optimizer",
+                                                                   "optimizer+params"};
+
+/// How attention is computed: separate kernels, a fused mask-scale-softmax, or one flash kernel.
+enum class AttentionKind : std::uint8_t { unfused, fused_softmax, flash };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<AttentionKind>{"unfused", "fused-softmax",
+                                                                         "flash"};
+
+/// What is counted as a layer when layers are dealt to stages.
+enum class StageSplit : std::uint8_t { blocks, embedding_as_layer };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<StageSplit>{"blocks",
+                                                                      "embedding-as-layer"};
+
+/// How ranks of a context-parallel group see each other's keys and values: in a ring of sends, by
+/// one gather, with whole sequences for a share of the heads (Ulysses), or both of ring and heads.
+enum class ContextComm : std::uint8_t { p2p, all_gather, a2a, a2a_p2p };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<ContextComm>{"p2p", "all-gather", "a2a",
+                                                                       "a2a+p2p"};
+
+/// How tensors are scaled to 8 or 4 bits: by the amax of steps before or of this one, a scale for
+/// blocks, for 32 elements (mxfp8), for 16 in 4 bits (nvfp4), or for each row.
+enum class Fp8Recipe : std::uint8_t { none, delayed, current, block, mxfp8, nvfp4, rowwise };
+template <>
+inline constexpr std::array<std::string_view, 7> kWordsOf<Fp8Recipe>{
+    "none", "delayed", "current", "block", "mxfp8", "nvfp4", "rowwise"};
+
+/// Over whom ZeRO shards: all data-parallel ranks, or those of a node, which others repeat.
+enum class ShardingGroup : std::uint8_t { all, node };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<ShardingGroup>{"all", "node"};
+
+/// What selective recompute computes again (Megatron-Core's `--recompute-modules`).
+enum class RecomputeModule : std::uint8_t {
+  core_attn,
+  mla_up_proj,
+  moe_act,
+  layernorm,
+  mlp,
+  moe,
+  shared_experts
+};
+template <>
+inline constexpr std::array<std::string_view, 7> kWordsOf<RecomputeModule>{
+    "core_attn", "mla_up_proj", "moe_act", "layernorm", "mlp", "moe", "shared_experts"};
+
+/// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
+enum class OffloadModule : std::uint8_t { expert_fc1, moe_act, core_attn, attn_proj, qkv_linear };
+template <>
+inline constexpr std::array<std::string_view, 5> kWordsOf<OffloadModule>{
+    "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear"};
+
+/// What runs beside kernels, not between them: communication of tensor and expert parallelism, of
+/// gradients, parameters and between stages; weight gradients and shared experts beside that.
+enum class Overlapped : std::uint8_t { tp, ep, grads, params, wgrad, shared_experts, p2p };
+template <>
+inline constexpr std::array<std::string_view, 7> kWordsOf<Overlapped>{
+    "tp", "ep", "grads", "params", "wgrad", "shared-experts", "p2p"};
+
+/// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
+enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess };
+template <>
+inline constexpr std::array<std::string_view, 6> kWordsOf<GraphedModule>{
+    "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess"};
+
+}  // namespace prequel
