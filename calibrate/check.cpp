@@ -17,6 +17,13 @@ struct PricesOnDevice {
   const Device& device;
 
   Seconds operator()(const Gemm& gemm) const { return price(device, gemm); }
+  Seconds operator()(const MeasuredKernels& measured) const {
+    Seconds sum{};
+    for (const auto& kernel : measured.kernels) {
+      sum += std::visit([this](const auto& what) { return price(device, what); }, kernel);
+    }
+    return sum;
+  }
   Seconds operator()(const MeasuredStream& measured) const {
     return price(device, measured.stream) * measured.count;
   }

@@ -25,6 +25,7 @@ struct FitOptions {
 /// size, the link to the host, or the loss by overlap keeps the constants it had.
 inline constexpr std::size_t kFewestStreams = 8;
 inline constexpr std::size_t kFewestAttentions = 8;
+inline constexpr std::size_t kFewestExperts = 12;
 inline constexpr std::size_t kFewestCopies = 4;
 inline constexpr std::size_t kFewestBeside = 3;
 
@@ -39,8 +40,10 @@ struct FitReport {
   std::vector<std::string> warnings;
 };
 
-/// Tiled GEMM constants from 16-bit products of at least 1 GFLOP and 64 rows, for forward passes;
-/// the tiles and the start come from the device. Nothing is fitted from fewer than 30 products.
+/// Tiled GEMM constants of 16-bit products and of each 8- and 4-bit format, from products of at
+/// least 1 GFLOP and 64 rows, for forward passes; casts that were timed with them count as the
+/// device prices them. The tiles and the start come from the device. Nothing is fitted from fewer
+/// than 30 products.
 /// Weight shapes (n, k) are held out whole. From 10 weight gradients, or 4 products off the tensor
 /// cores, their ratios follow too. A device with a flat model gets its rate and launch from all
 /// forward products.
@@ -54,10 +57,16 @@ std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const Fi
 std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 
-/// Constants of every (kernel, head size, pass) with at least `kFewestAttentions` points; kernels
-/// that the device lacks are added. Head counts are held out whole.
+/// Constants of every (kernel, head sizes, format, pass) with at least `kFewestAttentions` points,
+/// and of each kernel's windows; kernels that the device lacks are added. Head counts are held out
+/// whole.
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device);
+
+/// What products of experts cost beside their tiles, and the permutation of tokens where whole
+/// layers were timed, from at least `kFewestExperts` points; weight shapes are held out whole.
+std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
+                                   const FitOptions& options, Device& device);
 
 /// The rate of the link between host and device, from pinned copies of 1 MiB or more in both
 /// directions, which count alike. Sizes are held out.
@@ -74,6 +83,7 @@ struct DeviceFits {
   std::vector<FitReport> gemm;
   std::vector<FitReport> streams;
   std::vector<FitReport> attention;
+  std::vector<FitReport> experts;
   std::vector<FitReport> host_link;
   std::vector<FitReport> overlap;
 };

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <tuple>
 
@@ -24,7 +25,7 @@ std::vector<Parameter> attention_parameters(const AttentionPass& start, bool man
   constexpr double kFixed = 1e3;
   const double hold = many_lengths ? 0.02 : kFixed;
   const double saturation = many_lengths ? 300.0 : std::max(start.saturation_tokens, 1.0);
-  return {{"efficiency", 0.5, 0.05, 1.0},
+  return {{"efficiency", 0.5, 0.05, 2.0},
           {"saturation_tokens", saturation, 0.5, 5e3, hold},
           {"launch_s", 1e-5, 5e-7, 1e-3, 0.02},
           {"tail", 0.5, 0.005, 5.0, 0.02},
@@ -34,40 +35,70 @@ std::vector<Parameter> attention_parameters(const AttentionPass& start, bool man
 AttentionPass with_values(AttentionPass pass, const std::vector<double>& values) {
   pass.efficiency = values[0];
   pass.saturation_tokens = values[1];
-  pass.launch_s = values[2];
+  pass.launch = {values[2]};
   pass.tail = values[3];
   pass.memory_fraction = values[4];
   return pass;
 }
 
-/// The device's constants for the head size, added where it has none.
-AttentionHeadSize& head_size(AttentionKernel& kernel, double head_dim) {
+/// What constants are fitted for, besides the pass.
+struct HeadSizes {
+  double head_dim{};
+  double value_dim{};
+  bool fp8{};
+
+  auto operator<=>(const HeadSizes&) const = default;
+};
+
+HeadSizes sizes_of(const FusedAttention& what) {
+  return {static_cast<double>(what.head_dim), static_cast<double>(what.value_size()),
+          is_quantized(what.precision)};
+}
+
+std::string text(const HeadSizes& sizes) {
+  const std::string values =
+      sizes.value_dim == sizes.head_dim ? "" : fmt::format("/{}", sizes.value_dim);
+  return fmt::format("{}{}{}", sizes.head_dim, values, sizes.fp8 ? " fp8" : "");
+}
+
+/// The device's constants for the head sizes, added where it has none.
+AttentionHeadSize& head_size(AttentionKernel& kernel, const HeadSizes& wanted) {
   auto& sizes = kernel.head_sizes;
-  const auto place = std::lower_bound(
-      sizes.begin(), sizes.end(), head_dim,
-      [](const AttentionHeadSize& size, double value) { return size.head_dim < value; });
-  if (place != sizes.end() && place->head_dim == head_dim) return *place;
-  const AttentionPass start{0.5, 500.0, 1e-5, 0.5, 0.5, 1.0};
-  AttentionHeadSize added{head_dim, start, start};
+  const auto place = std::find_if(sizes.begin(), sizes.end(), [&](const AttentionHeadSize& size) {
+    return HeadSizes{size.head_dim, size.value_dim, size.fp8} >= wanted;
+  });
+  if (place != sizes.end() && HeadSizes{place->head_dim, place->value_dim, place->fp8} == wanted) {
+    return *place;
+  }
+  const AttentionPass start{0.5, 500.0, {1e-5}, 0.5, 0.5, 1.0};
+  AttentionHeadSize added{wanted.head_dim, wanted.value_dim, wanted.fp8, start, start};
   added.backward.flop_factor = kBackwardFlops;
   return *sizes.insert(place, added);
 }
 
+bool is_called(const AttentionKernel& kernel, const std::string& name) {
+  return kernel.name == name || std::ranges::count(kernel.measured_as, name) > 0;
+}
+
+std::string known_name(const Device& device, const std::string& name) {
+  for (const AttentionKernel& kernel : device.attention) {
+    if (is_called(kernel, name)) return kernel.name;
+  }
+  return name;
+}
+
 AttentionKernel& kernel_of(Device& device, const std::string& name) {
   for (AttentionKernel& kernel : device.attention) {
-    if (kernel.name == name ||
-        std::count(kernel.measured_as.begin(), kernel.measured_as.end(), name) > 0) {
-      return kernel;
-    }
+    if (is_called(kernel, name)) return kernel;
   }
-  device.attention.push_back({name, {}, true, {}});
+  device.attention.push_back({name, {}, true, {}, {}});
   return device.attention.back();
 }
 
-FitReport fit_pass(AttentionKernel& kernel, double head_dim, bool backward,
+FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backward,
                    const std::vector<const Measurement*>& points, const FitOptions& options,
                    const Device& device) {
-  AttentionHeadSize& size = head_size(kernel, head_dim);
+  AttentionHeadSize& size = head_size(kernel, sizes);
   AttentionPass& pass = backward ? size.backward : size.forward;
   std::map<std::int64_t, int> lengths;
   for (const Measurement* point : points) {
@@ -77,18 +108,15 @@ FitReport fit_pass(AttentionKernel& kernel, double head_dim, bool backward,
   const std::string name = kernel.name;
   const bool skips_masked = kernel.skips_masked;
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    Device trial;
-    trial.compute_units = device.compute_units;
-    trial.memory_rate = device.memory_rate;
-    trial.peaks = device.peaks;
     const AttentionPass tried = with_values(start, values);
-    trial.attention = {{name, {}, skips_masked, {{head_dim, tried, tried}}}};
-    return [trial, name](const Measurement& point) {
-      return price(trial, std::get<MeasuredAttention>(point.what).attention, name);
+    const AttentionKernel trial{
+        name, {}, skips_masked, {{sizes.head_dim, sizes.value_dim, sizes.fp8, tried, tried}}, {}};
+    return [trial, rates = rates_of(device)](const Measurement& point) {
+      return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
     };
   };
   FitReport report =
-      fit_sample(fmt::format("{} {} {}", name, head_dim, backward ? "backward" : "forward"),
+      fit_sample(fmt::format("{} {} {}", name, text(sizes), backward ? "backward" : "forward"),
                  split_sample(points, head_counts, options),
                  attention_parameters(start, lengths.size() >= kFewestLengths), model_of, options);
   pass = with_values(start, values_of(report));
@@ -103,25 +131,58 @@ FitReport fit_pass(AttentionKernel& kernel, double head_dim, bool backward,
   return report;
 }
 
+/// Launch and traffic of windowed forward passes, with the arithmetic as it stands.
+FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measurement*>& points,
+                     const FitOptions& options, const Device& device) {
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    AttentionKernel trial = kernel;
+    trial.window = WindowedAttention{{values[0]}, values[1]};
+    return [trial, rates = rates_of(device)](const Measurement& point) {
+      return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
+    };
+  };
+  const std::vector<Parameter> parameters{{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02},
+                                          {"memory_fraction", 0.2, 0.02, 2.0, 0.02}};
+  FitReport report =
+      fit_sample(kernel.name + " window forward", split_sample(points, head_counts, options),
+                 parameters, model_of, options);
+  const std::vector<double> values = values_of(report);
+  kernel.window = WindowedAttention{{values[0]}, values[1]};
+  return report;
+}
+
 }  // namespace
 
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device) {
-  std::map<std::tuple<std::string, double, bool>, std::vector<const Measurement*>>
-      groups;  // forward before backward
+  using Points = std::vector<const Measurement*>;
+  // By the kernel as the device knows it, which tables may call by several names.
+  std::map<std::tuple<std::string, HeadSizes, bool>, Points> groups;  // forward before backward
+  std::map<std::string, Points> windowed;
   for (const Measurement& point : points) {
     const auto* measured = std::get_if<MeasuredAttention>(&point.what);
     if (!measured) continue;
     const FusedAttention& what = measured->attention;
-    groups[{measured->kernel, static_cast<double>(what.head_dim), what.backward}].push_back(&point);
+    const std::string kernel = known_name(device, measured->kernel);
+    if (what.window > 0) {
+      if (!what.backward) windowed[kernel].push_back(&point);
+    } else {
+      groups[{kernel, sizes_of(what), what.backward}].push_back(&point);
+    }
   }
   std::vector<FitReport> reports;
   for (const auto& [key, members] : groups) {
     if (members.size() < kFewestAttentions) continue;
-    const auto& [kernel, head_dim, backward] = key;
+    const auto& [kernel, sizes, backward] = key;
     reports.push_back(
-        fit_pass(kernel_of(device, kernel), head_dim, backward, members, options, device));
+        fit_pass(kernel_of(device, kernel), sizes, backward, members, options, device));
   }
+  for (const auto& [kernel, members] : windowed) {
+    AttentionKernel& known = kernel_of(device, kernel);
+    if (members.size() < kFewestAttentions || known.head_sizes.empty()) continue;
+    reports.push_back(fit_window(known, members, options, device));
+  }
+  std::erase_if(device.attention, [](const auto& kernel) { return kernel.head_sizes.empty(); });
   if (!reports.empty()) device.errors.attention = mean_stated_error(reports);
   return reports;
 }

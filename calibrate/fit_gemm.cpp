@@ -15,14 +15,36 @@ constexpr double kSmallestFlop = 1e9;  ///< below, launch and timer dominate
 constexpr std::int64_t kFewestRows = 64;
 constexpr std::size_t kFewestPoints = 30;
 
-/// What training multiplies in. Other formats are priced by their peaks and the same constants;
-/// their products would pull these away.
-bool is_half_precision(const Gemm& gemm) {
-  return gemm.precision == Precision::bf16 || gemm.precision == Precision::fp16;
+bool is_half_precision(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::fp16;
+}
+
+/// The product of a point, timed alone or with the casts of its operands; none of other points.
+const Gemm* product_of(const Measurement& point) {
+  if (const auto* gemm = std::get_if<Gemm>(&point.what)) return gemm;
+  const auto* timed = std::get_if<MeasuredKernels>(&point.what);
+  if (!timed) return nullptr;
+  const Gemm* product = nullptr;
+  for (const auto& kernel : timed->kernels) {
+    if (std::holds_alternative<GroupedGemm>(kernel)) return nullptr;
+    if (const auto* gemm = std::get_if<Gemm>(&kernel)) product = gemm;
+  }
+  return product;
 }
 
 std::string shape_of_weights(const Measurement& point) {
-  return weight_shape(std::get<Gemm>(point.what));
+  return weight_shape(*product_of(point));
+}
+
+/// Casts that were timed with a product, at the device's constants.
+Seconds casts_of(const Device& device, const Measurement& point) {
+  Seconds sum{};
+  if (const auto* timed = std::get_if<MeasuredKernels>(&point.what)) {
+    for (const auto& kernel : timed->kernels) {
+      if (const auto* stream = std::get_if<Stream>(&kernel)) sum += price(device, *stream);
+    }
+  }
+  return sum;
 }
 
 /// A tile loses about 7 % of the rate each time it halves: less reuse of its operands.
@@ -53,12 +75,12 @@ std::vector<Parameter> gemm_parameters(const TiledGemm& model, double peak) {
 
 TiledGemm with_values(TiledGemm model, const std::vector<double>& values) {
   model.efficiency = values[0];
-  model.launch_s = values[1];
-  model.tile_overhead_s = values[2];
+  model.launch = {values[1]};
+  model.tile_overhead = {values[2]};
   model.tail = values[3];
-  model.l2_rate = values[4];
+  model.l2_rate = {values[4]};
   model.memory_fraction = values[5];
-  model.split_s = values[6];
+  model.split = {values[6]};
   model.droop = values[7];
   for (std::size_t i = 0; i < model.tiles.size(); ++i) model.tiles[i].quality = values[8 + i];
   return model;
@@ -82,7 +104,8 @@ void fit_ratios(const std::vector<Measurement>& points, Device& device, TiledGem
   const auto large = [](const Gemm& gemm) { return flops(gemm).value >= kSmallestFlop; };
   const auto of_pass = [&](GemmPass pass) {
     return slowness(points, device, 10, [&, pass](const Gemm& gemm) {
-      return gemm.pass == pass && gemm.batch == 1 && large(gemm) && is_half_precision(gemm);
+      return gemm.pass == pass && gemm.batch == 1 && large(gemm) &&
+             is_half_precision(gemm.precision);
     });
   };
   const auto forward = of_pass(GemmPass::forward);
@@ -106,7 +129,7 @@ std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const Fi
   if (products.size() < kFewestPoints) return {};
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {
     Device trial = device;
-    trial.gemm = FlatGemm{values[0], values[1]};
+    trial.gemm = FlatGemm{values[0], {values[1]}};
     return [trial](const Measurement& point) { return price(trial, std::get<Gemm>(point.what)); };
   };
   const std::vector<Parameter> parameters{{"efficiency", 0.5, 1e-4, 1.0},
@@ -114,39 +137,69 @@ std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const Fi
   const FitReport report = fit_sample("gemm", split_sample(products, shape_of_weights, options),
                                       parameters, model_of, options);
   const std::vector<double> values = values_of(report);
-  device.gemm = FlatGemm{values[0], values[1]};
+  device.gemm = FlatGemm{values[0], {values[1]}};
   device.errors.gemm = stated_error(report);
   return {report};
+}
+
+/// The model that products of a format are priced by: that of all 16-bit ones, or its own.
+GemmModel& model_of(Device& device, Precision precision) {
+  auto& own = device.gemm_formats[static_cast<std::size_t>(precision)];
+  if (is_half_precision(precision)) return device.gemm;
+  if (!own) own = device.gemm;
+  return *own;
+}
+
+/// Tiles of one format, with the casts at the device's constants.
+std::optional<FitReport> fit_tiles(const std::string& what, Precision precision,
+                                   const std::vector<Measurement>& points,
+                                   const FitOptions& options, Device& device) {
+  std::vector<const Measurement*> products;
+  for (const Measurement& point : points) {
+    const Gemm* gemm = product_of(point);
+    const bool wanted =
+        gemm && (gemm->precision == precision ||
+                 (is_half_precision(precision) && is_half_precision(gemm->precision)));
+    if (wanted && gemm->pass == GemmPass::forward && gemm->batch == 1 && gemm->m >= kFewestRows &&
+        flops(*gemm).value >= kSmallestFlop) {
+      products.push_back(&point);
+    }
+  }
+  if (products.size() < kFewestPoints) return std::nullopt;
+  GemmModel& model = model_of(device, precision);
+  const TiledGemm start = std::get<TiledGemm>(model);
+  const DeviceRates rates{device.peak(precision), device.compute_units, device.memory_rate};
+  const auto predictor_of = [&](const std::vector<double>& values) -> Predictor {
+    return [&, trial = GemmModel(with_values(start, values))](const Measurement& point) {
+      return price(trial, rates, *product_of(point)) + casts_of(device, point);
+    };
+  };
+  FitReport report = fit_sample(what, split_sample(products, shape_of_weights, options),
+                                gemm_parameters(start, rates.peak.value), predictor_of, options);
+  model = with_values(start, values_of(report));
+  return report;
 }
 
 }  // namespace
 
 std::vector<FitReport> fit_gemm(const std::vector<Measurement>& points, const FitOptions& options,
                                 Device& device) {
-  auto* model = std::get_if<TiledGemm>(&device.gemm);
-  if (!model) return fit_flat(points, options, device);
-  std::vector<const Measurement*> products;
-  for (const Measurement& point : points) {
-    const auto* gemm = std::get_if<Gemm>(&point.what);
-    if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1 && is_half_precision(*gemm) &&
-        gemm->m >= kFewestRows && flops(*gemm).value >= kSmallestFlop) {
-      products.push_back(&point);
+  if (std::holds_alternative<FlatGemm>(device.gemm)) return fit_flat(points, options, device);
+  std::vector<FitReport> reports;
+  if (const auto report = fit_tiles("gemm", Precision::bf16, points, options, device)) {
+    fit_ratios(points, device, std::get<TiledGemm>(device.gemm));
+    device.errors.gemm = stated_error(*report);
+    reports.push_back(*report);
+  }
+  for (const Precision format :
+       {Precision::fp8, Precision::fp8_block, Precision::mxfp8, Precision::fp4}) {
+    const std::string what = fmt::format("gemm {}", name(format));
+    if (const auto report = fit_tiles(what, format, points, options, device)) {
+      device.errors.gemm_formats[static_cast<std::size_t>(format)] = stated_error(*report);
+      reports.push_back(*report);
     }
   }
-  if (products.size() < kFewestPoints) return {};
-  const TiledGemm start = *model;
-  const double peak = device.peak(std::get<Gemm>(products.front()->what).precision).value;
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    Device trial = device;
-    trial.gemm = with_values(start, values);
-    return [trial](const Measurement& point) { return price(trial, std::get<Gemm>(point.what)); };
-  };
-  const FitReport report = fit_sample("gemm", split_sample(products, shape_of_weights, options),
-                                      gemm_parameters(start, peak), model_of, options);
-  *model = with_values(start, values_of(report));
-  fit_ratios(points, device, *model);
-  device.errors.gemm = stated_error(report);
-  return {report};
+  return reports;
 }
 
 }  // namespace prequel

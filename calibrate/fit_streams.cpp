@@ -42,13 +42,13 @@ std::vector<Parameter> stream_parameters(bool by_rows, bool in_waves) {
 
 StreamModel with_values(const std::vector<double>& values, double rows_per_unit) {
   StreamModel model;
-  model.launch_s = values[0];
+  model.launch = {values[0]};
   model.memory_fraction = values[1];
   model.cached_fraction = values[1] * values[2];
-  model.cached_bytes = values[3];
+  model.cached = {values[3]};
   if (values.size() > 5) {
-    model.row_overhead_bytes = values[4];
-    model.row_rate = values[5];
+    model.row_overhead = {values[4]};
+    model.row_rate = {values[5]};
   }
   if (values.size() > 6) {
     model.rows_per_unit = rows_per_unit;

@@ -31,16 +31,16 @@ std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& r
                      origin.command);
 }
 
-json gemm_section(const Device& device, const FitOrigin& origin,
-                  const std::vector<FitReport>& reports) {
-  if (const auto* flat = std::get_if<FlatGemm>(&device.gemm)) {
-    return {{"origin", origin_text(origin, reports)},
-            {"relative_error", rounded(device.errors.gemm, 2)},
+json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin,
+                  const FitReport& report) {
+  if (const auto* flat = std::get_if<FlatGemm>(&fitted)) {
+    return {{"origin", origin_text(origin, {report})},
+            {"relative_error", rounded(error, 2)},
             {"model", "flat"},
             {"efficiency", rounded(flat->efficiency)},
-            {"launch_s", rounded(flat->launch_s)}};
+            {"launch_s", rounded(flat->launch.value)}};
   }
-  const auto& model = std::get<TiledGemm>(device.gemm);
+  const auto& model = std::get<TiledGemm>(fitted);
   json tiles = json::array();
   for (const GemmTile& tile : model.tiles) {
     tiles.push_back({{"m", static_cast<int>(tile.m)},
@@ -49,33 +49,48 @@ json gemm_section(const Device& device, const FitOrigin& origin,
   }
   json splits = json::array();
   for (const double split : model.splits) splits.push_back(static_cast<int>(split));
-  return {{"origin", origin_text(origin, reports)},
-          {"relative_error", rounded(device.errors.gemm, 2)},
-          {"model", "tiled"},
-          {"efficiency", rounded(model.efficiency)},
-          {"launch_s", rounded(model.launch_s)},
-          {"tile_overhead_s", rounded(model.tile_overhead_s)},
-          {"tail", rounded(model.tail)},
-          {"l2_rate", gigabytes_per_second(model.l2_rate)},
-          {"memory_fraction", rounded(model.memory_fraction)},
-          {"split_s", rounded(model.split_s)},
-          {"droop", rounded(model.droop)},
-          {"wgrad_factor", rounded(model.wgrad_factor)},
-          {"misaligned_fraction", rounded(model.misaligned_fraction)},
-          {"splits", splits},
-          {"tiles", tiles}};
+  json section{{"origin", origin_text(origin, {report})},
+               {"relative_error", rounded(error, 2)},
+               {"model", "tiled"},
+               {"efficiency", rounded(model.efficiency)},
+               {"launch_s", rounded(model.launch.value)},
+               {"tile_overhead_s", rounded(model.tile_overhead.value)},
+               {"tail", rounded(model.tail)},
+               {"l2_rate", gigabytes_per_second(model.l2_rate.value)},
+               {"memory_fraction", rounded(model.memory_fraction)},
+               {"split_s", rounded(model.split.value)},
+               {"droop", rounded(model.droop)},
+               {"wgrad_factor", rounded(model.wgrad_factor)}};
+  if (model.gradient_bytes > 0.0) section["gradient_bytes"] = model.gradient_bytes;
+  section["misaligned_fraction"] = rounded(model.misaligned_fraction);
+  section["splits"] = splits;
+  section["tiles"] = tiles;
+  return section;
+}
+
+/// "gemm" for 16-bit formats, "gemm fp8" for others.
+void add_gemm(json& file, const Device& device, const FitOrigin& origin, const FitReport& report) {
+  if (report.what == "gemm") {
+    file["gemm"] = gemm_section(device.gemm, device.errors.gemm, origin, report);
+  }
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const std::string format(name(static_cast<Precision>(i)));
+    if (report.what != "gemm " + format) continue;
+    file["gemm_formats"][format] =
+        gemm_section(*device.gemm_formats[i], device.errors.gemm_formats[i], origin, report);
+  }
 }
 
 json stream_entry(const StreamModel& model) {
-  json entry{{"launch_s", rounded(model.launch_s)},
+  json entry{{"launch_s", rounded(model.launch.value)},
              {"memory_fraction", rounded(model.memory_fraction)}};
-  if (model.cached_bytes > 0.0) {
-    entry["cached"] = {{"bytes", fmt::format("{} MB", rounded(model.cached_bytes / 1e6, 3))},
+  if (model.cached.value > 0.0) {
+    entry["cached"] = {{"bytes", fmt::format("{} MB", rounded(model.cached.value / 1e6, 3))},
                        {"fraction", rounded(model.cached_fraction)}};
   }
-  if (model.row_rate > 0.0) {
-    entry["rows"] = {{"overhead_bytes", rounded(model.row_overhead_bytes, 3)},
-                     {"rate", gigabytes_per_second(model.row_rate)}};
+  if (model.row_rate.value > 0.0) {
+    entry["rows"] = {{"overhead_bytes", rounded(model.row_overhead.value, 3)},
+                     {"rate", gigabytes_per_second(model.row_rate.value)}};
     if (model.rows_per_unit > 0.0) {
       entry["rows"]["waves"] = {{"rows_per_unit", model.rows_per_unit},
                                 {"last_wave", rounded(model.last_wave, 3)}};
@@ -102,7 +117,7 @@ json streams_section(json section, const Device& device, const FitOrigin& origin
 json pass_entry(const AttentionPass& pass) {
   json entry{{"efficiency", rounded(pass.efficiency)},
              {"saturation_tokens", rounded(pass.saturation_tokens)},
-             {"launch_s", rounded(pass.launch_s)},
+             {"launch_s", rounded(pass.launch.value)},
              {"tail", rounded(pass.tail)},
              {"memory_fraction", rounded(pass.memory_fraction)}};
   if (pass.flop_factor != 1.0) entry["flop_factor"] = rounded(pass.flop_factor);
@@ -122,13 +137,20 @@ json attention_section(json section, const Device& device, const FitOrigin& orig
     if (!fitted) continue;
     json sizes = json::array();
     for (const AttentionHeadSize& size : kernel.head_sizes) {
-      sizes.push_back({{"head_dim", static_cast<int>(size.head_dim)},
-                       {"forward", pass_entry(size.forward)},
-                       {"backward", pass_entry(size.backward)}});
+      json entry{{"head_dim", static_cast<int>(size.head_dim)}};
+      if (size.latent()) entry["value_dim"] = static_cast<int>(size.value_dim);
+      if (size.fp8) entry["precision"] = "fp8";
+      entry["forward"] = pass_entry(size.forward);
+      entry["backward"] = pass_entry(size.backward);
+      sizes.push_back(entry);
     }
     json& entry = kernels[kernel.name];
     if (!kernel.measured_as.empty()) entry["measured_as"] = kernel.measured_as;
     entry["skips_masked"] = kernel.skips_masked;
+    if (kernel.window) {
+      entry["window"] = {{"launch_s", rounded(kernel.window->launch.value)},
+                         {"memory_fraction", rounded(kernel.window->memory_fraction)}};
+    }
     entry["head_sizes"] = sizes;
   }
   return section;
@@ -194,7 +216,19 @@ std::string fitted_device_file(const std::string& base, const Device& device,
     file["overlap"] = {{"loss", rounded(device.overlap_loss)},
                        {"origin", origin_with_error(origin, fits.overlap)}};
   }
-  if (!fits.gemm.empty()) file["gemm"] = gemm_section(device, origin, fits.gemm);
+  for (const FitReport& report : fits.gemm) add_gemm(file, device, origin, report);
+  if (!fits.experts.empty()) {
+    const FitReport& report = fits.experts.front();
+    file["grouped_gemm"] = {{"origin", origin_text(origin, fits.experts)},
+                            {"relative_error", rounded(device.errors.grouped, 2)},
+                            {"launch_s", rounded(device.grouped.launch.value)},
+                            {"group_launch_s", rounded(device.grouped.group_launch.value)},
+                            {"efficiency", rounded(device.grouped.efficiency)},
+                            {"memory_fraction", rounded(device.grouped.memory_fraction)}};
+    auto& permute = file["memory_bound"]["permute"];
+    permute = stream_entry(device.streams[static_cast<std::size_t>(StreamKind::permute)]);
+    permute["origin"] = origin_text(origin, {report});
+  }
   if (!fits.streams.empty()) {
     file["memory_bound"] = streams_section(file["memory_bound"], device, origin, fits.streams);
   }

@@ -12,6 +12,7 @@
 #include "hw/base/text.hpp"
 #include "hw/collectives/collective.hpp"
 #include "hw/device.hpp"
+#include "hw/kernels/quantize.hpp"
 
 namespace prequel {
 namespace {
@@ -44,7 +45,16 @@ std::int64_t whole(const Fields& fields, const std::string& key,
 
 Seconds measured_time(const Fields& fields) {
   if (cell(fields, "time_s")) return {positive(fields, "time_s")};
+  if (cell(fields, "time_ms")) return {positive(fields, "time_ms") * 1e-3};
   return {positive(fields, "time_us") * 1e-6};
+}
+
+/// Of work that may be given by its rate instead.
+Seconds measured_time(const Fields& fields, Flops flop) {
+  const bool by_rate = !cell(fields, "time_s") && !cell(fields, "time_ms") &&
+                       !cell(fields, "time_us") && cell(fields, "tflops");
+  if (by_rate) return flop / FlopsPerSecond{positive(fields, "tflops") * kTera};
+  return measured_time(fields);
 }
 
 Precision precision(const Fields& fields) {
@@ -53,8 +63,36 @@ Precision precision(const Fields& fields) {
   for (std::size_t i = 0; i < kPrecisions; ++i) {
     if (*text == name(static_cast<Precision>(i))) return static_cast<Precision>(i);
   }
+  if (*text == "fp8-tensor" || *text == "fp8-row" || *text == "bf16 (kv fp8)") {
+    return Precision::fp8;
+  }
+  if (*text == "nvfp4") return Precision::fp4;
   throw InputError(
-      fmt::format("dtype: expected fp32, tf32, fp16, bf16 or fp8, got {}", in_quotes(*text)));
+      fmt::format("dtype: expected fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8 or nvfp4, got {}",
+                  in_quotes(*text)));
+}
+
+/// How libraries of inference cast activations: with scales that they look for in the same kernels,
+/// but NVFP4's scale of the tensor, which they know.
+Stream library_cast(const std::string& dtype, double elements) {
+  const auto one_order = [elements](CastRecipe recipe) {
+    return stream_of({recipe, elements, 2.0, false}, false);
+  };
+  if (dtype == "fp8-tensor") return one_order(CastRecipe::absmax);
+  if (dtype == "fp8-row") return one_order(CastRecipe::row);
+  if (dtype == "fp8-block") return one_order(CastRecipe::block);
+  if (dtype == "mxfp8") return one_order(CastRecipe::mxfp8);
+  return {StreamKind::quantize_nvfp4, {elements * (2.0 + bytes_per_element(Precision::fp4))}};
+}
+
+/// Casts by Transformer Engine's recipes ("fp8-current").
+std::optional<CastRecipe> engine_recipe(const std::string& text) {
+  if (text == "fp8-delayed") return CastRecipe::delayed;
+  if (text == "fp8-current") return CastRecipe::current;
+  if (text == "fp8-block") return CastRecipe::block;
+  if (text == "mxfp8") return CastRecipe::mxfp8;
+  if (text == "nvfp4") return CastRecipe::nvfp4;
+  return std::nullopt;
 }
 
 /// cuBLAS' column-major layouts: TN is the forward product, NN dgrad, NT wgrad.
@@ -73,6 +111,71 @@ Gemm gemm(const Fields& fields) {
           whole(fields, "batch", 1), precision(fields),  gemm_pass(fields)};
 }
 
+/// A product and the casts that its row says to be in its time.
+MeasuredKernels cast_and_product(const Fields& fields) {
+  const std::string* dtype = cell(fields, "dtype");
+  const std::string& recipe = *cell(fields, "recipe");
+  Gemm what = gemm(fields);
+  const double inputs = static_cast<double>(what.m) * static_cast<double>(what.k);
+  if (dtype) return {{library_cast(*dtype, inputs), what}};
+  const auto of_engine = engine_recipe(recipe);
+  if (!of_engine) return {{what}};  // bf16
+  what.precision = format_of(*of_engine);
+  const std::string* mode = cell(fields, "mode");
+  if (mode && mode->starts_with("operands already")) return {{what}};
+  const double weights = static_cast<double>(what.n) * static_cast<double>(what.k);
+  const auto cast = [&](double elements) {
+    return stream_of({*of_engine, elements, 2.0, false}, false);
+  };
+  return {{cast(inputs), cast(weights), what}};
+}
+
+/// `m_per_group` rows of every group, as the layer's forward pass has them.
+GroupedGemm grouped_gemm(const Fields& fields) {
+  GroupedGemm what;
+  what.groups = whole(fields, "groups");
+  what.rows = what.groups * whole(fields, "m_per_group");
+  what.outputs = whole(fields, "n");
+  what.inputs = whole(fields, "k");
+  what.precision = precision(fields);
+  const std::string* pass = cell(fields, "pass");
+  if (pass && *pass == "bwd_grad_act") what.pass = GemmPass::dgrad;
+  if (pass && *pass == "bwd_grad_w") what.pass = GemmPass::wgrad;
+  const std::string* library = cell(fields, "library");
+  what.one_launch = !library || library->find("an expert") == std::string::npos;
+  return what;
+}
+
+/// A layer of experts forward on one device of a group: tokens into their order, casts, gated
+/// up-projection, activation, down-projection, and back; without the router.
+MeasuredKernels expert_layer(const Fields& fields) {
+  const std::string* dtype = cell(fields, "dtype");
+  const double tokens = positive(fields, "tokens");
+  const double rows = std::ceil(positive(fields, "local_rows"));
+  const std::int64_t hidden = whole(fields, "hidden");
+  const std::int64_t inner = whole(fields, "inter") / whole(fields, "tp", 1);
+  GroupedGemm up;
+  up.groups = whole(fields, "experts") / whole(fields, "ep", 1);
+  up.rows = static_cast<std::int64_t>(rows);
+  up.outputs = 2 * inner;
+  up.inputs = hidden;
+  up.precision = precision(fields);
+  const std::string* kernel = cell(fields, "kernel");
+  if (kernel && kernel->starts_with("deepgemm")) up.padding = 128;
+  GroupedGemm down = up;
+  down.outputs = hidden;
+  down.inputs = inner;
+  const auto h = static_cast<double>(hidden);
+  const auto i = static_cast<double>(inner);
+  const Stream permute{StreamKind::permute, {2.0 * h * (tokens + rows)}};
+  MeasuredKernels layer{{permute, up, Stream{StreamKind::swiglu, {6.0 * rows * i}}, down, permute}};
+  if (is_quantized(up.precision)) {
+    layer.kernels.emplace_back(library_cast(*dtype, rows * h));
+    layer.kernels.emplace_back(library_cast(*dtype, rows * i));
+  }
+  return layer;
+}
+
 MeasuredAttention attention(const Fields& fields) {
   MeasuredAttention measured;
   FusedAttention& what = measured.attention;
@@ -80,14 +183,16 @@ MeasuredAttention attention(const Fields& fields) {
   what.seq = whole(fields, "seq");
   what.heads = whole(fields, "heads");
   what.kv_heads = whole(fields, "kv_heads", what.heads);
-  // Latent attention has values narrower than its keys; the FLOP are those of the mean.
-  what.head_dim = cell(fields, "head_dim")
-                      ? whole(fields, "head_dim")
-                      : (whole(fields, "qk_head_dim") + whole(fields, "v_head_dim")) / 2;
+  what.head_dim = whole(fields, cell(fields, "head_dim") ? "head_dim" : "qk_head_dim");
+  if (cell(fields, "v_head_dim")) what.value_dim = whole(fields, "v_head_dim");
+  if (cell(fields, "kv_seq")) what.kv_seq = whole(fields, "kv_seq");
+  const std::string* window = cell(fields, "window");
+  if (window && *window != "0") what.window = whole(fields, "window");
+  what.precision = precision(fields);
   const std::string* causal = cell(fields, "causal");
   what.causal = !causal || *causal == "1" || *causal == "true";
   const std::string* pass = cell(fields, "pass");
-  what.backward = pass && *pass == "bwd";
+  what.backward = pass && (*pass == "bwd" || *pass == "backward");
   const std::string* kernel = cell(fields, "kernel");
   measured.kernel = kernel ? *kernel : "flash-2";
   return measured;
@@ -109,10 +214,16 @@ MeasuredCollective collective(const Fields& fields) {
 /// Names of kernels in profiles (Vidur's) besides those of StreamKind.
 std::optional<std::pair<StreamKind, double>> stream_kind(std::string_view op) {
   static constexpr std::pair<std::string_view, StreamKind> kProfiled[] = {
-      {"add", StreamKind::residual_add},      {"layernorm", StreamKind::layer_norm},
-      {"rmsnorm", StreamKind::rms_norm},      {"mlp_act_gelu", StreamKind::gelu},
-      {"mlp_act_swiglu", StreamKind::swiglu}, {"attn_rope", StreamKind::rope},
-      {"emb", StreamKind::embedding}};
+      {"add", StreamKind::residual_add},
+      {"layernorm", StreamKind::layer_norm},
+      {"rmsnorm", StreamKind::rms_norm},
+      {"mlp_act_gelu", StreamKind::gelu},
+      {"mlp_act_swiglu", StreamKind::swiglu},
+      {"attn_rope", StreamKind::rope},
+      {"emb", StreamKind::embedding},
+      {"cast_fp8_static", StreamKind::quantize},
+      {"cast_fp8_dynamic_tensor", StreamKind::quantize_absmax},
+      {"cast_fp8_dynamic_row", StreamKind::quantize_row}};
   if (op == "add_x2") return std::pair{StreamKind::residual_add, 2.0};
   for (const auto& [text, kind] : kProfiled) {
     if (op == text) return std::pair{kind, 1.0};
@@ -142,6 +253,14 @@ bool is_other(std::string_view op) {
          op == "graph_launch";
 }
 
+/// Arithmetic of attention as papers count it: half of it where it is causal, 2.5 times backward.
+Flops paper_flops(const FusedAttention& what) {
+  const double pairs = static_cast<double>(what.batch * what.heads) *
+                       static_cast<double>(what.seq * what.keys()) * (what.causal ? 0.5 : 1.0);
+  return {2.0 * pairs * static_cast<double>(what.head_dim + what.value_size()) *
+          (what.backward ? 2.5 : 1.0)};
+}
+
 /// "10^9..10^10 FLOP": the decade that the size of the work is in.
 std::string decade(double size, std::string_view unit) {
   const int exponent = static_cast<int>(std::floor(std::log10(size) + 1e-9));
@@ -152,40 +271,64 @@ std::string decade(double size, std::string_view unit) {
 
 Measurement read_measurement(Fields fields) {
   Measurement point;
-  point.time = measured_time(fields);
   std::string kind;
   std::string size;
   const std::string op = cell(fields, "op") ? *cell(fields, "op") : "";
+  const auto timed = [&] { point.time = measured_time(fields); };
   if (is_other(op)) {
+    timed();
     kind = op;
     size = "any";
     point.what = MeasuredOther{op};
   } else if (op == "host_to_device" || op == "device_to_host") {
+    timed();
     const MeasuredCopy what = copy(fields, op == "host_to_device");
     kind = op;
     size = decade(what.bytes.value, "B");
     point.what = what;
   } else if (op == "gemm_beside_collective") {
+    timed();
     const MeasuredBeside what{gemm(fields)};
     kind = op;
     size = decade(flops(what.gemm).value, "FLOP");
     point.what = what;
   } else if (cell(fields, "ranks")) {
+    timed();
     const MeasuredCollective what = collective(fields);
     kind = name(what.op);
     size = decade(what.bytes.value, "B");
     point.what = what;
+  } else if (cell(fields, "m_per_group")) {
+    const GroupedGemm what = grouped_gemm(fields);
+    point.time = measured_time(fields, flops(what));
+    kind = "grouped_gemm";
+    size = decade(flops(what).value, "FLOP");
+    point.what = MeasuredKernels{{what}};
+  } else if (cell(fields, "local_rows")) {
+    timed();
+    point.what = expert_layer(fields);
+    kind = "expert_layer";
+    size = decade(std::ceil(positive(fields, "local_rows")), "rows");
+  } else if (cell(fields, "m") && cell(fields, "n") && cell(fields, "k") &&
+             cell(fields, "recipe")) {
+    timed();
+    point.what = cast_and_product(fields);
+    kind = "cast_and_gemm";
+    size = decade(flops(gemm(fields)).value, "FLOP");
   } else if (cell(fields, "m") && cell(fields, "n") && cell(fields, "k")) {
     const Gemm what = gemm(fields);
+    point.time = measured_time(fields, flops(what));
     kind = "gemm";
     size = decade(flops(what).value, "FLOP");
     point.what = what;
   } else if (cell(fields, "seq") && cell(fields, "heads")) {
     const MeasuredAttention what = attention(fields);
+    point.time = measured_time(fields, paper_flops(what.attention));
     kind = "attention";
     size = decade(static_cast<double>(what.attention.seq), "tokens");
     point.what = what;
   } else {
+    timed();
     const MeasuredStream what = stream(fields);
     kind = name(what.stream.kind);
     size = decade(what.stream.bytes.value, "B");

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "hw/vocabulary.hpp"
 
@@ -20,6 +21,12 @@ struct MeasuredStream {
 struct MeasuredAttention {
   FusedAttention attention;
   std::string kernel;  ///< as the table names it; a device file knows it by `measured_as`
+};
+
+/// Kernels that were timed as one: a product with the casts of its operands, the products of
+/// experts, a whole layer of them.
+struct MeasuredKernels {
+  std::vector<std::variant<Gemm, GroupedGemm, Stream>> kernels;
 };
 
 /// `bytes` in the convention of nccl-tests: the whole buffer of all_gather and reduce_scatter.
@@ -52,17 +59,20 @@ struct MeasuredOther {
 using Fields = std::map<std::string, std::string>;
 
 struct Measurement {
-  std::variant<Gemm, MeasuredStream, MeasuredAttention, MeasuredCollective, MeasuredCopy,
-               MeasuredBeside, MeasuredOther>
+  std::variant<Gemm, MeasuredKernels, MeasuredStream, MeasuredAttention, MeasuredCollective,
+               MeasuredCopy, MeasuredBeside, MeasuredOther>
       what;
   Seconds time{};
   Fields fields;  ///< of the row, and `operator` and `size_class` where the row lacks them
 };
 
 /// What a row says. Which operator it is follows from `op` where that names one of the last three,
-/// else from its columns: `ranks` for a collective, `m`, `n`, `k` for a GEMM, `seq` and `heads` for
-/// attention, `op` and `bytes` for a memory-bound kernel. Times in `time_us` or `time_s`. Throws
-/// InputError (without place) that says which cell is missing or not sound.
+/// else from its columns: `ranks` for a collective; `m_per_group`, `n`, `k` for a grouped product;
+/// `m`, `n`, `k` for a GEMM, where `recipe` says how its activation was cast in the same time;
+/// `local_rows` and `inter` for a layer of experts; `seq` and `heads` for attention; `op` and
+/// `bytes` for a memory-bound kernel. Times in `time_us`, `time_ms` or `time_s`, or as `tflops` of
+/// products and attention. Throws InputError (without place) that says which cell is missing or not
+/// sound.
 Measurement read_measurement(Fields fields);
 
 }  // namespace prequel

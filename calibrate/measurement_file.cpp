@@ -91,8 +91,9 @@ Format format_of(std::istream& in) {
     const bool lines = first.is_object() && !first.contains("results");
     return lines ? Format::json_lines : Format::nccl_json;
   }
-  const bool has_time =
-      line.find("time_us") != std::string::npos || line.find("time_s") != std::string::npos;
+  const bool has_time = line.find("time_us") != std::string::npos ||
+                        line.find("time_ms") != std::string::npos ||
+                        line.find("time_s") != std::string::npos;
   return has_time && line.find(',') != std::string::npos ? Format::table : Format::nccl_text;
 }
 

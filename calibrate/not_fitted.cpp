@@ -15,6 +15,7 @@ struct Kind {
 
 struct KindOf {
   Kind operator()(const Gemm&) const { return {}; }
+  Kind operator()(const MeasuredKernels&) const { return {}; }
   Kind operator()(const MeasuredCollective&) const { return {}; }
   Kind operator()(const MeasuredStream& measured) const {
     return {std::string(name(measured.stream.kind)), kFewestStreams};

@@ -7,7 +7,6 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
-#include "hw/price_explanation.hpp"
 
 namespace prequel {
 namespace {

@@ -84,4 +84,8 @@ GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,
                         Bytes bytes, BytesPerSecond rank_rate_limit = {});
 
+/// The same without a limit, taken apart.
+PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
+                                    const GroupShape& group, Bytes bytes);
+
 }  // namespace prequel

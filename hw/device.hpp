@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,8 @@ inline constexpr std::size_t kPrecisions = kWordsOf<Precision>.size();
 /// fitted).
 struct KernelErrors {
   double gemm{};
+  std::array<double, kPrecisions> gemm_formats{};  ///< of formats with a model of their own
+  double grouped{};
   double stream{};
   double attention{};
 };
@@ -35,8 +39,13 @@ struct Device {
   BytesPerSecond memory_rate{};
   BytesPerSecond host_link{};               ///< to host memory, one direction
   std::array<double, kPrecisions> peaks{};  ///< FLOP/s, dense, by Precision; 0: not there
+  /// Whether products take 8-bit operands in any order; else the sum must run along memory.
+  bool fp8_in_any_order{};
 
-  GemmModel gemm;
+  GemmModel gemm;  ///< of 16-bit formats, and of those without a model of their own
+  /// By Precision: models of other formats.
+  std::array<std::optional<GemmModel>, kPrecisions> gemm_formats;
+  GroupedModel grouped;
   StreamModels streams{};
   std::vector<AttentionKernel> attention;  ///< empty: no fused kernel known
   KernelErrors errors;
@@ -51,5 +60,38 @@ struct Device {
 /// Reads a device file (schema prequel/device/1) whole; peaks are given at `peak_clock_ghz` and
 /// scale with `clock_ghz`. Throws InputError with all problems of the file.
 Device read_device(const Document& document);
+
+/// Time of a kernel on an otherwise idle device, without the host's launch. Products throw
+/// InputError if the device has no such precision, attention if it has no fused kernel at all;
+/// every other lack is filled by the nearest constants there are, as `stand_in` tells.
+Seconds price(const Device& device, const Gemm& gemm);
+Seconds price(const Device& device, const GroupedGemm& product);
+/// Group i has `rows[i]` rows; `product.groups` and `.rows` do not count.
+Seconds price(const Device& device, const GroupedGemm& product, std::span<const std::int64_t> rows);
+Seconds price(const Device& device, const Stream& stream);
+Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel);
+
+/// As `price`, taken apart.
+PriceExplanation explain_price(const Device& device, const Gemm& gemm);
+PriceExplanation explain_price(const Device& device, const GroupedGemm& product);
+PriceExplanation explain_price(const Device& device, const Stream& stream);
+PriceExplanation explain_price(const Device& device, const FusedAttention& attention,
+                               std::string_view kernel);
+
+/// Which constants stand in for those that the device lacks, as a warning: "h100-sxm: flash-3
+/// stands in for attention kernel flash-4"; empty where none do.
+std::string stand_in(const Device& device, Precision precision);
+std::string stand_in(const Device& device, const FusedAttention& attention,
+                     std::string_view kernel);
+
+/// The device's kernel of that name, or the nearest (hw/kernels/attention.hpp). Throws InputError
+/// if it has none at all.
+const AttentionKernel& attention_kernel(const Device& device, std::string_view kernel);
+
+/// What models of 16-bit kernels know of the device.
+DeviceRates rates_of(const Device& device);
+
+/// Time of `bytes` over the link between host and device (PCIe, NVLink-C2C), one direction.
+Seconds host_copy_time(const Device& device, Bytes bytes);
 
 }  // namespace prequel

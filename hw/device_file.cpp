@@ -34,41 +34,54 @@ std::vector<double> read_splits(const Cursor& cursor) {
 
 constexpr Range kEfficiency{0.0, 1.0, true};
 
+Seconds seconds(const Cursor& cursor) {
+  return {cursor.number(kNonNegative)};
+}
+
 GemmModel read_gemm(const Cursor& cursor) {
   if (cursor.at("model").choice({"tiled", "flat"}) == 1) {
     FlatGemm flat;
     flat.efficiency = cursor.at("efficiency").number(kEfficiency);
-    flat.launch_s = cursor.at("launch_s").number(kNonNegative);
+    flat.launch = seconds(cursor.at("launch_s"));
     return flat;
   }
   TiledGemm tiled;
   tiled.tiles = read_tiles(cursor.at("tiles"));
   tiled.splits = read_splits(cursor.at("splits"));
   tiled.efficiency = cursor.at("efficiency").number(kEfficiency);
-  tiled.launch_s = cursor.at("launch_s").number(kNonNegative);
-  tiled.tile_overhead_s = cursor.at("tile_overhead_s").number(kNonNegative);
+  tiled.launch = seconds(cursor.at("launch_s"));
+  tiled.tile_overhead = seconds(cursor.at("tile_overhead_s"));
   tiled.tail = cursor.at("tail").number(kFraction);
-  tiled.l2_rate = cursor.at("l2_rate").rate().value;
+  tiled.l2_rate = cursor.at("l2_rate").rate();
   tiled.memory_fraction = cursor.at("memory_fraction").number(kEfficiency);
-  tiled.split_s = cursor.at("split_s").number(kNonNegative);
+  tiled.split = seconds(cursor.at("split_s"));
   tiled.droop = cursor.at("droop").number(kFraction);
   tiled.wgrad_factor = cursor.at("wgrad_factor").number(kPositive);
+  if (const auto bytes = cursor.find("gradient_bytes")) {
+    tiled.gradient_bytes = bytes->number(kNonNegative);
+  }
   tiled.misaligned_fraction = cursor.at("misaligned_fraction").number(kEfficiency);
   return tiled;
 }
 
+GroupedModel read_grouped(const Cursor& cursor) {
+  return {seconds(cursor.at("launch_s")), seconds(cursor.at("group_launch_s")),
+          cursor.at("efficiency").number(kPositive),
+          cursor.at("memory_fraction").number(kPositive)};
+}
+
 StreamModel read_stream(const Cursor& cursor) {
   StreamModel model;
-  model.launch_s = cursor.at("launch_s").number(kNonNegative);
+  model.launch = seconds(cursor.at("launch_s"));
   model.memory_fraction = cursor.at("memory_fraction").number(kPositive);
   model.cached_fraction = model.memory_fraction;
   if (const auto cached = cursor.find("cached")) {
-    model.cached_bytes = cached->at("bytes").bytes().value;
+    model.cached = cached->at("bytes").bytes();
     model.cached_fraction = cached->at("fraction").number(kPositive);
   }
   if (const auto rows = cursor.find("rows")) {
-    model.row_overhead_bytes = rows->at("overhead_bytes").number(kNonNegative);
-    model.row_rate = rows->at("rate").rate().value;
+    model.row_overhead = {rows->at("overhead_bytes").number(kNonNegative)};
+    model.row_rate = rows->at("rate").rate();
     if (const auto waves = rows->find("waves")) {
       model.rows_per_unit = waves->at("rows_per_unit").number(kPositive);
       model.last_wave = waves->at("last_wave").number(kFraction);
@@ -77,23 +90,24 @@ StreamModel read_stream(const Cursor& cursor) {
   return model;
 }
 
-/// Every kind that the file does not name costs what `fused_pointwise` costs.
+/// Every kind that the file does not name costs what its usual one costs, which comes before it.
 StreamModels read_streams(const Cursor& cursor) {
   StreamModels models;
-  models.fill(read_stream(cursor.at(name(StreamKind::fused_pointwise))));
+  models.front() = read_stream(cursor.at(name(StreamKind::fused_pointwise)));
   for (std::size_t i = 1; i < kStreamKinds; ++i) {
-    if (const auto found = cursor.find(name(static_cast<StreamKind>(i)))) {
-      models[i] = read_stream(*found);
-    }
+    const auto kind = static_cast<StreamKind>(i);
+    const auto found = cursor.find(name(kind));
+    models[i] = found ? read_stream(*found) : models[static_cast<std::size_t>(usual_kind(kind))];
   }
   return models;
 }
 
 AttentionPass read_pass(const Cursor& cursor) {
   AttentionPass pass;
-  pass.efficiency = cursor.at("efficiency").number(kEfficiency);
+  // Of the 16-bit peak, which 8-bit kernels may pass.
+  pass.efficiency = cursor.at("efficiency").number({0.0, 2.0, true});
   pass.saturation_tokens = cursor.at("saturation_tokens").number(kNonNegative);
-  pass.launch_s = cursor.at("launch_s").number(kNonNegative);
+  pass.launch = seconds(cursor.at("launch_s"));
   pass.tail = cursor.at("tail").number(kNonNegative);
   pass.memory_fraction = cursor.at("memory_fraction").number(kPositive);
   const auto factor = cursor.find("flop_factor");
@@ -110,12 +124,22 @@ AttentionKernel read_kernel(const std::string& name, const Cursor& cursor) {
   kernel.skips_masked = cursor.at("skips_masked").boolean();
   const Cursor sizes = cursor.at("head_sizes");
   for (const Cursor& entry : sizes.items()) {
-    kernel.head_sizes.push_back({static_cast<double>(entry.at("head_dim").integer(1, 4096)),
-                                 read_pass(entry.at("forward")), read_pass(entry.at("backward"))});
+    const std::int64_t head_dim = entry.at("head_dim").integer(1, 4096);
+    const auto value_dim = entry.find("value_dim");
+    const auto precision = entry.find("precision");
+    kernel.head_sizes.push_back(
+        {static_cast<double>(head_dim),
+         static_cast<double>(value_dim ? value_dim->integer(1, 4096) : head_dim),
+         precision && precision->choice({"bf16", "fp8"}) == 1, read_pass(entry.at("forward")),
+         read_pass(entry.at("backward"))});
   }
   const auto smaller = [](const AttentionHeadSize& a, const AttentionHeadSize& b) {
     return a.head_dim < b.head_dim;
   };
+  if (const auto window = cursor.find("window")) {
+    kernel.window = {seconds(window->at("launch_s")),
+                     window->at("memory_fraction").number(kPositive)};
+  }
   if (kernel.head_sizes.empty()) sizes.problem("expected at least one head size");
   if (!std::is_sorted(kernel.head_sizes.begin(), kernel.head_sizes.end(), smaller)) {
     sizes.problem("expected head sizes in ascending order");
@@ -144,9 +168,23 @@ Device read_device(const Document& document) {
     }
   }
 
+  if (const auto any = root.find("fp8_in_any_order")) device.fp8_in_any_order = any->boolean();
+
   const Cursor gemm = root.at("gemm");
   device.gemm = read_gemm(gemm);
   device.errors.gemm = gemm.at("relative_error").number(kNonNegative);
+  if (const auto formats = root.find("gemm_formats")) {
+    for (std::size_t i = 0; i < kPrecisions; ++i) {
+      const auto format = formats->find(name(static_cast<Precision>(i)));
+      if (!format) continue;
+      device.gemm_formats[i] = read_gemm(*format);
+      device.errors.gemm_formats[i] = format->at("relative_error").number(kNonNegative);
+    }
+  }
+  if (const auto grouped = root.find("grouped_gemm")) {
+    device.grouped = read_grouped(*grouped);
+    device.errors.grouped = grouped->at("relative_error").number(kNonNegative);
+  }
   const Cursor streams = root.at("memory_bound");
   device.streams = read_streams(streams);
   device.errors.stream = streams.at("relative_error").number(kNonNegative);

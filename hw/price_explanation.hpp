@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/cluster.hpp"
-#include "hw/device.hpp"
+#include "hw/base/units.hpp"
 
 namespace prequel {
 
@@ -28,15 +27,5 @@ struct PriceExplanation {
   /// The limit that alone takes the longest.
   [[nodiscard]] const Limit& binding() const;
 };
-
-/// As `price` and `collective_time`, and with their errors.
-PriceExplanation explain_price(const Device& device, const Gemm& gemm);
-PriceExplanation explain_price(const Device& device, const Stream& stream);
-PriceExplanation explain_price(const Device& device, const FusedAttention& attention,
-                               std::string_view kernel);
-PriceExplanation explain_collective(const CollectiveModel& model, CollectiveOp op, int ranks,
-                                    Bytes bytes);
-PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
-                                    const GroupShape& group, Bytes bytes);
 
 }  // namespace prequel

@@ -110,6 +110,15 @@ enum class StreamKind : std::uint8_t {
   cross_entropy,  ///< passes over the logits
   optimizer,
   copy,
+  permute,           ///< tokens into the order of their experts, and back
+  router,            ///< scores of experts, the best of them, the maps from tokens to experts
+  quantize,          ///< to a format with scales that are known (delayed): one pass
+  quantize_current,  ///< one scale a tensor, after a pass for the largest element
+  quantize_block,    ///< scales for 1 x 128 elements
+  quantize_mxfp8,
+  quantize_nvfp4,
+  quantize_absmax,  ///< as `quantize_current`, by two kernels that nothing fuses
+  quantize_row,     ///< one scale a row
 };
 
 /// A memory-bound kernel that moves `bytes` of compulsory traffic.

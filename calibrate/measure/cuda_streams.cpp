@@ -25,9 +25,8 @@ std::optional<CudaKernel> kernel_of(StreamKind kind) {
     case StreamKind::cross_entropy: return CudaKernel::softmax;
     case StreamKind::embedding: return CudaKernel::embedding;
     case StreamKind::optimizer: return CudaKernel::adam;
-    case StreamKind::rope: return std::nullopt;
+    default: return std::nullopt;
   }
-  return std::nullopt;
 }
 
 /// `arrays`: bytes an element has in each.

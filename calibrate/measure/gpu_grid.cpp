@@ -137,9 +137,8 @@ std::optional<StreamTraffic> stream_traffic(StreamKind kind) {
     case StreamKind::fused_pointwise: return StreamTraffic{{2, 2, 2, 1}, 7.0};
     // Weights and both moments are read and written, gradients read, the copy written.
     case StreamKind::optimizer: return StreamTraffic{{4, 4, 4, 4, 2}, 3 * 8 + 4 + 2};
-    case StreamKind::rope: return std::nullopt;
+    default: return std::nullopt;
   }
-  return std::nullopt;
 }
 
 StreamShape stream_shape(const Stream& stream, double bytes_per_element) {

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "hw/price_explanation.hpp"
-
 namespace prequel {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hw/base/json_cursor.hpp"
+#include "hw/price_explanation.hpp"
 #include "hw/vocabulary.hpp"
 
 namespace prequel {
@@ -60,6 +61,10 @@ Seconds link_time(const LinkModel& link, CollectiveOp op, int ranks, Bytes bytes
 
 /// Time of the cheapest algorithm that the level has; 0 for one rank.
 Seconds collective_time(const CollectiveModel& model, CollectiveOp op, int ranks, Bytes bytes);
+
+/// As `collective_time`, taken apart.
+PriceExplanation explain_collective(const CollectiveModel& model, CollectiveOp op, int ranks,
+                                    Bytes bytes);
 
 /// Reads `{"latency_s", "step_s", "bandwidth", "fill_s"?, "local_bandwidth"?,
 /// "overrides"?: [{"op", "ranks"?, …}],

@@ -4,52 +4,121 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-
-#include "hw/base/errors.hpp"
-#include "hw/base/nearest.hpp"
-#include "hw/price_explanation.hpp"
+#include <cstdlib>
 
 namespace prequel {
 namespace {
 
-const AttentionPass& pass_of(const AttentionHeadSize& size, bool backward) {
-  return backward ? size.backward : size.forward;
+constexpr double kBlock = 128.0;  ///< queries that one thread block works on
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+bool is_fp8(const FusedAttention& attention) {
+  return is_quantized(attention.precision);
+}
+
+bool is_latent(const FusedAttention& attention) {
+  return attention.value_size() != attention.head_dim;
+}
+
+/// Keys that a query sees at most, in whole blocks.
+double row_length(const FusedAttention& attention) {
+  const double keys = real(attention.keys());
+  return attention.window > 0 ? std::min(keys, real(attention.window) + kBlock) : keys;
+}
+
+/// Constants of one sort: two bytes or one, values as large as keys or not.
+struct Sort {
+  bool fp8{};
+  bool latent{};
+
+  [[nodiscard]] bool holds(const AttentionHeadSize& size) const {
+    return size.fp8 == fp8 && size.latent() == latent;
+  }
+};
+
+/// The sort asked for, or the nearest there is: another shape of values is nearer than another
+/// format.
+Sort nearest_sort(const AttentionKernel& kernel, const FusedAttention& attention) {
+  const bool fp8 = is_fp8(attention);
+  const bool latent = is_latent(attention);
+  const std::array<Sort, 4> by_distance{Sort{fp8, latent}, Sort{fp8, !latent}, Sort{!fp8, latent},
+                                        Sort{!fp8, !latent}};
+  const auto found = std::ranges::find_if(by_distance, [&](Sort sort) {
+    return std::ranges::any_of(kernel.head_sizes,
+                               [sort](const auto& size) { return sort.holds(size); });
+  });
+  return found == by_distance.end() ? by_distance.front() : *found;
+}
+
+/// The measured head sizes around one, the same where there is but one side, and how far it is
+/// from the first.
+struct Between {
+  const AttentionHeadSize* low{};
+  const AttentionHeadSize* high{};
+  double part{};
+};
+
+/// Latent attention by constants of plain one, and the other way round, goes by the mean size.
+double size_among(Sort sort, const FusedAttention& attention) {
+  const double d = real(attention.head_dim);
+  return sort.latent ? d : 0.5 * (d + real(attention.value_size()));
+}
+
+Between sizes_around(const AttentionKernel& kernel, const FusedAttention& attention) {
+  const Sort sort = nearest_sort(kernel, attention);
+  const double d = size_among(sort, attention);
+  Between between;
+  for (const AttentionHeadSize& size : kernel.head_sizes) {
+    if (!sort.holds(size)) continue;
+    if (size.head_dim <= d) between.low = &size;
+    if (size.head_dim >= d && !between.high) between.high = &size;
+  }
+  if (!between.low) between.low = between.high;
+  if (!between.high) between.high = between.low;
+  const double distance = between.high->head_dim - between.low->head_dim;
+  between.part = distance > 0.0 ? (d - between.low->head_dim) / distance : 0.0;
+  return between;
 }
 
 AttentionPass constants(const AttentionKernel& kernel, const FusedAttention& attention) {
-  const auto& sizes = kernel.head_sizes;
-  const auto d = static_cast<double>(attention.head_dim);
-  const auto above = std::find_if(sizes.begin(), sizes.end(), [d](const AttentionHeadSize& size) {
-    return size.head_dim >= d;
-  });
-  if (above == sizes.end()) return pass_of(sizes.back(), attention.backward);
-  if (above == sizes.begin()) return pass_of(sizes.front(), attention.backward);
-  const auto below = above - 1;
-  const double part = (d - below->head_dim) / (above->head_dim - below->head_dim);
-  const AttentionPass& low = pass_of(*below, attention.backward);
-  const AttentionPass& high = pass_of(*above, attention.backward);
+  const Between between = sizes_around(kernel, attention);
+  const bool backward = attention.backward;
+  const AttentionPass& low = backward ? between.low->backward : between.low->forward;
+  if (between.part == 0.0) return low;
+  const AttentionPass& high = backward ? between.high->backward : between.high->forward;
+  const double part = between.part;
   return {std::lerp(low.efficiency, high.efficiency, part),
           std::lerp(low.saturation_tokens, high.saturation_tokens, part),
-          std::lerp(low.launch_s, high.launch_s, part),
+          {std::lerp(low.launch.value, high.launch.value, part)},
           std::lerp(low.tail, high.tail, part),
           std::lerp(low.memory_fraction, high.memory_fraction, part),
           std::lerp(low.flop_factor, high.flop_factor, part)};
 }
 
 double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor) {
-  const auto s = static_cast<double>(attention.seq);
-  const double square = 4.0 * static_cast<double>(attention.batch) *
-                        static_cast<double>(attention.heads) *
-                        static_cast<double>(attention.head_dim) * s * s;
-  return square * (attention.causal && kernel.skips_masked ? 0.5 : 1.0) * factor;
+  const double keys = real(attention.keys());
+  const double seen = row_length(attention) / keys;
+  const bool halved = attention.causal && kernel.skips_masked;
+  const double pairs = real(attention.seq) * keys * (halved ? seen * (1.0 - 0.5 * seen) : seen);
+  const double products = 2.0 * real(attention.batch) * real(attention.heads) *
+                          real(attention.head_dim + attention.value_size());
+  return products * pairs * factor;
 }
 
-/// q and o have all heads, k and v the key-value heads; two bytes an element.
+/// q and o have all heads, k and v the key-value heads; o keeps two bytes in 8-bit kernels.
 double bytes_moved(const FusedAttention& attention) {
-  const auto rows = static_cast<double>(attention.batch * attention.seq * attention.head_dim);
-  const auto heads = static_cast<double>(2 * attention.heads + 2 * attention.kv_heads);
-  return 2.0 * rows * heads * (attention.backward ? 2.0 : 1.0);
+  const double element = is_fp8(attention) ? 1.0 : 2.0;
+  const double d = real(attention.head_dim);
+  const double dv = real(attention.value_size());
+  const double queries = real(attention.seq * attention.heads) * (element * d + 2.0 * dv);
+  const double keys = real(attention.keys() * attention.kv_heads) * element * (d + dv);
+  return real(attention.batch) * (queries + keys) * (attention.backward ? 2.0 : 1.0);
 }
 
 /// The terms of the equation, in seconds.
@@ -58,67 +127,119 @@ struct Terms {
   double short_rows{};     ///< what saturation adds
   double longest_block{};  ///< what the tail adds
   double traffic{};
+  double launch{};
+
+  [[nodiscard]] Seconds time() const {
+    return {launch + std::hypot(full_rate + short_rows + longest_block, traffic)};
+  }
 };
 
-Terms terms_of(const Device& device, const AttentionKernel& kernel, const AttentionPass& pass,
+Terms terms_of(const AttentionKernel& kernel, const AttentionPass& pass, const DeviceRates& rates,
                const FusedAttention& attention) {
-  const auto s = static_cast<double>(attention.seq);
-  const double rate = pass.efficiency * device.peak(Precision::fp16).value;
+  const double rate = pass.efficiency * rates.peak.value;
   const double full_rate = flop_count(kernel, attention, pass.flop_factor) / rate;
-  const double block = 4.0 * 128.0 * static_cast<double>(attention.head_dim) * s;
-  return {full_rate, full_rate * pass.saturation_tokens / s,
-          pass.tail * block * device.compute_units / rate,
-          bytes_moved(attention) / (pass.memory_fraction * device.memory_rate.value)};
+  const double length = row_length(attention);
+  const double block = 2.0 * kBlock * real(attention.head_dim + attention.value_size()) * length;
+  return {full_rate, full_rate * pass.saturation_tokens / length,
+          pass.tail * block * rates.compute_units / rate,
+          bytes_moved(attention) / (pass.memory_fraction * rates.memory_rate.value),
+          pass.launch.value};
+}
+
+/// A window never costs more than none.
+Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
+                     const DeviceRates& rates, const FusedAttention& attention) {
+  if (attention.window <= 0) return terms_of(kernel, pass, rates, attention);
+  AttentionPass windowed = pass;
+  if (kernel.window) {
+    windowed.launch = kernel.window->launch;
+    windowed.memory_fraction = kernel.window->memory_fraction;
+  }
+  FusedAttention whole = attention;
+  whole.window = 0;
+  const Terms with = terms_of(kernel, windowed, rates, attention);
+  const Terms without = terms_of(kernel, pass, rates, whole);
+  return with.time() < without.time() ? with : without;
+}
+
+/// N of "flash-N…".
+std::optional<int> flash_generation(std::string_view name) {
+  constexpr std::string_view kFlash = "flash-";
+  if (!name.starts_with(kFlash)) return std::nullopt;
+  name.remove_prefix(kFlash.size());
+  int generation = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), generation);
+  return read.ec == std::errc{} ? std::optional{generation} : std::nullopt;
 }
 
 }  // namespace
 
-const AttentionKernel& attention_kernel(const Device& device, std::string_view kernel) {
-  const auto matches = [kernel](const AttentionKernel& known) {
-    return known.name == kernel || std::find(known.measured_as.begin(), known.measured_as.end(),
-                                             kernel) != known.measured_as.end();
+const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
+                                      std::string_view name) {
+  const auto is_it = [name](const AttentionKernel& known) {
+    return known.name == name || std::ranges::count(known.measured_as, name) > 0;
   };
-  const auto& kernels = device.attention;
-  const auto found = std::find_if(kernels.begin(), kernels.end(), matches);
-  if (found != kernels.end()) return *found;
-  std::vector<std::string> names;
-  for (const AttentionKernel& known : kernels) names.push_back(known.name);
-  if (names.empty()) {
-    throw InputError(
-        fmt::format("device {} has no fused attention kernel, so not \"{}\"; use unfused attention",
-                    device.name, kernel));
+  if (const auto found = std::ranges::find_if(kernels, is_it); found != kernels.end()) {
+    return *found;
   }
-  throw InputError(fmt::format("device {} has no attention kernel \"{}\"{}; it has {}", device.name,
-                               kernel, did_you_mean(kernel, names), fmt::join(names, ", ")));
+  const AttentionKernel* nearest = &kernels.front();
+  const auto generation = flash_generation(name);
+  if (!generation) return *nearest;
+  int least = 0;
+  for (const AttentionKernel& known : kernels) {
+    const auto other = flash_generation(known.name);
+    if (!other) continue;
+    const int distance = 2 * std::abs(*other - *generation) + (*other > *generation ? 1 : 0);
+    if (least == 0 || distance < least) {
+      least = distance;
+      nearest = &known;
+    }
+  }
+  return *nearest;
 }
 
 Flops flops(const AttentionKernel& kernel, const FusedAttention& attention) {
   return {flop_count(kernel, attention, constants(kernel, attention).flop_factor)};
 }
 
-Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel) {
-  const AttentionKernel& known = attention_kernel(device, kernel);
-  const AttentionPass pass = constants(known, attention);
-  const Terms terms = terms_of(device, known, pass, attention);
-  return {pass.launch_s +
-          std::hypot(terms.full_rate + terms.short_rows + terms.longest_block, terms.traffic)};
+Seconds price(const AttentionKernel& kernel, const DeviceRates& rates,
+              const FusedAttention& attention) {
+  return cheapest_terms(kernel, constants(kernel, attention), rates, attention).time();
 }
 
-PriceExplanation explain_price(const Device& device, const FusedAttention& attention,
-                               std::string_view kernel) {
-  const AttentionKernel& known = attention_kernel(device, kernel);
-  const AttentionPass pass = constants(known, attention);
-  const Terms terms = terms_of(device, known, pass, attention);
+PriceExplanation explain_price(const AttentionKernel& kernel, const DeviceRates& rates,
+                               const FusedAttention& attention) {
+  const AttentionPass pass = constants(kernel, attention);
+  const Terms terms = cheapest_terms(kernel, pass, rates, attention);
   return {"fused attention",
-          "device.attention.kernels." + known.name,
-          flops(known, attention),
+          {},
+          {flop_count(kernel, attention, pass.flop_factor)},
           {bytes_moved(attention)},
           {{"matrix rate", {terms.full_rate}},
            {"short rows", {terms.short_rows}},
            {"longest block", {terms.longest_block}},
            {"memory", {terms.traffic}},
-           {"launch", {pass.launch_s}}},
-          price(device, attention, kernel)};
+           {"launch", {terms.launch}}},
+          terms.time()};
+}
+
+std::string stand_in(const AttentionKernel& kernel, const FusedAttention& attention) {
+  std::vector<std::string> said;
+  const Sort sort = nearest_sort(kernel, attention);
+  if (sort.fp8 != is_fp8(attention)) {
+    said.emplace_back(sort.fp8 ? "two-byte formats by 8-bit constants"
+                               : "8-bit formats by two-byte constants");
+  }
+  const Between between = sizes_around(kernel, attention);
+  const double d = size_among(sort, attention);
+  if (sort.latent != is_latent(attention)) {
+    said.push_back(fmt::format("head sizes {} and {} by those of equal ones", attention.head_dim,
+                               attention.value_size()));
+  } else if (d < between.low->head_dim || d > between.high->head_dim) {
+    said.push_back(
+        fmt::format("head size {} by that of {}", attention.head_dim, between.low->head_dim));
+  }
+  return fmt::format("{}", fmt::join(said, ", "));
 }
 
 }  // namespace prequel

@@ -2,39 +2,53 @@
 
 /// What a fused (flash) attention kernel costs on one device.
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hw/kernels/rates.hpp"
+#include "hw/price_explanation.hpp"
 #include "hw/vocabulary.hpp"
 
 namespace prequel {
 
-struct Device;
-
 /// Constants of one pass of a kernel for one head size:
 ///
-///     arithmetic = FLOP·(1 + saturation / s) / (efficiency·P) + tail·4·128·d·s / (efficiency·P /
-///     U) traffic    = bytes of q, k, v and o / (memory_fraction·R) t          = launch +
-///     sqrt(arithmetic² + traffic²)
+///     arithmetic = FLOP·(1 + saturation / L) / (efficiency·P)
+///                + tail·2·128·(d + dv)·L / (efficiency·P / U)
+///     traffic    = bytes of q, k, v and o / (memory_fraction·R)
+///     t          = launch + sqrt(arithmetic² + traffic²)
 ///
-/// with s the sequence length, d the head size, P the half-precision peak, U the compute units
-/// and R the HBM rate. Saturation is the loss on short rows; the tail is the longest block of 128
-/// queries, which runs on one compute unit. Backward moves twice the bytes (o and the gradients
-/// too). Source: form fitted to public tables of FlashAttention 2 and 3 on A100 and H100.
+/// with L the keys that a query sees at most, d and dv the head sizes of keys and values, P the
+/// half-precision peak (of 8-bit kernels too), U the compute units and R the HBM rate. Saturation
+/// is the loss on short rows; the tail is the longest block of 128 queries, which runs on one
+/// compute unit. Backward moves twice the bytes (o and the gradients too). Source: form fitted to
+/// public tables of FlashAttention 2 and 3 on A100 and H100, TensorRT-LLM's on H100 to GB300.
 struct AttentionPass {
-  double efficiency{};  ///< of peak
+  double efficiency{};  ///< of peak; above 1 in 8-bit kernels
   double saturation_tokens{};
-  double launch_s{};
+  Seconds launch{};
   double tail{};
   double memory_fraction{1.0};  ///< of the HBM rate
   double flop_factor{1.0};      ///< FLOP of this pass over those of the forward pass
 };
 
 struct AttentionHeadSize {
-  double head_dim{};
+  double head_dim{};   ///< of queries and keys
+  double value_dim{};  ///< less than head_dim in latent attention
+  bool fp8{};          ///< of queries, keys and values; else two bytes
   AttentionPass forward;
   AttentionPass backward;
+
+  [[nodiscard]] bool latent() const { return value_dim != head_dim; }
+};
+
+/// What a kernel's forward pass costs otherwise where a window keeps it short of arithmetic.
+struct WindowedAttention {
+  Seconds launch{};
+  double memory_fraction{1.0};  ///< of the HBM rate
 };
 
 /// One generation of a kernel, e.g. "flash-2".
@@ -42,19 +56,32 @@ struct AttentionKernel {
   std::string name;
   std::vector<std::string> measured_as;       ///< names of the same kernel in measurement tables
   bool skips_masked{true};                    ///< a causal mask halves the work
-  std::vector<AttentionHeadSize> head_sizes;  ///< ascending, at least one
+  std::vector<AttentionHeadSize> head_sizes;  ///< by rising head_dim, at least one
+  std::optional<WindowedAttention> window;    ///< nothing: as without one
 };
 
-/// The kernel of that name (or measured under that name). Throws InputError that lists what the
-/// device has.
-const AttentionKernel& attention_kernel(const Device& device, std::string_view kernel);
+/// The kernel of that name (or measured under that name); else the nearest: for "flash-N" that of
+/// the nearest generation, the older of two; for any other name the first. `kernels` has one.
+const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
+                                      std::string_view name);
 
-/// Arithmetic that the kernel does: 4·b·a·s²·d forward, half of it where a causal mask is
-/// skipped, times the pass' factor.
+/// Arithmetic that the kernel does: 2·b·a·pairs·(d + dv) forward, times the pass' factor. Pairs of
+/// query and key are s·keys; where a causal mask is skipped half of them; with a window that of
+/// u = L / keys, L = window + 128 as blocks are whole, u·(1 - u/2).
 Flops flops(const AttentionKernel& kernel, const FusedAttention& attention);
 
-/// Time of one pass, without the host's launch. Constants between two head sizes are
-/// interpolated; outside them the nearest size counts. Errors as `attention_kernel`.
-Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel);
+/// Time of one pass, without the host's launch; `rates.peak` is that of 16-bit formats. Constants
+/// between two head sizes are interpolated, outside them the nearest size counts; values of
+/// another size than keys and 8-bit formats take the constants of the nearest that was measured.
+Seconds price(const AttentionKernel& kernel, const DeviceRates& rates,
+              const FusedAttention& attention);
+
+/// The same, taken apart; `constants` stays empty.
+PriceExplanation explain_price(const AttentionKernel& kernel, const DeviceRates& rates,
+                               const FusedAttention& attention);
+
+/// What of the kernel's constants stands in for others: "fp8 by two-byte constants, head size 512
+/// by that of 256"; empty where nothing does.
+std::string stand_in(const AttentionKernel& kernel, const FusedAttention& attention);
 
 }  // namespace prequel

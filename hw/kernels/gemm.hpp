@@ -1,15 +1,17 @@
 #pragma once
 
-/// What a matrix product costs on one device.
+/// What matrix products cost on one device.
 
+#include <cstdint>
+#include <span>
 #include <variant>
 #include <vector>
 
+#include "hw/kernels/rates.hpp"
+#include "hw/price_explanation.hpp"
 #include "hw/vocabulary.hpp"
 
 namespace prequel {
-
-struct Device;
 
 /// One thread-block tile of C that the library may choose.
 struct GemmTile {
@@ -31,20 +33,24 @@ struct GemmTile {
 ///     time   = min over (tile, s) of t · (1 + droop·clamp(log10(FLOP / 1e11), 0, 1.5))
 ///
 /// The 4-norm makes limits that are close to each other add up a little; the droop is the clock
-/// under sustained power. Source: form and effects from public GEMM tables of cuBLAS on A100 and
-/// H100 (the device file's origin names them).
+/// under sustained power. Grouped products share the waves: their tiles add up, each group's
+/// matrices move once. Source: form and effects from public GEMM tables of cuBLAS on A100 to GB300
+/// (the device file's origin names them).
 struct TiledGemm {
   std::vector<GemmTile> tiles;
   std::vector<double> splits;  ///< of k; ascending, the first is 1
   double efficiency{};         ///< of peak, inside the main loop of the best tile
-  double launch_s{};           ///< launch and drain, without host time
-  double tile_overhead_s{};    ///< prologue and epilogue of a 128 x 128 tile
+  Seconds launch{};            ///< launch and drain, without host time
+  Seconds tile_overhead{};     ///< prologue and epilogue of a 128 x 128 tile
   double tail{};               ///< what a partial wave costs at least, of a full one: 0 … 1
-  double l2_rate{};            ///< byte/s of operands from the last-level cache
+  BytesPerSecond l2_rate{};    ///< of operands from the last-level cache
   double memory_fraction{};    ///< of the HBM rate
-  double split_s{};            ///< reduction of the partial sums
+  Seconds split{};             ///< reduction of the partial sums
   double droop{};              ///< slow-down per decade above 1e11 FLOP
   double wgrad_factor{1.0};    ///< weight gradient (accumulating) over the forward product
+  /// Bytes that a weight gradient moves for each element of the weight: 8 where it is added to one
+  /// in fp32; 0: like any result.
+  double gradient_bytes{};
   /// Rate, of peak, of batched products whose k or n is not a multiple of 16 bytes: the library
   /// leaves the tensor cores.
   double misaligned_fraction{1.0};
@@ -54,14 +60,35 @@ struct TiledGemm {
 /// has not been measured.
 struct FlatGemm {
   double efficiency{};
-  double launch_s{};
+  Seconds launch{};
 };
 
 using GemmModel = std::variant<TiledGemm, FlatGemm>;
 
-/// Time of the product on an otherwise idle device, without the host's launch. Throws InputError
-/// if the device has no such precision.
-Seconds price(const Device& device, const Gemm& gemm);
+/// What products of many experts cost beside the tiles that they share.
+struct GroupedModel {
+  Seconds launch{};          ///< more than a single product's: reading the sizes of the groups
+  Seconds group_launch{};    ///< of each group where every one has a kernel of its own
+  double efficiency{1.0};    ///< of the rate that tiles of single products reach
+  double memory_fraction{};  ///< of the HBM rate; 0: as single products
+};
+
+/// Time of the product on an otherwise idle device, without the host's launch.
+Seconds price(const GemmModel& model, const DeviceRates& rates, const Gemm& gemm);
+
+/// The same, taken apart; `constants` stays empty.
+PriceExplanation explain_price(const GemmModel& model, const DeviceRates& rates, const Gemm& gemm);
+
+/// Time of the products of all groups, which share their rows evenly.
+Seconds price(const GemmModel& model, const GroupedModel& grouped, const DeviceRates& rates,
+              const GroupedGemm& product);
+PriceExplanation explain_price(const GemmModel& model, const GroupedModel& grouped,
+                               const DeviceRates& rates, const GroupedGemm& product);
+
+/// The same where group i has `rows[i]` rows, maybe none; `product.groups` and `.rows` do not
+/// count.
+Seconds price(const GemmModel& model, const GroupedModel& grouped, const DeviceRates& rates,
+              const GroupedGemm& product, std::span<const std::int64_t> rows);
 
 /// Whether the library leaves the tensor cores: a batched product in two-byte formats whose k or n
 /// is not a multiple of 16 bytes (attention with an odd head size).
@@ -69,5 +96,7 @@ bool leaves_tensor_cores(const Gemm& gemm);
 
 /// 2·m·n·k·batch.
 Flops flops(const Gemm& gemm);
+/// 2·rows·outputs·inputs; padding is not counted.
+Flops flops(const GroupedGemm& product);
 
 }  // namespace prequel

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hw/device.hpp"
-
 namespace prequel {
 
 std::string_view name(StreamKind kind) {
   static constexpr std::array<std::string_view, kStreamKinds> kNames{
-      "fused_pointwise", "residual_add", "layer_norm",    "rms_norm",  "gelu", "swiglu", "rope",
-      "embedding",       "softmax",      "cross_entropy", "optimizer", "copy"};
+      "fused_pointwise",  "residual_add",   "layer_norm",     "rms_norm",       "gelu",
+      "swiglu",           "rope",           "embedding",      "softmax",        "cross_entropy",
+      "optimizer",        "copy",           "permute",        "router",         "quantize",
+      "quantize_current", "quantize_block", "quantize_mxfp8", "quantize_nvfp4", "quantize_absmax",
+      "quantize_row"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+StreamKind usual_kind(StreamKind kind) {
+  return kind > StreamKind::quantize ? StreamKind::quantize : StreamKind::fused_pointwise;
 }
 
 namespace {
@@ -26,23 +31,42 @@ double wave_factor(const StreamModel& model, double rows, double compute_units) 
   return (full + model.last_wave + (1.0 - model.last_wave) * rest) / waves;
 }
 
-}  // namespace
+/// The terms of the equation.
+struct Terms {
+  Bytes moved{};
+  Seconds transfer{};
+  Seconds rows{};  ///< what rows and their waves add
+};
 
-Seconds price(const Device& device, const Stream& stream) {
-  const StreamModel& model = device.streams[static_cast<std::size_t>(stream.kind)];
-  const double rate = device.memory_rate.value;
-  const double bytes = stream.bytes.value + stream.rows * model.row_overhead_bytes;
-  const double cached = std::min(bytes, model.cached_bytes);
+Terms terms_of(const StreamModel& model, const DeviceRates& rates, const Stream& stream) {
+  const double rate = rates.memory_rate.value;
+  const double bytes = stream.bytes.value + stream.rows * model.row_overhead.value;
+  const double cached = std::min(bytes, model.cached.value);
   const double transfer =
       cached / (model.cached_fraction * rate) + (bytes - cached) / (model.memory_fraction * rate);
-  if (stream.rows <= 0.0 || model.row_rate <= 0.0) return {model.launch_s + transfer};
-  const double one_row = stream.bytes.value / stream.rows / model.row_rate;
-  const double waves = transfer * wave_factor(model, stream.rows, device.compute_units);
-  return {model.launch_s + std::sqrt(std::hypot(waves * waves, one_row * one_row))};
+  if (stream.rows <= 0.0 || model.row_rate.value <= 0.0) return {{bytes}, {transfer}, {}};
+  const double one_row = stream.bytes.value / stream.rows / model.row_rate.value;
+  const double waves = transfer * wave_factor(model, stream.rows, rates.compute_units);
+  const double both = std::sqrt(std::hypot(waves * waves, one_row * one_row));
+  return {{bytes}, {transfer}, {both - transfer}};
 }
 
-Seconds host_copy_time(const Device& device, Bytes bytes) {
-  return bytes / device.host_link;
+}  // namespace
+
+Seconds price(const StreamModel& model, const DeviceRates& rates, const Stream& stream) {
+  const Terms terms = terms_of(model, rates, stream);
+  return model.launch + (terms.transfer + terms.rows);
+}
+
+PriceExplanation explain_price(const StreamModel& model, const DeviceRates& rates,
+                               const Stream& stream) {
+  const Terms terms = terms_of(model, rates, stream);
+  return {"memory-bound kernel",
+          {},
+          {},
+          terms.moved,
+          {{"memory", terms.transfer}, {"row by row", terms.rows}, {"launch", model.launch}},
+          model.launch + (terms.transfer + terms.rows)};
 }
 
 }  // namespace prequel

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <string_view>
 
+#include "hw/kernels/rates.hpp"
+#include "hw/price_explanation.hpp"
 #include "hw/vocabulary.hpp"
 
 namespace prequel {
-
-struct Device;
 
 /// Constants of one kind of kernel, with R the HBM rate:
 ///
@@ -27,28 +27,33 @@ struct Device;
 /// Source: form fitted to public profiles (Vidur) of A100 and H100; without the waves the errors
 /// of SwiGLU are 6.5 and 7.1 % (in place of 5.5 and 6.4), of RMS norm 5.0 and 5.0 (4.1 and 3.7).
 struct StreamModel {
-  double launch_s{};
-  double cached_bytes{};
+  Seconds launch{};
+  Bytes cached{};
   double cached_fraction{1.0};
   double memory_fraction{1.0};
-  double row_overhead_bytes{};
-  double row_rate{};  ///< byte/s of one thread block; 0: rows do not matter
+  Bytes row_overhead{};
+  BytesPerSecond row_rate{};  ///< of one thread block; 0: rows do not matter
   /// Rows that one compute unit works on at a time; 0: waves do not matter.
   double rows_per_unit{};
   double last_wave{};  ///< share of a full wave that a last wave of few rows costs
 };
 
-inline constexpr std::size_t kStreamKinds = static_cast<std::size_t>(StreamKind::copy) + 1;
+inline constexpr std::size_t kStreamKinds = static_cast<std::size_t>(StreamKind::quantize_row) + 1;
 /// Indexed by StreamKind.
 using StreamModels = std::array<StreamModel, kStreamKinds>;
 
 /// The name of a kind in device files ("layer_norm").
 std::string_view name(StreamKind kind);
 
-/// Time of the kernel, without the host's launch.
-Seconds price(const Device& device, const Stream& stream);
+/// The kind whose constants count for one that a device was not measured for: `quantize` for other
+/// casts, else `fused_pointwise`.
+StreamKind usual_kind(StreamKind kind);
 
-/// Time of `bytes` over the link between host and device (PCIe, NVLink-C2C), one direction.
-Seconds host_copy_time(const Device& device, Bytes bytes);
+/// Time of the kernel, without the host's launch.
+Seconds price(const StreamModel& model, const DeviceRates& rates, const Stream& stream);
+
+/// The same, taken apart; `constants` stays empty.
+PriceExplanation explain_price(const StreamModel& model, const DeviceRates& rates,
+                               const Stream& stream);
 
 }  // namespace prequel

@@ -27,4 +27,32 @@ void price_gemm(benchmark::State& state) {
 }
 BENCHMARK(price_gemm)->Name("price/gemm");
 
+/// The three products of the experts of one rank, on a B200. An item is a price.
+void price_grouped_gemm(benchmark::State& state) {
+  const auto device =
+      prequel::read_device(prequel::Document::read(PREQUEL_DATA_DIR "/devices/b200.json"));
+  std::vector<prequel::GroupedGemm> products;
+  for (const std::int64_t groups : {1, 8, 32, 256}) {
+    for (std::int64_t rows = 1024; rows <= 131072; rows *= 2) {
+      for (const auto pass :
+           {prequel::GemmPass::forward, prequel::GemmPass::dgrad, prequel::GemmPass::wgrad}) {
+        products.push_back({.groups = groups,
+                            .rows = rows,
+                            .outputs = 4096,
+                            .inputs = 7168,
+                            .precision = prequel::Precision::mxfp8,
+                            .pass = pass,
+                            .padding = 32});
+      }
+    }
+  }
+  for ([[maybe_unused]] auto _ : state) {
+    for (const prequel::GroupedGemm& product : products) {
+      benchmark::DoNotOptimize(prequel::price(device, product));
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(products.size()));
+}
+BENCHMARK(price_grouped_gemm)->Name("price/grouped_gemm");
+
 }  // namespace

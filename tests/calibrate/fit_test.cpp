@@ -191,7 +191,7 @@ TEST_CASE("of one group and several at once, those at once count") {
 
 TEST_CASE("a kind of kernel that was not measured keeps its constants") {
   Device truth = a100();
-  truth.streams.fill({2e-6, 0.0, 0.4, 0.4, 0.0, 0.0});
+  truth.streams.fill({{2e-6}, {}, 0.4, 0.4});
   std::vector<Measurement> points;
   for (const double bytes : powers(1e6, 2.0, 16)) {
     const MeasuredStream what{{StreamKind::residual_add, {bytes}, 0.0}};
@@ -270,7 +270,7 @@ TEST_CASE("the loss by overlap is what products take more beside a collective th
 TEST_CASE("partly filled waves of rows are found where they show, with the rows of a unit") {
   Device truth = a100();
   const auto kind = static_cast<std::size_t>(StreamKind::swiglu);
-  truth.streams[kind] = {2e-6, 1.5e7, 0.9, 0.6, 1e3, 9e9, 2.0, 0.7};
+  truth.streams[kind] = {{2e-6}, {1.5e7}, 0.9, 0.6, {1e3}, {9e9}, 2.0, 0.7};
   Noise noise(0.02);
   std::vector<Measurement> points;
   for (const double width : {8e3, 2e4, 6e4, 1.2e5}) {
@@ -289,7 +289,7 @@ TEST_CASE("partly filled waves of rows are found where they show, with the rows 
 TEST_CASE("the constants of a row-wise kernel are recovered, in two environments at once") {
   Device truth = a100();
   const auto kind = static_cast<std::size_t>(StreamKind::gelu);
-  truth.streams[kind] = {2e-6, 1.5e7, 0.9, 0.6, 1e3, 9e9};
+  truth.streams[kind] = {{2e-6}, {1.5e7}, 0.9, 0.6, {1e3}, {9e9}};
   Noise noise(0.02);
   std::vector<Measurement> points;
   for (const double width : {2e3, 5e3, 1.1e4, 3e4, 7e4}) {
@@ -311,8 +311,8 @@ TEST_CASE("the constants of a row-wise kernel are recovered, in two environments
 
 TEST_CASE("the efficiency of an attention kernel is recovered, and a new kernel is added") {
   Device truth = a100();
-  const AttentionPass pass{0.6, 400.0, 1e-5, 0.5, 0.5, 1.0};
-  truth.attention = {{"new", {}, true, {{96.0, pass, pass}}}};
+  const AttentionPass pass{0.6, 400.0, {1e-5}, 0.5, 0.5, 1.0};
+  truth.attention = {{"new", {}, true, {{96.0, 96.0, false, pass, pass}}, {}}};
   Noise noise(0.03);
   std::vector<Measurement> points;
   for (const std::int64_t heads : {4, 8, 16, 32, 64}) {
@@ -334,7 +334,7 @@ TEST_CASE("the efficiency of an attention kernel is recovered, and a new kernel 
 TEST_CASE("GEMM constants of another device are recovered from its times") {
   Device truth = a100();
   auto& model = std::get<TiledGemm>(truth.gemm);
-  model.launch_s = 4e-6;
+  model.launch = {4e-6};
   model.memory_fraction = 0.7;
   model.efficiency *= 0.9;
   model.wgrad_factor = 1.2;
@@ -426,7 +426,7 @@ TEST_CASE("a flat product model is fitted to small products too") {
   device.gemm = FlatGemm{0.9, 0.0};
   REQUIRE(fit_gemm(points, {}, device).size() == 1);
   CHECK(std::get<FlatGemm>(device.gemm).efficiency == doctest::Approx(0.4).epsilon(0.01));
-  CHECK(std::get<FlatGemm>(device.gemm).launch_s == doctest::Approx(2e-5).epsilon(0.02));
+  CHECK(std::get<FlatGemm>(device.gemm).launch.value == doctest::Approx(2e-5).epsilon(0.02));
 }
 
 }  // namespace

@@ -22,15 +22,16 @@ FitReport report(const std::string& what) {
 TEST_CASE("a fitted device file reads back with its constants, name and origin") {
   Device device = read_device(Document::read(kBase));
   std::get<TiledGemm>(device.gemm).efficiency = 0.8125;
-  device.streams[static_cast<std::size_t>(StreamKind::gelu)] = {1e-6,  2e6, 0.9, 0.5,
-                                                                100.0, 8e9, 2.0, 0.7};
+  device.streams[static_cast<std::size_t>(StreamKind::gelu)] = {{1e-6},  {2e6}, 0.9, 0.5,
+                                                                {100.0}, {8e9}, 2.0, 0.7};
   device.host_link = {2.2e10};
   device.overlap_loss = 0.25;
   device.attention.push_back(
       {"new",
        {},
        true,
-       {{64.0, {0.5, 1.0, 1e-5, 0.1, 0.5, 1.0}, {0.4, 1.0, 1e-5, 0.1, 0.5, 2.5}}}});
+       {{64.0, 64.0, false, {0.5, 1.0, {1e-5}, 0.1, 0.5, 1.0}, {0.4, 1.0, {1e-5}, 0.1, 0.5, 2.5}}},
+       {}});
   const std::string text = fitted_device_file(read_file(kBase), device,
                                               {{report("gemm")},
                                                {report("gelu")},
@@ -42,7 +43,8 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
   const Device read = read_device(Document::parse("mine.json", text));
   CHECK(read.name == "mine");
   CHECK(std::get<TiledGemm>(read.gemm).efficiency == 0.8125);
-  CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].row_rate == doctest::Approx(8e9));
+  CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].row_rate.value ==
+        doctest::Approx(8e9));
   CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].rows_per_unit == 2.0);
   CHECK(read.streams[static_cast<std::size_t>(StreamKind::gelu)].last_wave == 0.7);
   CHECK(read.host_link.value == doctest::Approx(2.2e10));

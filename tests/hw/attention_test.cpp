@@ -22,9 +22,9 @@ Device device_with(AttentionKernel kernel) {
 }
 
 AttentionKernel flat_kernel() {
-  const AttentionPass forward{0.5, 0.0, 0.0, 0.0, 1e9, 1.0};
-  const AttentionPass backward{0.5, 0.0, 0.0, 0.0, 1e9, 2.5};
-  return {"flash-2", {"flash_attention"}, true, {{128.0, forward, backward}}};
+  const AttentionPass forward{0.5, 0.0, {}, 0.0, 1e9, 1.0};
+  const AttentionPass backward{0.5, 0.0, {}, 0.0, 1e9, 2.5};
+  return {"flash-2", {"flash_attention"}, true, {{128.0, 128.0, false, forward, backward}}, {}};
 }
 
 constexpr FusedAttention attention() {
@@ -54,7 +54,7 @@ TEST_CASE("without short-row and tail losses the time is FLOP over the rate") {
 
 TEST_CASE("short rows and the longest block cost extra") {
   AttentionKernel kernel = flat_kernel();
-  kernel.head_sizes[0].forward = {0.5, 512.0, 1e-5, 0.25, 1e9, 1.0};
+  kernel.head_sizes[0].forward = {0.5, 512.0, {1e-5}, 0.25, 1e9, 1.0};
   const Device device = device_with(kernel);
   const double flop = flops(kernel, attention()).value;
   const double block = 4.0 * 128 * 128 * 2048 / (0.5e14 / 100);
@@ -77,6 +77,7 @@ TEST_CASE("a head size between two measured ones is interpolated, outside the ne
   AttentionKernel kernel = flat_kernel();
   AttentionHeadSize small = kernel.head_sizes[0];
   small.head_dim = 64.0;
+  small.value_dim = 64.0;
   small.forward.efficiency = 0.7;
   kernel.head_sizes.insert(kernel.head_sizes.begin(), small);
   const Device device = device_with(kernel);
@@ -97,22 +98,104 @@ TEST_CASE("a kernel is found by the name it was measured under") {
   CHECK(&attention_kernel(device, "flash_attention") == &attention_kernel(device, "flash-2"));
 }
 
-TEST_CASE("an unknown kernel is refused with what there is") {
+TEST_CASE("an unknown kernel is priced by the nearest generation, and the device says so") {
   Device device = device_with(flat_kernel());
-  CHECK_THROWS_WITH_AS(static_cast<void>(attention_kernel(device, "flash-3")),
-                       "device toy has no attention kernel \"flash-3\" (did you mean \"flash-2\"?);"
-                       " it has flash-2",
-                       InputError);
+  device.attention.insert(device.attention.begin(), flat_kernel());
+  device.attention.front().name = "cudnn";
+  device.attention.front().measured_as.clear();
+  device.attention.push_back(flat_kernel());
+  device.attention.back().name = "flash-4";
+  const auto name_of = [&](const char* kernel) { return attention_kernel(device, kernel).name; };
+  CHECK(name_of("flash-1-triton") == "flash-2");
+  CHECK(name_of("flash-3") == "flash-2");  // as near as flash-4, and older
+  CHECK(name_of("flash-5") == "flash-4");
+  CHECK(name_of("aiter") == "cudnn");
+  CHECK(stand_in(device, attention(), "flash-3") ==
+        "toy: flash-2 stands in for attention kernel flash-3");
+  CHECK(stand_in(device, attention(), "flash_attention").empty());
   device.attention.clear();
   CHECK_THROWS_WITH_AS(
       static_cast<void>(attention_kernel(device, "flash-2")),
-      "device toy has no fused attention kernel, so not \"flash-2\"; use unfused attention",
+      "device toy has no fused attention kernel, so none for \"flash-2\"; use unfused attention",
       InputError);
+}
+
+TEST_CASE("every shape and format is priced by the nearest constants, and the device says which") {
+  const Device device = device_with(flat_kernel());
+  FusedAttention odd = attention();
+  CHECK(stand_in(device, odd, "flash-2").empty());
+  odd.precision = Precision::fp8;
+  odd.head_dim = 192;
+  odd.value_dim = 128;
+  CHECK(price(device, odd, "flash-2").value ==
+        doctest::Approx(flops(device.attention[0], odd).value / 0.5e14));
+  CHECK(stand_in(device, odd, "flash-2") ==
+        "toy: attention of 8-bit formats by two-byte constants, head sizes 192 and 128 by those of "
+        "equal ones");
+  odd = attention();
+  odd.head_dim = 256;
+  CHECK(stand_in(device, odd, "flash-2") == "toy: attention of head size 256 by that of 128");
+}
+
+TEST_CASE("latent attention does the products of both head sizes, by constants of its own") {
+  AttentionKernel kernel = flat_kernel();
+  AttentionHeadSize latent = kernel.head_sizes[0];
+  latent.head_dim = 192.0;
+  latent.forward.efficiency = 0.25;
+  kernel.head_sizes.push_back(latent);
+  FusedAttention what = attention();
+  what.head_dim = 192;
+  what.value_dim = 128;
+  const double square = 2.0 * 2 * 16 * 2048.0 * 2048.0 * (192 + 128);
+  CHECK(flops(kernel, what).value == doctest::Approx(square / 2.0));
+  CHECK(price(device_with(kernel), what, "flash-2").value ==
+        doctest::Approx(square / 2.0 / 0.25e14));
+  CHECK(stand_in(device_with(kernel), what, "flash-2").empty());
+}
+
+TEST_CASE("a window bounds the pairs, and costs nothing where it holds all keys") {
+  const AttentionKernel kernel = flat_kernel();
+  FusedAttention what = attention();
+  const double whole = flops(kernel, what).value;
+  what.window = 2048;
+  CHECK(flops(kernel, what).value == whole);
+  what.window = 384;  // 512 with the block at its edge
+  CHECK(flops(kernel, what).value == doctest::Approx(whole * 2 * 0.25 * (1 - 0.125)));
+  what.causal = false;
+  CHECK(flops(kernel, what).value == doctest::Approx(whole * 2 * 0.25));
+}
+
+TEST_CASE("a window never costs more than none, and a wider one never less") {
+  AttentionKernel kernel = flat_kernel();
+  kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
+  kernel.window = WindowedAttention{{2e-5}, 0.2};
+  const Device device = device_with(kernel);
+  for (std::int64_t seq = 512; seq <= 65536; seq *= 2) {
+    FusedAttention what = attention();
+    what.seq = seq;
+    const Seconds whole = price(device, what, "flash-2");
+    Seconds before{};
+    for (what.window = 64; what.window <= 2 * seq; what.window *= 2) {
+      const Seconds time = price(device, what, "flash-2");
+      CHECK(time <= whole);
+      CHECK(time >= before);
+      before = time;
+    }
+  }
+}
+
+TEST_CASE("queries over a part of the keys do their share of the pairs") {
+  const AttentionKernel kernel = flat_kernel();
+  FusedAttention ring = attention();
+  ring.causal = false;
+  const double all = flops(kernel, ring).value;
+  ring.kv_seq = 512;
+  CHECK(flops(kernel, ring).value == doctest::Approx(all / 4.0));
 }
 
 TEST_CASE("longer sequences, more heads and more sequences never take less time") {
   AttentionKernel kernel = flat_kernel();
-  kernel.head_sizes[0].forward = {0.6, 900.0, 1e-5, 0.5, 0.5, 1.0};
+  kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
   const Device device = device_with(kernel);
   std::mt19937_64 random(5);
   std::uniform_int_distribution<std::int64_t> size(1, 64);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "hw/base/errors.hpp"
 #include "hw/device.hpp"
@@ -18,7 +20,7 @@ TiledGemm bare_tiles() {
   model.splits = {1.0};
   model.efficiency = 1.0;
   model.tail = 1.0;
-  model.l2_rate = 1e30;
+  model.l2_rate = {1e30};
   model.memory_fraction = 1.0;
   model.misaligned_fraction = 0.1;
   return model;
@@ -69,7 +71,7 @@ TEST_CASE("splitting k fills idle compute units") {
   const double whole = price(device_with(model), narrow).value;
   model.splits = {1.0, 2.0};
   CHECK(price(device_with(model), narrow).value == doctest::Approx(whole / 2.0));
-  model.split_s = whole;
+  model.split = {whole};
   CHECK(price(device_with(model), narrow).value == doctest::Approx(whole));
 }
 
@@ -99,7 +101,7 @@ TEST_CASE("batched products of an odd head size leave the tensor cores") {
 }
 
 TEST_CASE("a flat device has one rate") {
-  const Device device = device_with(FlatGemm{0.5, 1e-6});
+  const Device device = device_with(FlatGemm{0.5, {1e-6}});
   const Gemm gemm = product(17, 19, 23);
   CHECK(price(device, gemm).value == doctest::Approx(1e-6 + flops(gemm).value / 0.5e12));
 }
@@ -117,6 +119,112 @@ TEST_CASE("the weight gradient costs its factor over the forward product") {
   const double forward = price(device, gemm).value;
   gemm.pass = GemmPass::wgrad;
   CHECK(price(device, gemm).value == doctest::Approx(1.05 * forward));
+}
+
+TEST_CASE("a format without a model of its own takes the nearest by the ratio of peaks") {
+  Device device = device_with(bare_tiles());
+  device.peaks[static_cast<std::size_t>(Precision::fp8)] = 2e12;
+  device.memory_rate = {1e30};
+  Gemm gemm = product(1000, 100, 320);
+  const double half = price(device, gemm).value;
+  gemm.precision = Precision::mxfp8;
+  CHECK(price(device, gemm).value == doctest::Approx(half / 2.0));
+  CHECK(stand_in(device, Precision::mxfp8) ==
+        "toy: constants of bf16 products, by the ratio of the peaks, stand in for those of mxfp8");
+  CHECK(stand_in(device, Precision::bf16).empty());
+  TiledGemm slower = bare_tiles();
+  slower.efficiency = 0.5;
+  device.gemm_formats[static_cast<std::size_t>(Precision::fp8_block)] = slower;
+  CHECK(price(device, gemm).value == doctest::Approx(half));
+  CHECK(explain_price(device, gemm).constants == "device.gemm_formats.fp8-block");
+  CHECK(stand_in(device, Precision::fp8_block).empty());
+}
+
+TEST_CASE("the sum over k runs in steps of 64 bytes of the format, without its scales") {
+  Device device = device_with(bare_tiles());
+  device.peaks.fill(1e12);
+  for (const auto [precision, step] :
+       {std::pair{Precision::bf16, 32}, std::pair{Precision::fp8, 64},
+        std::pair{Precision::mxfp8, 64}, std::pair{Precision::fp4, 128}}) {
+    Gemm gemm = product(1000, 100, 3 * step);
+    gemm.precision = precision;
+    const double whole = price(device, gemm).value;
+    gemm.k -= step - 1;
+    CHECK(price(device, gemm).value == doctest::Approx(whole));
+    gemm.k -= 1;
+    CHECK(price(device, gemm).value == doctest::Approx(whole * 2.0 / 3.0));
+  }
+}
+
+TEST_CASE("an fp32 gradient is read and written where the device's library adds to it") {
+  TiledGemm model = bare_tiles();
+  model.gradient_bytes = 8.0;
+  Device device = device_with(model);
+  device.memory_rate = {1.0};
+  Gemm gemm = product(100, 200, 320);
+  const double operands = 2.0 * (100 * 320 + 200 * 320);
+  CHECK(price(device, gemm).value == doctest::Approx(operands + 2.0 * 100 * 200));
+  gemm.pass = GemmPass::wgrad;
+  CHECK(price(device, gemm).value == doctest::Approx(operands + 8.0 * 100 * 200));
+}
+
+TEST_CASE("products of groups share the waves that single ones do not fill") {
+  const Device device = device_with(bare_tiles());
+  // Five tiles a group: ten compute units hold two groups at a time.
+  const double single = price(device, product(500, 100, 320)).value;
+  const GroupedGemm product{.groups = 8, .rows = 8 * 500, .outputs = 100, .inputs = 320};
+  CHECK(price(device, product).value == doctest::Approx(4.0 * single));
+}
+
+TEST_CASE("the three passes of a grouped product are those of each group") {
+  const Device device = device_with(bare_tiles());
+  GroupedGemm product{.groups = 10, .rows = 10 * 640, .outputs = 300, .inputs = 320};
+  const auto batched = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return price(device, Gemm{m, n, k, 10}).value;
+  };
+  CHECK(price(device, product).value == doctest::Approx(batched(640, 300, 320)));
+  product.pass = GemmPass::dgrad;
+  CHECK(price(device, product).value == doctest::Approx(batched(640, 320, 300)));
+  product.pass = GemmPass::wgrad;
+  CHECK(price(device, product).value == doctest::Approx(batched(300, 320, 640)));
+}
+
+TEST_CASE("rows of a group are filled up, and a kernel a group is launched a group") {
+  Device device = device_with(bare_tiles());
+  device.grouped = {{1e-3}, {1e-2}};
+  GroupedGemm product{.groups = 4, .rows = 4 * 90, .outputs = 100, .inputs = 320};
+  const double bare = price(device, product).value;
+  product.padding = 128;
+  CHECK(price(device, product).value > bare);  // 128 rows are two tiles
+  product.padding = 1;
+  product.one_launch = false;
+  CHECK(price(device, product).value == doctest::Approx(bare + 4e-2));
+  device.grouped.efficiency = 0.5;
+  device.grouped.launch = {};
+  product.one_launch = true;
+  CHECK(price(device, product).value == doctest::Approx(2.0 * (bare - 1e-3)));
+}
+
+TEST_CASE("groups of unequal sizes cost as their tiles, equal ones as the mean says") {
+  Device device = a100();
+  std::mt19937_64 random(4);
+  std::uniform_int_distribution<std::int64_t> size(1, 3000);
+  for (int i = 0; i < 200; ++i) {
+    GroupedGemm product{.groups = 8, .outputs = 2048, .inputs = 4096};
+    product.pass = static_cast<GemmPass>(i % 3);
+    product.padding = i % 2 ? 16 : 1;
+    const std::int64_t rows = size(random);
+    product.rows = 8 * rows;
+    const std::vector<std::int64_t> even(8, rows);
+    CHECK(price(device, product, even).value == doctest::Approx(price(device, product).value));
+  }
+  // An expert without tokens moves no weights.
+  const GroupedGemm product{.outputs = 2048, .inputs = 4096};
+  const std::vector<std::int64_t> all{1000, 1000};
+  const std::vector<std::int64_t> one{1000, 0};
+  const std::vector<std::int64_t> alone{1000};
+  CHECK(price(device, product, one) == price(device, product, alone));
+  CHECK(price(device, product, all) > price(device, product, one));
 }
 
 TEST_CASE("with one tile and no split, a product never gets cheaper when it grows") {
@@ -145,7 +253,8 @@ TEST_CASE("a product never gets slower when the memory or the cache gets faster"
     Device faster = device;
     faster.memory_rate = faster.memory_rate * 1.3;
     CHECK(price(faster, gemm) <= price(device, gemm));
-    std::get<TiledGemm>(faster.gemm).l2_rate *= 1.3;
+    auto& cache = std::get<TiledGemm>(faster.gemm).l2_rate;
+    cache = cache * 1.3;
     CHECK(price(faster, gemm) <= price(device, gemm));
   }
 }

@@ -19,7 +19,7 @@ Device device_with(StreamModel model) {
 }
 
 TEST_CASE("bytes beyond the cache run at the memory's rate, the first ones at the cache's") {
-  const Device device = device_with({1e-6, 2e6, 1.25, 0.5, 0.0, 0.0});
+  const Device device = device_with({{1e-6}, {2e6}, 1.25, 0.5});
   CHECK(price(device, Stream{StreamKind::gelu, {1e6}}).value ==
         doctest::Approx(1e-6 + 1e6 / 1.25e12));
   CHECK(price(device, Stream{StreamKind::gelu, {5e6}}).value ==
@@ -34,7 +34,7 @@ TEST_CASE("each kind has its own constants") {
 }
 
 TEST_CASE("a kernel takes at least as long as one block takes for one row") {
-  const Device device = device_with({0.0, 0.0, 1.0, 1.0, 0.0, 1e9});
+  const Device device = device_with({{}, {}, 1.0, 1.0, {}, {1e9}});
   CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1.0}).value ==
         doctest::Approx(1e-3).epsilon(1e-6));
   CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1e6}).value ==
@@ -44,12 +44,12 @@ TEST_CASE("a kernel takes at least as long as one block takes for one row") {
 }
 
 TEST_CASE("every row costs as much as its overhead in bytes") {
-  const Device device = device_with({0.0, 0.0, 1.0, 1.0, 100.0, 0.0});
+  const Device device = device_with({{}, {}, 1.0, 1.0, {100.0}});
   CHECK(price(device, Stream{StreamKind::rope, {1e6}, 1e4}).value == doctest::Approx(2e-6));
 }
 
 TEST_CASE("a last wave of few rows costs its share of a full one") {
-  Device device = device_with({0.0, 0.0, 1.0, 1.0, 0.0, 1e15, 2.0, 0.5});
+  Device device = device_with({{}, {}, 1.0, 1.0, {}, {1e15}, 2.0, 0.5});
   device.compute_units = 50.0;
   const auto time = [&](double rows) {
     return price(device, Stream{StreamKind::swiglu, {rows * 1e6}, rows}).value;

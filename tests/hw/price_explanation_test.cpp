@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "hw/device.hpp"
+
 namespace prequel {
 namespace {
 
@@ -39,9 +41,9 @@ Device toy() {
   model.tiles = {{128.0, 128.0, 1.0}};
   model.splits = {1.0};
   model.efficiency = 1.0;
-  model.launch_s = 2e-5;
+  model.launch = {2e-5};
   model.tail = 1.0;
-  model.l2_rate = 1e30;
+  model.l2_rate = {1e30};
   model.memory_fraction = 1.0;
   model.misaligned_fraction = 0.1;
   Device device;
