@@ -2,157 +2,351 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "calibrate/validation.hpp"
 #include "hw/base/errors.hpp"
-#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+#include "sim/answer/student_t.hpp"
 
 namespace prequel {
 namespace {
 
-constexpr std::size_t kMostConstants = 5;  // more than a table of runs can tell apart
-constexpr double kSearchFactor = 8.0;      // a constant may move by this factor either way
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
 
-std::vector<Override> overrides(const std::vector<RunConstant>& constants,
-                                const std::vector<double>& values) {
-  std::vector<Override> result;
-  for (std::size_t i = 0; i < constants.size(); ++i) {
-    result.push_back({constants[i].path, fmt::format("{:.17g}", values[i])});
+/// Choices less probable than this beside the best one are forgotten.
+constexpr double kLeastWeight = 0.01;
+
+/// A choice with the constants that are most probable under it.
+struct Hypothesis {
+  StackChoice choice;
+  Posterior posterior;
+  double weight{};
+};
+
+/// What a fit says of one row that it did not see.
+struct Forecast {
+  double log_median{};
+  double scale{};  ///< of a Student t
+};
+
+std::vector<Observation> seen_of(const std::vector<ObservedRun>& runs) {
+  std::vector<Observation> seen;
+  for (const ObservedRun& run : runs) seen.push_back(run.seen);
+  return seen;
+}
+
+/// Rows of one quantity, the constants that are asked, and what the quantities do as these move
+/// from the files' values: found once, for the fit to all rows and those to parts.
+class RunFit {
+ public:
+  RunFit(std::vector<ObservedRun> runs, const Uncertainty& uncertainty,
+         std::vector<Uncertain> constants, const NoisePrior& noise, bool choices_are_open)
+      : runs_(std::move(runs)),
+        uncertainty_(uncertainty),
+        constants_(std::move(constants)),
+        prior_(prior_of(uncertainty, constants_, noise)),
+        choices_are_open_(choices_are_open),
+        start_(linear_model(log_quantities(runs_, uncertainty_, constants_, {}),
+                            VectorXd::Zero(prior_.covariance.rows()),
+                            prior_.covariance.diagonal().cwiseSqrt())) {}
+
+  [[nodiscard]] const std::vector<ObservedRun>& runs() const { return runs_; }
+  [[nodiscard]] const std::vector<Uncertain>& constants() const { return constants_; }
+  [[nodiscard]] double prior_sd(Index constant) const {
+    return std::sqrt(prior_.covariance(constant, constant));
   }
+  [[nodiscard]] double as_files_say(std::size_t row) const {
+    return start_.values[static_cast<Index>(row)];
+  }
+  /// Whether the constant moves any row.
+  [[nodiscard]] bool felt(Index constant) const { return !start_.slopes.col(constant).isZero(); }
+
+  /// Greedy over the choices: from the best known, each name changed, until none is better.
+  [[nodiscard]] std::vector<Hypothesis> fit(const std::vector<std::size_t>& rows) const {
+    const std::vector<ObservedRun> part = part_of(rows);
+    std::vector<Hypothesis> known{hypothesis(part, rows, {})};
+    for (StackChoice best; choices_are_open_;) {
+      for (const StackChoice& choice : neighbours(best, part)) {
+        if (tells(part, rows, choice)) known.push_back(hypothesis(part, rows, choice));
+      }
+      const StackChoice next = most_probable(known).choice;
+      if (next == best) break;
+      best = next;
+    }
+    weigh(known);
+    return known;
+  }
+
+  /// The mixture of the hypotheses: their mean, and what they differ by as further spread.
+  [[nodiscard]] std::vector<Forecast> forecasts(const std::vector<Hypothesis>& hypotheses,
+                                                const std::vector<std::size_t>& rows) const {
+    std::vector<Forecast> result(rows.size());
+    std::vector<double> squares(rows.size());
+    const std::vector<ObservedRun> part = part_of(rows);
+    for (const Hypothesis& one : hypotheses) {
+      const Posterior& posterior = one.posterior;
+      const VectorXd values =
+          log_quantities(part, uncertainty_, constants_, one.choice)(posterior.constants);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double value = values[static_cast<Index>(i)];
+        const VectorXd slope = start_.slopes.row(static_cast<Index>(rows[i])).transpose();
+        const double variance = slope.dot(posterior.covariance * slope);
+        result[i].log_median += one.weight * value;
+        squares[i] += one.weight * (value * value + variance + posterior.noise * posterior.noise);
+      }
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const double mean = result[i].log_median;
+      result[i].scale = std::sqrt(std::max(0.0, squares[i] - mean * mean));
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::vector<ObservedRun> part_of(const std::vector<std::size_t>& rows) const {
+    std::vector<ObservedRun> part;
+    for (const std::size_t row : rows) part.push_back(runs_[row]);
+    return part;
+  }
+
+  [[nodiscard]] LinearModel start_of(const std::vector<std::size_t>& rows) const {
+    LinearModel part{start_.at, VectorXd(static_cast<Index>(rows.size())),
+                     MatrixXd(static_cast<Index>(rows.size()), start_.slopes.cols())};
+    for (Index i = 0; i < part.values.size(); ++i) {
+      const auto row = static_cast<Index>(rows[static_cast<std::size_t>(i)]);
+      part.values[i] = start_.values[row];
+      part.slopes.row(i) = start_.slopes.row(row);
+    }
+    return part;
+  }
+
+  /// Whether the choice changes what any row takes.
+  [[nodiscard]] bool tells(const std::vector<ObservedRun>& part,
+                           const std::vector<std::size_t>& rows, const StackChoice& choice) const {
+    constexpr double kFelt = 0.002;
+    const LinearModel start = start_of(rows);
+    const VectorXd values = log_quantities(part, uncertainty_, constants_, choice)(start.at);
+    return (values - start.values).cwiseAbs().maxCoeff() > kFelt;
+  }
+
+  [[nodiscard]] Hypothesis hypothesis(const std::vector<ObservedRun>& part,
+                                      const std::vector<std::size_t>& rows,
+                                      const StackChoice& choice) const {
+    const LogQuantities quantities = log_quantities(part, uncertainty_, constants_, choice);
+    LinearModel start = start_of(rows);
+    if (choice != StackChoice{}) start.values = quantities(start.at);
+    return {choice, posterior(prior_, seen_of(part), quantities, std::move(start)), 0.0};
+  }
+
+  static const Hypothesis& most_probable(const std::vector<Hypothesis>& known) {
+    return *std::ranges::max_element(
+        known, {}, [](const Hypothesis& one) { return one.posterior.log_evidence; });
+  }
+
+  /// Equal prior odds: weights are the evidences; what hardly weighs is dropped.
+  static void weigh(std::vector<Hypothesis>& known) {
+    const double most = most_probable(known).posterior.log_evidence;
+    for (Hypothesis& one : known) one.weight = std::exp(one.posterior.log_evidence - most);
+    std::erase_if(known, [](const Hypothesis& one) { return one.weight < kLeastWeight; });
+    double sum = 0.0;
+    for (const Hypothesis& one : known) sum += one.weight;
+    for (Hypothesis& one : known) one.weight /= sum;
+    std::ranges::stable_sort(known, std::greater{}, &Hypothesis::weight);
+  }
+
+  std::vector<ObservedRun> runs_;
+  const Uncertainty& uncertainty_;
+  std::vector<Uncertain> constants_;
+  Prior prior_;
+  bool choices_are_open_;
+  LinearModel start_;
+};
+
+/// Of a constant that moves several numbers, one that the scenario uses.
+std::string shown_path(const Scenario& scenario, Uncertain constant) {
+  const std::vector<UncertainField> fields = fields_of(scenario, constant);
+  const std::string used = "." + scenario.software.kernels.flash_kernel + ".";
+  for (const UncertainField& field : fields) {
+    if (used.size() > 2 && field.path.find(used) != std::string::npos) return field.path;
+  }
+  for (const UncertainField& field : fields) {
+    if (field.value > 0) return field.path;
+  }
+  return fields.empty() ? std::string(name(constant)) : fields.front().path;
+}
+
+double value_at(const Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant,
+                const std::string& path, double u) {
+  Scenario moved = scenario;
+  move(moved, uncertainty, constant, u);
+  for (const UncertainField& field : fields_of(moved, constant)) {
+    if (field.path == path) return field.value;
+  }
+  return std::exp(u);
+}
+
+CalibratedConstant calibrated(const RunFit& fit, const Uncertainty& uncertainty,
+                              const Posterior& posterior, Index index) {
+  const Scenario& scenario = fit.runs().front().scenario;
+  CalibratedConstant result;
+  result.constant = fit.constants()[static_cast<std::size_t>(index)];
+  result.path = shown_path(scenario, result.constant);
+  result.deviation = posterior.constants[index];
+  result.sd = std::sqrt(posterior.covariance(index, index));
+  result.informed = std::clamp(1.0 - result.sd / fit.prior_sd(index), 0.0, 1.0);
+  const double reach = t4_half_width(0.8) * result.sd;
+  const auto at = [&](double u) {
+    return value_at(scenario, uncertainty, result.constant, result.path, u);
+  };
+  result.prior = at(0.0);
+  result.value = at(result.deviation);
+  std::tie(result.low, result.high) =
+      std::minmax({at(result.deviation - reach), at(result.deviation + reach)});
   return result;
 }
 
-/// log(predicted / measured) of each row.
-void residuals_of(const Library& library, const std::vector<const MeasuredRun*>& rows,
-                  const std::vector<Override>& settings, std::vector<double>& residuals) {
-  RunInputs inputs(library, settings);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double predicted = predict(inputs.scenario(*rows[i]).scenario).sec_per_iter.value;
-    residuals[i] = std::log(predicted / *rows[i]->sec_per_iter);
+/// Errors of values that were measured, none of verdicts.
+struct Errors {
+  std::vector<double> relative;
+  std::vector<double> distances;  ///< over the forecast's scale
+
+  void add(const ObservedRun& run, const Forecast& forecast) {
+    if (run.seen.kind != Observation::Kind::value) return;
+    const double error = forecast.log_median - run.seen.log_value;
+    relative.push_back(std::expm1(error));
+    if (forecast.scale > 0) distances.push_back(error / forecast.scale);
   }
-}
+};
 
-LeastSquaresFit fit_rows(const Library& library, const std::vector<const MeasuredRun*>& rows,
-                         const std::vector<RunConstant>& constants) {
-  std::vector<Parameter> parameters;
-  for (const RunConstant& constant : constants) {
-    parameters.push_back({constant.path, constant.start, constant.start / kSearchFactor,
-                          constant.start * kSearchFactor});
-    const bool share = constant.path.ends_with("efficiency");
-    if (share) parameters.back().max = std::min(1.0, parameters.back().max);
+/// The median of measured over predicted, as a logarithm; 0 where nothing was measured.
+double one_factor(const RunFit& fit, const std::vector<std::size_t>& rows) {
+  std::vector<double> gaps;
+  for (const std::size_t row : rows) {
+    const Observation& seen = fit.runs()[row].seen;
+    if (seen.kind != Observation::Kind::value) continue;
+    gaps.push_back(seen.log_value - fit.as_files_say(row));
   }
-  LeastSquaresOptions options;
-  options.starts = 2;
-  options.iterations = 25;
-  return least_squares(
-      parameters, rows.size(),
-      [&](const std::vector<double>& values, std::vector<double>& residuals) {
-        residuals_of(library, rows, overrides(constants, values), residuals);
-      },
-      options);
+  return quantile(gaps, 0.5);
 }
 
-ErrorStatistics errors_of(const Library& library, const std::vector<const MeasuredRun*>& rows,
-                          const std::vector<Override>& settings, std::vector<double>* all) {
-  std::vector<double> errors(rows.size());
-  residuals_of(library, rows, settings, errors);
-  for (double& error : errors) error = std::exp(error) - 1;
-  if (all) all->insert(all->end(), errors.begin(), errors.end());
-  return error_statistics(errors);
-}
-
-/// Rows with a time that can be predicted.
-std::vector<const MeasuredRun*> usable(const Library& library,
-                                       const std::vector<MeasuredRun>& runs) {
-  RunInputs inputs(library, {});
-  std::vector<const MeasuredRun*> rows;
-  for (const MeasuredRun& run : runs) {
-    if (!run.contradiction.empty() || run.status != RunStatus::ok || !run.sec_per_iter ||
-        !run.plan.gbs) {
-      continue;
+void hold_out(const RunFit& fit, int folds, QuantityFit& report) {
+  Errors held_out, baseline;
+  for (int fold = 0; fold < folds && folds > 1; ++fold) {
+    std::vector<std::size_t> fitted, checked;
+    for (std::size_t i = 0; i < fit.runs().size(); ++i) {
+      (static_cast<int>(i) % folds == fold ? checked : fitted).push_back(i);
     }
-    try {
-      (void)predict(inputs.scenario(run).scenario);
-      rows.push_back(&run);
-    } catch (const InputError&) {
-      continue;  // validate names the reason
+    if (checked.empty() || fitted.empty()) continue;
+    const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fitted), checked);
+    const double factor = one_factor(fit, fitted);
+    for (std::size_t i = 0; i < checked.size(); ++i) {
+      const ObservedRun& run = fit.runs()[checked[i]];
+      held_out.add(run, forecasts[i]);
+      baseline.add(run, {fit.as_files_say(checked[i]) + factor, 0.0});
     }
   }
-  return rows;
+  report.held_out = error_statistics(held_out.relative);
+  report.one_factor = error_statistics(baseline.relative);
+  report.coverage = coverage(held_out.distances);
 }
 
-const nlohmann::json* member(const nlohmann::json& json, const std::string& dotted) {
-  const nlohmann::json* here = &json;
-  std::size_t begin = 0;
-  while (begin <= dotted.size()) {
-    const std::size_t end = std::min(dotted.find('.', begin), dotted.size());
-    const std::string key = dotted.substr(begin, end - begin);
-    if (!here->is_object() || !here->contains(key)) return nullptr;
-    here = &(*here)[key];
-    begin = end + 1;
+QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty, int folds) {
+  QuantityFit report;
+  report.rows = fit.runs().size();
+  std::vector<std::size_t> all(fit.runs().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<Hypothesis> hypotheses = fit.fit(all);
+  const Posterior& best = hypotheses.front().posterior;
+  for (Index i = 0; i < best.constants.size(); ++i) {
+    if (fit.felt(i)) report.constants.push_back(calibrated(fit, uncertainty, best, i));
   }
-  return here;
+  report.order = fit.constants();
+  const VectorXd scale = best.covariance.diagonal().cwiseSqrt().cwiseInverse();
+  report.correlation = scale.asDiagonal() * best.covariance * scale.asDiagonal();
+  for (const Hypothesis& one : hypotheses) report.choices.push_back({one.choice, one.weight});
+  report.noise = best.noise;
+  Errors before, in_sample;
+  const std::vector<Forecast> fitted = fit.forecasts(hypotheses, all);
+  for (const std::size_t row : all) {
+    before.add(fit.runs()[row], {fit.as_files_say(row), 0.0});
+    in_sample.add(fit.runs()[row], fitted[row]);
+  }
+  report.before = error_statistics(before.relative);
+  report.in_sample = error_statistics(in_sample.relative);
+  hold_out(fit, folds, report);
+  return report;
 }
 
-}  // namespace
-
-std::vector<RunConstant> run_constants(const Library& library, const std::vector<MeasuredRun>& runs,
-                                       const std::vector<std::string>& paths) {
-  if (paths.empty() || paths.size() > kMostConstants) {
-    throw InputError(
-        fmt::format("--fit: {} constants; one to five can be told from runs", paths.size()));
-  }
-  if (runs.empty()) throw InputError("no measured runs");
-  const MeasuredRun& first = runs.front();
-  const Document cluster = library.open("clusters", first.cluster);
-  const std::string software_name =
-      first.software.empty() ? cluster.json().value("software", "") : first.software;
-  const Document software = library.open("software", software_name);
-  std::vector<RunConstant> constants;
-  for (const std::string& path : paths) {
-    const bool of_cluster = path.starts_with("cluster.");
-    if (!of_cluster && !path.starts_with("software.")) {
-      throw InputError("--fit " + path + ": expected a field of software. or cluster.");
+/// Those among `chosen` that move times, or memory.
+std::vector<Uncertain> constants_of(const std::vector<Uncertain>& chosen, bool of_time) {
+  std::vector<Uncertain> constants;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    const auto constant = Uncertain(i);
+    if ((constant < Uncertain::framework) != of_time) continue;
+    if (chosen.empty() || std::ranges::find(chosen, constant) != chosen.end()) {
+      constants.push_back(constant);
     }
-    const Document& file = of_cluster ? cluster : software;
-    const nlohmann::json* value = member(file.json(), path.substr(path.find('.') + 1));
-    if (!value || !value->is_number() || value->get<double>() <= 0) {
-      throw InputError(fmt::format("--fit {}: {} has no positive number there", path, file.file()));
-    }
-    constants.push_back({path, value->get<double>()});
   }
   return constants;
 }
 
-RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
-                      const std::vector<RunConstant>& constants, int folds) {
-  const std::vector<const MeasuredRun*> rows = usable(library, runs);
-  if (rows.size() < 2 * constants.size()) {
-    throw InputError(
-        fmt::format("{} rows that ran and can be predicted; {} constants need at "
-                    "least {}",
-                    rows.size(), constants.size(), 2 * constants.size()));
-  }
-  RunFitReport report;
-  report.rows = rows.size();
-  report.folds = folds;
-  report.before = errors_of(library, rows, {}, nullptr);
-  report.fit = fit_rows(library, rows, constants);
-  report.in_sample = errors_of(library, rows, overrides(constants, report.fit.values()), nullptr);
-  std::vector<double> held_out;
-  for (int fold = 0; fold < folds && folds > 1; ++fold) {
-    std::vector<const MeasuredRun*> fitted, checked;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      (static_cast<int>(i) % folds == fold ? checked : fitted).push_back(rows[i]);
+}  // namespace
+
+std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names,
+                                           const std::vector<MeasuredRun>& runs,
+                                           const Library& library) {
+  std::vector<Uncertain> chosen;
+  if (names.empty()) return chosen;
+  std::vector<std::string> known(kUncertainNames.begin(), kUncertainNames.end());
+  std::vector<std::pair<std::string, Uncertain>> paths;
+  const std::vector<ObservedRun> observed = observed_times(library, runs);
+  for (std::size_t i = 0; i < kUncertain && !observed.empty(); ++i) {
+    for (const UncertainField& field : fields_of(observed.front().scenario, Uncertain(i))) {
+      paths.emplace_back(field.path, Uncertain(i));
+      known.push_back(field.path);
     }
-    if (checked.empty() || fitted.size() < constants.size()) continue;
-    const LeastSquaresFit fit = fit_rows(library, fitted, constants);
-    errors_of(library, checked, overrides(constants, fit.values()), &held_out);
   }
-  report.held_out = error_statistics(held_out);
+  for (const std::string& text : names) {
+    auto constant = uncertain_named(text);
+    const auto path = std::ranges::find(paths, text, &decltype(paths)::value_type::first);
+    if (path != paths.end()) constant = path->second;
+    if (!constant) {
+      throw InputError("--fit " + printable(text) + ": no constant that runs tell of" +
+                       did_you_mean(text, known));
+    }
+    if (std::ranges::find(chosen, *constant) == chosen.end()) chosen.push_back(*constant);
+  }
+  return chosen;
+}
+
+RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
+                      const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
+                      int folds) {
+  RunFitReport report;
+  report.folds = folds;
+  std::vector<ObservedRun> times = observed_times(library, runs);
+  std::vector<ObservedRun> memory = observed_memory(library, runs);
+  const auto of_time = constants_of(chosen, true);
+  const auto of_memory = constants_of(chosen, false);
+  if (!times.empty() && !of_time.empty()) {
+    const RunFit fit(std::move(times), uncertainty, of_time, uncertainty.time_noise,
+                     chosen.empty());
+    report.time = fit_quantity(fit, uncertainty, folds);
+  }
+  if (!memory.empty() && !of_memory.empty()) {
+    const RunFit fit(std::move(memory), uncertainty, of_memory, uncertainty.memory_noise, false);
+    report.memory = fit_quantity(fit, uncertainty, folds);
+  }
+  if (report.time.rows + report.memory.rows == 0) {
+    throw InputError(fmt::format(
+        "none of {} rows has a time or memory and can be predicted; prequel validate says why",
+        runs.size()));
+  }
   return report;
 }
 

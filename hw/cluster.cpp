@@ -103,6 +103,7 @@ Cluster read_cluster(const Document& file) {
     cluster.host.memory_bandwidth = host->at("memory_bandwidth").rate();
   }
   file.finish();
+  cluster.spreads = file.spreads();
   return cluster;
 }
 

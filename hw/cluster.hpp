@@ -50,6 +50,7 @@ struct Cluster {
   /// Links and switches, and the rates that groups of ranks get from them; shared by copies.
   std::shared_ptr<const GroupRates> fabric;
   HostModel host;
+  std::vector<StatedSpread> spreads;  ///< of the file's numbers
 };
 
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.

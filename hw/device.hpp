@@ -52,6 +52,7 @@ struct Device {
   /// Share of the shorter of two that a collective and the kernels it overlaps lose each, as they
   /// compete for compute units and memory; 0 where it is not known.
   double overlap_loss{};
+  std::vector<StatedSpread> spreads;  ///< of the file's numbers
 
   /// Peak of dense matrix products. Throws InputError that names the precisions there are.
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;

@@ -198,6 +198,7 @@ Device read_device(const Document& document) {
     device.overlap_loss = overlap->at("loss").number(kFraction);
   }
   document.finish();
+  device.spreads = document.spreads();
   return device;
 }
 

@@ -50,11 +50,13 @@ struct CalibrateCompareOptions {
 
 struct CalibrateRunsOptions {
   std::vector<std::string> files;
-  std::vector<std::string> constants;  ///< paths as of --set
+  std::vector<std::string> constants;  ///< names or paths as of --set; empty: all
   int folds{5};
   std::string kind{"software"};  ///< of the file that is written
   std::string name;
-  std::string output;  ///< empty: no file
+  std::string output;            ///< empty: no file
+  std::string output_directory;  ///< a data folder for all files that change; empty: none
+  std::string suffix;            ///< of the names in it
   OutputFormat format{};
 };
 

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "calibrate/calibrated_files.hpp"
 #include "calibrate/fit_runs.hpp"
 #include "cli/calibrate/options.hpp"
 #include "cli/errors_json.hpp"
@@ -17,81 +19,154 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kConfidence = 1.96;  // standard deviations: 95 %
+/// Spread over the prior's, above which the runs are said not to tell a constant.
+constexpr double kKeptPrior = 0.8;
+
+bool kept_prior(const CalibratedConstant& constant) {
+  return 1.0 - constant.informed > kKeptPrior;
+}
+
+Json constants_json(const QuantityFit& fit) {
+  Json constants = Json::array();
+  for (const CalibratedConstant& one : fit.constants) {
+    constants.push_back({{"name", name(one.constant)},
+                         {"path", one.path},
+                         {"value", one.value},
+                         {"prior", one.prior},
+                         {"low", one.low},
+                         {"high", one.high},
+                         {"relative_error", one.sd},
+                         {"informed", one.informed},
+                         {"kept_prior", kept_prior(one)},
+                         {"at_bound", false}});  // bounds are never reached: see data/uncertainty
+  }
+  return constants;
+}
+
+Json coverage_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
+  }
+  return {{"n", coverage.n}, {"levels", levels}};
+}
+
+Json choices_json(const QuantityFit& fit) {
+  Json choices = Json::array();
+  for (const WeighedChoice& one : fit.choices) {
+    choices.push_back({{"choice", text(one.choice)}, {"probability", one.weight}});
+  }
+  return choices;
+}
+
+Json memory_json(const QuantityFit& fit) {
+  return {{"rows", fit.rows},
+          {"noise", fit.noise},
+          {"before", errors_json(fit.before)},
+          {"in_sample", errors_json(fit.in_sample)},
+          {"held_out", errors_json(fit.held_out)},
+          {"coverage", coverage_json(fit.coverage)}};
+}
 
 std::string report_json(const RunFitReport& report) {
-  Json constants = Json::array();
-  for (const FittedConstant& constant : report.fit.constants) {
-    constants.push_back({{"path", constant.name},
-                         {"value", constant.value},
-                         {"relative_error", constant.relative_error},
-                         {"at_bound", constant.at_bound}});
-  }
+  Json constants = constants_json(report.time);
+  for (Json& one : constants_json(report.memory)) constants.push_back(std::move(one));
   return Json{{"schema", "prequel/run-fit/1"},
-              {"rows", report.rows},
+              {"rows", report.time.rows},
               {"folds", report.folds},
               {"constants", constants},
-              {"before", errors_json(report.before)},
-              {"in_sample", errors_json(report.in_sample)},
-              {"held_out", errors_json(report.held_out)},
-              {"warnings", report.fit.warnings}}
+              {"choices", choices_json(report.time)},
+              {"noise", report.time.noise},
+              {"before", errors_json(report.time.before)},
+              {"in_sample", errors_json(report.time.in_sample)},
+              {"held_out", errors_json(report.time.held_out)},
+              {"one_factor", errors_json(report.time.one_factor)},
+              {"coverage", coverage_json(report.time.coverage)},
+              {"memory", memory_json(report.memory)}}
              .dump(2) +
          "\n";
 }
 
-std::string report_text(const RunFitReport& report) {
-  TextTable constants({"constant", "value", "95 % interval"});
-  for (const FittedConstant& constant : report.fit.constants) {
-    const double spread = std::exp(kConfidence * constant.relative_error);
+std::string constants_text(const QuantityFit& fit) {
+  TextTable constants({"constant", "value", "80 % interval", "files say", "told by the runs"});
+  for (const CalibratedConstant& one : fit.constants) {
     constants.add(
-        {constant.name, fmt::format("{:.4g}", constant.value),
-         fmt::format("{:.3g} to {:.3g}", constant.value / spread, constant.value * spread)});
+        {one.path, fmt::format("{:.4g}", one.value),
+         fmt::format("{:.3g} to {:.3g}", one.low, one.high), fmt::format("{:.4g}", one.prior),
+         kept_prior(one) ? "kept its prior" : fmt::format("{:.0f} %", 100 * one.informed)});
   }
-  TextTable errors({"errors of sec_per_iter", "n", "MAPE %", "median", "P90", "max", "bias"});
-  const auto add = [&](const std::string& what, const ErrorStatistics& e) {
-    if (e.n == 0) return;
-    errors.add({what, fmt::format("{}", e.n), fmt::format("{:.1f}", 100 * e.mape),
-                fmt::format("{:.1f}", 100 * e.median), fmt::format("{:.1f}", 100 * e.p90),
-                fmt::format("{:.1f}", 100 * e.max), fmt::format("{:+.1f}", 100 * e.bias)});
-  };
-  add("files as they are", report.before);
-  add("fitted on all rows", report.in_sample);
-  add(fmt::format("held out, {} folds", report.folds), report.held_out);
-  std::string text = constants.text() + "\n" + errors.text();
-  for (const std::string& warning : report.fit.warnings) text += "warning: " + warning + "\n";
-  return text;
+  return constants.text();
 }
 
-/// The software or cluster file of the first row with the fitted constants in it.
-std::string fitted_file(const Library& library, const MeasuredRun& row,
-                        const CalibrateRunsOptions& options, const RunFitReport& report) {
-  const Document cluster = library.open("clusters", row.cluster);
-  Document file =
-      options.kind == "cluster"
-          ? Document::from("fitted cluster", cluster.json())
-          : library.open("software", row.software.empty() ? cluster.json().value("software", "")
-                                                          : row.software);
-  std::string paths;
-  for (const FittedConstant& constant : report.fit.constants) {
-    if (!constant.name.starts_with(options.kind + ".")) continue;
-    file.set(constant.name.substr(options.kind.size() + 1), fmt::format("{:.6g}", constant.value));
-    paths += " --fit " + constant.name;
+void add_errors(TextTable& table, const std::string& what, const ErrorStatistics& e) {
+  if (e.n == 0) return;
+  table.add({what, fmt::format("{}", e.n), fmt::format("{:.1f}", 100 * e.mape),
+             fmt::format("{:.1f}", 100 * e.median), fmt::format("{:.1f}", 100 * e.p90),
+             fmt::format("{:.1f}", 100 * e.max), fmt::format("{:+.1f}", 100 * e.bias)});
+}
+
+std::string quantity_text(const QuantityFit& fit, const char* quantity, int folds) {
+  TextTable errors(
+      {fmt::format("errors of {}", quantity), "n", "MAPE %", "median", "P90", "max", "bias"});
+  add_errors(errors, "files as they are", fit.before);
+  add_errors(errors, "fitted on all rows", fit.in_sample);
+  add_errors(errors, fmt::format("held out, {} folds", folds), fit.held_out);
+  add_errors(errors, "one factor, held out", fit.one_factor);
+  std::string out = constants_text(fit) + "\n" + errors.text();
+  if (fit.before.n > 0) {
+    out += fmt::format("  scatter from run to run: {:.1f} %\n", 100 * fit.noise);
   }
-  if (paths.empty()) {
+  if (fit.coverage.n > 0) {
+    out += "  held-out rows in their intervals:";
+    for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+      out += fmt::format("{} {:.0f} % in that of {:.0f} %", i > 0 ? "," : "",
+                         100 * fit.coverage.inside[i], 100 * kCoverageLevels[i]);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string report_text(const RunFitReport& report) {
+  std::string out;
+  if (report.time.rows > 0) out += quantity_text(report.time, "sec_per_iter", report.folds);
+  if (report.time.choices.size() > 1 ||
+      (!report.time.choices.empty() && report.time.choices.front().choice != StackChoice{})) {
+    out += "  what the runs say of names in the files:\n";
+    for (const WeighedChoice& one : report.time.choices) {
+      out += fmt::format("    {:3.0f} %  {}\n", 100 * one.weight, text(one.choice));
+    }
+  }
+  if (report.memory.rows > 0) {
+    out += fmt::format("\nMemory ({} rows, verdicts included)\n", report.memory.rows) +
+           quantity_text(report.memory, "memory", report.folds);
+  }
+  return out;
+}
+
+/// The file of the kind that is asked for, of the first row, under the name that is asked for.
+std::string one_file(const std::vector<CalibratedFile>& files,
+                     const CalibrateRunsOptions& options) {
+  const std::string folder = options.kind == "cluster" ? "clusters" : "software";
+  const auto found = std::ranges::find(files, folder, &CalibratedFile::folder);
+  if (found == files.end()) {
     throw InputError("--kind " + options.kind + ": none of the constants is of it");
   }
-  file.set("name", options.name);
-  if (options.kind == "software") {
-    file.set("error.sec_per_iter", fmt::format("{:.3g}", std::min(1.0, report.held_out.mape)));
-    file.set("error.basis", "held-out error of the fit to runs");
+  Json json = Json::parse(found->text);
+  json["name"] = options.name;
+  return json.dump(2) + "\n";
+}
+
+void write_files(const std::vector<CalibratedFile>& files, const std::string& directory) {
+  for (const CalibratedFile& file : files) {
+    const std::filesystem::path folder = std::filesystem::path(directory) / file.folder;
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) {
+      throw InputError("--output-dir " + directory + ": cannot be made: " + failed.message());
+    }
+    write_file((folder / (file.name + ".json")).string(), file.text);
   }
-  file.set("note", fmt::format("constants fitted on {} runs by `prequel calibrate runs{} --folds "
-                               "{}`: mean error {:.1f} %, held out {:.1f} %",
-                               report.rows, paths, report.folds, 100 * report.in_sample.mape,
-                               100 * report.held_out.mape));
-  Json fitted(file.json());
-  fitted.erase("stands_for");  // it has constants of its own now
-  return fitted.dump(2) + "\n";
 }
 
 }  // namespace
@@ -103,17 +178,21 @@ int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& 
     std::vector<MeasuredRun> table = read_measured_runs(file);
     std::move(table.begin(), table.end(), std::back_inserter(runs));
   }
-  const auto constants = run_constants(library, runs, options.constants);
-  const RunFitReport report = fit_runs(library, runs, constants, options.folds);
+  if (!options.output.empty() && options.name.empty()) {
+    throw InputError("--output: needs --name, the new file's name");
+  }
+  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  const auto chosen = uncertain_constants(options.constants, runs, library);
+  const RunFitReport report = fit_runs(library, runs, uncertainty, chosen, options.folds);
   fmt::print("{}",
              options.format == OutputFormat::json ? report_json(report) : report_text(report));
   if (!options.output.empty()) {
-    if (!report.fit.warnings.empty()) {
-      throw InputError("--output: not written, since the runs cannot tell the constants: " +
-                       report.fit.warnings.front() + "; fit fewer of them");
-    }
-    if (options.name.empty()) throw InputError("--output: needs --name, the new file's name");
-    write_file(options.output, fitted_file(library, runs.front(), options, report));
+    write_file(options.output,
+               one_file(calibrated_files(library, runs, uncertainty, report, ""), options));
+  }
+  if (!options.output_directory.empty()) {
+    write_files(calibrated_files(library, runs, uncertainty, report, options.suffix),
+                options.output_directory);
   }
   return kExitDone;
 }

@@ -99,6 +99,7 @@ struct Document::State {
   std::vector<std::pair<std::string, std::string>> overrides;
   std::map<std::string, Object> objects;  ///< by pointer
   std::vector<Problem> problems;
+  std::vector<StatedSpread> spreads;
 
   void add(std::string pointer, std::string message) {
     Problem problem{std::move(pointer), std::move(message)};
@@ -245,6 +246,10 @@ const std::string& Document::file() const {
   return state_->file;
 }
 
+const std::vector<StatedSpread>& Document::spreads() const {
+  return state_->spreads;
+}
+
 void Document::problem(const std::string& pointer, const std::string& message) const {
   state_->add(pointer, message);
 }
@@ -298,11 +303,27 @@ std::vector<std::pair<std::string, Cursor>> Cursor::members() const {
 }
 
 double Cursor::number(Range range) const {
-  const bool is_number = value_ != nullptr && value_->is_number();
-  const double value = is_number ? value_->get<double>() : 0.0;
+  const Cursor stated = stated_value();
+  const bool is_number = stated.value_ != nullptr && stated.value_->is_number();
+  const double value = is_number ? stated.value_->get<double>() : 0.0;
   if (is_number && holds(range, value)) return value;
-  expected(describe(range, value));
+  stated.expected(describe(range, value));
   return 0.0;
+}
+
+Cursor Cursor::stated_value() const {
+  if (!is_object() || !value_->contains("value")) return *this;
+  const Cursor sd = at("sd");
+  const bool is_number = sd.value_ != nullptr && sd.value_->is_number();
+  const double spread = is_number ? sd.value_->get<double>() : 0.0;
+  if (holds(kPositive, spread)) {
+    std::string path = pointer_.substr(1);
+    std::ranges::replace(path, '/', '.');
+    state_->spreads.push_back({std::move(path), spread});
+  } else {
+    sd.expected(describe(kPositive, spread));
+  }
+  return at("value");
 }
 
 std::int64_t Cursor::integer(std::int64_t min, std::int64_t max) const {
@@ -366,16 +387,20 @@ std::size_t Cursor::choice(std::span<const std::string_view> choices) const {
 }
 
 Bytes Cursor::bytes() const {
-  if (value_ != nullptr && value_->is_number()) return {number(kPositive)};
-  const auto amount = is_text() ? parse_bytes(value_->get_ref<const std::string&>()) : std::nullopt;
-  if (!amount || !holds(kPositive, amount->value)) expected(kBytesExpected);
+  const Cursor stated = stated_value();
+  if (stated.value_ != nullptr && stated.value_->is_number()) return {stated.number(kPositive)};
+  const auto amount =
+      stated.is_text() ? parse_bytes(stated.value_->get_ref<const std::string&>()) : std::nullopt;
+  if (!amount || !holds(kPositive, amount->value)) stated.expected(kBytesExpected);
   return amount.value_or(Bytes{});
 }
 
 BytesPerSecond Cursor::rate() const {
-  if (value_ != nullptr && value_->is_number()) return {number(kPositive)};
-  const auto amount = is_text() ? parse_rate(value_->get_ref<const std::string&>()) : std::nullopt;
-  if (!amount || !holds(kPositive, amount->value)) expected(kRateExpected);
+  const Cursor stated = stated_value();
+  if (stated.value_ != nullptr && stated.value_->is_number()) return {stated.number(kPositive)};
+  const auto amount =
+      stated.is_text() ? parse_rate(stated.value_->get_ref<const std::string&>()) : std::nullopt;
+  if (!amount || !holds(kPositive, amount->value)) stated.expected(kRateExpected);
   return amount.value_or(BytesPerSecond{});
 }
 

@@ -16,6 +16,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "hw/base/stated_spread.hpp"
 #include "hw/base/units.hpp"
 #include "hw/base/words.hpp"
 
@@ -57,6 +58,8 @@ class Document {
   [[nodiscard]] Cursor root() const;
   [[nodiscard]] const nlohmann::json& json() const;
   [[nodiscard]] const std::string& file() const;
+  /// Of the numbers read so far that say how sure they are.
+  [[nodiscard]] const std::vector<StatedSpread>& spreads() const;
 
   /// Adds a problem at a JSON pointer (`/gemm/tail`).
   void problem(const std::string& pointer, const std::string& message) const;
@@ -84,6 +87,8 @@ class Cursor {
   /// The members of an object whose keys are free (all count as asked for), but `origin`/`note`.
   [[nodiscard]] std::vector<std::pair<std::string, Cursor>> members() const;
 
+  /// Numbers, bytes and rates may be given as `{"value": …, "sd": …}`, with the relative spread;
+  /// the document keeps it.
   [[nodiscard]] double number(Range range = kAnyNumber) const;
   [[nodiscard]] std::int64_t integer(std::int64_t min, std::int64_t max) const;
   [[nodiscard]] std::int64_t count() const;  ///< a whole number from 1 to 2^40
@@ -117,6 +122,8 @@ class Cursor {
       : state_(state), value_(value), pointer_(std::move(pointer)) {}
   /// Notes that `key` of this object is known; false, with a problem, if this is no object.
   [[nodiscard]] bool ask(std::string_view key) const;
+  /// The value of `{"value": …, "sd": …}`, whose spread is kept, or this one itself.
+  [[nodiscard]] Cursor stated_value() const;
   /// Adds the problem "expected WHAT, got …", or completes "missing".
   void expected(std::string_view what, std::string_view hint = {}) const;
 

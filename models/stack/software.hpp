@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/base/stated_spread.hpp"
 #include "hw/base/units.hpp"
 #include "hw/vocabulary.hpp"
 #include "models/axes/axes.hpp"
@@ -140,6 +141,22 @@ struct MemoryStack {
   double printed_cap{1.0};     ///< share of the device at which reserved memory saturates
 };
 
+/// What a calibration by measured runs leaves open; constants go by their names in
+/// data/uncertainty.
+struct Calibration {
+  double time_noise{};  ///< scale of the scatter of runs, over their time
+  struct Spread {
+    std::string constant;
+    double sd{};
+  };
+  std::vector<Spread> spreads;  ///< of constants that stand in no file
+  struct Correlation {
+    std::string first, second;
+    double value{};
+  };
+  std::vector<Correlation> correlations;
+};
+
 /// One release of a training stack.
 struct Software {
   std::string name;
@@ -161,6 +178,8 @@ struct Software {
   HostStack host;
   CommunicationStack communication;
   MemoryStack memory;
+  std::vector<StatedSpread> spreads;       ///< of the file's numbers
+  std::optional<Calibration> calibration;  ///< where runs were fitted
 };
 
 /// What another release of a framework than the one whose constants are known errs by: constants

@@ -162,6 +162,19 @@ MemoryStack read_memory(const Cursor& section) {
   return memory;
 }
 
+Calibration read_calibration(const Cursor& section) {
+  Calibration calibration;
+  calibration.time_noise = section.at("time_noise").number(kPositive);
+  for (const auto& [constant, sd] : section.at("spreads").members()) {
+    calibration.spreads.push_back({constant, sd.number(kPositive)});
+  }
+  for (const Cursor& item : section.at("correlations").items()) {
+    calibration.correlations.push_back(
+        {item.at("first").text(), item.at("second").text(), item.at("value").number({-1.0, 1.0})});
+  }
+  return calibration;
+}
+
 }  // namespace
 
 Software read_software(const Document& file) {
@@ -188,7 +201,11 @@ Software read_software(const Document& file) {
   software.host.launch = root.at("launch").word<Launch>();
   software.communication = read_communication(root.at("communication"));
   software.memory = read_memory(root.at("memory"));
+  if (const auto calibration = root.find("calibration")) {
+    software.calibration = read_calibration(*calibration);
+  }
   file.finish();
+  software.spreads = file.spreads();
   return software;
 }
 

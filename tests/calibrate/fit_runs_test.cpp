@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "calibrate/calibrated_files.hpp"
 #include "calibrate/validation.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "tests/error_text.hpp"
 
 using namespace prequel;
@@ -12,8 +14,18 @@ namespace {
 const std::string kFixed = "software.host.fixed_per_iteration_s";
 const std::string kEfficiency = "cluster.network.efficiency";
 
+Uncertainty priors(const Library& library) {
+  return read_uncertainty(library.open("uncertainty", "priors"));
+}
+
+std::vector<MeasuredRun> table(const std::string& name, std::size_t most = 1000) {
+  auto runs = read_measured_runs(PREQUEL_DATA_DIR "/runs/" + name + ".csv");
+  runs.resize(std::min(runs.size(), most));
+  return runs;
+}
+
 std::vector<MeasuredRun> jean_zay_runs() {
-  return read_measured_runs(PREQUEL_DATA_DIR "/runs/bigscience-jz-a100.csv");
+  return table("bigscience-jz-a100");
 }
 
 /// The table with its times replaced by what other constants would have given.
@@ -28,35 +40,98 @@ std::vector<MeasuredRun> synthetic_runs(const Library& library, double fixed, do
   return runs;
 }
 
+const CalibratedConstant& constant(const QuantityFit& fit, Uncertain which) {
+  for (const CalibratedConstant& one : fit.constants) {
+    if (one.constant == which) return one;
+  }
+  FAIL("not fitted: " << name(which));
+  return fit.constants.front();
+}
+
 }  // namespace
 
 TEST_CASE("known constants are found again from runs that they made") {
   const Library library({});
   const auto runs = synthetic_runs(library, 9.0, 0.5);
-  const auto report =
-      fit_runs(library, runs, run_constants(library, runs, {kFixed, kEfficiency}), 3);
-  CHECK(report.fit.constants[0].value == doctest::Approx(9.0).epsilon(0.01));
-  CHECK(report.fit.constants[1].value == doctest::Approx(0.5).epsilon(0.01));
-  CHECK(report.in_sample.mape < 1e-3);
-  CHECK(report.held_out.mape < 1e-3);
-  CHECK(report.held_out.n == report.rows);
+  const auto report = fit_runs(library, runs, priors(library),
+                               uncertain_constants({kFixed, kEfficiency}, runs, library), 3);
+  const CalibratedConstant& fixed = constant(report.time, Uncertain::fixed);
+  const CalibratedConstant& network = constant(report.time, Uncertain::network);
+  CHECK(fixed.path == kFixed);
+  CHECK(fixed.value == doctest::Approx(9.0).epsilon(0.01));
+  CHECK(network.value == doctest::Approx(0.5).epsilon(0.01));
+  CHECK(network.low < 0.5);
+  CHECK(network.high > 0.5);
+  CHECK(network.informed > 0.9);
+  CHECK(report.time.in_sample.mape < 1e-3);
+  CHECK(report.time.held_out.mape < 1e-3);
+  CHECK(report.time.held_out.n == report.time.rows);
 }
 
 TEST_CASE("the held-out error of the Jean Zay table stays below 3.5 %") {
   const Library library({});
   const auto runs = jean_zay_runs();
   const auto report = fit_runs(
-      library, runs,
-      run_constants(library, runs, {kFixed, "software.host.blocking_launch_per_layer_s"}), 5);
-  CHECK(report.rows == 72);
-  CHECK(report.held_out.mape < 0.035);
+      library, runs, priors(library),
+      uncertain_constants({kFixed, "software.host.blocking_launch_per_layer_s"}, runs, library), 5);
+  CHECK(report.time.rows == 72);
+  CHECK(report.time.held_out.mape < 0.035);
+}
+
+TEST_CASE("one row is enough to help, and what it cannot tell keeps its prior") {
+  const Library library({});
+  const auto runs = table("mosaic-a100", 1);
+  const auto report = fit_runs(library, runs, priors(library), {}, 1);
+  CHECK(report.time.rows == 1);
+  for (const CalibratedConstant& one : report.time.constants) {
+    CHECK(std::isfinite(one.value));
+    CHECK(one.low <= one.value);
+    CHECK(one.high >= one.value);
+    CHECK(one.informed < 0.9);
+  }
+}
+
+TEST_CASE("a row that contradicts its copy raises the scatter and leaves the constants") {
+  const Library library({});
+  auto runs = table("mosaic-a100", 1);
+  runs.push_back(runs.front());
+  const auto same = fit_runs(library, runs, priors(library), {}, 1);
+  *runs.back().sec_per_iter *= 2.0;
+  const auto differ = fit_runs(library, runs, priors(library), {}, 1);
+  CHECK(differ.time.noise > same.time.noise);
+  for (const CalibratedConstant& one : differ.time.constants) CHECK(std::isfinite(one.high));
+}
+
+TEST_CASE("files that a calibration writes predict as it did, and state their spreads") {
+  const Library library({});
+  const auto runs = synthetic_runs(library, 9.0, 0.5);
+  const auto uncertainty = priors(library);
+  const auto report = fit_runs(library, runs, uncertainty,
+                               uncertain_constants({"fixed", "network"}, runs, library), 1);
+  const auto files = calibrated_files(library, runs, uncertainty, report, "-ours");
+  REQUIRE(files.size() == 2);
+  for (const CalibratedFile& file : files) {
+    const Document document = Document::parse(file.name, file.text);
+    if (file.folder == "clusters") {
+      const Cluster cluster = read_cluster(document);
+      CHECK(cluster.network.efficiency == doctest::Approx(0.5).epsilon(0.01));
+      CHECK(cluster.software == "megatron-deepspeed-2022-ours");
+      REQUIRE(cluster.spreads.size() == 1);
+      CHECK(cluster.spreads.front().path == "network.efficiency");
+    } else {
+      const Software software = read_software(document);
+      CHECK(software.host.fixed_per_iteration.value == doctest::Approx(9.0).epsilon(0.01));
+      CHECK(software.calibration.has_value());
+    }
+  }
 }
 
 TEST_CASE("a constant that is not there is refused by its path") {
   const Library library({});
   const auto runs = jean_zay_runs();
-  CHECK(error_text([&] { (void)run_constants(library, runs, {"plan.dp"}); }) ==
-        "--fit plan.dp: expected a field of software. or cluster.");
-  CHECK(error_text([&] { (void)run_constants(library, runs, {}); }) ==
-        "--fit: 0 constants; one to five can be told from runs");
+  CHECK(error_text([&] {
+          (void)uncertain_constants({"plan.dp"}, runs, library);
+        }).starts_with("--fit plan.dp: no constant that runs tell of"));
+  CHECK(uncertain_constants({"fixed", kFixed}, runs, library) == std::vector{Uncertain::fixed});
+  CHECK(uncertain_constants({}, runs, library).empty());
 }

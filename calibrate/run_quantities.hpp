@@ -1,0 +1,56 @@
+#pragma once
+
+/// Measured runs as a calibration sees them: what was observed, and what the constants make of it.
+
+#include <string>
+#include <vector>
+
+#include "calibrate/measured_runs.hpp"
+#include "calibrate/posterior.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+
+/// Constants of the stack that are names, not numbers: a kernel's generation, how the host
+/// launches, when gradients are reduced. Empty: as the files say.
+struct StackChoice {
+  std::optional<std::string> flash_kernel;
+  std::optional<Launch> launch;
+  std::optional<GradientOverlap> gradient_overlap;
+
+  friend bool operator==(const StackChoice&, const StackChoice&) = default;
+};
+/// "flash_kernel flash-2, launch async", or "as the files say".
+std::string text(const StackChoice& choice);
+
+/// Of which of a prediction's logarithms an observation is.
+using AnswerPart = double LogAnswer::*;
+
+/// One thing that was measured of one run, and the inputs of its prediction.
+struct ObservedRun {
+  const MeasuredRun* run{};
+  Scenario scenario;
+  AnswerPart quantity{};
+  Observation seen;
+};
+
+/// Times of the runs that ran and can be predicted.
+std::vector<ObservedRun> observed_times(const Library& library,
+                                        const std::vector<MeasuredRun>& runs);
+/// Their memory: as printed, or that they fitted; and that others ran out of it.
+std::vector<ObservedRun> observed_memory(const Library& library,
+                                         const std::vector<MeasuredRun>& runs);
+
+/// The choices that change one name of `from` and that the runs' devices have.
+std::vector<StackChoice> neighbours(const StackChoice& from, const std::vector<ObservedRun>& runs);
+
+/// The logarithms that the observations are of, at constants u: those of `constants`, in that
+/// order, moved; several threads at once.
+LogQuantities log_quantities(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
+                             const std::vector<Uncertain>& constants, const StackChoice& choice);
+
+/// The prior of these constants, all spreads times `level`.
+Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& constants,
+               const NoisePrior& noise, double level = 1.0);
+
+}  // namespace prequel

@@ -1,0 +1,308 @@
+#include "sim/answer/interval.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "sim/answer/student_t.hpp"
+#include "sim/step/plan_memory.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kStep = 0.35;         ///< of a difference, in deviations
+constexpr double kCardScatter = 0.06;  ///< of what a device can really give, of its memory
+constexpr std::size_t kShownSources = 3;
+
+constexpr std::size_t at(Uncertain constant) {
+  return static_cast<std::size_t>(constant);
+}
+
+/// How far the constants may be from their values, as a share of the priors.
+struct Level {
+  double share{};
+  std::string basis;
+};
+
+Level level_of(const Scenario& scenario, const SpreadLevels& levels) {
+  const Software& software = scenario.software;
+  const Cluster& cluster = scenario.cluster;
+  if (!software.stands_for.empty()) {
+    return {levels.unknown, fmt::format("constants of {}: none of {} are known", software.name,
+                                        software.stands_for)};
+  }
+  if (software.validated && software.relative_error < kUnknownReleaseError &&
+      cluster.software == software.name) {
+    return {levels.own, fmt::format("constants of {} were checked on runs, and it is usual on {}",
+                                    software.name, cluster.name)};
+  }
+  return {levels.other,
+          fmt::format("constants of {} were not checked on {}", software.name, cluster.name)};
+}
+
+/// The input that a path begins with has the spread, by the rest of the path.
+std::optional<double> stated_spread(const Scenario& scenario, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  const std::string input = path.substr(0, dot);
+  const auto& spreads = input == "device"    ? scenario.device.spreads
+                        : input == "cluster" ? scenario.cluster.spreads
+                                             : scenario.software.spreads;
+  const auto found = std::ranges::find(spreads, path.substr(dot + 1), &StatedSpread::path);
+  if (found == spreads.end()) return std::nullopt;
+  return found->sd;
+}
+
+/// The widest u that the files state for a number of the constant: its relative spread over what
+/// the number moves by with u.
+std::optional<double> stated_deviation(const Scenario& scenario, const Uncertainty& uncertainty,
+                                       Uncertain constant) {
+  constexpr double kSmall = 0.01;
+  std::optional<double> widest;
+  if (const auto& calibration = scenario.software.calibration) {
+    for (const Calibration::Spread& spread : calibration->spreads) {
+      if (spread.constant == name(constant)) widest = spread.sd;
+    }
+  }
+  if (scenario.device.spreads.empty() && scenario.cluster.spreads.empty() &&
+      scenario.software.spreads.empty()) {
+    return widest;
+  }
+  Scenario above = scenario, below = scenario;
+  move(above, uncertainty, constant, kSmall);
+  move(below, uncertainty, constant, -kSmall);
+  const auto more = fields_of(above, constant), less = fields_of(below, constant);
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const std::optional<double> stated = stated_spread(scenario, more[i].path);
+    if (!stated || more[i].value <= 0 || less[i].value <= 0) continue;
+    const double rate = std::abs(std::log(more[i].value / less[i].value)) / (2 * kSmall);
+    if (rate > 1e-3) widest = std::max(widest.value_or(0.0), *stated / rate);
+  }
+  return widest;
+}
+
+/// Whether a change of the constant can change the plan's time at all.
+bool is_felt(const Scenario& scenario, Uncertain constant) {
+  const Plan& plan = scenario.plan;
+  switch (constant) {
+    case Uncertain::node_links: return plan.gpus > 1;
+    case Uncertain::network:
+    case Uncertain::latency: return plan.gpus > scenario.cluster.devices_per_node;
+    case Uncertain::rank_limit:
+      return plan.gpus > scenario.cluster.devices_per_node &&
+             scenario.software.communication.rank_rate_limit.value > 0;
+    case Uncertain::blocking: return scenario.software.host.launch == Launch::blocking;
+    case Uncertain::offload: return plan.offload != Offload::none;
+    case Uncertain::optimizer: return plan.offload == Offload::none;
+    default: return true;
+  }
+}
+
+double log_seconds(const Scenario& scenario) {
+  return std::log(iteration_time(scenario, price_layers(scenario)).value);
+}
+
+/// Variance of a logarithm with these slopes, without scatter.
+double variance_of(const Deviations& slopes, const Spread& spread) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    if (slopes[i] == 0) continue;
+    for (std::size_t j = 0; j < kUncertain; ++j) {
+      sum += slopes[i] * spread.covariance[i][j] * slopes[j];
+    }
+  }
+  return sum;
+}
+
+std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread& spread) {
+  const double noise = spread.time_noise * spread.time_noise;
+  const double all = variance_of(slopes, spread) + noise;
+  std::vector<SpreadSource> sources{{"run to run", noise / all}};
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    double part = 0.0;
+    for (std::size_t j = 0; j < kUncertain; ++j) part += spread.covariance[i][j] * slopes[j];
+    part *= slopes[i];
+    if (part > 0) sources.push_back({std::string(kUncertainNames[i]), part / all});
+  }
+  std::ranges::stable_sort(sources, std::greater{}, &SpreadSource::share);
+  sources.resize(std::min(sources.size(), kShownSources));
+  return sources;
+}
+
+/// The most memory that any stage needs, and what is printed, with one constant moved.
+std::pair<double, double> log_memory(const Scenario& scenario, const Prediction& prediction) {
+  std::vector<std::int64_t> in_flight;
+  for (const StagePrediction& stage : prediction.stages) {
+    in_flight.push_back(stage.chunks_in_flight);
+  }
+  const PlanMemory memory = plan_memory(scenario, in_flight);
+  double needed = 0.0;
+  for (const StageMemory& stage : memory.stages) {
+    needed = std::max(needed, stage.allocated().value);
+  }
+  return {std::log(memory.peak.value), std::log(needed)};
+}
+
+double most_needed(const Prediction& prediction) {
+  double needed = 0.0;
+  for (const StagePrediction& stage : prediction.stages) {
+    needed = std::max(needed, stage.memory.allocated().value);
+  }
+  return needed;
+}
+
+/// Standard normals (Box and Muller 1958) that are the same with every library.
+class Normals {
+ public:
+  double operator()() {
+    const double radius = std::sqrt(-2.0 * std::log(uniform()));
+    return radius * std::cos(2.0 * std::numbers::pi * uniform());
+  }
+  /// sqrt(4 / chi² with 4 degrees of freedom): times a normal, Student's t.
+  double heavy() { return std::sqrt(4.0 / (-2.0 * std::log(uniform() * uniform()))); }
+
+ private:
+  double uniform() {
+    constexpr double kSteps = 9007199254740992.0;  // 2^53
+    return (static_cast<double>(bits_() >> 11U) + 0.5) / kSteps;
+  }
+  std::mt19937_64 bits_{20'240'817};
+};
+
+/// The lower triangle L with L·Lᵀ = covariance; columns of constants that are certain are 0.
+std::array<Deviations, kUncertain> factor(const std::array<Deviations, kUncertain>& covariance) {
+  std::array<Deviations, kUncertain> lower{};
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = covariance[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= lower[i][k] * lower[j][k];
+      if (i == j) {
+        lower[i][i] = std::sqrt(std::max(0.0, sum));
+      } else {
+        lower[i][j] = lower[j][j] > 0 ? sum / lower[j][j] : 0.0;
+      }
+    }
+  }
+  return lower;
+}
+
+}  // namespace
+
+Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
+  const Level level = level_of(scenario, uncertainty.levels);
+  const auto& calibration = scenario.software.calibration;
+  Spread spread;
+  spread.basis = calibration ? "constants calibrated by runs" : level.basis;
+  spread.time_noise = calibration ? calibration->time_noise : typical(uncertainty.time_noise);
+  spread.memory_noise = typical(uncertainty.memory_noise);
+  Deviations deviation{};
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
+    deviation[i] = stated.value_or(level.share * uncertainty.constants[i].sd);
+    spread.covariance[i][i] = deviation[i] * deviation[i];
+  }
+  const auto correlate = [&](Uncertain first, Uncertain second, double value) {
+    const double covariance = value * deviation[at(first)] * deviation[at(second)];
+    spread.covariance[at(first)][at(second)] = covariance;
+    spread.covariance[at(second)][at(first)] = covariance;
+  };
+  if (calibration) {
+    for (const Calibration::Correlation& one : calibration->correlations) {
+      const auto first = uncertain_named(one.first), second = uncertain_named(one.second);
+      if (first && second && first != second) correlate(*first, *second, one.value);
+    }
+    double& all = spread.covariance[at(Uncertain::all)][at(Uncertain::all)];
+    all += uncertainty.levels.drift * uncertainty.levels.drift;
+  } else {
+    for (const Correlation& one : uncertainty.correlations) {
+      correlate(one.first, one.second, one.value);
+    }
+  }
+  return spread;
+}
+
+Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
+                 const Uncertainty& uncertainty, const Spread& spread) {
+  Slopes slopes;
+  slopes.time[at(Uncertain::all)] = 1.0;
+  slopes.printed[at(Uncertain::peak)] = slopes.needed[at(Uncertain::peak)] = 1.0;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    const auto constant = Uncertain(i);
+    if (constant == Uncertain::all || constant == Uncertain::peak) continue;
+    if (!is_felt(scenario, constant)) continue;
+    const double step = kStep * std::sqrt(spread.covariance[i][i]);
+    if (step <= 0) continue;
+    Scenario above = scenario, below = scenario;
+    move(above, uncertainty, constant, step);
+    move(below, uncertainty, constant, -step);
+    if (constant < Uncertain::framework) {
+      slopes.time[i] = (log_seconds(above) - log_seconds(below)) / (2.0 * step);
+      continue;
+    }
+    const auto [printed_above, needed_above] = log_memory(above, prediction);
+    const auto [printed_below, needed_below] = log_memory(below, prediction);
+    slopes.printed[i] = (printed_above - printed_below) / (2.0 * step);
+    slopes.needed[i] = (needed_above - needed_below) / (2.0 * step);
+  }
+  return slopes;
+}
+
+Interval interval(const Scenario& scenario, const Prediction& prediction,
+                  const Uncertainty& uncertainty, double level) {
+  const Spread spread = spread_of(scenario, uncertainty);
+  const Slopes slopes = slopes_of(scenario, prediction, uncertainty, spread);
+  const double width = t4_half_width(level);
+  Interval result;
+  result.level = level;
+  result.basis = spread.basis;
+  result.time_scale = std::hypot(std::sqrt(variance_of(slopes.time, spread)), spread.time_noise);
+  const double time_factor = std::exp(width * result.time_scale);
+  result.time_low = prediction.sec_per_iter / time_factor;
+  result.time_high = prediction.sec_per_iter * time_factor;
+  result.memory_scale =
+      std::hypot(std::sqrt(variance_of(slopes.printed, spread)), spread.memory_noise);
+  const double memory_factor = std::exp(width * result.memory_scale);
+  result.memory_low = prediction.peak_memory / memory_factor;
+  // No more is printed than there is, unless the plan does not fit.
+  result.memory_high =
+      std::max(prediction.peak_memory,
+               std::min(prediction.peak_memory * memory_factor, scenario.device.memory));
+  const double need_scale = std::hypot(std::sqrt(variance_of(slopes.needed, spread)),
+                                       std::hypot(spread.memory_noise, kCardScatter));
+  result.fits_probability =
+      t4_below(std::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
+  result.sources = largest_sources(slopes.time, spread);
+  return result;
+}
+
+std::vector<Odds> odds(const std::vector<UncertainTime>& plans, const Spread& spread) {
+  constexpr int kDraws = 1000;
+  const auto lower = factor(spread.covariance);
+  const double own = spread.time_noise * std::numbers::sqrt2 / 2.0;
+  std::vector<Odds> result(plans.size());
+  std::vector<double> seconds(plans.size());
+  Normals normal;
+  for (int draw = 0; draw < kDraws && !plans.empty(); ++draw) {
+    Deviations z{}, u{};
+    for (double& one : z) one = normal();
+    const double heavy = normal.heavy();
+    for (std::size_t i = 0; i < kUncertain; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) u[i] += heavy * lower[i][j] * z[j];
+    }
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      double moved = own * normal() * normal.heavy();
+      for (std::size_t k = 0; k < kUncertain; ++k) moved += plans[i].slopes[k] * u[k];
+      seconds[i] = plans[i].seconds.value * std::exp(moved);
+    }
+    const auto best = std::ranges::min_element(seconds);
+    result[static_cast<std::size_t>(best - seconds.begin())].best += 1.0 / kDraws;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      result[i].expected_loss += (seconds[i] / *best - 1.0) / kDraws;
+    }
+  }
+  return result;
+}
+
+}  // namespace prequel

@@ -1,0 +1,76 @@
+#pragma once
+
+/// How sure an answer is: intervals of time and memory from what no file knows exactly, and which
+/// of two plans is faster.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/answer/prediction.hpp"
+#include "sim/answer/uncertainty.hpp"
+
+namespace prequel {
+
+/// What is known of all constants together for the files of one scenario.
+struct Spread {
+  std::array<Deviations, kUncertain> covariance{};  ///< of u
+  double time_noise{};                              ///< scale of the scatter of ln seconds
+  double memory_noise{};                            ///< of ln bytes
+  std::string basis;                                ///< what it rests on, in words
+};
+
+/// The spreads that the files state; of other constants the prior's, by how well the stack is known
+/// on this cluster.
+Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty);
+
+/// Slopes of a logarithm over each u.
+struct Slopes {
+  Deviations time{}, printed{}, needed{};
+};
+
+/// Central differences of 0.35 deviations, wide enough to see past the corners of overlap and
+/// pipelines; those of constants that the plan cannot feel are 0.
+Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
+                 const Uncertainty& uncertainty, const Spread& spread);
+
+/// A part of the variance of ln seconds.
+struct SpreadSource {
+  std::string name;  ///< of a constant, or "run to run"
+  double share{};
+};
+
+/// ln seconds and ln bytes scatter as Student t with 4 degrees of freedom around the prediction,
+/// scale² = slopes·covariance·slopes + noise².
+struct Interval {
+  double level{};
+  Seconds time_low, time_high;
+  Bytes memory_low, memory_high;
+  double fits_probability{};
+  std::vector<SpreadSource> sources;  ///< the three largest
+  double time_scale{};                ///< of ln seconds
+  double memory_scale{};              ///< of ln bytes
+  std::string basis;
+};
+
+inline constexpr double kIntervalLevel = 0.8;
+
+Interval interval(const Scenario& scenario, const Prediction& prediction,
+                  const Uncertainty& uncertainty, double level = kIntervalLevel);
+
+/// One of several plans of the same files.
+struct UncertainTime {
+  Seconds seconds;
+  Deviations slopes{};
+};
+
+struct Odds {
+  double best{};           ///< probability of being the fastest
+  double expected_loss{};  ///< of time against the fastest, as a fraction
+};
+
+/// By draws of all constants at once, so that errors which plans share cancel, and of scatter, half
+/// of whose variance is a plan's own; the seed is fixed.
+std::vector<Odds> odds(const std::vector<UncertainTime>& plans, const Spread& spread);
+
+}  // namespace prequel

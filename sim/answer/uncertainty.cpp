@@ -1,0 +1,319 @@
+#include "sim/answer/uncertainty.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/schema.hpp"
+#include "hw/base/text.hpp"
+#include "sim/answer/prediction.hpp"
+
+namespace prequel {
+namespace {
+
+/// How a number follows u.
+enum class Course : std::uint8_t {
+  up,           ///< value·e^u
+  down,         ///< value·e^-u
+  fraction,     ///< value·e^-u, at most 1
+  above_least,  ///< least + (value - least)·e^u
+  above_one,    ///< 1 + (value - 1)·e^u
+  from_zero,    ///< value·e^u, and away from zero where it is below `from_zero`
+  share_lost,   ///< logit(value) - u
+  share         ///< logit(value) + u
+};
+
+/// The logistic scale ends at 1; a share of 1 is taken as almost 1.
+double moved_share(double value, double u) {
+  constexpr double kAlmostAll = 0.97;
+  if (value <= 0) return value;
+  const double start = std::min(value, kAlmostAll);
+  const double moved = 1.0 / (1.0 + (1.0 / start - 1.0) * std::exp(-u));
+  return std::min(1.0, value / start * moved);
+}
+
+double moved(double value, Course course, const ConstantPrior& prior, double u) {
+  switch (course) {
+    case Course::up: return value * std::exp(u);
+    case Course::down: return value * std::exp(-u);
+    case Course::fraction: return std::min(std::max(1.0, value), value * std::exp(-u));
+    case Course::above_least: {
+      const double least = std::min(prior.least, value);
+      return least + (value - least) * std::exp(u);
+    }
+    case Course::above_one: return 1.0 + (value - 1.0) * std::exp(u);
+    case Course::from_zero: {
+      const double short_of = std::max(0.0, prior.from_zero - value);
+      return value * std::exp(u) + short_of * std::max(0.0, std::expm1(u));
+    }
+    case Course::share_lost: return moved_share(value, -u);
+    case Course::share: return moved_share(value, u);
+  }
+  return value;
+}
+
+/// Calls `visit(path, value, course)` for each number of a link model; `path` makes the path.
+template <class Visit>
+void visit_link(LinkModel& link, const auto& at, Visit&& visit) {
+  visit([&] { return at() + ".bandwidth"; }, link.bandwidth.value, Course::down);
+  visit([&] { return at() + ".local_bandwidth"; }, link.local_bandwidth.value, Course::down);
+  visit([&] { return at() + ".latency_s"; }, link.latency_s, Course::up);
+  visit([&] { return at() + ".step_s"; }, link.step_s, Course::up);
+  visit([&] { return at() + ".fill_s"; }, link.fill_s, Course::up);
+}
+
+template <class Visit>
+void visit_node(CollectiveModel& node, Visit&& visit) {
+  const std::string base = "cluster.node.collectives";
+  visit_link(
+      node.ring, [&] { return base; }, visit);
+  for (std::size_t i = 0; i < node.overrides.size(); ++i) {
+    visit_link(
+        node.overrides[i].link, [&] { return fmt::format("{}.overrides.{}", base, i); }, visit);
+  }
+  if (node.tree)
+    visit_link(
+        *node.tree, [&] { return base + ".tree"; }, visit);
+  if (node.nvls)
+    visit_link(
+        *node.nvls, [&] { return base + ".nvls"; }, visit);
+}
+
+template <class Visit>
+void visit_attention(Scenario& scenario, Visit&& visit) {
+  for (AttentionKernel& kernel : scenario.device.attention) {
+    for (std::size_t i = 0; i < kernel.head_sizes.size(); ++i) {
+      const auto at = [&](const char* pass) {
+        return fmt::format("device.attention.kernels.{}.head_sizes.{}.{}.efficiency", kernel.name,
+                           i, pass);
+      };
+      AttentionHeadSize& size = kernel.head_sizes[i];
+      visit([&] { return at("forward"); }, size.forward.efficiency, Course::fraction);
+      visit([&] { return at("backward"); }, size.backward.efficiency, Course::fraction);
+    }
+  }
+  const auto visit_scores = [&](std::optional<ScoreTraffic>& scores, const char* kind) {
+    if (!scores) return;
+    const auto at = [&](const char* key) {
+      return fmt::format("software.kernels.score_traffic.{}.{}", kind, key);
+    };
+    visit([&] { return at("forward_bytes"); }, scores->forward_bytes, Course::up);
+    visit([&] { return at("backward_bytes"); }, scores->backward_bytes, Course::up);
+    visit([&] { return at("forward_s"); }, scores->forward_time.value, Course::up);
+    visit([&] { return at("backward_s"); }, scores->backward_time.value, Course::up);
+  };
+  visit_scores(scenario.software.kernels.unfused, "unfused");
+  visit_scores(scenario.software.kernels.fused_softmax, "fused-softmax");
+}
+
+template <class Visit>
+void visit_small_kernels(GemmModel& gemm, Visit&& visit) {
+  const auto launch = [] { return std::string("device.gemm.launch_s"); };
+  if (auto* tiled = std::get_if<TiledGemm>(&gemm)) {
+    visit(launch, tiled->launch_s, Course::up);
+    visit([] { return std::string("device.gemm.tile_overhead_s"); }, tiled->tile_overhead_s,
+          Course::up);
+  } else {
+    visit(launch, std::get<FlatGemm>(gemm).launch_s, Course::up);
+  }
+}
+
+/// The one list of what each constant consists of.
+template <class Visit>
+void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
+  Software& software = scenario.software;
+  KernelStack& kernels = software.kernels;
+  CommunicationStack& communication = software.communication;
+  MemoryStack& memory = software.memory;
+  NetworkModel& network = scenario.cluster.network;
+  const auto one = [&](const char* path, double& value, Course course) {
+    visit([path] { return std::string(path); }, value, course);
+  };
+  switch (constant) {
+    case Uncertain::gemm:
+      one("software.kernels.gemm_time_factor", kernels.gemm_time_factor, Course::above_least);
+      break;
+    case Uncertain::attention: visit_attention(scenario, visit); break;
+    case Uncertain::pointwise:
+      one("software.kernels.pointwise_traffic_factor", kernels.pointwise_traffic_factor,
+          Course::up);
+      break;
+    case Uncertain::cross_entropy:
+      one("software.kernels.cross_entropy_forward_bytes", kernels.cross_entropy_forward_bytes,
+          Course::up);
+      one("software.kernels.cross_entropy_backward_bytes", kernels.cross_entropy_backward_bytes,
+          Course::up);
+      break;
+    case Uncertain::optimizer:
+      one("software.kernels.optimizer_traffic_bytes", kernels.optimizer_traffic_bytes, Course::up);
+      one("software.kernels.optimizer_s_per_parameter", kernels.optimizer_time_per_parameter.value,
+          Course::up);
+      break;
+    case Uncertain::node_links: visit_node(scenario.cluster.node, visit); break;
+    case Uncertain::network:
+      one("cluster.network.efficiency", network.efficiency, Course::share_lost);
+      break;
+    case Uncertain::latency:
+      one("cluster.network.latency_s", network.latency.value, Course::up);
+      one("cluster.network.step_latency_s", network.step_latency.value, Course::up);
+      one("cluster.network.fill_s", network.fill.value, Course::up);
+      break;
+    case Uncertain::overlap:
+      one("software.communication.overlap_contention", communication.overlap_contention,
+          Course::share);
+      one("device.overlap.loss", scenario.device.overlap_loss, Course::share);
+      break;
+    case Uncertain::host:
+      one("software.host.async_launch_per_layer_s", software.host.async_launch_per_layer.value,
+          Course::from_zero);
+      one("software.host.blocking_launch_per_layer_s",
+          software.host.blocking_launch_per_layer.value, Course::from_zero);
+      break;
+    case Uncertain::fixed:
+      one("software.host.fixed_per_iteration_s", software.host.fixed_per_iteration.value,
+          Course::from_zero);
+      break;
+    case Uncertain::blocking:
+      one("software.communication.blocking_collective_factor",
+          communication.blocking_collective_factor, Course::above_one);
+      break;
+    case Uncertain::small_kernels: visit_small_kernels(scenario.device.gemm, visit); break;
+    case Uncertain::rank_limit:
+      one("software.communication.rank_rate_limit", communication.rank_rate_limit.value,
+          Course::down);
+      break;
+    case Uncertain::offload:
+      one("software.communication.offload_fixed_s", communication.offload_fixed.value, Course::up);
+      one("device.host_link.rate", scenario.device.host_link.value, Course::down);
+      break;
+    case Uncertain::framework:
+      one("software.memory.framework", memory.framework.value, Course::up);
+      one("software.memory.parallel_framework", memory.parallel_framework.value, Course::up);
+      one("software.memory.allocator_cache", memory.allocator_cache.value, Course::up);
+      break;
+    case Uncertain::logits:
+      one("software.memory.logit_bytes", memory.logit_bytes, Course::up);
+      break;
+    case Uncertain::workspace:
+      one("software.memory.layer_workspace_factor", memory.layer_workspace_factor, Course::up);
+      one("software.memory.score_bytes", memory.score_bytes, Course::up);
+      break;
+    case Uncertain::all:
+    case Uncertain::peak: break;  // of the answer, not of a file
+  }
+}
+
+Uncertain constant_at(const Cursor& cursor) {
+  const std::string text = cursor.text();
+  const auto found = uncertain_named(text);
+  if (!found) {
+    cursor.problem("unknown constant " + in_quotes(text) +
+                   did_you_mean(text, {kUncertainNames.begin(), kUncertainNames.end()}));
+  }
+  return found.value_or(Uncertain::all);
+}
+
+NoisePrior read_noise(const Cursor& cursor) {
+  NoisePrior parts;
+  for (const Cursor& part : cursor.items()) {
+    parts.push_back({part.at("weight").number(kPositive), part.at("median").number(kPositive),
+                     part.at("log_sd").number(kPositive)});
+  }
+  if (parts.empty()) cursor.problem("expected at least one part");
+  return parts;
+}
+
+}  // namespace
+
+std::optional<Uncertain> uncertain_named(std::string_view text) {
+  const auto found = std::ranges::find(kUncertainNames, text);
+  if (found == kUncertainNames.end()) return std::nullopt;
+  return Uncertain(found - kUncertainNames.begin());
+}
+
+double log_density(const NoisePrior& prior, double noise) {
+  double density = 0.0, weights = 0.0;
+  for (const NoisePart& part : prior) {
+    const double z = std::log(noise / part.median) / part.log_sd;
+    density +=
+        part.weight * std::exp(-0.5 * z * z) / (part.log_sd * std::sqrt(2.0 * std::numbers::pi));
+    weights += part.weight;
+  }
+  return std::log(std::max(density / weights, 1e-300));
+}
+
+double typical(const NoisePrior& prior) {
+  double sum = 0.0, weights = 0.0;
+  for (const NoisePart& part : prior) {
+    sum += part.weight * std::log(part.median);
+    weights += part.weight;
+  }
+  return std::exp(sum / weights);
+}
+
+Uncertainty read_uncertainty(const Document& document) {
+  Uncertainty uncertainty;
+  const Cursor root = document.root();
+  expect_schema(root, "prequel/uncertainty/1");
+  const Cursor constants = root.at("constants");
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    const Cursor constant = constants.at(kUncertainNames[i]);
+    ConstantPrior& prior = uncertainty.constants[i];
+    prior.sd = constant.at("sd").number(kPositive);
+    if (const auto least = constant.find("least")) prior.least = least->number(kNonNegative);
+    if (const auto from = constant.find("from_zero")) prior.from_zero = from->number(kNonNegative);
+  }
+  for (const Cursor& item : root.at("correlations").items()) {
+    const std::vector<Cursor> between = item.at("between").items();
+    if (between.size() != 2) {
+      item.problem("expected two constants between which the correlation is");
+      continue;
+    }
+    uncertainty.correlations.push_back(
+        {constant_at(between[0]), constant_at(between[1]), item.at("value").number({-1.0, 1.0})});
+  }
+  uncertainty.time_noise = read_noise(root.at("time_noise"));
+  uncertainty.memory_noise = read_noise(root.at("memory_noise"));
+  const Cursor levels = root.at("levels");
+  uncertainty.levels = {levels.at("own").number(kPositive), levels.at("other").number(kPositive),
+                        levels.at("unknown").number(kPositive),
+                        levels.at("drift").number(kNonNegative)};
+  document.finish();
+  return uncertainty;
+}
+
+std::vector<UncertainField> fields_of(const Scenario& scenario, Uncertain constant) {
+  Scenario copy = scenario;
+  std::vector<UncertainField> fields;
+  visit_fields(copy, constant, [&](const auto& path, double& value, Course) {
+    fields.push_back({path(), value});
+  });
+  return fields;
+}
+
+void move(Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant, double u) {
+  const ConstantPrior& prior = uncertainty.constants[static_cast<std::size_t>(constant)];
+  visit_fields(scenario, constant, [&](const auto&, double& value, Course course) {
+    value = moved(value, course, prior, u);
+  });
+}
+
+LogAnswer log_answer(Scenario scenario, const Uncertainty& uncertainty, const Deviations& moved) {
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    if (moved[i] != 0) move(scenario, uncertainty, Uncertain(i), moved[i]);
+  }
+  const Prediction prediction = predict(scenario);
+  double needed = 0.0;
+  for (const StagePrediction& stage : prediction.stages) {
+    needed = std::max(needed, stage.memory.allocated().value);
+  }
+  const double peak = moved[static_cast<std::size_t>(Uncertain::peak)];
+  return {std::log(prediction.sec_per_iter.value) + moved[static_cast<std::size_t>(Uncertain::all)],
+          std::log(prediction.peak_memory.value) + peak, std::log(needed) + peak};
+}
+
+}  // namespace prequel

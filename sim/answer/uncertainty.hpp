@@ -1,0 +1,125 @@
+#pragma once
+
+/// What no file knows exactly: constants of device, cluster and software that err together, how far
+/// each may be from its value, and how they are moved. A constant moves by u, which is normal
+/// around 0 with the constant's spread; at 0 all files are as they are.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/price/pricing.hpp"
+
+namespace prequel {
+
+class Document;
+
+/// Constants that err together; those from `framework` on move memory, the others time.
+enum class Uncertain : std::uint8_t {
+  gemm,           ///< time of matrix products
+  attention,      ///< time of attention kernels, fused and not
+  pointwise,      ///< traffic of memory-bound kernels
+  cross_entropy,  ///< traffic of the loss
+  optimizer,      ///< traffic of the update
+  node_links,     ///< time of collectives inside a node
+  network,        ///< share of the network's rate that is lost
+  latency,        ///< of the network
+  overlap,        ///< loss of what runs beside each other
+  host,           ///< launches
+  fixed,          ///< time of an iteration that nothing scales
+  blocking,       ///< what blocking launches add to collectives
+  small_kernels,  ///< launch and tile overheads of products
+  rank_limit,     ///< most that a rank puts on the network
+  offload,        ///< host link and fixed time of CPU offload
+  all,            ///< every time: clocks, power, containers of a site
+  framework,      ///< context, buffers and the allocator's cache
+  logits,         ///< bytes a logit
+  workspace,      ///< live layer and scores
+  peak            ///< all memory
+};
+
+inline constexpr std::array<std::string_view, 20> kUncertainNames{
+    "gemm",       "attention", "pointwise",     "cross-entropy", "optimizer",
+    "node-links", "network",   "latency",       "overlap",       "host",
+    "fixed",      "blocking",  "small-kernels", "rank-limit",    "offload",
+    "all",        "framework", "logits",        "workspace",     "peak"};
+inline constexpr std::size_t kUncertain = kUncertainNames.size();
+inline constexpr std::size_t kUncertainOfTime = static_cast<std::size_t>(Uncertain::framework);
+
+constexpr std::string_view name(Uncertain constant) {
+  return kUncertainNames[static_cast<std::size_t>(constant)];
+}
+std::optional<Uncertain> uncertain_named(std::string_view text);
+
+/// How far each constant is from 0, in the order of `Uncertain`.
+using Deviations = std::array<double, kUncertain>;
+
+/// What is expected of a constant before any run was seen.
+struct ConstantPrior {
+  double sd{};         ///< of u
+  double least{};      ///< bound that the value never crosses
+  double from_zero{};  ///< where a value of 0 goes at u = 1, over e - 1
+};
+
+/// ln s of the scale s of a Student t with 4 degrees of freedom: one of several normals.
+struct NoisePart {
+  double weight{};
+  double median{};  ///< of s
+  double log_sd{};
+};
+using NoisePrior = std::vector<NoisePart>;
+
+/// The logarithm of the prior's density at ln s.
+double log_density(const NoisePrior& prior, double noise);
+/// The scale that is most usual: exp of the mean of ln s.
+double typical(const NoisePrior& prior);
+
+struct Correlation {
+  Uncertain first{}, second{};
+  double value{};
+};
+
+/// How much of the priors' spread remains for what the files' constants were checked on.
+struct SpreadLevels {
+  double own{1.0};      ///< a stack that was validated, on a cluster where it is usual
+  double other{1.0};    ///< a stack or a cluster that was not
+  double unknown{1.0};  ///< a release that no file is known of
+  double drift{};       ///< sd of `all` since a calibration by runs
+};
+
+/// data/uncertainty/priors.json
+struct Uncertainty {
+  std::array<ConstantPrior, kUncertain> constants;
+  std::vector<Correlation> correlations;
+  NoisePrior time_noise, memory_noise;
+  SpreadLevels levels;
+};
+
+/// Reads a `prequel/uncertainty/1` file. Throws InputError with every problem of the file.
+Uncertainty read_uncertainty(const Document& document);
+
+/// One number of a file, as --set spells it ("software.kernels.gemm_time_factor").
+struct UncertainField {
+  std::string path;
+  double value{};
+};
+/// The numbers that the constant moves, with their values here.
+std::vector<UncertainField> fields_of(const Scenario& scenario, Uncertain constant);
+
+/// Moves the numbers of one constant by u: most by a factor e^u or e^-u; shares of a rate on the
+/// logistic scale, so that they stay below 1; what has a least value in its distance from it.
+void move(Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant, double u);
+
+/// Natural logarithms of an answer: seconds; bytes as printed, and as needed.
+struct LogAnswer {
+  double time{}, printed{}, needed{};
+};
+/// The prediction with all constants moved. Throws as `predict`.
+LogAnswer log_answer(Scenario scenario, const Uncertainty& uncertainty, const Deviations& moved);
+
+}  // namespace prequel

@@ -1,0 +1,107 @@
+#include "sim/answer/interval.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "hw/base/json_cursor.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+Uncertainty priors() {
+  return read_uncertainty(shipped_library().open("uncertainty", "priors"));
+}
+
+Scenario shipped_job(const std::vector<Override>& overrides = {}) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  request.overrides = overrides;
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
+Interval interval_of(const Scenario& scenario, double level = kIntervalLevel) {
+  return interval(scenario, predict(scenario), priors(), level);
+}
+
+TEST_CASE("an interval holds the prediction, grows with its level and is the same each time") {
+  const Scenario scenario = shipped_job();
+  const Prediction prediction = predict(scenario);
+  double width = 0.0;
+  for (const double level : {0.5, 0.8, 0.95}) {
+    const Interval one = interval_of(scenario, level);
+    CHECK(one.time_low < prediction.sec_per_iter);
+    CHECK(one.time_high > prediction.sec_per_iter);
+    CHECK(one.memory_low < prediction.peak_memory);
+    CHECK(one.memory_high >= prediction.peak_memory);
+    CHECK(one.time_high / one.time_low > width);
+    width = one.time_high / one.time_low;
+  }
+  CHECK(interval_of(scenario).time_high == interval_of(scenario).time_high);
+}
+
+TEST_CASE("sources are parts of one variance, the largest first") {
+  const Interval one = interval_of(shipped_job());
+  REQUIRE(one.sources.size() == 3);
+  CHECK(one.sources[0].share >= one.sources[1].share);
+  CHECK(one.sources[1].share >= one.sources[2].share);
+  CHECK(one.sources[0].share + one.sources[1].share + one.sources[2].share <= 1.0 + 1e-9);
+}
+
+TEST_CASE("a stack that was not checked here, or whose release is not known, is wider") {
+  const double own = interval_of(shipped_job()).time_scale;
+  Scenario elsewhere = shipped_job();
+  elsewhere.cluster.software = "another";
+  const double other = interval_of(elsewhere).time_scale;
+  CHECK(other > own);
+  elsewhere.software.stands_for = "megatron-deepspeed-2031";
+  CHECK(interval_of(elsewhere).time_scale > other);
+}
+
+TEST_CASE("a file that says how sure it is of a number is believed") {
+  const auto stated = [](const char* sd) {
+    return interval_of(shipped_job({{"software.host.fixed_per_iteration_s",
+                                     std::string("{\"value\": 9, \"sd\": ") + sd + "}"}}))
+        .time_scale;
+  };
+  CHECK(stated("0.01") < stated("0.5"));
+  CHECK(stated("0.5") < stated("2"));
+}
+
+TEST_CASE("a plan fits with more probability where it needs less") {
+  double last = 1.0;
+  for (const char* mbs : {"1", "2", "4", "8"}) {
+    const double fits = interval_of(shipped_job({{"plan.mbs", mbs}})).fits_probability;
+    CHECK(fits <= last);
+    CHECK(fits >= 0.0);
+    last = fits;
+  }
+  CHECK(last < 0.5);
+}
+
+TEST_CASE("errors that plans share cancel when they are compared") {
+  const Scenario scenario = shipped_job();
+  const Spread spread = spread_of(scenario, priors());
+  Deviations slopes{};
+  slopes[static_cast<std::size_t>(Uncertain::gemm)] = 0.6;
+  slopes[static_cast<std::size_t>(Uncertain::network)] = 0.3;
+  const std::vector<UncertainTime> alike{{{10.0}, slopes}, {{10.5}, slopes}};
+  Deviations others{};
+  others[static_cast<std::size_t>(Uncertain::host)] = 0.9;
+  const std::vector<UncertainTime> unlike{{{10.0}, slopes}, {{10.5}, others}};
+  CHECK(odds(alike, spread)[0].best > odds(unlike, spread)[0].best);
+  double sum = 0.0;
+  for (const Odds& one : odds(unlike, spread)) {
+    sum += one.best;
+    CHECK(one.expected_loss >= 0.0);
+  }
+  CHECK(sum == doctest::Approx(1.0));
+  CHECK(odds({{{3.0}, slopes}}, spread)[0].best == doctest::Approx(1.0));
+  CHECK(odds({}, spread).empty());
+}
+
+}  // namespace
+}  // namespace prequel
