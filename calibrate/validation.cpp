@@ -57,7 +57,7 @@ bool states_alone_exceed(const RunScenario& sized) {
   return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;
 }
 
-ValidatedRun validate_run(RunInputs& inputs, MeasuredRun run) {
+ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, MeasuredRun run) {
   ValidatedRun result;
   result.run = std::move(run);
   const MeasuredRun& row = result.run;
@@ -82,6 +82,7 @@ ValidatedRun validate_run(RunInputs& inputs, MeasuredRun run) {
     const Software& software = scenario.scenario.software;
     if (!software.stands_for.empty()) result.stand_in = software.name;
     result.prediction = predict(scenario.scenario);
+    result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
     result.prediction->warnings.insert(result.prediction->warnings.begin(),
                                        scenario.warnings.begin(), scenario.warnings.end());
   } catch (const InputError& error) {
@@ -186,7 +187,7 @@ ValidationGroup summarise_group(const std::string& group_name,
                                 const std::vector<const ValidatedRun*>& runs) {
   ValidationGroup group;
   group.name = group_name;
-  std::vector<double> time, baseline, memory;
+  std::vector<double> time, baseline, memory, time_distances, memory_distances;
   for (const ValidatedRun* run : runs) {
     group.runs += 1;
     group.predicted += run->outcome == Outcome::predicted;
@@ -195,6 +196,12 @@ ValidationGroup summarise_group(const std::string& group_name,
     if (run->time_error) time.push_back(*run->time_error);
     if (run->baseline_error) baseline.push_back(*run->baseline_error);
     if (run->memory_error) memory.push_back(*run->memory_error);
+    if (run->interval && run->time_error) {
+      time_distances.push_back(std::log1p(*run->time_error) / run->interval->time_scale);
+    }
+    if (run->interval && run->memory_error) {
+      memory_distances.push_back(std::log1p(*run->memory_error) / run->interval->memory_scale);
+    }
     if (run->outcome != Outcome::predicted) continue;
     if (run->run.status == RunStatus::oom) {
       group.fit.oom_measured += 1;
@@ -206,6 +213,12 @@ ValidationGroup summarise_group(const std::string& group_name,
   group.time = error_statistics(time);
   group.baseline = error_statistics(baseline);
   group.memory = error_statistics(memory);
+  group.time_coverage = coverage(time_distances);
+  group.memory_coverage = coverage(memory_distances);
+  const std::size_t sound = group.runs - group.invalid;
+  if (sound > 0) {
+    group.usable = static_cast<double>(group.predicted) / static_cast<double>(sound);
+  }
   group.ranking = rank_quality(runs);
   return group;
 }
@@ -298,10 +311,11 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
   inputs.check_overrides(runs);
+  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
   std::mutex mutex;
   std::size_t done = 0;
   parallel_for(runs.size(), [&](std::size_t i) {
-    results[i] = validate_run(inputs, std::move(runs[i]));
+    results[i] = validate_run(inputs, uncertainty, std::move(runs[i]));
     const std::lock_guard lock(mutex);
     progress(++done);
   });

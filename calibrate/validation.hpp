@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/coverage.hpp"
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/measured_runs.hpp"
+#include "sim/answer/interval.hpp"
 #include "sim/answer/prediction.hpp"
 
 namespace prequel {
@@ -24,6 +26,7 @@ struct ValidatedRun {
   Outcome outcome{};
   std::string reason;  ///< why it is not predicted
   std::optional<Prediction> prediction;
+  std::optional<Interval> interval;  ///< of the prediction
   std::string stand_in;  ///< software that stood in for the row's, a release not known; or empty
   bool fits{};           ///< predicted
   std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
@@ -52,6 +55,8 @@ struct ValidationGroup {
   ErrorStatistics time, baseline, memory;
   FitCounts fit;
   RankingQuality ranking;
+  Coverage time_coverage, memory_coverage;  ///< by intervals of `ok` rows
+  double usable{};                          ///< predicted / rows that do not contradict themselves
 };
 
 /// What a row says, as inputs of a prediction.

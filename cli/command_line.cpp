@@ -204,7 +204,9 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
        .fit = command([&] { return run_calibrate_fit(common, calibrate.fit); }),
        .check = command([&] { return run_calibrate_check(common, calibrate.check); }),
        .compare = command([&] { return run_calibrate_compare(common, calibrate.compare); }),
-       .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); })},
+       .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); }),
+       .spread = command([&] { return run_calibrate_spread(common, calibrate.spread); }),
+       .advise = command([&] { return run_calibrate_advise(common, calibrate.advise); })},
       add_job);
   add_completion(app);
   add_manual(app);

@@ -60,6 +60,18 @@ struct CalibrateRunsOptions {
   OutputFormat format{};
 };
 
+struct CalibrateSpreadOptions {
+  std::vector<std::string> files;
+  std::string output;  ///< the priors with the new spreads; empty: no file
+  OutputFormat format{};
+};
+
+struct CalibrateAdviseOptions {
+  JobRequest request;
+  int top{8};
+  OutputFormat format{};
+};
+
 int run_calibrate_check(const CommonOptions& common, const CalibrateCheckOptions& options);
 int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& options);
 /// Does not return where it succeeds: prequel-measure runs in this process's place, so that
@@ -67,5 +79,7 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
 int run_calibrate_measure(const CommonOptions& common, const CalibrateMeasureOptions& options);
 int run_calibrate_compare(const CommonOptions& common, const CalibrateCompareOptions& options);
 int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& options);
+int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptions& options);
+int run_calibrate_advise(const CommonOptions& common, const CalibrateAdviseOptions& options);
 
 }  // namespace prequel

@@ -131,6 +131,35 @@ void add_runs(CLI::App& app, CalibrateRunsOptions& options, const std::function<
   command.callback(action);
 }
 
+void add_spread(CLI::App& app, CalibrateSpreadOptions& options,
+                const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "spread", "How far constants are from one stack to the next, from tables of measured runs");
+  command.footer("  prequel calibrate spread data/runs/*.csv --output priors.json\n");
+  command.add_option("files", options.files, "tables of measured runs (CSV)")->required();
+  command
+      .add_option("--output", options.output, "write data/uncertainty/priors.json with them here")
+      ->check(file_beside_answer());
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; },
+      "print the report as one JSON document");
+  command.callback(action);
+}
+
+void add_advise(CLI::App& app, CalibrateAdviseOptions& options, const std::function<void()>& action,
+                const AddJob& add_job) {
+  CLI::App& command =
+      *app.add_subcommand("advise", "What to measure next: what would narrow a prediction most");
+  command.footer("  prequel calibrate advise bloom-176b-jean-zay\n");
+  add_job(command, options.request);
+  command.add_option("--top", options.top, "how many measurements to show")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; },
+      "print the report as one JSON document");
+  command.callback(action);
+}
+
 }  // namespace
 
 void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions,
@@ -146,6 +175,8 @@ void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActi
   add_check(command, options.check, actions.check);
   add_compare(command, options.compare, actions.compare);
   add_runs(command, options.runs, actions.runs);
+  add_spread(command, options.spread, actions.spread);
+  add_advise(command, options.advise, actions.advise, add_job);
 }
 
 }  // namespace prequel

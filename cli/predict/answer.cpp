@@ -4,6 +4,7 @@
 
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
@@ -24,6 +25,8 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
                              const JobRequest& request, const Job& job, const Scenario& scenario,
                              const Prediction& prediction) {
   PredictionDetails details;
+  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  details.interval = interval(scenario, prediction, uncertainty);
   if (timeline_passes(scenario) <= kMostTimelinePasses) details.timeline = timeline(scenario);
   if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);
   if (options.contention) details.contended = contended_iteration(scenario, job.what_if);

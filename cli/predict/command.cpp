@@ -35,6 +35,7 @@ void print_warnings(const std::vector<std::string>& warnings, const Terminal& te
 void print_text(const PredictOptions& options, const PredictAnswer& answer, const Terminal& out) {
   const auto& [job, scenario, prediction, details] = answer;
   fmt::print("{}", prediction_text(scenario, prediction, job.measured, out));
+  if (details.interval) fmt::print("\n{}", interval_text(*details.interval, out));
   if (details.timeline) fmt::print("\n{}", timeline_text(*details.timeline, out));
   if (details.distribution) fmt::print("\n{}", what_if_text(*details.distribution, job.what_if));
   if (details.contended) fmt::print("\n{}", contention_text(*details.contended));

@@ -10,6 +10,7 @@
 #include "cli/terminal.hpp"
 #include "models/job/library.hpp"
 #include "sim/answer/contended_iteration.hpp"
+#include "sim/answer/interval.hpp"
 #include "sim/answer/prediction.hpp"
 #include "sim/answer/timeline.hpp"
 #include "sim/answer/what_if.hpp"
@@ -21,6 +22,9 @@ namespace prequel {
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured, const Terminal& terminal = {});
 
+/// How sure the prediction is, for people.
+std::string interval_text(const Interval& interval, const Terminal& terminal = {});
+
 /// The iteration on ranks that are not alike, for people.
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question);
 
@@ -29,6 +33,7 @@ std::string contention_text(const ContendedIteration& contended);
 
 /// What may be asked beside the prediction itself.
 struct PredictionDetails {
+  std::optional<Interval> interval;
   std::optional<StepDistribution> distribution;
   WholeRun whole;
   std::optional<Timeline> timeline;

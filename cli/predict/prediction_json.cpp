@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/interval_json.hpp"
 #include "cli/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/training_run_format.hpp"
@@ -90,6 +91,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"cluster", scenario.cluster.name},
       {"software", scenario.software.name},
       {"plan", plan_json(plan)}};
+  if (details.interval) json["interval"] = interval_json(*details.interval);
   if (measured) {
     Json was = Json::object();
     if (measured->sec_per_iter) was["sec_per_iter"] = measured->sec_per_iter->value;

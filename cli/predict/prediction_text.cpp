@@ -142,6 +142,21 @@ std::string memory_text(const Prediction& prediction, const Terminal& terminal) 
 
 }  // namespace
 
+std::string interval_text(const Interval& interval, const Terminal& terminal) {
+  std::string sources;
+  for (const SpreadSource& source : interval.sources) {
+    sources +=
+        fmt::format("{}{} {:.0f} %", sources.empty() ? "" : ", ", source.name, 100 * source.share);
+  }
+  const std::string text = fmt::format(
+      "How sure: {:.0f} % intervals {} to {} per iteration, {} to {} GiB; fits with probability "
+      "{:.2f}; unsure of {} ({})",
+      100 * interval.level, seconds(interval.time_low.value), seconds(interval.time_high.value),
+      gib(interval.memory_low), gib(interval.memory_high), interval.fits_probability, sources,
+      interval.basis);
+  return wrapped(text, terminal.at_most(100), "  ") + "\n";
+}
+
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question) {
   if (question.jitter == 0)
     return fmt::format("What if: {:.2f} s per iteration\n", distribution.mean);

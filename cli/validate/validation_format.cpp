@@ -47,6 +47,17 @@ void add_error_row(TextTable& table, const std::string& group, const char* what,
              signed_percent(summary.bias), baseline ? percent(baseline->mape) : ""});
 }
 
+/// Shares of the rows that lie in their intervals of each level.
+std::string coverage_text(const char* what, const Coverage& coverage) {
+  if (coverage.n == 0) return {};
+  std::string text = fmt::format("; {} in its interval of", what);
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    text += fmt::format("{} {:.0f} %: {:.0f} %", i > 0 ? "," : "", 100 * kCoverageLevels[i],
+                        100 * coverage.inside[i]);
+  }
+  return text;
+}
+
 std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t width) {
   TextTable errors({"group", "of", "n", "MAPE %", "median", "P90", "max", "bias", "baseline"});
   std::string counts;
@@ -65,7 +76,8 @@ std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t 
                       group.ranking.sets, group.ranking.kendall_tau,
                       percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
     }
-    counts += "\n";
+    counts += coverage_text("time", group.time_coverage) +
+              coverage_text("memory", group.memory_coverage) + "\n";
   }
   return "Errors of predictions against measured runs (predicted / measured - 1)\n" +
          errors.text(width) +
@@ -125,6 +137,13 @@ Json run_json(const ValidatedRun& run) {
     predicted["mem_gib"] = run.prediction->peak_memory.value / kGiB;
     predicted["tight"] = run.prediction->verdict == MemoryVerdict::tight;
   }
+  if (run.interval) {
+    predicted["sec_per_iter_low"] = run.interval->time_low.value;
+    predicted["sec_per_iter_high"] = run.interval->time_high.value;
+    predicted["mem_gib_low"] = run.interval->memory_low.value / kGiB;
+    predicted["mem_gib_high"] = run.interval->memory_high.value / kGiB;
+    predicted["fits_probability"] = run.interval->fits_probability;
+  }
   predicted["fits"] = run.fits;
   if (run.baseline_s) predicted["baseline_sec_per_iter"] = *run.baseline_s;
   json["predicted"] = predicted;
@@ -138,6 +157,27 @@ Json run_json(const ValidatedRun& run) {
   return json;
 }
 
+/// How many rows lie in their interval of the level that is told with predictions; of the others,
+/// too.
+Json coverage_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  Json told{{"level", kIntervalLevel}, {"covered", 0.0}, {"n", coverage.n}};
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
+    if (kCoverageLevels[i] == kIntervalLevel) told["covered"] = coverage.inside[i];
+  }
+  told["levels"] = std::move(levels);
+  return told;
+}
+
+std::string interval_csv(const ValidatedRun& run) {
+  if (!run.interval) return ",,,,";
+  const Interval& one = *run.interval;
+  return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g},{:.4g}", one.time_low.value, one.time_high.value,
+                     one.memory_low.value / kGiB, one.memory_high.value / kGiB,
+                     one.fits_probability);
+}
+
 Json group_json(const ValidationGroup& group) {
   return {{"group", group.name},
           {"runs", group.runs},
@@ -147,6 +187,9 @@ Json group_json(const ValidationGroup& group) {
           {"time", errors_json(group.time)},
           {"baseline_time", errors_json(group.baseline)},
           {"memory", errors_json(group.memory)},
+          {"interval", coverage_json(group.time_coverage)},
+          {"memory_interval", coverage_json(group.memory_coverage)},
+          {"coverage", group.usable},
           {"fit",
            {{"oom_measured", group.fit.oom_measured},
             {"oom_predicted", group.fit.oom_predicted},
@@ -208,21 +251,22 @@ std::string validation_json(const std::vector<ValidatedRun>& runs,
 std::string validation_csv(const std::vector<ValidatedRun>& runs) {
   std::string text =
       "id,file,outcome,status,measured_sec_per_iter,predicted_sec_per_iter,error_sec_per_iter,"
-      "baseline_sec_per_iter,measured_mem_gib,predicted_mem_gib,error_mem_gib,fits,reason\n";
+      "baseline_sec_per_iter,measured_mem_gib,predicted_mem_gib,error_mem_gib,fits,"
+      "sec_per_iter_low,sec_per_iter_high,mem_gib_low,mem_gib_high,fits_probability,reason\n";
   const auto number = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.6g}", *value) : std::string();
   };
   for (const ValidatedRun& run : runs) {
     const bool timed = run.prediction.has_value();
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(run.run.id),
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(run.run.id),
         csv_quoted(file_name(run.run.file)), outcome_name(run.outcome), status_name(run.run.status),
         number(run.run.sec_per_iter),
         timed ? fmt::format("{:.6g}", run.prediction->sec_per_iter.value) : "",
         number(run.time_error), number(run.baseline_s), number(run.run.mem_gib),
         timed ? fmt::format("{:.6g}", run.prediction->peak_memory.value / kGiB) : "",
         number(run.memory_error), run.outcome == Outcome::predicted ? (run.fits ? "1" : "0") : "",
-        csv_quoted(run.reason));
+        interval_csv(run), csv_quoted(run.reason));
   }
   return text;
 }

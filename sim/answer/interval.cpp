@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/layers/parts.hpp"
 #include "sim/answer/student_t.hpp"
 #include "sim/step/plan_memory.hpp"
 
@@ -100,8 +101,55 @@ bool is_felt(const Scenario& scenario, Uncertain constant) {
   }
 }
 
-double log_seconds(const Scenario& scenario) {
-  return std::log(iteration_time(scenario, price_layers(scenario)).value);
+/// Layer prices with their products, or their launches, slower by a factor.
+LayerCosts with_products(LayerCosts layers, double factor) {
+  each_part([&](Part part) {
+    for (PassCost* pass : {&layers[part].forward, &layers[part].backward}) {
+      const double products = pass->compute + pass->recompute - pass->attention - pass->stream;
+      pass->compute += (factor - 1.0) * products;
+      pass->weight_gradient *= factor;
+    }
+  });
+  return layers;
+}
+LayerCosts with_launches(LayerCosts layers, double factor) {
+  each_part([&](Part part) {
+    layers[part].forward.host *= factor;
+    layers[part].backward.host *= factor;
+  });
+  return layers;
+}
+
+double launch_seconds(const HostStack& host) {
+  return (host.launch == Launch::blocking ? host.blocking_launch_per_layer
+                                          : host.async_launch_per_layer)
+      .value;
+}
+
+/// The layers' prices after one constant moved, where possible without pricing them again: products
+/// and launches are proportional to one number each, and some constants are of no layer.
+LayerCosts layers_after(const Scenario& before, const LayerCosts& layers, const Scenario& after,
+                        Uncertain constant) {
+  switch (constant) {
+    case Uncertain::gemm:
+      return with_products(layers, after.software.kernels.gemm_time_factor /
+                                       before.software.kernels.gemm_time_factor);
+    case Uncertain::host: {
+      const double launches = launch_seconds(before.software.host);
+      if (launches <= 0) return price_layers(after);
+      return with_launches(layers, launch_seconds(after.software.host) / launches);
+    }
+    case Uncertain::network:
+    case Uncertain::latency:
+      // Groups of a layer inside a node know no network.
+      return layer_question(before.plan, before.cluster).gpus == 0 ? layers : price_layers(after);
+    case Uncertain::optimizer:
+    case Uncertain::overlap:
+    case Uncertain::fixed:
+    case Uncertain::rank_limit:
+    case Uncertain::offload: return layers;
+    default: return price_layers(after);
+  }
 }
 
 /// Variance of a logarithm with these slopes, without scatter.
@@ -225,6 +273,10 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
 
 Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
                  const Uncertainty& uncertainty, const Spread& spread) {
+  const LayerCosts layers = price_layers(scenario);
+  const auto log_seconds = [&](const Scenario& after, Uncertain constant) {
+    return std::log(iteration_time(after, layers_after(scenario, layers, after, constant)).value);
+  };
   Slopes slopes;
   slopes.time[at(Uncertain::all)] = 1.0;
   slopes.printed[at(Uncertain::peak)] = slopes.needed[at(Uncertain::peak)] = 1.0;
@@ -238,7 +290,7 @@ Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
     move(above, uncertainty, constant, step);
     move(below, uncertainty, constant, -step);
     if (constant < Uncertain::framework) {
-      slopes.time[i] = (log_seconds(above) - log_seconds(below)) / (2.0 * step);
+      slopes.time[i] = (log_seconds(above, constant) - log_seconds(below, constant)) / (2.0 * step);
       continue;
     }
     const auto [printed_above, needed_above] = log_memory(above, prediction);

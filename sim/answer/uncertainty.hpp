@@ -92,12 +92,21 @@ struct SpreadLevels {
   double drift{};       ///< sd of `all` since a calibration by runs
 };
 
+/// A measurement of one constant alone.
+struct Benchmark {
+  Uncertain constant{};
+  std::string what;
+  double sd{};  ///< of u, after it
+  double minutes{};
+};
+
 /// data/uncertainty/priors.json
 struct Uncertainty {
   std::array<ConstantPrior, kUncertain> constants;
   std::vector<Correlation> correlations;
   NoisePrior time_noise, memory_noise;
   SpreadLevels levels;
+  std::vector<Benchmark> benchmarks;
 };
 
 /// Reads a `prequel/uncertainty/1` file. Throws InputError with every problem of the file.

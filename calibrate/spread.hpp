@@ -1,0 +1,44 @@
+#pragma once
+
+/// How far constants are from one stack or site to the next: the priors of data/uncertainty, from
+/// tables of measured runs that are priced with the constants of other stacks.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "calibrate/run_quantities.hpp"
+
+namespace prequel {
+
+/// One table of one stack, priced with the constants of a stack.
+struct SpreadCase {
+  std::string table;     ///< its file, cluster and software
+  std::string software;  ///< whose constants
+  bool own{};            ///< the table's own
+  std::size_t rows{};
+  double noise{};  ///< scale of the scatter after its fit
+};
+
+struct SpreadEstimate {
+  Uncertain constant{};
+  std::size_t cases{};  ///< that tell of it
+  double before{};      ///< the present prior's spread
+  double after{};
+};
+
+struct SpreadReport {
+  std::vector<SpreadCase> cases;
+  std::vector<SpreadEstimate> constants;  ///< of time
+  double own_level{};                     ///< spread of own constants over that of others
+  double noise_median{}, noise_log_sd{};  ///< over the own cases
+};
+
+/// Expectation maximisation: each case's posterior under the present spreads, then each spread from
+/// the posteriors' second moments, the present prior counting as two cases. A stack whose
+/// constants are off by more than a factor of two differs in structure and is left out. Throws
+/// InputError where no case is left.
+SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredRun>& runs,
+                             const Uncertainty& present);
+
+}  // namespace prequel
