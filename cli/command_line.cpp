@@ -16,11 +16,12 @@
 #include "cli/calibrate/parser.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/completion.hpp"
-#include "cli/flag_checks.hpp"
+#include "cli/context.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
 #include "cli/parse_problem.hpp"
+#include "cli/parsers.hpp"
 #include "cli/predict/parser.hpp"
 #include "cli/search/parser.hpp"
 #include "cli/terminal.hpp"
@@ -39,64 +40,6 @@ class HelpFormat : public CLI::Formatter {
   }
   [[nodiscard]] std::string make_footer(const CLI::App* /*app*/) const override { return {}; }
 };
-
-void add_import(CLI::App& app, ImportOptions& options, const std::function<void()>& action) {
-  CLI::App& command = *app.add_subcommand(
-      "import", "Other tools' files to a job, training logs to a table of runs (on stdout)");
-  command.footer(
-      "  prequel import config.json ds_config.json > job.json\n"
-      "  prequel import train.sh log.txt | prequel validate -\n");
-  command
-      .add_option("files", options.files,
-                  "Hugging Face config.json, DeepSpeed ds_config.json, Megatron launch script, "
-                  "training log (- for stdin); later ones override")
-      ->required();
-  add_name(command, "--cluster", options.cluster, "cluster name for the job");
-  add_name(command, "--software", options.software, "software stack name for the job");
-  for (const char* field : {"nodes", "dp", "tp", "pp", "cp", "mbs", "gbs"}) {
-    add_plan_field(command, field, options.overrides);
-  }
-  add_script(command, options.script);
-  command.callback(action);
-}
-
-void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& action) {
-  CLI::App& command =
-      *app.add_subcommand("show", "Lists and prints models, devices, clusters, software and jobs");
-  command.footer(
-      "  prequel show models\n"
-      "  prequel show device a100-sxm-80gb\n");
-  command.add_option("kind", options.kind, "what to list")
-      ->type_name("models|devices|clusters|software|jobs");
-  command.add_option("name", options.name, "print this one, with the origin of each number");
-  add_format(command, options.format, false);
-  command.callback(action);
-}
-
-void add_validate(CLI::App& app, ValidateOptions& options, const std::function<void()>& action) {
-  CLI::App& command =
-      *app.add_subcommand("validate", "Predicts measured runs and reports the errors");
-  command.footer(
-      "  prequel validate data/runs/bigscience-jz-a100.csv --by date\n"
-      "  prequel validate mine.csv --max-mape 8 --worst 10\n");
-  command.add_option("runs", options.files, "tables of measured runs (CSV; - for stdin)")
-      ->required();
-  command
-      .add_option("--by", options.group_columns, "columns that make the groups, e.g. source,table")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command
-      .add_option("--max-mape", options.max_mape,
-                  "exit with 1 if the mean error of a group is above this percentage, or no "
-                  "row has an error")
-      ->check(not_negative());
-  command.add_option("--worst", options.worst, "how many of the worst rows to show")
-      ->check(not_negative());
-  add_set(command, options.overrides);
-  add_report(command, options.report);
-  add_format(command, options.format, true);
-  command.callback(action);
-}
 
 void add_completion(CLI::App& app) {
   CLI::App& command =
@@ -178,11 +121,13 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   ImportOptions import;
   ShowOptions show;
   ValidateOptions validate;
+  McpOptions mcp;
   CalibrateOptions calibrate;
   int status = kExitDone;
   const auto command = [&](const auto& body) {
-    return [&status, body] {
+    return [&app, &common, &status, body] {
       check_data_variable();
+      common.call = call_text(app);
       status = body();
     };
   };
@@ -208,6 +153,7 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
        .spread = command([&] { return run_calibrate_spread(common, calibrate.spread); }),
        .advise = command([&] { return run_calibrate_advise(common, calibrate.advise); })},
       add_job);
+  add_mcp(app, mcp, command([&] { return run_mcp(common, mcp); }));
   add_completion(app);
   add_manual(app);
   app.set_version_flag(

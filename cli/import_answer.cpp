@@ -1,6 +1,7 @@
 #include "cli/import_answer.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "hw/base/json_cursor.hpp"
 
@@ -39,6 +40,21 @@ ImportAnswer answer_import(const Library& library, const ImportOptions& options)
   }
   answer.report = std::move(job.report);
   return answer;
+}
+
+std::string import_json(const ImportAnswer& answer) {
+  using Json = nlohmann::ordered_json;
+  Json document{{"schema", "prequel/import/1"}};
+  if (answer.job.empty()) {
+    document["runs"] = answer.runs;
+  } else {
+    document["job"] = Json::parse(answer.job);
+  }
+  document["read"] = answer.report.read;
+  document["assumed"] = answer.report.assumed;
+  document["left_out"] = answer.report.left_out;
+  document["ignored"] = answer.report.ignored;
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace prequel

@@ -18,4 +18,7 @@ struct ImportAnswer {
 /// Reads the options' files into a job or a table of runs. Throws InputError.
 ImportAnswer answer_import(const Library& library, const ImportOptions& options);
 
+/// The document `prequel/import/1`: the job or the table, and the report.
+std::string import_json(const ImportAnswer& answer);
+
 }  // namespace prequel

@@ -19,6 +19,7 @@ struct CommonOptions {
   std::vector<std::string> data_directories;
   std::string color{"auto"};  ///< auto, always, never
   bool quiet{};
+  std::string call;  ///< the call that asks the same, as `call_text` spells it
 };
 
 struct PredictOptions {

@@ -1,34 +1,18 @@
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/options.hpp"
+#include "cli/show_answer.hpp"
 #include "cli/table.hpp"
 #include "cli/terminal.hpp"
-#include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "hw/base/nearest.hpp"
-#include "hw/base/text.hpp"
 #include "hw/cluster.hpp"
 #include "hw/fabric/cut.hpp"
 #include "models/layers/parameters.hpp"
 
 namespace prequel {
 namespace {
-
-constexpr std::array kKinds{"models", "devices", "clusters", "software", "jobs"};
-
-/// "model" and "models" are the same kind.
-std::string plural_kind(const std::string& word) {
-  for (const std::string kind : kKinds) {
-    if (word == kind || word + "s" == kind) return kind;
-  }
-  throw InputError("show " + printable(word) + ": unknown kind" +
-                   did_you_mean(word, {kKinds.begin(), kKinds.end()}) +
-                   "; models, devices, clusters, software and jobs are known");
-}
 
 /// Prints every leaf of a file under the origin that covers it.
 void print_values(const nlohmann::json& value, const std::string& path, std::string origin,
@@ -78,7 +62,7 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
   const Library library(common.data_directories);
   const std::size_t width = terminal(stdout, common.color).at_most(98);
   if (options.kind.empty()) {
-    for (const std::string kind : kKinds) {
+    for (const std::string& kind : shown_kinds()) {
       fmt::print("{}\n",
                  wrapped(fmt::format("{:<10} {}", kind, fmt::join(library.names(kind), "  ")),
                          width, std::string(11, ' ')));
@@ -90,11 +74,11 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
     for (const std::string& file : library.names(kind)) fmt::print("{}\n", file);
     return kExitDone;
   }
-  const Document document = library.open(kind, options.name);
   if (options.format == OutputFormat::json) {
-    fmt::print("{}\n", document.json().dump(2));
+    fmt::print("{}", show_json(library, options));
     return kExitDone;
   }
+  const Document document = library.open(kind, options.name);
   fmt::print("{}\n", document.file());
   std::string last_origin = "\n";
   print_values(document.json(), "", "", last_origin, width);

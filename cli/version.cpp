@@ -4,8 +4,12 @@
 
 namespace prequel {
 
+std::string version_number() {
+  return PREQUEL_VERSION;
+}
+
 std::string version() {
-  return "prequel " PREQUEL_VERSION;
+  return "prequel " + version_number();
 }
 
 std::string build_facts(const Library& library) {

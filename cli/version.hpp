@@ -8,7 +8,10 @@
 
 namespace prequel {
 
-/// "prequel 0.1.0", for files that are written.
+/// "0.2.0".
+std::string version_number();
+
+/// "prequel 0.2.0", for files that are written.
 std::string version();
 
 /// `version`, the commit where the build knows it, compiler, build type and data folder, a line

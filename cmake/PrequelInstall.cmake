@@ -19,7 +19,8 @@ endif()
 install(DIRECTORY hw models sim calibrate DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/prequel
         FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY data/ DESTINATION ${PREQUEL_INSTALL_DATADIR} OPTIONAL)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # `cpack -G DEB` in the build folder makes a Debian package of all that. Of libraries the program
 # needs only these at run time.

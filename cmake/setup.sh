@@ -16,7 +16,7 @@ END
 build_packages='cmake ninja-build g++ libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev
   libfmt-dev libtbb-dev doctest-dev libbenchmark-dev'
 test_packages="$build_packages clang-format-14 libopenblas-dev libopenmpi-dev openmpi-bin
-  python3-jsonschema"
+  python3-jsonschema python3-dev pybind11-dev python3-setuptools python3-wheel python3-pytest mypy"
 
 # Installs those of the packages $@ that are missing. dpkg-query is asked first: that takes
 # milliseconds, and a machine that has everything needs no network and no root.
@@ -59,13 +59,16 @@ build() {
   if grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$root/build/$1/CMakeCache.txt"; then
     fresh=
   fi
+  # What users run comes with the Python module; under sanitizers it could not be loaded.
+  module=
+  [ "$1" != release ] || module=-DPREQUEL_PYTHON_MODULE=ON
   (
     cd "$root"
     # Nothing to tell where nothing is left to do: the configuration's lines are shown on failure,
     # or where it begins anew.
     if [ -n "$fresh" ]; then
-      cmake $fresh --preset "$1"
-    elif ! configured=$(cmake --preset "$1" 2>&1); then
+      cmake $fresh --preset "$1" $module
+    elif ! configured=$(cmake --preset "$1" $module 2>&1); then
       printf '%s\n' "$configured"
       exit 1
     fi

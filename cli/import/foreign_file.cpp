@@ -320,18 +320,21 @@ std::optional<Translated> translate_model(const std::string& path) {
   std::error_code ignored;
   const bool is_path = path.find('/') != std::string::npos || path.ends_with(".json");
   if (!is_path || !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-  const std::string text = read_file(path);
+  return translate_model_text(path, read_file(path));
+}
+
+std::optional<Translated> translate_model_text(const std::string& file, const std::string& text) {
   if (!is_json(text)) {
-    throw InputError(path +
+    throw InputError(file +
                      ": no JSON object; expected a model file or a Hugging Face config.json (a "
                      "launch script is a whole job: prequel predict SCRIPT)");
   }
-  const Document document = Document::parse(path, text);
+  const Document document = Document::parse(file, text);
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
   read_hugging_face_config(document, job);
   job.report.parameters = parameters(job.model);
-  return Translated{model_json(job.model, path), {}, job.report};
+  return Translated{model_json(job.model, file), {}, job.report};
 }
 
 }  // namespace prequel

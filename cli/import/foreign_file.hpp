@@ -37,5 +37,7 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
 /// The model file that a Hugging Face config stands for; nothing when `path` is no such config (a
 /// name, a model file of prequel's own, or not to be read).
 std::optional<Translated> translate_model(const std::string& path);
+/// The same of a file's text; `file` names it.
+std::optional<Translated> translate_model_text(const std::string& file, const std::string& text);
 
 }  // namespace prequel

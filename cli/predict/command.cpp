@@ -51,7 +51,8 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
 
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
   const Library library(common.data_directories);
-  const PredictAnswer answer = answer_predict(library, options, tell_stderr(common.quiet));
+  PredictAnswer answer = answer_predict(library, options, tell_stderr(common.quiet));
+  answer.details.context = {common.call, library.inputs()};
   const auto& [job, scenario, prediction, details] = answer;
   if (!options.trace.empty()) write_trace(options, scenario, details.timeline);
   if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/context.hpp"
 #include "cli/predict/kernel_format.hpp"
 #include "cli/terminal.hpp"
 #include "models/job/library.hpp"
@@ -40,6 +41,7 @@ struct PredictionDetails {
   std::optional<ContendedIteration> contended;
   std::vector<ExplainedKernel> kernels;
   OriginOf origin;  ///< of the kernels' constants
+  std::optional<Context> context;
 };
 
 /// The document `prequel/prediction/1`, with the details that there are.

@@ -117,6 +117,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
   if (details.timeline) json["stages"] = timeline_json(*details.timeline);
   if (!details.kernels.empty()) json["kernels"] = kernels_json(details.kernels, details.origin);
   json["warnings"] = prediction.warnings;
+  if (details.context) json["context"] = context_json(*details.context);
   return json.dump(2) + "\n";
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "cli/search/axes.hpp"
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/text.hpp"
 #include "sim/search/confirmation.hpp"
 
@@ -134,6 +136,9 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   SearchAxes axes, said;
   if (options.plans) {
     PlanTable table = read_plan_table(options, inputs);
+    if (std::filesystem::is_regular_file(*options.plans)) {  // a pipe can be read but once
+      library.note_input("plans", *options.plans, read_file(*options.plans));
+    }
     answer.overruled = std::move(table.overruled);
     candidates = legal_plans(table.requests, inputs, Refusals::all);
   } else {

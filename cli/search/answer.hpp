@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/context.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/options.hpp"
 #include "cli/search/shapes.hpp"
@@ -29,6 +30,7 @@ struct SearchAnswer {
   std::vector<Relaxation> relaxations;  ///< where nothing fits
   std::vector<ExplainedLayout> explained;
   ShapeChoice shapes;
+  std::optional<Context> context;
   std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
 
   /// Whether a plan is within the stated error of the best.

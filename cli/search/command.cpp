@@ -124,6 +124,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
                            {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
                             &Interruption::flag()});
   }
+  answer.context = {common.call, library.inputs()};
   const SearchResult& result = answer.result;
   if (options.plans && !common.quiet) print_left_out(answer);
   print_disagreements(answer);

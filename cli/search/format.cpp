@@ -357,6 +357,7 @@ std::string search_json(const SearchAnswer& answer) {
   for (const ExplainedLayout& explained : answer.explained) {
     document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
   }
+  if (answer.context) document["context"] = context_json(*answer.context);
   return document.dump(2) + "\n";
 }
 

@@ -43,7 +43,9 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
       fmt::print(
           "{}", validation_text(runs, groups, options.worst, terminal(stdout, common.color).width));
       break;
-    case OutputFormat::json: fmt::print("{}", validation_json(runs, groups)); break;
+    case OutputFormat::json:
+      fmt::print("{}", validation_json(runs, groups, Context{common.call, library.inputs()}));
+      break;
     case OutputFormat::csv: fmt::print("{}", validation_csv(runs)); break;
   }
   if (!options.report.empty()) write_file(options.report, validation_report(runs, groups));

@@ -237,15 +237,16 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
 }
 
 std::string validation_json(const std::vector<ValidatedRun>& runs,
-                            const std::vector<ValidationGroup>& groups) {
+                            const std::vector<ValidationGroup>& groups,
+                            const std::optional<Context>& context) {
   Json rows = Json::array();
   for (const ValidatedRun& run : runs) rows.push_back(run_json(run));
   Json summaries = Json::array();
   for (const ValidationGroup& group : groups) summaries.push_back(group_json(group));
+  Json document{{"schema", "prequel/validation/1"}, {"runs", rows}, {"groups", summaries}};
+  if (context) document["context"] = context_json(*context);
   // Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.
-  return Json{{"schema", "prequel/validation/1"}, {"runs", rows}, {"groups", summaries}}.dump(
-             2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string validation_csv(const std::vector<ValidatedRun>& runs) {

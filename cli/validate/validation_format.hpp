@@ -2,10 +2,12 @@
 
 /// A validation as people and programs read it.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/validation.hpp"
+#include "cli/context.hpp"
 
 namespace prequel {
 
@@ -17,7 +19,8 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
 
 /// The document `prequel/validation/1`.
 std::string validation_json(const std::vector<ValidatedRun>& runs,
-                            const std::vector<ValidationGroup>& groups);
+                            const std::vector<ValidationGroup>& groups,
+                            const std::optional<Context>& context = {});
 
 /// One row a run.
 std::string validation_csv(const std::vector<ValidatedRun>& runs);

@@ -1,9 +1,15 @@
 #include "models/job/library.hpp"
 
+#ifdef __linux__
+#include <dlfcn.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +18,9 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
+#include "hw/base/sha256.hpp"
 #include "hw/base/text.hpp"
+#include "models/job/file_cache.hpp"
 
 namespace prequel {
 namespace {
@@ -169,6 +177,19 @@ std::string data_beside_program() {
   return (program.parent_path() / PREQUEL_DATA_FROM_PROGRAM).lexically_normal().string();
 }
 
+/// Where the Python package has its data: beside the module that this is linked into. Empty in a
+/// program.
+std::string data_beside_module() {
+#ifdef __linux__
+  Dl_info module{};
+  if (dladdr(PREQUEL_INSTALLED_DATA, &module) == 0) return {};
+  const fs::path file = module.dli_fname;
+  return file.extension() == ".so" ? (file.parent_path() / "data").string() : std::string();
+#else
+  return {};
+#endif
+}
+
 std::vector<std::string> data_directories(const std::vector<std::string>& extra) {
   std::vector<std::string> directories;
   for (const std::string& directory : extra) {
@@ -180,8 +201,8 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
   if (const char* variable = std::getenv("PREQUEL_DATA"); variable && *variable) {
     directories.emplace_back(variable);
   }
-  if (const std::string beside = data_beside_program(); !beside.empty()) {
-    directories.push_back(beside);
+  for (const std::string& beside : {data_beside_module(), data_beside_program()}) {
+    if (!beside.empty()) directories.push_back(beside);
   }
   directories.emplace_back(PREQUEL_INSTALLED_DATA);
   directories.emplace_back(PREQUEL_SOURCE_DATA);
@@ -199,7 +220,30 @@ bool asks_for_another_run(const JobRequest& request) {
 
 }  // namespace
 
-Library::Library(const std::vector<std::string>& extra) : directories_(data_directories(extra)) {}
+/// What was read, by several threads at once.
+struct Library::Inputs {
+  std::mutex mutex;
+  std::set<InputFile> files;
+
+  void add(InputFile file) {
+    const std::lock_guard lock(mutex);
+    files.insert(std::move(file));
+  }
+};
+
+Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
+    : directories_(data_directories(extra)),
+      sources_(std::move(sources)),
+      inputs_(std::make_shared<Inputs>()) {
+  if (!sources_.cache) sources_.cache = std::make_shared<FileCache>();
+}
+
+Document Library::read(const std::string& kind, const std::string& name,
+                       const std::string& path) const {
+  const auto file = sources_.cache->read(path);
+  inputs_->add({singular(kind), name, file->sha256});
+  return Document::parse(path, file->text);
+}
 
 Document Library::open(const std::string& kind, const std::string& name,
                        const std::string& from) const {
@@ -222,11 +266,15 @@ Document Library::open(const std::string& kind, const std::string& name,
 
 Document Library::find(const std::string& kind, const std::string& name,
                        const std::string& from) const {
-  if (is_path(name)) return Document::read(name);
+  if (const auto text = document(name)) {
+    note_input(singular(kind), name, *text);
+    return Document::parse(name, *text);
+  }
+  if (is_path(name)) return read(kind, name, name);
   for (const std::string& directory : directories_) {
     const fs::path path = fs::path(directory) / kind / (name + ".json");
     std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) return Document::read(path.string());
+    if (fs::is_regular_file(path, ignored)) return read(kind, name, path.string());
   }
   const auto stand_in =
       kind == "software" ? nearest_release(name, names(kind)) : std::optional<std::string>();
@@ -264,6 +312,21 @@ std::string Library::directory() const {
   return found == directories_.end() ? std::string() : *found;
 }
 
+std::optional<std::string> Library::document(const std::string& name) const {
+  const auto found = sources_.documents.find(name);
+  return found == sources_.documents.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<InputFile> Library::inputs() const {
+  const std::lock_guard lock(inputs_->mutex);
+  return {inputs_->files.begin(), inputs_->files.end()};
+}
+
+void Library::note_input(const std::string& kind, const std::string& name,
+                         std::string_view content) const {
+  inputs_->add({kind, name, sha256(content)});
+}
+
 void apply_overrides(Document& document, const std::vector<Override>& overrides,
                      const std::string& input) {
   for (const Override& override : overrides) {
@@ -278,9 +341,8 @@ Job read_job(const Library& library, const JobRequest& request) {
   const std::string file = request.job.value_or("command line");
   JobFile job_file;
   if (request.job) {
-    job_file = read_job_file(request.job_text        ? Document::parse(file, *request.job_text)
-                             : is_path(*request.job) ? Document::read(*request.job)
-                                                     : library.open("jobs", *request.job));
+    job_file = read_job_file(request.job_text ? Document::parse(file, *request.job_text)
+                                              : library.open("jobs", *request.job));
   }
 
   Document model = request.model && request.model_text

@@ -3,8 +3,11 @@
 /// Finds the files of data/ by name and reads a job: the one place where models, devices, clusters
 /// and software meet a plan.
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hw/cluster.hpp"
@@ -17,17 +20,33 @@
 namespace prequel {
 
 class Document;
+class FileCache;
+
+/// A file that an answer rests on.
+struct InputFile {
+  std::string kind;    ///< "model", "device", "cluster", "software", "job", "runs"
+  std::string name;    ///< as it was asked for
+  std::string sha256;  ///< of its content
+
+  auto operator<=>(const InputFile&) const = default;
+};
+
+/// What a library reads beside its directories, and keeps for the next.
+struct LibrarySources {
+  std::map<std::string, std::string> documents;  ///< JSON texts, by the names that ask for them
+  std::shared_ptr<FileCache> cache;              ///< of files; empty: one of its own
+};
 
 /// The directories that hold models/, devices/, clusters/, software/ and jobs/, first match wins.
 class Library {
  public:
   /// `extra` directories, then $PREQUEL_DATA, share/prequel beside the program's bin, the
   /// installed one, the source tree.
-  explicit Library(const std::vector<std::string>& extra);
+  explicit Library(const std::vector<std::string>& extra, LibrarySources sources = {});
 
-  /// The JSON file of that kind ("models", "devices", …): a path is taken as it is (it has a
-  /// slash or ends in .json), a name is looked up. Of software whose release is not known the
-  /// nearest release of the same framework, marked with `stands_for`. A file that says
+  /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is (it
+  /// has a slash or ends in .json), or else a name that is looked up. Of software whose release is
+  /// not known the nearest release of the same framework, marked with `stands_for`. A file that says
   /// `"like": "NAME"` is what that one holds, changed as a JSON merge patch (RFC 7396). Throws
   /// InputError that names the nearest, and begins with who asked (`from`: a flag, or a file and
   /// its key).
@@ -37,12 +56,24 @@ class Library {
   [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
   /// The first of the directories that is there; empty if none is.
   [[nodiscard]] std::string directory() const;
+  /// The document of that name, if one was given.
+  [[nodiscard]] std::optional<std::string> document(const std::string& name) const;
+
+  /// All that was opened so far, or noted; each once, in the order of kinds and names.
+  [[nodiscard]] std::vector<InputFile> inputs() const;
+  /// Adds to them a file that was read elsewhere.
+  void note_input(const std::string& kind, const std::string& name, std::string_view content) const;
 
  private:
   [[nodiscard]] Document find(const std::string& kind, const std::string& name,
                               const std::string& from) const;
+  struct Inputs;
+  [[nodiscard]] Document read(const std::string& kind, const std::string& name,
+                              const std::string& path) const;
 
   std::vector<std::string> directories_;
+  LibrarySources sources_;
+  std::shared_ptr<Inputs> inputs_;
 };
 
 /// One field set on the command line: `path` begins with model, device, cluster,

@@ -13,7 +13,7 @@ TEST_CASE("the top level holds the floors, their data and tests, the build and n
   const std::set<std::string> kKnown = {
       "models",    "sim",    "hw",    "calibrate",      "cli",
       "data",      "tests",  "cmake", "CMakeLists.txt", "CMakePresets.json",
-      "README.md", "LICENSE"};
+      "README.md", "LICENSE", "CHANGELOG.md", "docs", "pyproject.toml", "setup.py"};
   for (const auto& entry : std::filesystem::directory_iterator(source_root())) {
     const std::string name = entry.path().filename().string();
     const bool local = name.starts_with(".") || name.starts_with("build");

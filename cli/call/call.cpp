@@ -1,0 +1,303 @@
+#include "cli/call/call.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/context.hpp"
+#include "cli/import_answer.hpp"
+#include "cli/parse_problem.hpp"
+#include "cli/parsers.hpp"
+#include "cli/predict/answer.hpp"
+#include "cli/predict/parser.hpp"
+#include "cli/search/answer.hpp"
+#include "cli/search/format.hpp"
+#include "cli/search/parser.hpp"
+#include "cli/show_answer.hpp"
+#include "cli/validate/answer.hpp"
+#include "cli/validate/validation_format.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+#include "models/job/file_cache.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Flags that say where and how an answer is shown, or write files.
+constexpr std::array<std::string_view, 12> kNotForCalls{"help",   "json",   "csv",   "report",
+                                                        "trace",  "detail", "ranks", "emit",
+                                                        "output", "quiet",  "color", "data-dir"};
+constexpr std::array<std::string_view, 5> kDocuments{"job", "model", "device", "cluster",
+                                                     "software"};
+
+template <class Names>
+bool is_one_of(const std::string& name, const Names& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// The parser of one command, and what it fills.
+struct Parser {
+  CLI::App app{"", "prequel"};
+  CommonOptions common;
+  PredictOptions predict;
+  SearchOptions search;
+  ValidateOptions validate;
+  ImportOptions import;
+  ShowOptions show;
+
+  explicit Parser(const std::string& command) {
+    const auto nothing = [] {};
+    app.fallthrough();
+    app.add_option("--data-dir", common.data_directories)->allow_extra_args(false);
+    if (command == "predict") {
+      add_predict(app, predict, nothing);
+    } else if (command == "search") {
+      add_search(app, search, nothing);
+    } else if (command == "validate") {
+      add_validate(app, validate, nothing);
+    } else if (command == "import") {
+      add_import(app, import, nothing);
+    } else if (command == "show") {
+      add_show(app, show, nothing);
+    } else {
+      throw InputError(in_quotes(command) + ": unknown command" +
+                       did_you_mean(command, callable_commands()));
+    }
+  }
+
+  [[nodiscard]] CLI::App& command() { return *app.get_subcommands(nullptr).front(); }
+};
+
+/// The name that callers give an option: "seq_len" of --seq-len.
+std::string argument_name(const CLI::Option& option) {
+  std::string name = option.get_positional() ? option.get_name(true) : option.get_single_name();
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+/// What a call may say, by the callers' names.
+std::map<std::string, const CLI::Option*> arguments_of(CLI::App& command) {
+  std::map<std::string, const CLI::Option*> known;
+  for (const CLI::Option* option : command.get_options()) {
+    if (is_one_of(option->get_single_name(), kNotForCalls)) continue;
+    known.emplace(argument_name(*option), option);
+  }
+  return known;
+}
+
+bool is_switch(const CLI::Option& option) {
+  return option.get_items_expected_max() == 0;
+}
+/// Whether each value is given with the flag anew, not as one list.
+bool is_repeatable(const CLI::Option& option) {
+  return option.get_items_expected_max() > 1;
+}
+
+/// A pipe, a device or a socket: reading one may take for ever, or what is meant for others.
+bool is_special_file(const std::string& path) {
+  std::error_code unknown;
+  const auto status = std::filesystem::status(path, unknown);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
+/// The words of a call, and the documents that stand behind some of them.
+class Words {
+ public:
+  explicit Words(std::string command) : command_(std::move(command)) {}
+
+  void add(const std::string& name, const CLI::Option& option, const Json& value) {
+    if (value.is_null()) return;
+    if (is_switch(option)) return add_switch(name, option, value);
+    if (value.is_object() && is_one_of(name, kDocuments)) {
+      const std::string file = name + ".json";
+      documents[file] = value.dump();
+      return add_word(option, file);
+    }
+    if (value.is_object()) {
+      if (!is_repeatable(option)) refuse(name, "expected a value, got an object");
+      // --set PATH=VALUE, --slow-node NODE:SPEED
+      const char between = option.get_type_name().find('=') != std::string::npos ? '=' : ':';
+      for (const auto& [key, member] : value.items()) {
+        add_word(option, key + between + text_of(name, member));
+      }
+      return;
+    }
+    if (value.is_array() && is_repeatable(option)) {
+      for (const Json& each : value) add_word(option, text_of(name, each));
+      return;
+    }
+    if (value.is_array()) {
+      std::string list;
+      for (const Json& each : value) list += (list.empty() ? "" : ",") + text_of(name, each);
+      return add_word(option, list);
+    }
+    if (value.is_boolean() && option.get_type_name() == "off,on") {
+      return add_word(option, value.get<bool>() ? "on" : "off");
+    }
+    add_word(option, text_of(name, value));
+  }
+
+  /// All of them, the positionals last.
+  [[nodiscard]] std::vector<std::string> all() const {
+    std::vector<std::string> words = flags_;
+    words.emplace_back("--");
+    words.insert(words.end(), positionals_.begin(), positionals_.end());
+    return words;
+  }
+
+  std::map<std::string, std::string> documents;  ///< by the name that stands for each
+
+ private:
+  [[noreturn]] void refuse(const std::string& name, const std::string& why) const {
+    throw InputError(fmt::format("{}: {}: {}", command_, printable(name), why));
+  }
+
+  void add_switch(const std::string& name, const CLI::Option& option, const Json& value) {
+    if (!value.is_boolean()) refuse(name, "expected true or false, got " + printable(value.dump()));
+    if (value.get<bool>()) {
+      flags_.push_back("--" + option.get_single_name());
+    } else if (!option.get_fnames().empty()) {
+      flags_.push_back("--" + option.get_fnames().front());
+    }
+  }
+
+  void add_word(const CLI::Option& option, const std::string& word) {
+    const std::string name = argument_name(option);
+    if (word.empty()) refuse(name, "expected text, got none");
+    if (is_special_file(word) || (option.get_positional() && word == "-")) {
+      refuse(name, in_quotes(word) + " is no file; the path of one would do");
+    }
+    if (option.get_positional()) {
+      positionals_.push_back(word);
+    } else {
+      flags_.push_back("--" + option.get_single_name() + "=" + word);
+    }
+  }
+
+  [[nodiscard]] std::string text_of(const std::string& name, const Json& value) const {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_structured()) refuse(name, "expected text, a number or a list of them");
+    return value.dump();
+  }
+
+  std::string command_;
+  std::vector<std::string> flags_, positionals_;
+};
+
+Words words_of(const std::string& command, Parser& parser, const Json& arguments) {
+  if (!arguments.is_object()) throw InputError(command + ": expected an object of arguments");
+  const auto known = arguments_of(parser.command());
+  Words words(command);
+  for (const auto& [key, value] : arguments.items()) {
+    std::string name = key;
+    std::ranges::replace(name, '-', '_');
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      std::vector<std::string> names;
+      for (const auto& [each, option] : known) names.push_back(each);
+      throw InputError(fmt::format("{}: unknown argument {}{}", command, in_quotes(key),
+                                   did_you_mean(name, names)));
+    }
+    words.add(name, *found->second, value);
+  }
+  return words;
+}
+
+void parse(Parser& parser, const std::string& command, const Words& words,
+           const CallSession& session) {
+  std::vector<std::string> line;
+  for (const std::string& folder : session.data_directories) line.push_back("--data-dir=" + folder);
+  line.push_back(command);
+  std::ranges::copy(words.all(), std::back_inserter(line));
+  std::ranges::reverse(line);  // as CLI11 takes a vector
+  try {
+    parser.app.parse(line);
+  } catch (const CLI::ParseError& error) {
+    throw InputError(parse_problem(parser.app, error));
+  }
+  parser.common.call = call_text(parser.app);
+}
+
+}  // namespace
+
+std::vector<std::string> callable_commands() {
+  return {"predict", "search", "validate", "import", "show"};
+}
+
+CallAnswer answer_call(const std::string& command, const Json& arguments,
+                       const CallSession& session) {
+  Parser parser(command);
+  const Words words = words_of(command, parser, arguments);
+  parse(parser, command, words, session);
+  const Library library(session.data_directories, {words.documents, session.files});
+  CallAnswer answer;
+  const Tell tell = [&answer](const std::string& lines) { answer.remarks += lines; };
+  const auto context = [&] { return Context{parser.common.call, library.inputs()}; };
+  if (command == "predict") {
+    PredictAnswer predicted = answer_predict(library, parser.predict, tell);
+    predicted.details.context = context();
+    answer.document = prediction_json(predicted);
+    answer.is_no = predicted.is_no();
+  } else if (command == "search") {
+    parser.search.format = OutputFormat::json;
+    SearchAnswer found =
+        answer_search(library, parser.search, tell, {session.progress, session.stop});
+    found.context = context();
+    answer.document = search_json(found);
+    answer.is_no = found.result.plans.empty();
+  } else if (command == "validate") {
+    const auto progress = session.progress ? session.progress : [](std::size_t, std::size_t) {};
+    const ValidateAnswer validated = answer_validate(library, parser.validate, progress);
+    answer.document = validation_json(validated.runs, validated.groups, context());
+  } else if (command == "import") {
+    const ImportAnswer imported = answer_import(library, parser.import);
+    answer.document = import_json(imported);
+    answer.remarks = report_text(imported.report);
+  } else {
+    answer.document = show_json(library, parser.show);
+  }
+  return answer;
+}
+
+Json arguments_schema(const std::string& command) {
+  Parser parser(command);
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const CLI::Option* option : parser.command().get_options()) {
+    if (is_one_of(option->get_single_name(), kNotForCalls)) continue;
+    const std::string name = argument_name(*option);
+    Json schema{{"description", option->get_description()}};
+    const std::string type = option->get_type_name();
+    if (is_switch(*option)) {
+      schema["type"] = "boolean";
+    } else if (is_one_of(name, kDocuments)) {
+      schema["type"] = {"string", "object"};
+    } else if (is_repeatable(*option)) {
+      schema["type"] = {"string", "array", "object"};
+    } else if (command == "search") {
+      schema["type"] = {"string", "number", "boolean", "array"};
+    } else {
+      schema["type"] = {"string", "number", "boolean"};
+    }
+    if (type.find('|') != std::string::npos && type.find('=') == std::string::npos) {
+      schema["description"] = option->get_description() + ": " + type;
+    }
+    if (option->get_required()) required.push_back(name);
+    properties[name] = std::move(schema);
+  }
+  return {{"type", "object"},
+          {"properties", properties},
+          {"required", required},
+          {"additionalProperties", false}};
+}
+
+}  // namespace prequel

@@ -1,0 +1,9 @@
+__version__: str
+
+class Session:
+    def __init__(self) -> None: ...
+    def call(
+        self, command: str, arguments: str, data_directories: list[str]
+    ) -> tuple[str, bool, str]: ...
+
+def arguments_schema(command: str) -> str: ...

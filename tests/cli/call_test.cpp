@@ -1,0 +1,176 @@
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/call/call.hpp"
+#include "hw/base/errors.hpp"
+#include "models/job/file_cache.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/error_text.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+CallAnswer called(const std::string& command, const Json& arguments) {
+  return answer_call(command, arguments, {{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}});
+}
+
+/// The document without the time that a search took.
+std::string timeless(const std::string& document) {
+  Json json = Json::parse(document);
+  json.erase("seconds");
+  return json.dump(2);
+}
+
+/// What the program prints for the same question, with the same folder of data.
+std::string program_says(const std::string& arguments, int status = 0) {
+  const ProgramResult result =
+      run_prequel(arguments + " --json --data-dir '" PREQUEL_SOURCE_DIR "/data'");
+  CHECK(result.status == status);
+  return result.out;
+}
+
+TEST_CASE("a call is answered with the program's document, byte for byte") {
+  const std::string job = "bloom-176b-jean-zay";
+  CHECK(called("predict", {{"job", job}}).document == program_says("predict " + job));
+  CHECK(called("predict", {{"job", job},
+                           {"mbs", 2},
+                           {"sequence_parallel", false},
+                           {"contention", true},
+                           {"explain", {"mlp-in", "attention"}},
+                           {"slow_node", {{"7", 0.9}}},
+                           {"set", {{"software.launch", "async"}}}})
+            .document == program_says("predict " + job +
+                                      " --mbs 2 --no-sequence-parallel --contention --explain "
+                                      "mlp-in --explain attention --slow-node 7:0.9 --set "
+                                      "software.launch=async"));
+  CHECK(timeless(called("search", {{"model", "bloom-176b"},
+                                   {"cluster", "jean-zay-a100"},
+                                   {"nodes", {24, 48}},
+                                   {"tp", "4,8"},
+                                   {"gbs", 2048},
+                                   {"sequence_parallel", false},
+                                   {"top", 3},
+                                   {"require", {"dp % 4 == 0"}}})
+                     .document) ==
+        timeless(program_says("search --model bloom-176b --cluster jean-zay-a100 --nodes 24,48 "
+                              "--tp 4,8 --gbs 2048 --sequence-parallel off --top 3 --require "
+                              "'dp % 4 == 0'")));
+  const std::string table = PREQUEL_SOURCE_DIR "/data/runs/deepspeed-zero-a100-40gb.csv";
+  CHECK(called("validate", {{"runs", {table}}, {"by", "table"}}).document ==
+        program_says("validate " + table + " --by table"));
+  CHECK(called("show", {{"kind", "cluster"}, {"name", "dgx-a100"}}).document ==
+        program_says("show cluster dgx-a100"));
+}
+
+TEST_CASE("the context is the same whoever asks, and its call gives the same answer") {
+  const Json arguments{{"job", "bloom-176b-jean-zay"}, {"mbs", 2}, {"zero", 1}};
+  const CallAnswer answer = called("predict", arguments);
+  const Json context = Json::parse(answer.document).at("context");
+  CHECK(context.at("command") ==
+        "prequel predict bloom-176b-jean-zay --mbs 2 --zero 1 --data-dir " PREQUEL_SOURCE_DIR
+        "/data");
+  CHECK(run_prequel(context.at("command").get<std::string>().substr(8) + " --json").out ==
+        answer.document);
+  std::vector<std::string> kinds;
+  for (const Json& input : context.at("inputs")) {
+    kinds.push_back(input.at("kind"));
+    CHECK(input.at("sha256").get<std::string>().size() == 64);
+  }
+  CHECK(kinds == std::vector<std::string>{"cluster", "device", "job", "model", "software"});
+}
+
+TEST_CASE("whole objects stand where names may") {
+  const auto shown = [](const char* kind, const char* name) {
+    return Json::parse(called("show", {{"kind", kind}, {"name", name}}).document);
+  };
+  Json plan{{"nodes", 48}, {"tp", 8}, {"pp", 12}, {"mbs", 2}, {"gbs", 2048}};
+  Json names = plan, objects = plan;
+  names.update({{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}});
+  objects.update(
+      {{"model", shown("model", "bloom-176b")}, {"cluster", shown("cluster", "jean-zay-a100")}});
+  Json by_name = Json::parse(called("predict", names).document);
+  Json by_object = Json::parse(called("predict", objects).document);
+  CHECK(by_object.at("context").at("command").get<std::string>().find("--model model.json") !=
+        std::string::npos);
+  by_name.erase("context");
+  by_object.erase("context");
+  CHECK(by_name == by_object);
+}
+
+TEST_CASE("a Hugging Face config is a model, too, and what was made of it is told") {
+  const Json config =
+      Json::parse(read_file(PREQUEL_SOURCE_DIR "/tests/cli/fixtures/llama-2-7b-config.json"));
+  const CallAnswer answer =
+      called("predict", {{"model", config}, {"cluster", "dgx-a100"}, {"nodes", 4}, {"gbs", 256}});
+  CHECK(answer.remarks.find("read: ") != std::string::npos);
+}
+
+TEST_CASE("what is no question is refused with what would do") {
+  const auto refusal = [](const std::string& command, const Json& arguments) {
+    return error_text([&] { static_cast<void>(called(command, arguments)); });
+  };
+  CHECK(refusal("predcit", Json::object()) ==
+        "\"predcit\": unknown command; did you mean \"predict\"?");
+  CHECK(refusal("predict", Json::array()) == "predict: expected an object of arguments");
+  CHECK(refusal("predict", {{"seq_lenn", 8}}) ==
+        "predict: unknown argument \"seq_lenn\"; did you mean \"seq_len\"?");
+  CHECK(refusal("predict", {{"job", "-"}}) ==
+        "predict: job: \"-\" is no file; the path of one would do");
+  CHECK(refusal("predict", {{"contention", 3}}) ==
+        "predict: contention: expected true or false, got 3");
+  CHECK(refusal("import", {{"files", {"/dev/stdin"}}}).find("is no file") != std::string::npos);
+  for (const char* writes : {"report", "trace", "json", "output", "emit"}) {
+    CAPTURE(writes);
+    CHECK(refusal("predict", {{"job", "bloom-176b-jean-zay"}, {writes, "x"}})
+              .find("unknown argument") != std::string::npos);
+  }
+}
+
+TEST_CASE("arguments of any kind are answered or refused, never worse") {
+  std::mt19937 random(7);
+  const Json values = {nullptr,
+                       true,
+                       -1,
+                       0,
+                       1e300,
+                       "x",
+                       "",
+                       "--json",
+                       "-",
+                       "\n",
+                       "8:64:8",
+                       Json::array(),
+                       Json::object(),
+                       {1, "2"},
+                       {{"a", 1}},
+                       "\xff\xfe",
+                       3.5,
+                       "=",
+                       "model.json"};
+  for (const std::string& command : callable_commands()) {
+    const Json schema = arguments_schema(command);
+    std::vector<std::string> names;
+    for (const auto& [name, property] : schema.at("properties").items()) names.push_back(name);
+    for (int trial = 0; trial < 60; ++trial) {
+      Json arguments = Json::object();
+      for (int i = 0; i < 3; ++i) {
+        arguments[names[random() % names.size()]] = values[random() % values.size()];
+      }
+      CAPTURE(command);
+      CAPTURE(trial);
+      try {
+        static_cast<void>(called(command, arguments));
+      } catch (const InputError& error) {
+        CHECK_FALSE(error.problems().empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace prequel

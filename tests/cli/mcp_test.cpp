@@ -1,0 +1,150 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <random>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/mcp/server.hpp"
+#include "models/job/file_cache.hpp"
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+McpSession session(const std::string& folder = {}) {
+  return {{{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}}, {folder}};
+}
+
+Json asked(const std::string& method, const Json& params, const McpSession& of = session()) {
+  const Json message{{"jsonrpc", "2.0"}, {"id", 7}, {"method", method}, {"params", params}};
+  const auto reply = answer_message(message.dump(), of);
+  REQUIRE(reply);
+  CHECK(reply->find('\n') == std::string::npos);
+  Json json = Json::parse(*reply);
+  CHECK(json.at("id") == 7);
+  return json;
+}
+
+Json tool(const std::string& name, const Json& arguments, const McpSession& of = session()) {
+  return asked("tools/call", {{"name", name}, {"arguments", arguments}}, of).at("result");
+}
+
+TEST_CASE("a client says hello, lists the tools and is answered") {
+  const Json hello = asked("initialize", {{"protocolVersion", "2024-11-05"},
+                                          {"capabilities", Json::object()},
+                                          {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
+  CHECK(hello.at("result").at("protocolVersion") == "2024-11-05");
+  CHECK(hello.at("result").at("serverInfo").at("name") == "prequel");
+  CHECK_FALSE(
+      answer_message(R"({"jsonrpc":"2.0","method":"notifications/initialized"})", session()));
+  CHECK(asked("ping", Json::object()).at("result") == Json::object());
+  std::vector<std::string> names;
+  for (const Json& each : asked("tools/list", Json::object()).at("result").at("tools")) {
+    names.push_back(each.at("name"));
+    CHECK(each.at("inputSchema").at("type") == "object");
+    CHECK(each.at("annotations").at("openWorldHint") == false);
+    CHECK(each.at("annotations").at("readOnlyHint") == true);
+  }
+  CHECK(names ==
+        std::vector<std::string>{"predict", "search", "explain", "validate", "import", "show"});
+}
+
+TEST_CASE("tools answer what the program answers, in short") {
+  const Json predicted = tool("predict", {{"job", "bloom-176b-jean-zay"}});
+  CHECK(predicted.at("isError") == false);
+  const Json& answer = predicted.at("structuredContent");
+  const Json whole = Json::parse(run_prequel("predict bloom-176b-jean-zay --json").out);
+  CHECK(answer.at("sec_per_iter") == whole.at("sec_per_iter"));
+  CHECK(answer.at("memory").at("verdict") == "fits");
+  CHECK(Json::parse(predicted.at("content")[0].at("text").get<std::string>()) == answer);
+  CHECK(answer.dump().size() < whole.dump().size());
+  const Json found =
+      tool("search",
+           {{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}, {"nodes", 48}, {"gbs", 2048}});
+  CHECK(found.at("structuredContent").at("plans").size() == 5);
+  const Json why = tool("explain", {{"job", "bloom-176b-jean-zay"}, {"explain", "mlp-in"}});
+  CHECK(why.at("structuredContent").at("kernels")[0].contains("binding"));
+  CHECK(tool("show", Json::object()).at("structuredContent").contains("clusters"));
+}
+
+TEST_CASE("what prequel refuses comes with its remedy, what the protocol refuses with a code") {
+  const Json refused = tool("predict", {{"job", "bloom-176b-jean-zai"}});
+  CHECK(refused.at("isError") == true);
+  CHECK(refused.at("content")[0].at("text").get<std::string>().find("did you mean") !=
+        std::string::npos);
+  const auto code = [](const Json& reply) { return reply.at("error").at("code"); };
+  CHECK(code(asked("tools/call", {{"name", "predcit"}})) == -32602);
+  CHECK(code(asked("tools/call", Json::object())) == -32602);
+  CHECK(code(asked("tools/call", {{"name", "predict"}, {"arguments", {{"tpp", 8}}}})) == -32602);
+  CHECK(code(asked("resources/list", Json::object())) == -32601);
+  CHECK(code(Json::parse(*answer_message("{", session()))) == -32700);
+  CHECK(code(Json::parse(*answer_message("[1]", session()))) == -32600);
+  CHECK(code(Json::parse(*answer_message(R"({"id":1})", session()))) == -32600);
+}
+
+TEST_CASE("answers are saved in the folder that was opened, and nowhere else") {
+  const TemporaryFolder folder;
+  const McpSession open = session(folder / ".");
+  const Json question{{"job", "bloom-176b-jean-zay"}, {"save_as", "answer.json"}};
+  CHECK(tool("predict", question, open).at("isError") == false);
+  CHECK(Json::parse(read_file(folder / "answer.json")).contains("stages"));
+  std::filesystem::create_symlink("/tmp/elsewhere", folder / "link");
+  for (const char* name : {"../x", "/tmp/x", "", ".hidden", "a/b", "link", "."}) {
+    CAPTURE(name);
+    const Json wrong{{"job", "bloom-176b-jean-zay"}, {"save_as", name}};
+    CHECK(tool("predict", wrong, open).at("isError") == true);
+  }
+  CHECK(asked("tools/call", {{"name", "predict"}, {"arguments", question}}).contains("error"));
+}
+
+TEST_CASE("hostile lines get errors, and the server goes on") {
+  std::mt19937 random(11);
+  const std::string call =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"predict","arguments":)"
+      R"({"model":"gpt-18b","cluster":"selene","nodes":8,"tp":8,"gbs":64}}})";
+  for (int trial = 0; trial < 300; ++trial) {
+    std::string line = call;
+    for (unsigned change = 0; change <= random() % 4; ++change) {
+      const std::size_t place = random() % line.size();
+      switch (random() % 3) {
+        case 0: line[place] = static_cast<char>(random() % 256); break;
+        case 1: line.erase(place, random() % 9); break;
+        default: line.insert(place, line.substr(random() % line.size(), random() % 20)); break;
+      }
+      if (line.empty()) line = "{";
+    }
+    CAPTURE(line);
+    const auto reply = answer_message(line, session());
+    if (reply) CHECK(Json::parse(*reply).at("jsonrpc") == "2.0");
+  }
+  CHECK(Json::parse(*answer_message(std::string(100000, '['), session())).contains("error"));
+}
+
+TEST_CASE("the program serves a session over its stdin and stdout") {
+  const TemporaryFolder folder;
+  const std::string input = folder.with(
+      "session",
+      R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}})"
+      "\n"
+      R"({"jsonrpc":"2.0","method":"notifications/initialized"})"
+      "\n\n"
+      R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"show","arguments":{"kind":"jobs"}}})"
+      "\nno json\n");
+  const ProgramResult result = run_prequel("mcp < " + input);
+  CHECK(result.status == 0);
+  CHECK(result.err.empty());
+  std::istringstream lines(result.out);
+  std::vector<Json> replies;
+  for (std::string line; std::getline(lines, line);) replies.push_back(Json::parse(line));
+  REQUIRE(replies.size() == 3);
+  CHECK(replies[1].at("id") == "a");
+  CHECK(replies[1].at("result").at("structuredContent").at("jobs").size() > 0);
+  CHECK(replies[2].at("error").at("code") == -32700);
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,25 @@
+// An agent's client, npm's @modelcontextprotocol/sdk, against `prequel mcp`:
+// node client.mjs PROGRAM
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+
+const client = new Client({ name: "prequel-test", version: "1.0.0" });
+await client.connect(new StdioClientTransport({ command: process.argv[2], args: ["mcp"], env: process.env }));
+assert.equal(client.getServerVersion().name, "prequel");
+
+const { tools } = await client.listTools();
+assert.deepEqual(tools.map((tool) => tool.name), ["predict", "search", "explain", "validate", "import", "show"]);
+
+const answer = await client.callTool({ name: "predict", arguments: { job: "bloom-176b-jean-zay", mbs: 2 } });
+assert.equal(answer.isError, false);
+assert.ok(answer.structuredContent.sec_per_iter > 0);
+assert.deepEqual(JSON.parse(answer.content[0].text), answer.structuredContent);
+
+const refused = await client.callTool({ name: "predict", arguments: { job: "bloom-176b-jean-zai" } });
+assert.equal(refused.isError, true);
+assert.match(refused.content[0].text, /did you mean/);
+
+await assert.rejects(client.callTool({ name: "predict", arguments: { tpp: 8 } }), /did you mean "tp"/);
+await assert.rejects(client.callTool({ name: "pretend", arguments: {} }), /unknown tool/);
+await client.close();
