@@ -169,4 +169,10 @@ void add_shared_axes(CLI::App& command, std::vector<Override>& overrides) {
   });
 }
 
+void add_plan_field(CLI::App& command, std::string_view name, std::vector<Override>& overrides) {
+  each_axis([&](const auto& axis) {
+    if (axis.name == name) add_axis_flag(command, axis, overrides);
+  });
+}
+
 }  // namespace prequel

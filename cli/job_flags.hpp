@@ -47,4 +47,7 @@ void add_shared_axes(CLI::App& command, std::vector<Override>& overrides);
 /// What names one job: its file, its inputs and its plan.
 void add_job(CLI::App& command, JobRequest& request);
 
+/// Adds the flag of the axis of a plan with that name.
+void add_plan_field(CLI::App& command, std::string_view name, std::vector<Override>& overrides);
+
 }  // namespace prequel

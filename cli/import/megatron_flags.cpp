@@ -104,7 +104,7 @@ void recompute_first(ImportedJob& job) {
 
 /// Schedules that split the backward pass (arXiv 2401.10241); H1 is the one in the memory of 1F1B.
 void zero_bubble(ImportedJob& job) {
-  job.plan.schedule = "zb-h1";
+  job.plan.schedule = Schedule::zb_h1;
 }
 
 constexpr SwitchFlag kSwitches[] = {

@@ -100,7 +100,7 @@ class BlockTeller {
   /// Casts of activations forward and of gradients backward, in elements.
   void tell_cast(std::string_view name, Module module, double forward, double backward) {
     if (!is_quantized(setting_.products)) return;
-    layer_.pieces.push_back({name, Casts{forward, backward, setting_.products}, module});
+    layer_.pieces.push_back({name, Casts{forward, backward, setting_.casts}, module});
   }
 
   void tell_collective(std::string_view name, GroupAxis axis, double bytes,

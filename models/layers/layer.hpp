@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/layers/group_axis.hpp"
+#include "hw/kernels/quantize.hpp"
 #include "models/layers/setting.hpp"
 #include "models/shape/transformer.hpp"
 
@@ -44,7 +45,7 @@ struct PointwiseKernels {
 /// Casts of the operands of products to a narrow format: inputs forward, gradients backward.
 struct Casts {
   double forward{}, backward{};  ///< elements
-  Precision to{};
+  CastRecipe recipe{};
 };
 
 /// A collective of each pass over one group. Gather and scatter are each other's backward.

@@ -92,7 +92,7 @@ class Lister {
 
   void add(const Casts& cast) {
     const double elements = backward_ ? cast.backward : cast.forward;
-    if (elements > 0) push(Cast{elements, cast.to});
+    if (elements > 0) push(Cast{cast.recipe, elements});
   }
 
   void add(const LayerCollective& collective) {

@@ -24,12 +24,6 @@ struct ContextRing {
   bool backward{};
 };
 
-/// Casts of so many elements.
-struct Cast {
-  double elements{};
-  Precision to{};
-};
-
 struct Operator {
   std::string_view name;
   std::variant<Gemm, GroupedGemm, FusedAttention, Stream, Cast, GroupCollective, ContextRing,

@@ -5,12 +5,13 @@
 #include <compare>
 #include <cstdint>
 
+#include "hw/kernels/quantize.hpp"
 #include "hw/vocabulary.hpp"
 #include "models/stack/software.hpp"
 
 namespace prequel {
 
-/// Parts of a layer that a plan can name to be computed again in the backward pass.
+/// Parts of a layer that are computed again together, or not.
 enum class Module : std::uint8_t {
   core_attention,
   mla_up_projection,
@@ -40,11 +41,25 @@ class ModuleSet {
   std::uint8_t bits_{};
 };
 
-/// What a kind of recompute repeats.
-constexpr ModuleSet repeated_modules(Recompute mode) {
+/// What a plan's recompute repeats. Selective recompute is that of attention's core unless modules
+/// are named.
+constexpr ModuleSet repeated_modules(Recompute mode, WordSet<RecomputeModule> named = {}) {
+  if (mode == Recompute::full) return ModuleSet::all();
   ModuleSet modules;
-  if (mode == Recompute::selective) modules.add(Module::core_attention);
-  return mode == Recompute::full ? ModuleSet::all() : modules;
+  if (mode == Recompute::none) return modules;
+  if (named.empty()) modules.add(Module::core_attention);
+  const auto add = [&](RecomputeModule name, Module module) {
+    if (named.has(name)) modules.add(module);
+  };
+  add(RecomputeModule::core_attn, Module::core_attention);
+  add(RecomputeModule::mla_up_proj, Module::mla_up_projection);
+  add(RecomputeModule::moe_act, Module::expert_activation);
+  add(RecomputeModule::layernorm, Module::norm);
+  add(RecomputeModule::mlp, Module::mlp);
+  add(RecomputeModule::moe, Module::experts);
+  add(RecomputeModule::moe, Module::expert_activation);
+  add(RecomputeModule::shared_experts, Module::shared_experts);
+  return modules;
 }
 
 struct LayerSetting {
@@ -55,6 +70,7 @@ struct LayerSetting {
   Precision precision{};  ///< of activations and of all products but those below
   AttentionKind attention{};
   Precision products{precision};  ///< of linear layers inside the blocks
+  CastRecipe casts{};             ///< to the format of these, where it has 8 or 4 bits
   std::int64_t cp{1};
   std::int64_t ep{1};
   std::int64_t etp{1};

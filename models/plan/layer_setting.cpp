@@ -1,13 +1,32 @@
 #include "models/plan/layer_setting.hpp"
 
 namespace prequel {
+namespace {
+
+/// The recipe by which operands are cast; a plan in fp8 that names none scales each tensor by its
+/// own largest element.
+CastRecipe cast_recipe(const Plan& plan) {
+  if (plan.precision == Precision::fp4) return CastRecipe::nvfp4;
+  switch (plan.fp8_recipe) {
+    case Fp8Recipe::delayed: return CastRecipe::delayed;
+    case Fp8Recipe::block: return CastRecipe::block;
+    case Fp8Recipe::mxfp8: return CastRecipe::mxfp8;
+    case Fp8Recipe::nvfp4: return CastRecipe::nvfp4;
+    case Fp8Recipe::rowwise: return CastRecipe::row;
+    case Fp8Recipe::none:
+    case Fp8Recipe::current: break;
+  }
+  return CastRecipe::current;
+}
+
+}  // namespace
 
 Precision activation_precision(const Plan& plan) {
   return is_quantized(plan.precision) ? Precision::bf16 : plan.precision;
 }
 
 ModuleSet repeated_modules(const Plan& plan) {
-  return repeated_modules(plan.recompute);
+  return repeated_modules(plan.recompute, plan.recompute_modules);
 }
 
 LayerSetting layer_setting(const Plan& plan) {
@@ -18,10 +37,13 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.sequence_parallel = plan.sequence_parallel;
   setting.precision = activation_precision(plan);
   setting.attention = plan.attention;
-  setting.products = plan.precision;
+  setting.casts = cast_recipe(plan);
+  setting.products = is_quantized(plan.precision) ? format_of(setting.casts) : plan.precision;
   setting.cp = plan.cp;
   setting.ep = plan.ep;
   setting.etp = plan.etp;
+  setting.context_comm = plan.cp_comm;
+  setting.dispatcher = plan.dispatcher;
   return setting;
 }
 

@@ -21,16 +21,11 @@ namespace {
 /// refused.
 constexpr std::string_view kNotModelled[] = {
     "router_balance",
-    "fp8_recipe",
-    "fp8_param_gather",
-    "moments_precision",
     "optimizer_offload",
     "sharding_group",
     "layout",
-    "recompute_modules",
     "offload_modules",
     "overlap",
-    "cuda_graphs",
 };
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
 constexpr std::int64_t kAlignedHeads = 8;     // elements: 16 bytes in fp16, see hw/gemm.hpp
@@ -68,6 +63,7 @@ class Resolver {
     check_not_modelled();
     check_attention();
     check_tensor_parallel();
+    check_formats();
     check_context_parallel();
     check_expert_parallel();
     check_pipeline();
@@ -159,10 +155,7 @@ class Resolver {
       problem(fmt::format("{} {}: not modelled yet; {} would do", axis.name, plain(value),
                           plain(usual).empty() ? "leaving it out" : plain(usual)));
     });
-    if (is_quantized(plan_.precision)) {
-      problem(fmt::format("precision {}: not modelled yet; bf16 or fp16 would do",
-                          name(plan_.precision)));
-    } else if (is_quantized(plan_.grad_precision)) {
+    if (is_quantized(plan_.grad_precision)) {
       problem(fmt::format("grad_precision {}: not modelled yet; fp32, bf16 or fp16 would do",
                           name(plan_.grad_precision)));
     }
@@ -231,6 +224,25 @@ class Resolver {
 
   [[nodiscard]] bool has_dense_layers() const {
     return !model_.has_experts() || !model_.is_uniform();
+  }
+
+  /// Recipes are of 8 or 4 bits, and of the one that is asked for.
+  void check_formats() {
+    const bool narrow = is_quantized(plan_.precision);
+    const Fp8Recipe recipe = plan_.fp8_recipe;
+    if (!narrow && request_.fp8_recipe && recipe != Fp8Recipe::none) {
+      problem(fmt::format("fp8_recipe {}: precision is {}; fp8 would do", name(recipe),
+                          name(plan_.precision)));
+    }
+    if (plan_.precision == Precision::fp8 && recipe == Fp8Recipe::nvfp4) {
+      problem("fp8_recipe nvfp4: has 4 bits; precision fp4 would do");
+    }
+    if (!narrow && plan_.fp8_param_gather && request_.fp8_param_gather) {
+      warn(fmt::format("fp8_param_gather: no effect with precision {}", name(plan_.precision)));
+    }
+    if (plan_.recompute != Recompute::selective && !plan_.recompute_modules.empty()) {
+      warn(fmt::format("recompute_modules: no effect with recompute {}", name(plan_.recompute)));
+    }
   }
 
   /// Ranks take a piece of the front and one of the back of each sequence, so that the causal mask

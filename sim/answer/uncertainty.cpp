@@ -61,9 +61,9 @@ template <class Visit>
 void visit_link(LinkModel& link, const auto& at, Visit&& visit) {
   visit([&] { return at() + ".bandwidth"; }, link.bandwidth.value, Course::down);
   visit([&] { return at() + ".local_bandwidth"; }, link.local_bandwidth.value, Course::down);
-  visit([&] { return at() + ".latency_s"; }, link.latency_s, Course::up);
-  visit([&] { return at() + ".step_s"; }, link.step_s, Course::up);
-  visit([&] { return at() + ".fill_s"; }, link.fill_s, Course::up);
+  visit([&] { return at() + ".latency_s"; }, link.latency.value, Course::up);
+  visit([&] { return at() + ".step_s"; }, link.step.value, Course::up);
+  visit([&] { return at() + ".fill_s"; }, link.fill.value, Course::up);
 }
 
 template <class Visit>
@@ -114,11 +114,11 @@ template <class Visit>
 void visit_small_kernels(GemmModel& gemm, Visit&& visit) {
   const auto launch = [] { return std::string("device.gemm.launch_s"); };
   if (auto* tiled = std::get_if<TiledGemm>(&gemm)) {
-    visit(launch, tiled->launch_s, Course::up);
-    visit([] { return std::string("device.gemm.tile_overhead_s"); }, tiled->tile_overhead_s,
+    visit(launch, tiled->launch.value, Course::up);
+    visit([] { return std::string("device.gemm.tile_overhead_s"); }, tiled->tile_overhead.value,
           Course::up);
   } else {
-    visit(launch, std::get<FlatGemm>(gemm).launch_s, Course::up);
+    visit(launch, std::get<FlatGemm>(gemm).launch.value, Course::up);
   }
 }
 
@@ -158,9 +158,9 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("cluster.network.efficiency", network.efficiency, Course::share_lost);
       break;
     case Uncertain::latency:
-      one("cluster.network.latency_s", network.latency.value, Course::up);
-      one("cluster.network.step_latency_s", network.step_latency.value, Course::up);
-      one("cluster.network.fill_s", network.fill.value, Course::up);
+      one("cluster.network.latency_s", network.link.latency.value, Course::up);
+      one("cluster.network.step_latency_s", network.link.step.value, Course::up);
+      one("cluster.network.fill_s", network.link.fill.value, Course::up);
       break;
     case Uncertain::overlap:
       one("software.communication.overlap_contention", communication.overlap_contention,

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "hw/dispatch.hpp"
+#include "hw/dispatch.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
 #include "sim/price/kernel_costs.hpp"
@@ -29,21 +30,6 @@ WorkKind kind_of_comm(GroupAxis axis) {
     case GroupAxis::expert_data: return WorkKind::expert_comm;
     default: return WorkKind::tensor_comm;
   }
-}
-
-/// Products of experts as a batch of equal ones.
-Gemm one_by_one(const GroupedGemm& grouped) {
-  const std::int64_t rows = std::max<std::int64_t>(1, grouped.rows / grouped.groups);
-  switch (grouped.pass) {
-    case GemmPass::forward:
-      return {rows,           grouped.outputs,   grouped.inputs,
-              grouped.groups, grouped.precision, grouped.pass};
-    case GemmPass::dgrad:
-      return {rows,           grouped.inputs,    grouped.outputs,
-              grouped.groups, grouped.precision, grouped.pass};
-    case GemmPass::wgrad: break;
-  }
-  return {grouped.outputs, grouped.inputs, rows, grouped.groups, grouped.precision, grouped.pass};
 }
 
 /// Prices lists of operators on one rank.
@@ -88,7 +74,7 @@ class OperatorPricer {
     if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
       KernelCost product =
           cost(WorkKind::product,
-               stack.gemm_time_factor * prequel::price(device, one_by_one(*grouped)).value);
+               stack.gemm_time_factor * prequel::price(device, *grouped).value);
       product.weight_gradient = grouped->pass == GemmPass::wgrad;
       return product;
     }
@@ -100,7 +86,8 @@ class OperatorPricer {
       return cost(WorkKind::stream, prequel::price(device, *stream).value);
     }
     if (const auto* cast = std::get_if<Cast>(&op.what)) {
-      return cost(WorkKind::stream, cast_time(*cast).value);
+      const Stream kernel = stream_of(*cast, device.fp8_in_any_order);
+      return cost(WorkKind::stream, prequel::price(device, kernel).value);
     }
     if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
       return cost(kind_of_comm(collective->axis), collective_seconds(*collective));
@@ -136,11 +123,6 @@ class OperatorPricer {
             .value;
     const double behind = attention * steps / (steps + 1);
     return std::max(0.0, sent - behind);
-  }
-
-  [[nodiscard]] Seconds cast_time(const Cast& cast) const {
-    const Bytes traffic{cast.elements * 4.0};
-    return prequel::price(scenario_.device, Stream{StreamKind::fused_pointwise, traffic});
   }
 
   const Scenario& scenario_;
