@@ -62,7 +62,11 @@ Seconds predict(const Device& device, const Measurement& point) {
 Seconds predict(const Cluster& cluster, const Measurement& point) {
   const auto* measured = std::get_if<MeasuredCollective>(&point.what);
   if (!measured) throw InputError("a cluster has collectives only; check kernels with --device");
-  const GroupShape group = lone_group_shape(cluster, measured->ranks, measured->nodes);
+  // A log whose head is cut names fewer nodes than its ranks fill.
+  const std::int64_t filled =
+      (measured->ranks + cluster.devices_per_node - 1) / cluster.devices_per_node;
+  const std::int64_t nodes = std::max<std::int64_t>(measured->nodes, filled);
+  const GroupShape group = lone_group_shape(cluster, measured->ranks, nodes);
   return collective_time(cluster, measured->op, group, measured->bytes);
 }
 
@@ -70,7 +74,8 @@ Seconds predict(const CollectiveModel& node, const Measurement& point) {
   const auto* measured = std::get_if<MeasuredCollective>(&point.what);
   if (!measured) throw InputError("not a collective");
   if (measured->nodes != 1) throw InputError("a collective across nodes");
-  return collective_time(node, measured->op, measured->ranks, measured->bytes);
+  const Levels levels{measured->ranks, measured->ranks, &node, {}, false};
+  return cheapest(measured->op, levels, measured->bytes).time();
 }
 
 Check check(const std::vector<Measurement>& points, const Predictor& predictor,

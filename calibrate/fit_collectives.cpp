@@ -55,12 +55,21 @@ std::vector<Parameter> link_parameters(bool many_sizes) {
 }
 
 LinkModel with_values(const std::vector<double>& values, bool many_sizes) {
-  LinkModel link{values[0], 0.0, {values[1]}, values[2], {}};
+  LinkModel link;
+  link.latency = {values[0]};
+  link.bandwidth = {values[1]};
+  link.fill = {values[2]};
   if (many_sizes) {
-    link.step_s = values[3];
+    link.step = {values[3]};
     link.local_bandwidth = {values[4]};
   }
   return link;
+}
+
+/// Of a ring, or of what has no steps.
+Seconds link_time(const LinkModel& link, const MeasuredCollective& what) {
+  const Seconds transfer = transfer_time(link, what.op, what.ranks, what.bytes);
+  return transfer + waiting_time(link, ring_steps(what.op, what.ranks), transfer);
 }
 
 std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& points,
@@ -71,11 +80,7 @@ std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& 
   });
   const auto model_of = [many_sizes](const std::vector<double>& values) -> Predictor {
     const LinkModel link = with_values(values, many_sizes);
-    return [link](const Measurement& point) {
-      const MeasuredCollective& measured = collective(point);
-      return link_time(link, measured.op, measured.ranks, measured.bytes,
-                       ring_steps(measured.op, measured.ranks));
-    };
+    return [link](const Measurement& point) { return link_time(link, collective(point)); };
   };
   FitReport report = fit_sample(what, split_sample(points, message_size, options),
                                 link_parameters(many_sizes), model_of, options);
@@ -87,10 +92,7 @@ std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& 
 double median_ratio(const LinkModel& link, const Points& points) {
   std::vector<double> ratios;
   for (const Measurement* point : points) {
-    const MeasuredCollective& what = collective(*point);
-    ratios.push_back(
-        link_time(link, what.op, what.ranks, what.bytes, ring_steps(what.op, what.ranks)) /
-        point->time);
+    ratios.push_back(link_time(link, collective(*point)) / point->time);
   }
   return quantile(std::move(ratios), 0.5);
 }

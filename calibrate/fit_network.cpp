@@ -21,9 +21,9 @@ NetworkModel with_values(const std::vector<double>& values, const NetworkModel& 
                          bool many_sizes) {
   NetworkModel network = base;
   network.efficiency = values[0];
-  network.latency = {values[1]};
-  network.fill = {values[2]};
-  if (many_sizes) network.step_latency = {values[3]};
+  network.link.latency = {values[1]};
+  network.link.fill = {values[2]};
+  if (many_sizes) network.link.step = {values[3]};
   return network;
 }
 

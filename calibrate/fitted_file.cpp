@@ -135,10 +135,10 @@ json attention_section(json section, const Device& device, const FitOrigin& orig
 }
 
 json link_entry(const LinkModel& link) {
-  json entry{{"latency_s", rounded(link.latency_s)}};
-  if (link.step_s > 0.0) entry["step_s"] = rounded(link.step_s);
+  json entry{{"latency_s", rounded(link.latency.value)}};
+  if (link.step.value > 0.0) entry["step_s"] = rounded(link.step.value);
   entry["bandwidth"] = gigabytes_per_second(link.bandwidth.value);
-  if (link.fill_s > 0.0) entry["fill_s"] = rounded(link.fill_s);
+  if (link.fill.value > 0.0) entry["fill_s"] = rounded(link.fill.value);
   if (link.local_bandwidth.value > 0.0) {
     entry["local_bandwidth"] = gigabytes_per_second(link.local_bandwidth.value);
   }
@@ -174,9 +174,11 @@ json network_section(const NetworkModel& network, const FitOrigin& origin,
                      const std::vector<FitReport>& reports) {
   json section{{"origin", origin_with_error(origin, reports)},
                {"efficiency", rounded(network.efficiency)},
-               {"latency_s", rounded(network.latency.value)},
-               {"step_latency_s", rounded(network.step_latency.value)}};
-  if (network.fill.value > 0.0) section["fill_s"] = rounded(network.fill.value);
+               {"latency_s", rounded(network.link.latency.value)},
+               {"step_latency_s", rounded(network.link.step.value)}};
+  if (network.link.fill.value > 0.0) section["fill_s"] = rounded(network.link.fill.value);
+  if (network.rings > 0) section["rings"] = network.rings;
+  if (network.pat) section["pat"] = true;
   return section;
 }
 

@@ -21,6 +21,9 @@
 namespace prequel {
 namespace {
 
+/// Bus and algorithm bandwidth are printed with two digits.
+constexpr double kSameRatio = 0.01;
+
 /// One row, out of place (in place where the first half is blank).
 struct Row {
   std::size_t line{};
@@ -70,6 +73,27 @@ std::string_view without_debug(std::string_view line) {
   return blank == std::string_view::npos ? std::string_view{} : line.substr(0, blank);
 }
 
+/// The line without what `srun --label` ("0: ") and `mpirun --tag-output` ("[1,0]<stdout>:") put
+/// before it.
+std::string_view without_label(std::string_view line) {
+  const std::string_view digits = "0123456789";
+  const auto skip = [&line](std::size_t count) { line = trimmed(line.substr(count)); };
+  if (line.starts_with('[')) {
+    const auto close = line.find(']');
+    const bool ranks =
+        close != std::string_view::npos &&
+        line.substr(1, close - 1).find_first_not_of("0123456789,") == std::string_view::npos;
+    const auto colon = line.find(">:");
+    if (ranks && colon != std::string_view::npos && line.substr(close + 1).starts_with("<std")) {
+      skip(colon + 2);
+    }
+    return line;
+  }
+  const auto end = line.find_first_not_of(digits);
+  if (end != std::string_view::npos && end > 0 && line.substr(end).starts_with(": ")) skip(end + 2);
+  return line;
+}
+
 bool begins_row(const std::vector<std::string>& tokens) {
   return tokens.size() >= 3 && parse_integer(tokens[0]) && parse_integer(tokens[1]) &&
          !parse_number(tokens[2]);
@@ -93,6 +117,16 @@ std::optional<Row> parse_row(const std::vector<std::string>& tokens, std::size_t
   const double expected = row.bytes / (*time * 1e3);
   if (expected > 1.0 && std::abs(*algorithm / expected - 1.0) > 0.05) return std::nullopt;
   return row;
+}
+
+/// As `parse_row`, also where columns that the header names are blank: gathers of 2021 have no
+/// redop.
+std::optional<Row> parse_any_row(const std::vector<std::string>& tokens, std::size_t first_time) {
+  constexpr std::size_t kFirst = 3;  // after size, count and type
+  for (std::size_t at = first_time; at >= kFirst; --at) {
+    if (auto row = parse_row(tokens, at)) return row;
+  }
+  return std::nullopt;
 }
 
 /// busbw / algbw of the largest message.
@@ -120,15 +154,22 @@ void complete(Run& run, const std::vector<Row>& rows, const std::string& file) {
                     "name (e.g. all_gather_perf) into the file's name",
                     file));
   }
-  if (run.ranks > 0) return;
+  const bool tells = *run.op != CollectiveOp::broadcast && *run.op != CollectiveOp::send_recv;
+  const double told = run.ranks > 1 ? wire_factor(*run.op, run.ranks) : 0.0;
+  // The head of a log may be cut; its rates are not.
+  if (run.ranks > 1 && (!tells || std::abs(ratio / told - 1.0) < kSameRatio)) return;
   const double factor = *run.op == CollectiveOp::all_reduce ? ratio / 2.0 : ratio;
   const double ranks = factor < 0.9999 ? std::round(1.0 / (1.0 - factor)) : 0.0;
-  const bool tells = *run.op != CollectiveOp::broadcast && *run.op != CollectiveOp::send_recv;
-  if (*run.op == CollectiveOp::send_recv) {
-    run.ranks = 2;
-  } else if (tells && ranks >= 2.0 && ranks <= 1 << 20) {
+  if (tells && ranks >= 2.0 && ranks <= 1 << 20) {
     run.ranks = static_cast<int>(ranks);
-  } else {
+  } else if (run.ranks == 1) {
+    throw InputError(
+        fmt::format("{}: one rank, which sends nothing; run nccl-tests on two or more (-g, or "
+                    "built with MPI=1)",
+                    file));
+  } else if (*run.op == CollectiveOp::send_recv) {
+    run.ranks = 2;
+  } else if (run.ranks == 0) {
     throw InputError(fmt::format("{}: does not say the number of ranks", file));
   }
 }
@@ -185,7 +226,7 @@ MeasurementFile read_nccl_log(std::istream& in, const std::string& file) {
   std::size_t pending_line = 0;
   const auto finish = [&] {
     if (pending.empty()) return;
-    if (auto row = parse_row(pending, first_time)) {
+    if (auto row = parse_any_row(pending, first_time)) {
       row->line = pending_line;
       rows.push_back(*row);
     } else {
@@ -197,7 +238,7 @@ MeasurementFile read_nccl_log(std::istream& in, const std::string& file) {
   std::string text;
   for (std::size_t line = 1; std::getline(in, text); ++line) {
     if (text.size() > kLineLimit) text.resize(kLineLimit);
-    const std::string_view sound = trimmed(without_debug(trimmed(text)));
+    const std::string_view sound = without_label(trimmed(without_debug(trimmed(text))));
     if (sound.starts_with('#')) {
       finish();
       read_comment(sound, run, first_time);

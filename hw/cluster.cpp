@@ -7,48 +7,76 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
+#include "hw/dispatch_model.hpp"
 #include "hw/price_explanation.hpp"
 
 namespace prequel {
 namespace {
 
-void scale_bandwidth(CollectiveModel& model, double fraction) {
-  const auto scale = [fraction](LinkModel& link) { link.bandwidth = link.bandwidth * fraction; };
-  scale(model.ring);
-  for (CollectiveOverride& override : model.overrides) scale(override.link);
-  if (model.tree) scale(*model.tree);
-  if (model.nvls) scale(*model.nvls);
+/// The collectives of the links that join a group's blocks.
+const CollectiveModel& device_links(const Cluster& cluster, const GroupShape& group) {
+  return cluster.domain && group.ranks_in_domain > group.ranks_in_node ? *cluster.domain
+                                                                       : cluster.node;
 }
 
-Seconds network_time(const NetworkModel& network, double steps, Seconds transfer) {
-  return network.latency + network.step_latency * steps + transfer +
-         Seconds{std::sqrt(network.fill.value * transfer.value)};
+/// Members of the group that begins at rank 0 among the first `devices` ranks.
+std::int64_t members_within(const RankGroups& groups, std::int64_t devices) {
+  std::int64_t members = 1;
+  for (const auto& [stride, size] : groups.extents) {
+    members *= std::clamp<std::int64_t>((devices + stride - 1) / stride, 1, size);
+  }
+  return members;
 }
 
-Seconds ring_over_all(const Cluster& cluster, CollectiveOp op, int ranks, Bytes bytes,
-                      BytesPerSecond rate) {
-  return network_time(cluster.network, ring_steps(op, ranks),
-                      bytes * wire_factor(op, ranks) / rate);
+/// Rates without other groups: a ring a NIC, other traffic by the NICs of each member.
+BytesPerSecond lone_rate(const Cluster& cluster, const GroupShape& group, TrafficPattern pattern) {
+  const NodeFabric& node = cluster.fabric->description().node;
+  const auto members = static_cast<double>(group.ranks_in_node);
+  const double share = std::min(1.0, members / node.devices);
+  const double nics = std::max(1.0, share * node.nics);
+  const auto nodes_in_domain = static_cast<double>(group.ranks_in_domain) / members;
+  if (pattern == TrafficPattern::ring) return node.nic.bandwidth * (nics * nodes_in_domain);
+  const BytesPerSecond own = node.nic.bandwidth * (nics / members);
+  if (pattern == TrafficPattern::send_next) return own;
+  return own * (static_cast<double>(group.ranks - 1) /
+                static_cast<double>(group.ranks - group.ranks_in_domain));
 }
 
-/// An all-reduce inside the nodes and between them; every node holds the same number of ranks.
-Seconds hierarchical_all_reduce(const Cluster& cluster, const GroupShape& group, Bytes bytes,
-                                BytesPerSecond rate) {
-  const auto in_node = static_cast<int>(group.ranks_in_node);
-  const double nodes = static_cast<double>(group.ranks) / static_cast<double>(in_node);
-  const double steps = 2.0 * std::ceil(std::log2(nodes));
-  return collective_time(cluster.node, CollectiveOp::reduce_scatter, in_node, bytes) +
-         network_time(cluster.network, steps, bytes * 2.0 / rate) +
-         collective_time(cluster.node, CollectiveOp::all_gather, in_node, bytes);
+void read_domain(const Cursor& root, Cluster& cluster, int& domain_nodes) {
+  const auto domain = root.find("domain");
+  if (!domain) return;
+  domain_nodes = static_cast<int>(domain->at("nodes").integer(1, 1024));
+  if (const auto collectives = domain->find("collectives")) {
+    cluster.domain = read_collectives(*collectives);
+  }
 }
 
-bool has_hierarchy(CollectiveOp op, const GroupShape& group) {
-  return op == CollectiveOp::all_reduce && group.ranks % group.ranks_in_node == 0;
+NetworkModel read_network_model(const Cursor& cursor) {
+  NetworkModel network;
+  network.efficiency = cursor.at("efficiency").number({0.0, 1.0, true});
+  network.link.latency = {cursor.at("latency_s").number(kNonNegative)};
+  network.link.step = {cursor.at("step_latency_s").number(kNonNegative)};
+  if (const auto fill = cursor.find("fill_s")) network.link.fill = {fill->number(kNonNegative)};
+  if (const auto rings = cursor.find("rings")) {
+    network.rings = static_cast<int>(rings->integer(1, 1024));
+  }
+  if (const auto pat = cursor.find("pat")) network.pat = pat->boolean();
+  return network;
 }
 
-BytesPerSecond rate_of(const GroupShape& group, BytesPerSecond rank_rate_limit) {
-  const double rate = group.network_rate.value;
-  return {rank_rate_limit.value > 0.0 ? std::min(rate, rank_rate_limit.value) : rate};
+Levels levels_of(const Cluster& cluster, const GroupShape& group, CollectiveOp op,
+                 BytesPerSecond rank_rate_limit) {
+  Levels levels;
+  levels.ranks = static_cast<int>(group.ranks);
+  levels.members = static_cast<int>(group.ranks_in_domain);
+  levels.device = &device_links(cluster, group);
+  levels.pat = cluster.network.pat;
+  if (!levels.crosses()) return levels;
+  levels.network = cluster.network.link;
+  BytesPerSecond& rate = levels.network.bandwidth;
+  rate = network_rate(cluster, group, pattern_of(op));
+  if (rank_rate_limit.value > 0.0) rate = std::min(rate, rank_rate_limit);
+  return levels;
 }
 
 }  // namespace
@@ -62,16 +90,15 @@ Cluster read_cluster(const Document& file) {
   cluster.software = root.at("software").text();
   cluster.nodes = root.at("nodes").integer(1, 1 << 20);
   cluster.node = read_collectives(root.at("node").at("collectives"));
-  const Cursor network = root.at("network");
-  cluster.network.efficiency = network.at("efficiency").number({0.0, 1.0, true});
-  cluster.network.latency = {network.at("latency_s").number(kNonNegative)};
-  cluster.network.step_latency = {network.at("step_latency_s").number(kNonNegative)};
-  if (const auto fill = network.find("fill_s")) {
-    cluster.network.fill = {fill->number(kNonNegative)};
+  int domain_nodes = 1;
+  read_domain(root, cluster, domain_nodes);
+  if (const auto dispatch = root.find("dispatch")) {
+    cluster.dispatch = std::make_shared<const DispatchModels>(read_dispatch(*dispatch));
   }
-  FabricDescription fabric = read_fabric(root.at("fabric"));
+  cluster.network = read_network_model(root.at("network"));
+  const FabricDescription fabric = read_fabric(root.at("fabric"));
   cluster.devices_per_node = fabric.node.devices;
-  cluster.fabric = std::make_shared<const GroupRates>(std::move(fabric));
+  cluster.fabric = std::make_shared<const GroupRates>(fabric, domain_nodes);
   if (const auto host = root.find("host")) {
     cluster.host.memory = host->at("memory").bytes();
     cluster.host.memory_bandwidth = host->at("memory_bandwidth").rate();
@@ -80,26 +107,53 @@ Cluster read_cluster(const Document& file) {
   return cluster;
 }
 
+std::string contradiction(const Cluster& cluster) {
+  constexpr double kRounding = 1.02;
+  const NodeFabric& node = cluster.fabric->description().node;
+  if (node.devices == 1) return {};
+  const double links = node.interconnect == Interconnect::all_to_all ? node.devices - 1.0 : 1.0;
+  const BytesPerSecond carried = node.device_link.bandwidth * links;
+  const BytesPerSecond ring = cluster.node.ring.bandwidth;
+  if (ring <= carried * kRounding) return {};
+  return fmt::format(
+      "{}: collectives inside a node run at {:.0f} GB/s (node.collectives.bandwidth), but its "
+      "interconnect carries {:.0f} GB/s (fabric.node.interconnect.bandwidth); change both",
+      cluster.name, ring.value / kGB, carried.value / kGB);
+}
+
+Cluster with_device_links(Cluster cluster, double fraction) {
+  cluster.node = scaled(std::move(cluster.node), fraction);
+  if (cluster.domain) cluster.domain = scaled(*std::move(cluster.domain), fraction);
+  if (cluster.dispatch) {
+    cluster.dispatch = std::make_shared<const DispatchModels>(scaled(*cluster.dispatch, fraction));
+  }
+  return cluster;
+}
+
 Cluster with_link_fraction(Cluster cluster, LinkClass level, double fraction) {
   FabricDescription fabric = cluster.fabric->description();
   fabric.link_fraction[static_cast<std::size_t>(level)] *= fraction;
   const LinkClass in_node =
       fabric.node.interconnect == Interconnect::host ? LinkClass::pcie : LinkClass::nvlink;
-  if (level == in_node) scale_bandwidth(cluster.node, fraction);
-  cluster.fabric = std::make_shared<const GroupRates>(std::move(fabric));
+  if (level == in_node) cluster = with_device_links(std::move(cluster), fraction);
+  cluster.fabric = std::make_shared<const GroupRates>(fabric, cluster.fabric->domain_nodes());
   return cluster;
 }
 
 GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int64_t size,
-                       std::int64_t stride, TrafficPattern pattern) {
-  const std::int64_t per_node = cluster.devices_per_node;
+                       std::int64_t stride) {
+  return group_shape(cluster,
+                     RankGroups::strided(static_cast<int>(job_ranks), static_cast<int>(stride),
+                                         static_cast<int>(size)));
+}
+
+GroupShape group_shape(const Cluster& cluster, const RankGroups& groups) {
   GroupShape shape;
-  shape.ranks = size;
-  shape.ranks_in_node = std::clamp<std::int64_t>((per_node + stride - 1) / stride, 1, size);
-  if (shape.ranks_in_node == size) return shape;
-  const RankGroups groups = RankGroups::strided(static_cast<int>(job_ranks),
-                                                static_cast<int>(stride), static_cast<int>(size));
-  shape.network_rate = cluster.network.efficiency * cluster.fabric->rate(groups, pattern);
+  shape.groups = groups;
+  shape.ranks = groups.size();
+  shape.ranks_in_node = members_within(groups, cluster.devices_per_node);
+  shape.ranks_in_domain =
+      members_within(groups, cluster.fabric->description(groups.ranks).node.devices);
   return shape;
 }
 
@@ -107,52 +161,60 @@ GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int
   GroupShape shape;
   shape.ranks = ranks;
   shape.ranks_in_node = std::max<std::int64_t>(1, ranks / nodes);
-  if (shape.ranks_in_node == ranks) return shape;
-  // Each member brings the NICs of its device; one ring a NIC.
-  const NodeFabric& node = cluster.fabric->description().node;
-  const double share = static_cast<double>(shape.ranks_in_node) / std::max(1, node.devices);
-  const double nics = std::max(1.0, std::min(1.0, share) * node.nics);
-  shape.network_rate = cluster.network.efficiency * nics * node.nic.bandwidth;
+  shape.ranks_in_domain = shape.ranks_in_node *
+                          nodes_in_domain(static_cast<int>(nodes), cluster.fabric->domain_nodes());
+  shape.alone = true;
   return shape;
+}
+
+BytesPerSecond network_rate(const Cluster& cluster, const GroupShape& group,
+                            TrafficPattern pattern) {
+  const NetworkModel& network = cluster.network;
+  BytesPerSecond rate = group.alone ? lone_rate(cluster, group, pattern)
+                                    : cluster.fabric->rate(group.groups, pattern);
+  if (network.rings > 0 && pattern == TrafficPattern::ring) {
+    rate = std::min(rate, cluster.fabric->description().node.nic.bandwidth * network.rings);
+  }
+  return rate * network.efficiency;
+}
+
+TrafficPattern pattern_of(CollectiveOp op) {
+  if (op == CollectiveOp::all_to_all) return TrafficPattern::all_to_all;
+  if (op == CollectiveOp::send_recv) return TrafficPattern::send_next;
+  return TrafficPattern::ring;
+}
+
+CollectivePrice price(const Cluster& cluster, CollectiveOp op, const GroupShape& group, Bytes bytes,
+                      BytesPerSecond rank_rate_limit) {
+  if (group.ranks <= 1) return {};
+  return cheapest(op, levels_of(cluster, group, op, rank_rate_limit), bytes);
 }
 
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,
                         Bytes bytes, BytesPerSecond rank_rate_limit) {
-  if (group.ranks <= 1) return {};
-  const int ranks = static_cast<int>(group.ranks);
-  if (group.ranks_in_node == group.ranks) return collective_time(cluster.node, op, ranks, bytes);
-  const BytesPerSecond rate = rate_of(group, rank_rate_limit);
-  const Seconds ring = ring_over_all(cluster, op, ranks, bytes, rate);
-  if (!has_hierarchy(op, group)) return ring;
-  return std::min(ring, hierarchical_all_reduce(cluster, group, bytes, rate));
+  return price(cluster, op, group, bytes, rank_rate_limit).time();
+}
+
+CollectivePrice price_hop(const Cluster& cluster, const GroupShape& pipeline, std::int64_t from,
+                          std::int64_t to, Bytes bytes) {
+  const std::int64_t block = cluster.fabric->description(pipeline.groups.ranks).node.devices;
+  Levels levels = levels_of(cluster, pipeline, CollectiveOp::send_recv, {});
+  levels.ranks = 2;
+  levels.members = from / block == to / block ? 2 : 1;
+  return cheapest(CollectiveOp::send_recv, levels, bytes);
 }
 
 PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
                                     const GroupShape& group, Bytes bytes) {
-  const int ranks = static_cast<int>(group.ranks);
-  if (group.ranks_in_node == group.ranks) {
-    return explain_collective(cluster.node, op, ranks, bytes);
-  }
-  const NetworkModel& network = cluster.network;
-  const Seconds time = collective_time(cluster, op, group, bytes);
-  if (time < ring_over_all(cluster, op, ranks, bytes, group.network_rate)) {
-    const Seconds transfer = bytes * 2.0 / group.network_rate;
-    return {fmt::format("inside the nodes and a tree over {} of them, {:.1f} GB/s each",
-                        group.ranks / group.ranks_in_node, group.network_rate.value / kGB),
-            "cluster.network",
-            {},
-            bytes * 2.0,
-            {{"network", transfer}, {"latency and nodes", time - transfer}},
-            time};
-  }
-  const Seconds latency = network.latency + network.step_latency * ring_steps(op, ranks);
-  return {fmt::format("ring of {} ranks over the network, {:.1f} GB/s each", ranks,
-                      group.network_rate.value / kGB),
-          "cluster.network",
+  const CollectivePrice cost = price(cluster, op, group, bytes);
+  const bool crosses = group.crosses_network();
+  return {fmt::format("{} of {} ranks {}", cost.algorithm, group.ranks,
+                      crosses ? "over the network" : "over device links"),
+          crosses ? "cluster.network" : "cluster.node.collectives",
           {},
-          bytes * wire_factor(op, ranks),
-          {{"network", time - latency}, {"latency", latency}},
-          time};
+          cost.sent,
+          {{"links", cost.device}, {"network", cost.network}, {"latency", cost.latency}},
+          cost.time()};
 }
 
 }  // namespace prequel

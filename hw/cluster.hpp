@@ -1,30 +1,29 @@
 #pragma once
 
-/// A cluster: nodes of equal devices, the links inside a node and the network between them.
+/// A cluster: nodes of equal devices, the links inside a node, a scale-up domain of several nodes
+/// where there is one, and the network between them.
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "hw/base/units.hpp"
-#include "hw/collectives/collective.hpp"
+#include "hw/collectives/algorithms.hpp"
 #include "hw/fabric/group_rates.hpp"
 
 namespace prequel {
 
 class Document;
+struct DispatchModels;  // hw/dispatch_model.hpp
 
-/// What collectives get of the network, and what they wait for; its rates R are the fabric's:
-///
-///     transfer = wire / (efficiency·R)
-///     t        = latency + step_latency·steps + sqrt(fill·transfer) + transfer
-///
-/// The form is that of LinkModel.
+/// What collectives get of the network, and what they wait for.
 struct NetworkModel {
   double efficiency{1.0};  ///< share of the fabric's rate that collectives reach
-  Seconds latency{};       ///< per collective or message
-  Seconds step_latency{};  ///< per step of a ring or tree
-  Seconds fill{};          ///< filling of the pipeline; 0: free
+  /// Constants; its bandwidth follows from the fabric, the group and what else communicates.
+  LinkModel link;
+  int rings{};  ///< most rings or trees of a group, each through one NIC of a block; 0: any
+  bool pat{};   ///< the library has parallel aggregated trees
 };
 
 /// The host beside the devices of one node.
@@ -43,6 +42,10 @@ struct Cluster {
   std::int64_t nodes{};  ///< how many there are
   std::int64_t devices_per_node{};
   CollectiveModel node;  ///< collectives inside a node
+  /// Those over device links beyond a node, where domains span several nodes.
+  std::optional<CollectiveModel> domain;
+  /// Carrying tokens to their experts; none where the file does not tell of it.
+  std::shared_ptr<const DispatchModels> dispatch;
   NetworkModel network;
   /// Links and switches, and the rates that groups of ranks get from them; shared by copies.
   std::shared_ptr<const GroupRates> fabric;
@@ -52,36 +55,60 @@ struct Cluster {
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.
 Cluster read_cluster(const Document& file);
 
+/// What to tell of a cluster whose parts contradict each other, as where collectives are faster
+/// than the links that carry them; empty where they agree.
+std::string contradiction(const Cluster& cluster);
+
+/// The cluster with collectives and dispatch over device links at `fraction` of their rate.
+Cluster with_device_links(Cluster cluster, double fraction);
+
 /// The cluster with the links of a level at `fraction` of their bandwidth, above 0: collectives
 /// between nodes, and, where they are the links between the devices of a node, inside it.
 Cluster with_link_fraction(Cluster cluster, LinkClass level, double fraction);
 
-/// How a communicator lies on the nodes.
+/// How a communicator lies on the cluster.
 struct GroupShape {
-  std::int64_t ranks{1};          ///< members of one group
-  std::int64_t ranks_in_node{1};  ///< members that share a node
-  BytesPerSecond network_rate{};  ///< what each member sends when the group spans nodes
+  RankGroups groups;                ///< with those of its kind that communicate at the same time
+  std::int64_t ranks{1};            ///< members of one group
+  std::int64_t ranks_in_node{1};    ///< members that share a node
+  std::int64_t ranks_in_domain{1};  ///< members that device links join; at least those of a node
+  bool alone{false};                ///< no other group communicates
+
+  [[nodiscard]] bool crosses_network() const { return ranks_in_domain < ranks; }
 };
 
-/// The groups of `size` ranks whose neighbours are `stride` ranks apart, in a job of `job_ranks`,
-/// when all of them communicate at once: the fabric's links are loaded with all their routes.
-/// Throws InputError when the network cannot hold the ranks.
+/// The groups of `size` ranks whose neighbours are `stride` ranks apart, in a job of `job_ranks`.
 GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int64_t size,
-                       std::int64_t stride, TrafficPattern pattern = TrafficPattern::ring);
+                       std::int64_t stride);
+/// As `Placement` says them.
+GroupShape group_shape(const Cluster& cluster, const RankGroups& groups);
 
 /// One group alone, the same number of its ranks on each of `nodes`, as nccl-tests runs.
 GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int64_t nodes);
 
-/// Time of one collective of `bytes` (nccl-tests convention: the buffer of an all-reduce, the
-/// whole of an all-gather or reduce-scatter) over a group: the node's model when the group lies in
-/// one node, else at the fabric's rate for it. `rank_rate_limit`, unless 0, is the most that a
-/// stack puts on the network per rank.
-///
-/// All operations have a ring over all ranks. An all-reduce takes the hierarchy where that is
-/// cheaper, as NCCL does with its trees for small messages: reduce-scatter inside each node,
-/// all-reduce between the nodes over a double binary tree (2·log2(nodes) steps, twice the message
-/// out of every node; Sanders, Speck and Träff 2009), all-gather inside each node.
+/// What each member sends when a group crosses the network: the fabric's links are loaded with the
+/// routes of all groups at once. Throws InputError when the network cannot hold the ranks.
+BytesPerSecond network_rate(const Cluster& cluster, const GroupShape& group,
+                            TrafficPattern pattern);
+
+/// The traffic of a collective.
+TrafficPattern pattern_of(CollectiveOp op);
+
+/// One collective of `bytes` (nccl-tests convention: the buffer of an all-reduce, the whole of an
+/// all-gather or reduce-scatter) over a group, by the cheapest algorithm over its levels.
+/// `rank_rate_limit`, unless 0, is the most that a stack puts on the network per rank. Throws as
+/// `network_rate`.
+CollectivePrice price(const Cluster& cluster, CollectiveOp op, const GroupShape& group, Bytes bytes,
+                      BytesPerSecond rank_rate_limit = {});
+
+/// The time of `price`.
 Seconds collective_time(const Cluster& cluster, CollectiveOp op, const GroupShape& group,
                         Bytes bytes, BytesPerSecond rank_rate_limit = {});
+
+/// A hop of `bytes` from rank `from` to rank `to`, neighbours in a group of the shape `pipeline`,
+/// while the other groups make the same hop: over device links where these join the two, else at
+/// the network's rate.
+CollectivePrice price_hop(const Cluster& cluster, const GroupShape& pipeline, std::int64_t from,
+                          std::int64_t to, Bytes bytes);
 
 }  // namespace prequel

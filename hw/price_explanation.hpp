@@ -34,8 +34,6 @@ PriceExplanation explain_price(const Device& device, const Gemm& gemm);
 PriceExplanation explain_price(const Device& device, const Stream& stream);
 PriceExplanation explain_price(const Device& device, const FusedAttention& attention,
                                std::string_view kernel);
-PriceExplanation explain_collective(const CollectiveModel& model, CollectiveOp op, int ranks,
-                                    Bytes bytes);
 PriceExplanation explain_collective(const Cluster& cluster, CollectiveOp op,
                                     const GroupShape& group, Bytes bytes);
 

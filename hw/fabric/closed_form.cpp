@@ -138,11 +138,24 @@ bool load_node(const FabricDescription& description, const NodeLayout& layout,
   return true;
 }
 
+/// Whether the switches carry whatever the NICs send, shared by all shortest paths.
+bool is_non_blocking(const FabricDescription& description, const FatTree& tree) {
+  const auto fraction = [&](LinkClass link_class) {
+    return description.link_fraction[static_cast<std::size_t>(link_class)];
+  };
+  const BytesPerSecond nic = description.scaled(LinkClass::nic, description.node.nic).bandwidth;
+  return tree.over_subscription <= 1.0 && tree.core_over_subscription <= 1.0 &&
+         tree.link.bandwidth * std::min(fraction(LinkClass::spine), fraction(LinkClass::core)) >=
+             nic;
+}
+
 bool load_network(const FabricDescription& description, const FatTree& tree,
                   const NodeLayout& layout, TrafficPattern pattern, double crossing,
                   Bottleneck& bottleneck) {
   // Between unlike devices traffic changes rails, which no hop count tells.
-  if (tree.rail_optimized && layout.members > 1 && pattern != TrafficPattern::ring) return false;
+  if (tree.rail_optimized && layout.members > 1 && pattern != TrafficPattern::ring) {
+    return is_non_blocking(description, tree);
+  }
   const FatTreeLayout sizes = fat_tree_layout(description, tree, layout.nodes);
   const int leaves_per_block = tree.rail_optimized ? description.node.nics : 1;
   const auto up = leaving(layout, pattern, sizes.nodes_per_leaf, crossing);

@@ -203,6 +203,25 @@ Library::Library(const std::vector<std::string>& extra) : directories_(data_dire
 
 Document Library::open(const std::string& kind, const std::string& name,
                        const std::string& from) const {
+  constexpr std::size_t kMostAlikes = 8;  // more lead round in a circle
+  Document file = find(kind, name, from);
+  if (!file.json().is_object() || !file.json().contains("like")) return file;
+  nlohmann::json value = file.json();
+  for (std::size_t i = 0; value.contains("like"); ++i) {
+    const std::string asker = file.file() + ": /like";
+    if (!value["like"].is_string()) throw InputError(asker + ": expected a name");
+    const std::string like = value["like"].get<std::string>();
+    if (i == kMostAlikes) throw InputError(asker + ": " + in_quotes(like) + " is like itself");
+    value.erase("like");
+    nlohmann::json base = find(kind, like, asker).json();
+    base.merge_patch(value);
+    value = std::move(base);
+  }
+  return Document::from(file.file(), value);
+}
+
+Document Library::find(const std::string& kind, const std::string& name,
+                       const std::string& from) const {
   if (is_path(name)) return Document::read(name);
   for (const std::string& directory : directories_) {
     const fs::path path = fs::path(directory) / kind / (name + ".json");
@@ -212,7 +231,7 @@ Document Library::open(const std::string& kind, const std::string& name,
   const auto stand_in =
       kind == "software" ? nearest_release(name, names(kind)) : std::optional<std::string>();
   if (stand_in) {
-    Document software = open(kind, *stand_in);
+    Document software = find(kind, *stand_in, from);
     software.set("stands_for", name);
     return software;
   }

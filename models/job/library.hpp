@@ -27,8 +27,10 @@ class Library {
 
   /// The JSON file of that kind ("models", "devices", …): a path is taken as it is (it has a
   /// slash or ends in .json), a name is looked up. Of software whose release is not known the
-  /// nearest release of the same framework, marked with `stands_for`. Throws InputError that names
-  /// the nearest, and begins with who asked (`from`: a flag, or a file and its key).
+  /// nearest release of the same framework, marked with `stands_for`. A file that says
+  /// `"like": "NAME"` is what that one holds, changed as a JSON merge patch (RFC 7396). Throws
+  /// InputError that names the nearest, and begins with who asked (`from`: a flag, or a file and
+  /// its key).
   [[nodiscard]] Document open(const std::string& kind, const std::string& name,
                               const std::string& from = {}) const;
   /// Names of all files of a kind, sorted.
@@ -37,6 +39,9 @@ class Library {
   [[nodiscard]] std::string directory() const;
 
  private:
+  [[nodiscard]] Document find(const std::string& kind, const std::string& name,
+                              const std::string& from) const;
+
   std::vector<std::string> directories_;
 };
 

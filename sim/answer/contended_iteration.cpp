@@ -131,7 +131,7 @@ class PipelineFlows {
       : scenario_(scenario),
         game_(game),
         stage_ranks_(static_cast<int>(scenario.plan.tp * scenario.plan.cp * scenario.plan.dp)),
-        router_(build_fabric(scenario.cluster.fabric->description(), nodes(scenario))) {}
+        router_(build_fabric(fabric(scenario), nodes(scenario))) {}
 
   void add_to(Contest& contest) {
     contest.linked.capacities = link_capacities(router_.fabric());
@@ -160,8 +160,11 @@ class PipelineFlows {
   }
 
  private:
+  static const FabricDescription& fabric(const Scenario& scenario) {
+    return scenario.cluster.fabric->description(static_cast<int>(scenario.plan.gpus));
+  }
   static int nodes(const Scenario& scenario) {
-    const std::int64_t per_node = scenario.cluster.devices_per_node;
+    const std::int64_t per_node = fabric(scenario).node.devices;
     return static_cast<int>((scenario.plan.gpus + per_node - 1) / per_node);
   }
 
@@ -178,14 +181,19 @@ class PipelineFlows {
     switch (kind) {
       case TaskKind::send_forward:
       case TaskKind::send_backward:
-        return group_shape(cluster, plan.gpus, plan.pp, stage_ranks_, TrafficPattern::send_next)
-            .network_rate.value;
+        return network_rate(cluster, group_shape(cluster, plan.gpus, plan.pp, stage_ranks_),
+                            TrafficPattern::send_next)
+            .value;
       case TaskKind::embedding_reduce:
-        return group_shape(cluster, std::int64_t{2} * stage_ranks_, 2, stage_ranks_)
-            .network_rate.value;
+        return network_rate(cluster,
+                            group_shape(cluster, std::int64_t{2} * stage_ranks_, 2, stage_ranks_),
+                            TrafficPattern::ring)
+            .value;
       default:
-        return group_shape(cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp)
-            .network_rate.value;
+        return network_rate(cluster,
+                            group_shape(cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp),
+                            TrafficPattern::ring)
+            .value;
     }
   }
 

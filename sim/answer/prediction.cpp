@@ -74,6 +74,9 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   add_times(scenario, layers, prediction);
   add_memory(scenario, prediction);
   warn_of_host_memory(scenario, prediction);
+  if (std::string said = contradiction(scenario.cluster); !said.empty()) {
+    prediction.warnings.push_back(std::move(said));
+  }
   prediction.convention = convention;
   prediction.flops =
       step_flops(scenario.model,

@@ -7,18 +7,6 @@
 namespace prequel {
 namespace {
 
-void scale(LinkModel& link, double more) {
-  link.bandwidth = {link.bandwidth.value * more};
-  link.local_bandwidth = {link.local_bandwidth.value * more};
-}
-
-void scale(CollectiveModel& level, double more) {
-  scale(level.ring, more);
-  for (CollectiveOverride& override : level.overrides) scale(override.link, more);
-  if (level.tree) scale(*level.tree, more);
-  if (level.nvls) scale(*level.nvls, more);
-}
-
 void scale(HostStack& host, double more) {
   for (Seconds* time :
        {&host.blocking_launch_per_layer, &host.async_launch_per_layer, &host.fixed_per_iteration}) {
@@ -36,7 +24,8 @@ std::vector<Sensitivity> sensitivity(const Scenario& scenario, double more) {
        }},
       {"memory bandwidth",
        [more](Scenario& s) { s.device.memory_rate = {s.device.memory_rate.value * more}; }},
-      {"links inside a node", [more](Scenario& s) { scale(s.cluster.node, more); }},
+      {"links inside a node",
+       [more](Scenario& s) { s.cluster = with_device_links(std::move(s.cluster), more); }},
       {"network between nodes", [more](Scenario& s) { s.cluster.network.efficiency *= more; }},
       {"host speed", [more](Scenario& s) { scale(s.software.host, more); }},
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "hw/dispatch.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
 #include "sim/price/kernel_costs.hpp"
@@ -105,7 +106,8 @@ class OperatorPricer {
       return cost(kind_of_comm(collective->axis), collective_seconds(*collective));
     }
     if (const auto* transfer = std::get_if<Dispatch>(&op.what)) {
-      return cost(WorkKind::expert_comm, dispatch_time(*transfer).value);
+      return cost(WorkKind::expert_comm,
+                  prequel::price(scenario_.cluster, expert_group_, *transfer).time().value);
     }
     if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
     return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
@@ -139,12 +141,6 @@ class OperatorPricer {
   [[nodiscard]] Seconds cast_time(const Cast& cast) const {
     const Bytes traffic{cast.elements * 4.0};
     return prequel::price(scenario_.device, Stream{StreamKind::fused_pointwise, traffic});
-  }
-
-  [[nodiscard]] Seconds dispatch_time(const Dispatch& transfer) const {
-    const Bytes bytes{transfer.tokens * real(transfer.top_k) * real(transfer.hidden) *
-                      bytes_per_element(transfer.precision)};
-    return collective_time(scenario_.cluster, CollectiveOp::all_to_all, expert_group_, bytes);
   }
 
   const Scenario& scenario_;
@@ -327,8 +323,7 @@ Seconds stage_transfer_time(const Scenario& scenario) {
                      bytes_per_element(activation_precision(plan))};
   const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
   const RankGroup pipeline = rank_group(plan, GroupAxis::pipeline);
-  const GroupShape pair =
-      group_shape(cluster, plan.gpus, pipeline.size, pipeline.stride, TrafficPattern::send_next);
+  const GroupShape pair = group_shape(cluster, plan.gpus, pipeline.size, pipeline.stride);
   Seconds time = collective_time(cluster, CollectiveOp::send_recv, pair, sent);
   if (scattered && !plan.sequence_parallel && plan.tp > 1) {
     time += collective_time(cluster, CollectiveOp::all_gather,

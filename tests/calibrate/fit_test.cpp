@@ -56,16 +56,20 @@ void check_found(const FitReport& report, const std::string& name, double truth)
                 name << ": " << found.value << " for " << truth);
 }
 
+Seconds time_of(const CollectiveModel& node, CollectiveOp op, int ranks, Bytes bytes) {
+  return cheapest(op, Levels{ranks, ranks, &node, {}, false}, bytes).time();
+}
+
 TEST_CASE("the constants of a ring are recovered from noisy collectives") {
   CollectiveModel truth;
-  truth.ring = {8e-6, 1e-6, {2.3e11}, 2.5e-5, {8e11}};
+  truth.ring = {{8e-6}, {1e-6}, {2.3e11}, {2.5e-5}, {8e11}};
   Noise noise(0.03);
   std::vector<Measurement> points;
   for (const CollectiveOp op :
        {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
     for (const int ranks : {2, 4, 8}) {
       for (const double bytes : powers(1024.0, 4.0, 11)) {
-        const Seconds time = collective_time(truth, op, ranks, {bytes}) * noise();
+        const Seconds time = time_of(truth, op, ranks, {bytes}) * noise();
         points.push_back(measured(MeasuredCollective{op, ranks, 1, {bytes}}, time, "a"));
       }
     }
@@ -83,15 +87,15 @@ TEST_CASE("the constants of a ring are recovered from noisy collectives") {
 
 TEST_CASE("an all_reduce that outruns its ring is taken for a reduction in the switch") {
   CollectiveModel truth;
-  truth.ring = {5e-6, 8e-7, {3.9e11}, 1e-5, {9e11}};
-  truth.nvls = LinkModel{1.5e-5, 0.0, {5.2e11}, 2.7e-5, {}};
+  truth.ring = {{5e-6}, {8e-7}, {3.9e11}, {1e-5}, {9e11}};
+  truth.nvls = LinkModel{{1.5e-5}, {0.0}, {5.2e11}, {2.7e-5}, {}};
   truth.nvls_min_ranks = 8;
   std::vector<Measurement> points;
   for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_gather}) {
     for (const int ranks : {2, 4, 8}) {
       for (const double bytes : powers(1024.0, 4.0, 11)) {
         points.push_back(measured(MeasuredCollective{op, ranks, 1, {bytes}},
-                                  collective_time(truth, op, ranks, {bytes}), "a"));
+                                  time_of(truth, op, ranks, {bytes}), "a"));
       }
     }
   }
@@ -99,18 +103,17 @@ TEST_CASE("an all_reduce that outruns its ring is taken for a reduction in the s
   static_cast<void>(fit_collectives(points, {}, fitted));
   REQUIRE(fitted.nvls);
   CHECK(fitted.nvls_min_ranks == 8);
-  CHECK(collective_time(fitted, CollectiveOp::all_reduce, 8, {1e9}).value ==
-        doctest::Approx(collective_time(truth, CollectiveOp::all_reduce, 8, {1e9}).value)
-            .epsilon(0.05));
+  CHECK(time_of(fitted, CollectiveOp::all_reduce, 8, {1e9}).value ==
+        doctest::Approx(time_of(truth, CollectiveOp::all_reduce, 8, {1e9}).value).epsilon(0.05));
 }
 
 TEST_CASE("links between processes of a busy machine are within the bounds, too") {
   CollectiveModel truth;
-  truth.ring = {0.05, 0.0, {3e7}, 2e-3, {}};
+  truth.ring = {{0.05}, {0.0}, {3e7}, {2e-3}, {}};
   Noise noise(0.05);
   std::vector<Measurement> points;
   for (const double bytes : powers(1024.0, 2.0, 17)) {
-    const Seconds time = collective_time(truth, CollectiveOp::all_reduce, 2, {bytes}) * noise();
+    const Seconds time = time_of(truth, CollectiveOp::all_reduce, 2, {bytes}) * noise();
     points.push_back(
         measured(MeasuredCollective{CollectiveOp::all_reduce, 2, 1, {bytes}}, time, "a"));
   }
@@ -124,14 +127,14 @@ TEST_CASE("links between processes of a busy machine are within the bounds, too"
 
 TEST_CASE("an operation that is off the ring of the others gets constants of its own") {
   CollectiveModel truth;
-  truth.ring = {1e-6, 0.0, {1e10}, 1e-7, {}};
-  truth.overrides = {{CollectiveOp::all_gather, 0, {5e-7, 0.0, {3e10}, 1e-7, {}}}};
+  truth.ring = {{1e-6}, {0.0}, {1e10}, {1e-7}, {}};
+  truth.overrides = {{CollectiveOp::all_gather, 0, {{5e-7}, {0.0}, {3e10}, {1e-7}, {}}}};
   Noise noise(0.03);
   std::vector<Measurement> points;
   for (const CollectiveOp op :
        {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
     for (const double bytes : powers(1024.0, 2.0, 17)) {
-      const Seconds time = collective_time(truth, op, 2, {bytes}) * noise();
+      const Seconds time = time_of(truth, op, 2, {bytes}) * noise();
       points.push_back(measured(MeasuredCollective{op, 2, 1, {bytes}}, time, "a"));
     }
   }
@@ -147,10 +150,10 @@ TEST_CASE("an operation that is off the ring of the others gets constants of its
 
 TEST_CASE("points that waited for a processor are left out of a fit, which says how many") {
   CollectiveModel truth;
-  truth.ring = {1e-6, 0.0, {1e10}, 1e-7, {}};
+  truth.ring = {{1e-6}, {0.0}, {1e10}, {1e-7}, {}};
   std::vector<Measurement> points;
   for (const double bytes : powers(1024.0, 2.0, 17)) {
-    const Seconds time = collective_time(truth, CollectiveOp::all_reduce, 2, {bytes});
+    const Seconds time = time_of(truth, CollectiveOp::all_reduce, 2, {bytes});
     Measurement point =
         measured(MeasuredCollective{CollectiveOp::all_reduce, 2, 1, {bytes}}, time, "a");
     point.fields["samples"] = "50";
@@ -173,11 +176,11 @@ TEST_CASE("points that waited for a processor are left out of a fit, which says 
 
 TEST_CASE("of one group and several at once, those at once count") {
   CollectiveModel truth;
-  truth.ring = {8e-6, 0.0, {2e10}, 1e-6, {}};
+  truth.ring = {{8e-6}, {0.0}, {2e10}, {1e-6}, {}};
   std::vector<Measurement> points;
   for (const int groups : {1, 2}) {
     for (const double bytes : powers(1024.0, 4.0, 10)) {
-      const Seconds alone = collective_time(truth, CollectiveOp::all_gather, 2, {bytes});
+      const Seconds alone = time_of(truth, CollectiveOp::all_gather, 2, {bytes});
       points.push_back(measured(MeasuredCollective{CollectiveOp::all_gather, 2, 1, {bytes}, groups},
                                 alone * groups, "a"));
     }
@@ -377,7 +380,7 @@ TEST_CASE("GEMM constants of another device are recovered from its times") {
 TEST_CASE("what collectives get of a network is found from two nodes and four") {
   const Cluster base = read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/dgx-a100.json"));
   Cluster truth = base;
-  truth.network = {0.6, {3.5e-5}, {6e-6}, {2e-5}};
+  truth.network = {0.6, {{3.5e-5}, {6e-6}, {}, {2e-5}, {}}, 0, false};
   Noise noise(0.03);
   std::vector<Measurement> points;
   for (const int nodes : {2, 4, 16}) {
@@ -398,8 +401,8 @@ TEST_CASE("what collectives get of a network is found from two nodes and four") 
   REQUIRE(reports.size() == 1);
   CHECK(reports[0].held_out_errors.mape < 0.05);
   check_found(reports[0], "efficiency", 0.6);
-  CHECK(fitted.network.step_latency.value == doctest::Approx(6e-6).epsilon(0.05));
-  CHECK(fitted.node.ring.latency_s == base.node.ring.latency_s);
+  CHECK(fitted.network.link.step.value == doctest::Approx(6e-6).epsilon(0.05));
+  CHECK(fitted.node.ring.latency == base.node.ring.latency);
 }
 
 TEST_CASE("too few points fit nothing and leave the device as it is") {

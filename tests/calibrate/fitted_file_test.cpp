@@ -63,11 +63,11 @@ TEST_CASE("sections that were not fitted stay as they are") {
 TEST_CASE("fitted collectives replace those of the node and read back") {
   Cluster cluster;
   CollectiveModel& node = cluster.node;
-  node.ring = {8e-6, 1e-6, {2.5e11}, 2e-5, {8e11}};
-  node.overrides = {{CollectiveOp::all_to_all, 0, {1e-5, 0.0, {2.4e11}, 0.0, {}}}};
-  node.nvls = LinkModel{1.5e-5, 0.0, {5e11}, 2e-5, {}};
+  node.ring = {{8e-6}, {1e-6}, {2.5e11}, {2e-5}, {8e11}};
+  node.overrides = {{CollectiveOp::all_to_all, 0, {{1e-5}, {0.0}, {2.4e11}, {0.0}, {}}}};
+  node.nvls = LinkModel{{1.5e-5}, {0.0}, {5e11}, {2e-5}, {}};
   node.nvls_min_ranks = 8;
-  cluster.network = {0.75, {2e-5}, {3e-6}, {1e-5}};
+  cluster.network = {0.75, {{2e-5}, {3e-6}, {}, {1e-5}, {}}, 0, false};
   const std::string text =
       fitted_cluster_file(R"({"name": "old", "nodes": 4})", cluster, {report("ring")},
                           {report("network")}, {"new", "command"});

@@ -65,6 +65,52 @@ TEST_CASE("logs before 2.13 lack columns, and the operation is told by the rates
   CHECK(collective(all_gather, 0).op == CollectiveOp::all_gather);
 }
 
+TEST_CASE("labels of srun and mpirun before each line are passed over") {
+  for (const std::string label : {"0: ", " 12: ", "[1,0]<stdout>:", "[1,3]<stdout>: "}) {
+    std::string text;
+    std::istringstream lines("# all_reduce_perf\n" + kRanks + kHeader + kRow);
+    for (std::string line; std::getline(lines, line);) text += label + line + "\n";
+    const auto file = read(text);
+    REQUIRE(file.points.size() == 1);
+    CHECK(collective(file, 0).ranks == 4);
+    CHECK(collective(file, 0).nodes == 2);
+    CHECK(file.unread.empty());
+  }
+}
+
+TEST_CASE("a gather of 2021 leaves the column of its operator blank") {
+  const auto file =
+      read("# all_gather_perf\n" + kRanks +
+           "#       size    count    type   redop     time   algbw   busbw  error     time   algbw"
+           "   busbw  error\n"
+           "     1048576    65536   float             27.76   37.77   28.33  0e+00    27.49   38.15"
+           "   28.61  0e+00\n");
+  REQUIRE(file.points.size() == 1);
+  CHECK(file.points[0].time.value == doctest::Approx(27.76e-6));
+  CHECK(file.unread.empty());
+}
+
+TEST_CASE("where the head of a log is cut, the rates say how many ranks there were") {
+  const auto file = read(
+      "# all_reduce_perf\n#  Rank 71 Group  0 Pid    100 on   node-r device  3 [0x07] GB200\n" +
+      kHeader +
+      "   536870912     134217728     float     sum      -1   1806.7  297.15  586.06      0\n");
+  REQUIRE(file.points.size() == 1);
+  CHECK(collective(file, 0).ranks == 72);
+}
+
+TEST_CASE("a program that ran on one rank is refused") {
+  CHECK(
+      error_text([] {
+        static_cast<void>(read(
+            "# alltoall_perf\n#  Rank  0 Group  0 Pid    100 on   node-r device  0 [0x07] H100\n" +
+            kHeader +
+            "     1048576        262144      half    none      -1    27.76   37.77    0.00   0\n"));
+      }) ==
+      "log.txt: one rank, which sends nothing; run nccl-tests on two or more (-g, or built with "
+      "MPI=1)");
+}
+
 TEST_CASE("debug lines between and inside rows are passed over") {
   const auto file =
       read("# all_reduce_perf\n" + kRanks + kHeader +

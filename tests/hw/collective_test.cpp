@@ -1,4 +1,4 @@
-#include "hw/collectives/collective.hpp"
+#include "hw/collectives/algorithms.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,21 +21,21 @@ CollectiveModel ring(LinkModel link) {
 }
 
 double time(const CollectiveModel& model, CollectiveOp op, int ranks, double bytes) {
-  return collective_time(model, op, ranks, {bytes}).value;
+  return cheapest(op, Levels{ranks, ranks, &model, {}, false}, {bytes}).time().value;
 }
 
 TEST_CASE("a collective of one rank costs nothing") {
   for (const CollectiveOp op : kOps)
-    CHECK(time(ring({1e-5, 1e-6, {1e11}, 1e-5, {}}), op, 1, 1e9) == 0.0);
+    CHECK(time(ring({{1e-5}, {1e-6}, {1e11}, {1e-5}, {}}), op, 1, 1e9) == 0.0);
 }
 
 TEST_CASE("a ring all-reduce sends 2(n-1)/n of the buffer in 2(n-1) steps") {
-  CHECK(time(ring({0.0, 1e-6, {1e11}, 0.0, {}}), CollectiveOp::all_reduce, 8, 1e9) ==
+  CHECK(time(ring({{0.0}, {1e-6}, {1e11}, {0.0}, {}}), CollectiveOp::all_reduce, 8, 1e9) ==
         doctest::Approx(14e-6 + 2.0 * 7 / 8 * 1e9 / 1e11));
 }
 
 TEST_CASE("a ring all-reduce is a reduce-scatter and an all-gather") {
-  const CollectiveModel model = ring({0.0, 2e-6, {5e10}, 0.0, {}});
+  const CollectiveModel model = ring({{0.0}, {2e-6}, {5e10}, {0.0}, {}});
   for (int ranks = 2; ranks <= 64; ++ranks) {
     CHECK(time(model, CollectiveOp::all_reduce, ranks, 3e8) ==
           doctest::Approx(time(model, CollectiveOp::reduce_scatter, ranks, 3e8) +
@@ -44,12 +44,12 @@ TEST_CASE("a ring all-reduce is a reduce-scatter and an all-gather") {
 }
 
 TEST_CASE("filling the pipeline costs the root of fill time and transfer time") {
-  CHECK(time(ring({0.0, 0.0, {1e9}, 4.0, {}}), CollectiveOp::send_recv, 2, 1e9) ==
+  CHECK(time(ring({{0.0}, {0.0}, {1e9}, {4.0}, {}}), CollectiveOp::send_recv, 2, 1e9) ==
         doctest::Approx(1.0 + 2.0));
 }
 
 TEST_CASE("a rank copies the part that it keeps at the local rate") {
-  const CollectiveModel model = ring({0.0, 0.0, {2e11}, 0.0, {8e11}});
+  const CollectiveModel model = ring({{0.0}, {0.0}, {2e11}, {0.0}, {8e11}});
   CHECK(time(model, CollectiveOp::all_gather, 2, 1e9) ==
         doctest::Approx(0.5e9 / 2e11 + 0.5e9 / 8e11));
   CHECK(time(model, CollectiveOp::all_reduce, 8, 1e9) ==
@@ -58,19 +58,19 @@ TEST_CASE("a rank copies the part that it keeps at the local rate") {
 }
 
 TEST_CASE("the narrowest override counts") {
-  CollectiveModel model = ring({1.0, 0.0, {1e30}, 0.0, {}});
-  model.overrides = {{CollectiveOp::all_gather, 4, {3.0, 0.0, {1e30}, 0.0, {}}},
-                     {CollectiveOp::all_gather, 0, {2.0, 0.0, {1e30}, 0.0, {}}}};
+  CollectiveModel model = ring({{1.0}, {0.0}, {1e30}, {0.0}, {}});
+  model.overrides = {{CollectiveOp::all_gather, 4, {{3.0}, {0.0}, {1e30}, {0.0}, {}}},
+                     {CollectiveOp::all_gather, 0, {{2.0}, {0.0}, {1e30}, {0.0}, {}}}};
   CHECK(time(model, CollectiveOp::all_gather, 4, 1.0) == doctest::Approx(3.0));
   CHECK(time(model, CollectiveOp::all_gather, 8, 1.0) == doctest::Approx(2.0));
   CHECK(time(model, CollectiveOp::all_reduce, 4, 1.0) == doctest::Approx(1.0));
 }
 
 TEST_CASE("an all-reduce takes the cheapest algorithm that is there") {
-  CollectiveModel model = ring({0.0, 1e-6, {1e11}, 0.0, {}});
-  model.nvls = LinkModel{2e-5, 0.0, {2e11}, 0.0, {}};
+  CollectiveModel model = ring({{0.0}, {1e-6}, {1e11}, {0.0}, {}});
+  model.nvls = LinkModel{{2e-5}, {0.0}, {2e11}, {0.0}, {}};
   model.nvls_min_ranks = 8;
-  model.tree = LinkModel{0.0, 1e-6, {9e10}, 0.0, {}};
+  model.tree = LinkModel{{0.0}, {1e-6}, {9e10}, {0.0}, {}};
   const double wire = 2.0 * 7 / 8 * 1e9;
   CHECK(time(model, CollectiveOp::all_reduce, 8, 1e9) == doctest::Approx(2e-5 + wire / 2e11));
   CHECK(time(model, CollectiveOp::all_reduce, 4, 1e9) == doctest::Approx(6e-6 + 1.5e9 / 1e11));
@@ -83,14 +83,14 @@ TEST_CASE("more bytes, ranks or latency, or less bandwidth, never make a ring fa
   std::uniform_real_distribution<double> unit(0.0, 1.0);
   std::uniform_int_distribution<int> ranks(2, 256);
   for (int i = 0; i < 1000; ++i) {
-    const LinkModel link{unit(random) * 1e-5,
-                         unit(random) * 1e-6,
+    const LinkModel link{{unit(random) * 1e-5},
+                         {unit(random) * 1e-6},
                          {1e11 * (0.1 + unit(random))},
-                         unit(random) * 1e-5,
+                         {unit(random) * 1e-5},
                          {}};
     LinkModel slower = link;
-    slower.latency_s += unit(random) * 1e-6;
-    slower.step_s += unit(random) * 1e-6;
+    slower.latency += {unit(random) * 1e-6};
+    slower.step += {unit(random) * 1e-6};
     slower.bandwidth = slower.bandwidth * (1.0 - 0.5 * unit(random));
     const int n = ranks(random);
     const double bytes = unit(random) * 1e9;
@@ -111,7 +111,7 @@ TEST_CASE("a model is read from JSON with its overrides and algorithms") {
   const CollectiveModel model = read_collectives(document.root());
   document.finish();
   CHECK(model.ring.bandwidth.value == doctest::Approx(230e9));
-  CHECK(model.ring.fill_s == doctest::Approx(3e-5));
+  CHECK(model.ring.fill.value == doctest::Approx(3e-5));
   REQUIRE(model.overrides.size() == 1);
   CHECK(model.overrides[0].ranks == 2);
   CHECK(model.nvls_min_ranks == 8);

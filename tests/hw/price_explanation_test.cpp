@@ -84,18 +84,20 @@ TEST_CASE("memory-bound kernels and fused attention are explained by what they a
 }
 
 TEST_CASE("a collective is explained by the algorithm that is the cheapest") {
-  CollectiveModel model;
-  model.ring = {1e-5, 1e-6, {100e9}, 0.0, {}};
-  model.tree = LinkModel{1e-6, 1e-7, {50e9}, 0.0, {}};
+  Cluster cluster = read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/dgx-a100.json"));
+  cluster.node = {};
+  cluster.node.ring = {{1e-5}, {1e-6}, {100e9}, {}, {}};
+  cluster.node.tree = LinkModel{{1e-6}, {1e-7}, {50e9}, {}, {}};
+  const GroupShape group = group_shape(cluster, 8, 8, 1);
   const auto why = [&](double bytes) {
-    return explain_collective(model, CollectiveOp::all_reduce, 8, {bytes});
+    return explain_collective(cluster, CollectiveOp::all_reduce, group, {bytes});
   };
-  CHECK(why(1e9).model == "ring of 8 ranks inside a node");
+  CHECK(why(1e9).model == "ring of 8 ranks over device links");
   CHECK(why(1e9).binding().name == "links");
-  CHECK(why(1e3).model == "tree of 8 ranks inside a node");
+  CHECK(why(1e3).model == "tree of 8 ranks over device links");
   CHECK(why(1e3).binding().name == "latency");
   for (const double bytes : {1e3, 1e6, 1e9}) {
-    CHECK(why(bytes).time == collective_time(model, CollectiveOp::all_reduce, 8, {bytes}));
+    CHECK(why(bytes).time == collective_time(cluster, CollectiveOp::all_reduce, group, {bytes}));
   }
 }
 

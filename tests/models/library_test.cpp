@@ -115,6 +115,35 @@ TEST_CASE("software of an unknown release is the nearest one's, the older of two
         }).starts_with("unknown cluster \"selene-2023\""));
 }
 
+TEST_CASE("a file that is like another holds what differs from it") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "clusters");
+  const auto add = [&](const std::string& name, const std::string& text) {
+    static_cast<void>(folder.with("clusters/" + name + ".json", text));
+  };
+  add("twice", R"({"name": "twice", "like": "once", "nodes": 3})");
+  add("once", R"({"name": "once", "like": "dgx-h100", "device": "h200-sxm", "nodes": 7})");
+  add("circle", R"({"name": "circle", "like": "circle"})");
+  const Library library({folder / ""});
+  const Cluster cluster = read_cluster(library.open("clusters", "twice"));
+  const Cluster base = read_cluster(library.open("clusters", "dgx-h100"));
+  CHECK(cluster.name == "twice");
+  CHECK(cluster.device == "h200-sxm");
+  CHECK(cluster.nodes == 3);
+  CHECK(cluster.node.ring.bandwidth == base.node.ring.bandwidth);
+  CHECK(error_text([&] {
+          (void)library.open("clusters", "circle");
+        }).ends_with("circle.json: /like: \"circle\" is like itself"));
+}
+
+TEST_CASE("every shipped cluster is read, and none contradicts itself") {
+  const Library library = shipped_library();
+  for (const std::string& name : library.names("clusters")) {
+    const Cluster cluster = read_cluster(library.open("clusters", name));
+    CHECK_MESSAGE(contradiction(cluster).empty(), contradiction(cluster));
+  }
+}
+
 TEST_CASE("names on the command line replace those of the job") {
   const TemporaryFolder folder;
   JobRequest request;

@@ -1,0 +1,171 @@
+#include "hw/dispatch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace prequel {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames{"allgather", "alltoall", "deepep", "hybridep"};
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+Bytes token_bytes(const Dispatch& dispatch) {
+  return {real(dispatch.hidden) * bytes_per_element(dispatch.precision)};
+}
+
+/// Of `bins` that are equally likely, how many `draws` hit.
+double distinct(double bins, double draws) {
+  return bins * (1.0 - std::pow(1.0 - 1.0 / bins, draws));
+}
+
+TransferModel read_transfer(const Cursor& cursor) {
+  TransferModel model;
+  model.latency = {cursor.at("latency_s").number(kNonNegative)};
+  model.link_rate = cursor.at("link_rate").rate();
+  if (const auto row = cursor.find("row_s")) model.row = {row->number(kNonNegative)};
+  if (const auto rate = cursor.find("unit_rate")) model.unit_rate = rate->rate();
+  return model;
+}
+
+DispatchModel read_model(const Cursor& cursor) {
+  DispatchModel model;
+  model.dispatch = read_transfer(cursor.at("dispatch"));
+  model.combine = read_transfer(cursor.at("combine"));
+  model.compute_units = cursor.at("compute_units").number(kPositive);
+  if (const auto share = cursor.find("network_share")) {
+    model.network_share = share->number({0.0, 1.0, true});
+  }
+  if (const auto limit = cursor.find("network_limit")) model.network_limit = limit->rate();
+  return model;
+}
+
+/// What NCCL takes: the buffers of the collectives that carry the same.
+CollectivePrice by_collectives(const Cluster& cluster, const GroupShape& group,
+                               const Dispatch& dispatch, const DispatchBytes& bytes) {
+  const double ranks = real(group.ranks);
+  if (dispatch.dispatcher == Dispatcher::allgather) {
+    const CollectiveOp op =
+        dispatch.combine ? CollectiveOp::reduce_scatter : CollectiveOp::all_gather;
+    return price(cluster, op, group, bytes.device * (ranks / (ranks - 1.0)));
+  }
+  const Bytes sent = bytes.device + bytes.network;
+  return price(cluster, CollectiveOp::all_to_all, group, sent * (ranks / (ranks - 1.0)));
+}
+
+/// What a rank sends out of its domain while all do: of an all-to-all only the part to others.
+BytesPerSecond outgoing_rate(const Cluster& cluster, const GroupShape& group) {
+  const double outside = real(group.ranks - group.ranks_in_domain) / real(group.ranks - 1);
+  return network_rate(cluster, group, TrafficPattern::all_to_all) * outside;
+}
+
+}  // namespace
+
+std::string_view name(Dispatcher dispatcher) {
+  return kNames[static_cast<std::size_t>(dispatcher)];
+}
+
+std::optional<Dispatcher> dispatcher(std::string_view text) {
+  const auto found = std::find(kNames.begin(), kNames.end(), text);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Dispatcher>(found - kNames.begin());
+}
+
+DispatchModels read_dispatch(const Cursor& cursor) {
+  DispatchModels models;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (const auto found = cursor.find(kNames[i])) models.models[i] = read_model(*found);
+  }
+  return models;
+}
+
+DispatchModels scaled(DispatchModels models, double fraction) {
+  for (auto& model : models.models) {
+    if (!model) continue;
+    for (TransferModel* way : {&model->dispatch, &model->combine}) {
+      way->link_rate = way->link_rate * fraction;
+    }
+  }
+  return models;
+}
+
+Seconds transfer_time(const TransferModel& model, double units, double rows, Bytes width,
+                      Bytes bytes) {
+  const Seconds links = bytes / model.link_rate;
+  if (model.unit_rate.value <= 0.0 || units <= 0.0) return links;
+  const Seconds kernels = (model.row + width / model.unit_rate) * (rows / units);
+  return {std::pow(std::pow(kernels.value, 4.0) + std::pow(links.value, 4.0), 0.25)};
+}
+
+double hits(double blocks, const Dispatch& dispatch) {
+  const double k = real(dispatch.top_k);
+  const double groups = real(dispatch.expert_groups);
+  const double chosen = real(dispatch.groups_chosen);
+  if (groups <= chosen) return distinct(blocks, k);
+  if (blocks >= groups) return distinct(chosen * blocks / groups, k);
+  double missed = 1.0;  // the chance that a block holds no chosen group
+  for (double i = 0.0; i < chosen; i += 1.0) {
+    missed *= std::max(0.0, groups - groups / blocks - i) / (groups - i);
+  }
+  return distinct(blocks * (1.0 - missed), k);
+}
+
+DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::int64_t in_domain) {
+  if (ranks <= 1) return {};
+  const Bytes tokens = token_bytes(dispatch) * dispatch.tokens;
+  const double n = real(ranks);
+  const double inside = real(std::min(ranks, in_domain));
+  const double domains = n / inside;
+  switch (dispatch.dispatcher) {
+    case Dispatcher::allgather: return {tokens * (inside - 1.0), tokens * (n - inside)};
+    case Dispatcher::alltoall: {
+      const Bytes copies = tokens * real(dispatch.top_k);
+      return {copies * ((inside - 1.0) / n), copies * ((n - inside) / n)};
+    }
+    case Dispatcher::deepep:
+    case Dispatcher::hybridep: break;
+  }
+  return {tokens * (hits(n, dispatch) * (n - 1.0) / n),
+          tokens * (hits(domains, dispatch) * (domains - 1.0) / domains)};
+}
+
+double compute_units_taken(const Cluster& cluster, Dispatcher dispatcher) {
+  const auto* models = cluster.dispatch.get();
+  return models && models->of(dispatcher) ? models->of(dispatcher)->compute_units : 0.0;
+}
+
+CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dispatch& dispatch,
+                      double units) {
+  if (group.ranks <= 1) return {};
+  const DispatchBytes bytes = dispatch_bytes(dispatch, group.ranks, group.ranks_in_domain);
+  CollectivePrice price;
+  const bool known = cluster.dispatch && cluster.dispatch->of(dispatch.dispatcher);
+  if (!known) {
+    price = by_collectives(cluster, group, dispatch, bytes);
+    price.algorithm = name(dispatch.dispatcher);
+    return price;
+  }
+  const DispatchModel& model = *cluster.dispatch->of(dispatch.dispatcher);
+  const TransferModel& way = dispatch.combine ? model.combine : model.dispatch;
+  const Bytes width = token_bytes(dispatch);
+  // A rank's own copies are moved too.
+  const double rows = bytes.device / width * real(group.ranks) / real(group.ranks - 1);
+  price.algorithm = name(dispatch.dispatcher);
+  price.latency = way.latency;
+  price.device =
+      transfer_time(way, units > 0.0 ? units : model.compute_units, rows, width, bytes.device);
+  price.sent = bytes.device;
+  if (!group.crosses_network()) return price;
+  BytesPerSecond rate = outgoing_rate(cluster, group) * model.network_share;
+  if (model.network_limit.value > 0.0) rate = std::min(rate, model.network_limit);
+  price.sent = bytes.network;
+  if (const Seconds network = bytes.network / rate; network >= price.device) {
+    price.network = network;
+    price.device = {};
+  }
+  return price;
+}
+
+}  // namespace prequel

@@ -1,0 +1,47 @@
+#pragma once
+
+/// Expert parallelism: what tokens put on links on their way to the experts and back, and what
+/// that takes.
+
+#include "hw/cluster.hpp"
+#include "hw/dispatch_model.hpp"
+
+namespace prequel {
+
+/// In how many of `blocks` equal parts of the experts (ranks, or nodes) a token's experts lie on
+/// average, when the router chooses evenly. Without groups, k of them hit
+///
+///     n (1 - (1 - 1/n)^k)
+///
+/// With group-limited routing (t of g groups of experts, DeepSeek-V2 and V3) the candidates are
+/// the t·n/g blocks of the chosen groups where n >= g; else the blocks that hold a chosen group,
+/// n (1 - prod_{i<t} (g - g/n - i) / (g - i)).
+double hits(double blocks, const Dispatch& dispatch);
+
+/// What one rank sends, in bytes.
+struct DispatchBytes {
+  Bytes device{};   ///< over device links
+  Bytes network{};  ///< over the network
+
+  bool operator==(const DispatchBytes&) const = default;
+};
+
+/// What each rank of a group of `ranks`, `in_domain` of them joined by device links, sends in one
+/// transfer, its own part left out:
+///
+///     allgather          every token to every rank
+///     alltoall           a copy a chosen expert
+///     deepep, hybridep   a copy a rank that holds a chosen expert, over the network one a domain
+DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::int64_t in_domain);
+
+/// One transfer to the experts, or back, over an expert-parallel group; nothing for one rank.
+/// allgather, and dispatchers of which the cluster knows no constants, cost what the collectives
+/// of the same bytes do. Throws as `network_rate`.
+/// `units`, unless 0, are the compute units that the kernels take.
+CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dispatch& dispatch,
+                      double units = 0.0);
+
+/// The compute units that a dispatcher takes from products beside it; 0 where nothing is known.
+double compute_units_taken(const Cluster& cluster, Dispatcher dispatcher);
+
+}  // namespace prequel
