@@ -34,8 +34,8 @@ std::string collectives_of(const Cluster& cluster) {
 Cluster truth() {
   Cluster cluster = read_cluster(Document::read(PREQUEL_SOURCE_DIR "/data/clusters/dgx-a100.json"));
   cluster.node = {};
-  cluster.node.ring = {1.2e-5, 2e-6, {1.5e11}, 1e-5, {}};
-  cluster.network = {0.7, {4e-5}, {7e-6}, {1.5e-5}};
+  cluster.node.ring = {{1.2e-5}, {2e-6}, {1.5e11}, {1e-5}, {}};
+  cluster.network = {0.7, {{4e-5}, {7e-6}, {}, {1.5e-5}, {}}, 0, false};
   return cluster;
 }
 
