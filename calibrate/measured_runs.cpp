@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/run_words.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
@@ -24,6 +25,42 @@ constexpr std::string_view kJobColumns[] = {
     "id",         "source", "table",  "cluster", "framework", "software",
     "gpus",       "model",  "layers", "hidden",  "heads",     "kv_heads",
     "ffn_hidden", "vocab",  "params", "mlp",     "position",  "tied_embeddings"};
+/// Of models with experts, and what tables say of a plan by flags of its parts.
+constexpr std::string_view kMoreJobColumns[] = {
+    "head_dim",         "experts",        "top_k",           "expert_ffn",
+    "moe_layers",       "shared_experts", "shared_ffn",      "mtp",
+    "tp_comm_overlap",  "a2a_overlap",    "cuda_graph_impl", "cuda_graph_scope",
+    "grad_reduce_fp32", "moments_dtype"};
+/// Columns that only describe, or that stacks decide: kept for grouping.
+constexpr std::string_view kDescribing[] = {"anomaly",
+                                            "capacity_factor",
+                                            "ce_fusion",
+                                            "check",
+                                            "compile",
+                                            "cpu_offload_layers",
+                                            "delay_wgrad",
+                                            "derived",
+                                            "fp8_attention",
+                                            "fp8_output_proj",
+                                            "fsdp",
+                                            "gpu",
+                                            "gpus_per_node",
+                                            "hybridep_sms",
+                                            "main_grads_dtype",
+                                            "measured",
+                                            "op_fuser",
+                                            "overlap_grad_reduce",
+                                            "overlap_param_gather",
+                                            "p2p_mode",
+                                            "paged_stash",
+                                            "recipe",
+                                            "recipe_mismatch",
+                                            "recompute_granularity",
+                                            "shared_expert_overlap",
+                                            "software_version",
+                                            "tokens_per_s_per_gpu",
+                                            "tp_comm_ub",
+                                            "tp_gather"};
 constexpr std::string_view kRunColumns[] = {
     "date", "launch", "clock_ghz", "sec_per_iter", "tflops_per_gpu", "flops_definition",
     "mfu",  "hfu",    "mem_gib",   "status",       "notes"};
@@ -96,10 +133,27 @@ class Cells {
 };
 
 constexpr std::int64_t kMost = 1 << 20;
-constexpr std::array<std::string_view, 2> kMlps{"gelu", "swiglu"};
+constexpr std::array<std::string_view, 5> kMlps{"gelu", "swiglu", "geglu", "relu", "squared-relu"};
 constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
 constexpr std::array<std::string_view, 3> kStatuses{"ok", "oom", "failed"};
 constexpr std::array<std::string_view, 2> kFlags{"0", "1"};
+
+/// Experts in the place of the MLP, in the last `moe_layers` of the layers.
+void read_experts(Cells& cells, Transformer& model) {
+  const auto count = cells.whole("experts", 1, 1 << 16);
+  const auto top_k = cells.whole("top_k", 1, 1 << 16);
+  const auto inner = cells.whole("expert_ffn", 1, 1 << 24);
+  const auto shared = cells.whole("shared_ffn", 1, 1 << 24);
+  const auto with_experts = cells.whole("moe_layers", 1, 100'000);
+  if (!count) return;
+  if (!top_k) return cells.note("top_k: empty, with experts");
+  model.experts.count = *count;
+  model.experts.top_k = *top_k;
+  model.experts.ffn_hidden = inner.value_or(model.ffn_hidden);
+  model.experts.shared_hidden = shared.value_or(0);
+  model.experts.first_dense =
+      std::max<std::int64_t>(0, model.layers - with_experts.value_or(model.layers));
+}
 
 /// The shape, if the row says enough of it.
 std::optional<Transformer> read_shape(Cells& cells) {
@@ -114,6 +168,7 @@ std::optional<Transformer> read_shape(Cells& cells) {
   const auto mlp = cells.choice<Mlp>("mlp", kMlps);
   const auto position = cells.choice<PositionEmbedding>("position", kPositions);
   const auto tied = cells.choice<int>("tied_embeddings", kFlags);
+  const auto head_dim = cells.whole("head_dim", 1, 1 << 24);
   if (!layers || !hidden || !heads || !vocab || !seq_len) return std::nullopt;
   model.name = cells.text("model");
   model.layers = *layers;
@@ -127,12 +182,17 @@ std::optional<Transformer> read_shape(Cells& cells) {
   model.position = position.value_or(PositionEmbedding::learned);
   model.tied_embeddings = tied.value_or(1) == 1;
   // The tables say position and MLP; the rest of the modern block comes with rotary positions.
-  const bool llama_like = model.mlp == Mlp::swiglu && model.position == PositionEmbedding::rope;
+  const bool llama_like = is_gated(model.mlp) && model.position == PositionEmbedding::rope;
   model.norm = llama_like ? Norm::rms_norm : Norm::layer_norm;
   model.linear_bias = !llama_like;
   model.qkv_bias = model.linear_bias;
   model.dropout = !llama_like;
   model.embedding_norm = model.position == PositionEmbedding::alibi;
+  read_experts(cells, model);
+  if (head_dim) {
+    model.head_dim = *head_dim;
+    return model;
+  }
   if (*hidden % *heads != 0) {
     cells.note(fmt::format("hidden {} is not a multiple of heads {}", *hidden, *heads));
     return std::nullopt;
@@ -177,7 +237,9 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   for (std::size_t i = 0; i < std::min(columns.size(), row.cells.size()); ++i) {
     if (const auto cell = trimmed(row.cells[i]); !cell.empty()) run.cells[columns[i]] = cell;
   }
-  Cells cells(run.cells);
+  std::map<std::string, std::string> translated = run.cells;
+  translate_cells(translated);
+  Cells cells(translated);
   run.id = cells.text("id");
   run.source = cells.text("source");
   run.table = cells.text("table");
@@ -217,6 +279,8 @@ void check_columns(const CsvReader& table, const std::string& file) {
   each_axis([&](const auto& axis) {
     if (axis.column != axis.name) known.emplace_back(axis.name);
   });
+  known.insert(known.end(), std::begin(kMoreJobColumns), std::end(kMoreJobColumns));
+  known.insert(known.end(), std::begin(kDescribing), std::end(kDescribing));
   std::vector<std::string> problems;
   if (std::none_of(known.begin(), known.end(),
                    [&](const auto& one) { return table.column(one); })) {
@@ -240,6 +304,36 @@ void check_columns(const CsvReader& table, const std::string& file) {
 }
 
 }  // namespace
+
+Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run) {
+  const auto says = [&](const char* column) { return run.cells.contains(column); };
+  Transformer model = shipped;
+  model.max_positions = row.max_positions;
+  model.hidden = row.hidden;
+  model.heads = row.heads;
+  if (says("kv_heads")) model.kv_heads = row.kv_heads;
+  if (says("ffn_hidden")) model.ffn_hidden = row.ffn_hidden;
+  model.vocab = row.vocab;
+  if (says("mlp")) model.mlp = row.mlp;
+  if (says("position")) model.position = row.position;
+  if (says("tied_embeddings")) model.tied_embeddings = row.tied_embeddings;
+  if (row.has_experts()) {
+    const Experts of_shipped = model.experts;
+    model.experts = row.experts;
+    model.experts.groups = of_shipped.groups;
+    model.experts.groups_chosen = of_shipped.groups_chosen;
+    model.experts.shared_gate = of_shipped.shared_gate;
+    model.experts.every = of_shipped.every;
+    if (of_shipped.every > 1) model.experts.first_dense = of_shipped.first_dense;
+    if (!says("shared_ffn")) model.experts.shared_hidden = of_shipped.shared_hidden;
+  }
+  // A cut of a model has its blocks alone.
+  if (row.layers != shipped.layers) model.next_token_layers = 0;
+  if (says("mtp")) model.next_token_layers = run.cells.at("mtp") == "0" ? 0 : 1;
+  model.layers = row.layers;
+  if (shipped.hidden != row.hidden && !shipped.is_latent()) model.head_dim = row.head_dim;
+  return model;
+}
 
 std::vector<std::string> run_columns() {
   std::vector<std::string> columns(std::begin(kJobColumns), std::end(kJobColumns));

@@ -35,6 +35,9 @@ struct MeasuredRun {
   std::string contradiction;
 };
 
+/// The model of a row whose name is that of a shipped one: what its columns leave out is as there.
+Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run);
+
 /// The columns that a table may have, in the order that `import` writes.
 std::vector<std::string> run_columns();
 

@@ -38,9 +38,9 @@ PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
       run.nodes && (!run.gpus || *run.gpus == *run.nodes * cluster.devices_per_node);
   if (whole_nodes) plan.nodes = run.nodes;
   if (!plan.dp && run.gpus && !whole_nodes) {
-    const std::int64_t replica = plan.tp.value_or(1) * plan.pp.value_or(1);
+    const std::int64_t replica = plan.tp.value_or(1) * plan.pp.value_or(1) * plan.cp.value_or(1);
     if (*run.gpus % replica != 0) {
-      throw InputError(fmt::format("dp: empty, and {} gpus are no multiple of tp x pp = {}",
+      throw InputError(fmt::format("dp: empty, and {} gpus are no multiple of tp x pp x cp = {}",
                                    *run.gpus, replica));
     }
     plan.dp = *run.gpus / replica;
@@ -292,6 +292,15 @@ RunInputs::Files RunInputs::read(const MeasuredRun& run,
   return files;
 }
 
+Transformer RunInputs::model_of(const MeasuredRun& run) {
+  const std::lock_guard lock(mutex_);
+  if (shipped_names_.empty()) shipped_names_ = library_.names("models");
+  if (std::ranges::find(shipped_names_, run.model_name) == shipped_names_.end()) return *run.model;
+  auto [found, is_new] = shipped_.try_emplace(run.model_name);
+  if (is_new) found->second = read_transformer(library_.open("models", run.model_name));
+  return completed(*run.model, found->second, run);
+}
+
 RunScenario RunInputs::scenario(const MeasuredRun& run) {
   if (!run.model) {
     for (const char* column : {"layers", "hidden", "heads", "vocab", "seq_len"}) {
@@ -299,9 +308,10 @@ RunScenario RunInputs::scenario(const MeasuredRun& run) {
     }
   }
   const std::shared_ptr<const Files> inputs = files(run);
-  const ResolvedPlan resolved = resolve_plan(requested_plan(run, inputs->cluster), *run.model,
-                                             inputs->cluster, inputs->software);
-  return {{*run.model, inputs->device, inputs->cluster, inputs->software, resolved.plan},
+  const Transformer model = model_of(run);
+  const ResolvedPlan resolved =
+      resolve_plan(requested_plan(run, inputs->cluster), model, inputs->cluster, inputs->software);
+  return {{model, inputs->device, inputs->cluster, inputs->software, resolved.plan},
           resolved.warnings};
 }
 

@@ -83,9 +83,14 @@ class RunInputs {
   [[nodiscard]] std::shared_ptr<const Files> files(const MeasuredRun& run);
   [[nodiscard]] Files read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
 
+  /// The row's model, with what its columns leave out as a shipped one of that name has it.
+  [[nodiscard]] Transformer model_of(const MeasuredRun& run);
+
   const Library& library_;
   std::vector<Override> overrides_;
   std::mutex mutex_;  ///< of what follows
+  std::vector<std::string> shipped_names_;
+  std::map<std::string, Transformer> shipped_;
   std::map<std::string, std::shared_ptr<const Files>> known_;
 };
 

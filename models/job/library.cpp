@@ -36,19 +36,31 @@ std::string singular(const std::string& kind) {
   return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
 }
 
-/// A release as "megatron-lm-2021" names it; without a year it is the newest.
+/// A release as "megatron-lm-2021", "torchtitan-2025-06", "nemo-25.09" or "mlperf-v5.1" names it:
+/// a framework, and a year or version; without these it is the newest.
 struct Release {
   explicit Release(const std::string& name) : framework(name) {
-    const std::size_t dash = name.rfind('-');
-    if (dash == std::string::npos || name.size() - dash != 5) return;
-    if (const auto number = parse_number(name.substr(dash + 1))) {
+    for (std::size_t dash = name.find('-'); dash != std::string::npos;
+         dash = name.find('-', dash + 1)) {
+      std::size_t first = dash + 1;
+      if (first < name.size() && name[first] == 'v') ++first;
+      const std::size_t stop = name.find_first_not_of("0123456789", first);
+      if (stop == first) continue;
+      const auto whole = parse_number(name.substr(first, stop - first));
+      if (!whole) continue;
       framework = name.substr(0, dash);
-      year = *number;
+      version = *whole;
+      if (stop == std::string::npos) return;
+      const std::size_t after = name.find_first_not_of("0123456789", stop + 1);
+      const auto part = parse_number(name.substr(stop + 1, after - stop - 1));
+      // Of months and of minor versions, none is above 99.
+      if (part) version += *part / 100;
+      return;
     }
   }
 
   std::string framework;
-  double year{9999};
+  double version{9999};
 };
 
 /// The known release of the same framework that is nearest in time, the older of two.
@@ -59,7 +71,7 @@ std::optional<std::string> nearest_release(const std::string& name,
   for (const std::string& other : known) {
     if (Release(other).framework != asked.framework) continue;
     const auto distance = [&](const std::string& of) {
-      return std::abs(Release(of).year - asked.year);
+      return std::abs(Release(of).version - asked.version);
     };
     if (!best || distance(other) < distance(*best)) best = other;
   }

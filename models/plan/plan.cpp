@@ -12,6 +12,7 @@
 #include "hw/device.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/layers/parameters.hpp"
+#include "models/plan/layout.hpp"
 #include "models/plan/stages.hpp"
 
 namespace prequel {
@@ -23,9 +24,7 @@ constexpr std::string_view kNotModelled[] = {
     "router_balance",
     "optimizer_offload",
     "sharding_group",
-    "layout",
     "offload_modules",
-    "overlap",
 };
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
 constexpr std::int64_t kAlignedHeads = 8;     // elements: 16 bytes in fp16, see hw/gemm.hpp
@@ -64,6 +63,7 @@ class Resolver {
     check_attention();
     check_tensor_parallel();
     check_formats();
+    warn_of_overlap();
     check_context_parallel();
     check_expert_parallel();
     check_pipeline();
@@ -245,6 +245,15 @@ class Resolver {
     }
   }
 
+  /// What the stack does by itself is not switched here.
+  void warn_of_overlap() {
+    for (const Overlapped each : all_of<Overlapped>()) {
+      const bool switched = each == Overlapped::tp || each == Overlapped::ep;
+      if (switched || !request_.overlap || !plan_.overlap.has(each)) continue;
+      warn(fmt::format("overlap {}: priced as {} does it by itself", name(each), software_.name));
+    }
+  }
+
   /// Ranks take a piece of the front and one of the back of each sequence, so that the causal mask
   /// is shared evenly.
   void check_context_parallel() {
@@ -312,13 +321,15 @@ class Resolver {
     }
     const std::string unfit = stages_problem(plan_.schedule, plan_.pp, plan_.vpp);
     if (!unfit.empty()) problem(unfit);
-    const std::string refusal = stage_problem(model_.layers, plan_.pp, plan_.vpp,
-                                              software_.stage_dealing, plan_.stage_split);
+    const std::string refusal = plan_.layout.empty()
+                                    ? stage_problem(model_.layers, plan_.pp, plan_.vpp,
+                                                    software_.stage_dealing, plan_.stage_split)
+                                    : layout_problem(plan_.layout, model_, plan_.pp * plan_.vpp);
     if (!refusal.empty()) {
       problem(refusal);
       return;
     }
-    if (plan_.pp > 1) warn_of_uneven_stages();
+    if (plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
   }
 
   void warn_of_uneven_stages() {

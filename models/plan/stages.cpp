@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "models/plan/layout.hpp"
 #include "models/plan/plan.hpp"
 
 namespace prequel {
@@ -42,6 +43,7 @@ std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std:
 
 std::vector<StageContent> chunks_of_plan(const Transformer& model, const Plan& plan,
                                          const Software& software) {
+  if (!plan.layout.empty()) return deal_layout(plan.layout, model);
   return with_parts(
       deal_stages(model.layers, plan.pp, plan.vpp, software.stage_dealing, plan.stage_split),
       model);

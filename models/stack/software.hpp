@@ -84,6 +84,7 @@ struct LayerLaunches {
   LaunchCounts attention, attention_casts;
   LaunchCounts mlp, mlp_casts;
   LaunchCounts experts;  ///< router, permutation, activation
+  LaunchCounts router;   ///< of these, what a graph of the router launches at once
   LaunchCounts shared_experts;
   LaunchCounts alltoall;                        ///< of the dispatcher of that name
   LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
@@ -114,8 +115,12 @@ struct CommunicationStack {
   bool blocking_p2p{};                     ///< sends between stages hold up the compute stream
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
-  double weight_bytes{2.0};                ///< per parameter, all-gather of weights (ZeRO 1 to 3)
-  int fully_sharded_from_zero{3};          ///< ZeRO stage from which layers are gathered one by one
+  /// Shares of communication inside layers that stay exposed where the plan overlaps it: of tensor
+  /// ranks beside products (user buffers), of experts beside another micro batch.
+  double exposed_tensor{1.0};
+  double exposed_exchange{1.0};
+  double weight_bytes{2.0};          ///< per parameter, all-gather of weights (ZeRO 1 to 3)
+  int fully_sharded_from_zero{3};    ///< ZeRO stage from which layers are gathered one by one
   int prefetch_layers{1};            ///< gathered ahead of the one that computes (ZeRO-3, FSDP)
   double overlap_contention{};       ///< share of the shorter of two overlapping tasks that is lost
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit

@@ -101,6 +101,7 @@ HostStack read_host(const Cursor& section) {
     read_launches(*launches, "mlp", layer.mlp);
     read_launches(*launches, "mlp_casts", layer.mlp_casts);
     read_launches(*launches, "experts", layer.experts);
+    read_launches(*launches, "router", layer.router);
     read_launches(*launches, "shared_experts", layer.shared_experts);
     read_launches(*launches, "alltoall", layer.alltoall);
     read_launches(*launches, "each_expert", layer.each_expert);
@@ -122,6 +123,8 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.blocking_p2p = section.at("blocking_p2p").boolean();
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
+  communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);
+  communication.exposed_exchange = factor_or(section, "exposed_exchange", 1.0);
   communication.weight_bytes = factor_or(section, "weight_bytes", communication.weight_bytes);
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));

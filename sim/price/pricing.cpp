@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "hw/dispatch.hpp"
-#include "hw/dispatch.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
 #include "sim/price/kernel_costs.hpp"
@@ -51,6 +50,7 @@ class OperatorPricer {
       costs.push_back(price(op));
       if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
     }
+    hide_overlapped(costs);
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const auto* ring = std::get_if<ContextRing>(&operators[i].what);
       if (ring) costs[i].seconds = exposed_ring(*ring, attention);
@@ -59,6 +59,21 @@ class OperatorPricer {
   }
 
  private:
+  /// Keeps of communication what the stack's overlap leaves exposed. One pipeline stage has no
+  /// other micro batch beside its last.
+  void hide_overlapped(KernelCosts& costs) const {
+    const Plan& plan = scenario_.plan;
+    const CommunicationStack& stack = scenario_.software.communication;
+    const double pairs = plan.pp > 1 ? 1.0 : 1.0 - 1.0 / real(plan.micro_batches());
+    for (KernelCost& cost : costs) {
+      if (cost.kind == WorkKind::tensor_comm && plan.overlap.has(Overlapped::tp)) {
+        cost.seconds *= stack.exposed_tensor;
+      } else if (cost.kind == WorkKind::expert_comm && plan.overlap.has(Overlapped::ep)) {
+        cost.seconds *= 1.0 - pairs * (1.0 - stack.exposed_exchange);
+      }
+    }
+  }
+
   [[nodiscard]] KernelCost price(const Operator& op) const {
     const KernelStack& stack = scenario_.software.kernels;
     const Device& device = scenario_.device;
@@ -73,8 +88,7 @@ class OperatorPricer {
     }
     if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
       KernelCost product =
-          cost(WorkKind::product,
-               stack.gemm_time_factor * prequel::price(device, *grouped).value);
+          cost(WorkKind::product, stack.gemm_time_factor * prequel::price(device, *grouped).value);
       product.weight_gradient = grouped->pass == GemmPass::wgrad;
       return product;
     }
@@ -140,17 +154,26 @@ double launch_seconds(const HostStack& host, double layers) {
 
 /// Launches of a block of that kind.
 LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
-                         const LayerSetting& setting, const LayerLaunches& launches) {
+                         const LayerQuestion& question, const LayerLaunches& launches) {
+  const LayerSetting& setting = question.setting;
+  const WordSet<GraphedModule> graphs = question.graphs;
+  if (graphs.has(GraphedModule::full)) return {};
   const bool casts = is_quantized(setting.products);
-  LaunchCounts all = launches.attention;
-  if (casts) all += launches.attention_casts;
+  LaunchCounts all;
+  if (!graphs.has(GraphedModule::attn)) {
+    all += launches.attention;
+    if (casts) all += launches.attention_casts;
+  }
   if (!kind.experts) {
+    if (graphs.has(GraphedModule::mlp)) return all;
     all += launches.mlp;
     if (casts) all += launches.mlp_casts;
     return all;
   }
+  if (graphs.has(GraphedModule::moe)) return all;
   const double local = real(model.experts.count / setting.ep);
   all += launches.experts;
+  if (graphs.has(GraphedModule::moe_router)) all += -1.0 * launches.router;
   all += local * launches.each_expert;
   if (casts) all += local * launches.each_expert_casts;
   if (model.experts.shared_hidden > 0) all += launches.shared_experts;
@@ -186,8 +209,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const bool whole = question.repeated == ModuleSet::all();
   const HostStack& host = software.host;
   const double again = whole ? 1.0 : 0.0;
-  const LaunchCounts launches =
-      launches_of(kind_of(part), scenario.model, question.setting, host.launches);
+  const LaunchCounts launches = launches_of(kind_of(part), scenario.model, question, host.launches);
   add_launches(kernels.forward, host, 1.0, launches.forward);
   add_launches(kernels.backward, host, host.backward_launch_factor + again,
                launches.backward + again * launches.forward);
@@ -257,10 +279,14 @@ PassCost operator*(double times, PassCost cost) {
 }
 
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
-  LayerQuestion question{layer_setting(plan), repeated_modules(plan.recompute)};
+  LayerQuestion question;
+  question.setting = layer_setting(plan);
+  question.repeated = repeated_modules(plan);
   const std::int64_t per_node = cluster.devices_per_node;
   const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
   question.gpus = in_node ? 0 : plan.gpus;
+  question.overlap = plan.overlap;
+  question.graphs = plan.cuda_graphs;
   return question;
 }
 

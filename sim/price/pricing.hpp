@@ -70,7 +70,8 @@ struct LayerQuestion {
   LayerSetting setting;
   ModuleSet repeated;
   std::int64_t gpus{};  ///< of the job; 0: all groups of a layer lie inside a node
-  bool exchange_overlap{};
+  WordSet<Overlapped> overlap;
+  WordSet<GraphedModule> graphs;
 
   auto operator<=>(const LayerQuestion&) const = default;
 };

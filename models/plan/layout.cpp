@@ -1,0 +1,138 @@
+#include "models/plan/layout.hpp"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kMostLetters = 1 << 16;
+constexpr std::size_t kMostRepeats = 1 << 13;
+
+/// Writes out what repeats.
+class Expander {
+ public:
+  explicit Expander(const std::string& text) : text_(text) {}
+
+  /// Empty where the text is no layout.
+  std::string expand() {
+    std::string all = sequence(0);
+    return place_ == text_.size() && all.size() < kMostLetters ? all : std::string();
+  }
+
+ private:
+  std::string sequence(int depth) {
+    std::string all;
+    while (place_ < text_.size() && text_[place_] != ')' && all.size() < kMostLetters) {
+      const char letter = text_[place_];
+      std::string one(1, letter);
+      ++place_;
+      if (letter == ',' || letter == ' ') continue;
+      if (letter == '(') {
+        if (depth > 8) return fail();
+        one = sequence(depth + 1);
+        if (place_ == text_.size() || text_[place_] != ')') return fail();
+        ++place_;
+      } else if (std::string_view("Etm|L").find(letter) == std::string_view::npos) {
+        return fail();
+      }
+      const std::size_t times = repeats();
+      if (times == 0 || times * one.size() > kMostLetters) return fail();
+      for (std::size_t i = 0; i < times; ++i) all += one;
+    }
+    return all;
+  }
+
+  std::size_t repeats() {
+    if (place_ == text_.size() || text_[place_] != '*') return 1;
+    ++place_;
+    std::size_t times = 0;
+    while (place_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[place_])) != 0) {
+      times = 10 * times + static_cast<std::size_t>(text_[place_++] - '0');
+      if (times > kMostRepeats) return 0;
+    }
+    return times;
+  }
+
+  std::string fail() {
+    place_ = text_.size() + 1;
+    return {};
+  }
+
+  const std::string& text_;
+  std::size_t place_{};
+};
+
+}  // namespace
+
+std::variant<std::vector<LayoutChunk>, std::string> parse_layout(const std::string& text) {
+  const std::string all = Expander(text).expand();
+  if (all.empty()) {
+    return fmt::format(
+        "layout {}: expected letters E, t, m, L and |, repeated by *n, such as "
+        "\"Et*3|(tt|)*29m|L\"",
+        in_quotes(text));
+  }
+  std::vector<LayoutChunk> chunks(1);
+  for (const char letter : all) {
+    LayoutChunk& chunk = chunks.back();
+    switch (letter) {
+      case '|': chunks.emplace_back(); break;
+      case 't': ++chunk.blocks; break;
+      case 'm': ++chunk.next_token; break;
+      case 'E': chunk.embedding = true; break;
+      default: chunk.head = true;
+    }
+  }
+  return chunks;
+}
+
+std::string layout_problem(const std::string& text, const Transformer& model, std::int64_t chunks) {
+  const auto parsed = parse_layout(text);
+  if (const auto* problem = std::get_if<std::string>(&parsed)) return *problem;
+  const auto& dealt = std::get<std::vector<LayoutChunk>>(parsed);
+  LayoutChunk all;
+  for (const LayoutChunk& chunk : dealt) {
+    all.blocks += chunk.blocks;
+    all.next_token += chunk.next_token;
+  }
+  if (std::ssize(dealt) != chunks) {
+    return fmt::format("layout {}: {} chunks, but pp x vpp is {}", in_quotes(text), dealt.size(),
+                       chunks);
+  }
+  if (all.blocks != model.layers || all.next_token != model.next_token_layers) {
+    return fmt::format(
+        "layout {}: {} layers and {} of multi-token prediction, but {} has {} and {}",
+        in_quotes(text), all.blocks, all.next_token, model.name, model.layers,
+        model.next_token_layers);
+  }
+  if (!dealt.front().embedding || !dealt.back().head) {
+    return fmt::format("layout {}: the first chunk has to hold E and the last one L",
+                       in_quotes(text));
+  }
+  return {};
+}
+
+std::vector<StageContent> deal_layout(const std::string& text, const Transformer& model) {
+  std::vector<StageContent> stages;
+  std::int64_t first = 0;
+  const auto parsed = parse_layout(text);
+  for (const LayoutChunk& chunk : std::get<std::vector<LayoutChunk>>(parsed)) {
+    StageContent stage{chunk.blocks, chunk.embedding, chunk.head,
+                       blocks_of(model, first, chunk.blocks)};
+    first += chunk.blocks;
+    stage.parts[Part::embedding] = chunk.embedding ? 1 : 0;
+    stage.parts[Part::head] = (chunk.head ? 1 : 0) + chunk.next_token;
+    stage.parts[Part::next_token] = chunk.next_token;
+    if (chunk.next_token > 0) {
+      stage.parts[part_of(model.kind_of(model.layers - 1))] += chunk.next_token;
+    }
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+}  // namespace prequel

@@ -1,0 +1,36 @@
+#pragma once
+
+/// Pipeline layouts as Megatron-Core writes them (`--pipeline-model-parallel-layout`):
+/// "Et*3|(tt|)*29,m|L" says chunk by chunk, in model order, what it holds: E the embedding, t a
+/// block, m a layer of multi-token prediction, L the head; `|` ends a chunk, `x*n` and `(…)*n`
+/// repeat.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/plan/stages.hpp"
+
+namespace prequel {
+
+/// What one chunk of a layout holds.
+struct LayoutChunk {
+  std::int64_t blocks{};
+  std::int64_t next_token{};
+  bool embedding{};
+  bool head{};
+
+  bool operator==(const LayoutChunk&) const = default;
+};
+
+/// The chunks of a layout, or what is wrong with it.
+std::variant<std::vector<LayoutChunk>, std::string> parse_layout(const std::string& text);
+
+/// Why a layout does not deal the model to `chunks` chunks; empty when it does.
+std::string layout_problem(const std::string& text, const Transformer& model, std::int64_t chunks);
+
+/// What each chunk holds of the model, by a layout without a problem.
+std::vector<StageContent> deal_layout(const std::string& text, const Transformer& model);
+
+}  // namespace prequel
