@@ -20,12 +20,7 @@ namespace {
 /// Axes that no price depends on yet: a plan that says more of one than those that say nothing is
 /// refused.
 constexpr std::string_view kNotModelled[] = {
-    "router_balance",
-    "optimizer_offload",
-    "sharding_group",
-    "layout",
-    "offload_modules",
-    "overlap",
+    "router_balance", "optimizer_offload", "sharding_group", "layout", "offload_modules", "overlap",
 };
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
 constexpr std::int64_t kAlignedHeads = 8;     // elements: 16 bytes in fp16, see hw/gemm.hpp
@@ -89,6 +84,7 @@ class Resolver {
       plan_.grad_precision = plan_.precision;
     }
     if (!request_.schedule && plan_.vpp > 1) plan_.schedule = Schedule::interleaved;
+    if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
     if (!request_.seq_len && plan_.seq_len > kLongSequence) {
       warn(fmt::format("seq_len: not said, the model's max_position_embeddings {} is taken",
