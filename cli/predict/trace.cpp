@@ -16,13 +16,9 @@
 namespace prequel {
 namespace {
 
-constexpr std::array<std::string_view, kTaskKinds> kKindNames{
-    "forward",          "backward",          "input gradient",   "weight gradient",
-    "send activations", "send gradients",    "reduce gradients", "reduce embedding",
-    "optimizer",        "gather parameters", "forward",          "backward",
-    "weight gradient"};
 constexpr std::array<std::string_view, kStageStreams> kStreamNames{
-    "compute", "send forward", "send backward", "communication"};
+    "compute",       "send forward",    "send backward",
+    "communication", "exchange tokens", "exchange gradients of tokens"};
 
 constexpr double kRounding = 1e-9;  // what is less of a part is none of it
 
@@ -56,16 +52,6 @@ std::vector<Slice> cut(const std::vector<Slice>& parts, double from, double to) 
     begin += part.seconds;
   }
   return inside;
-}
-
-/// The pass that a bucket is part of.
-TaskKind whole_pass(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::forward_bucket: return TaskKind::forward;
-    case TaskKind::backward_bucket: return TaskKind::backward;
-    case TaskKind::weight_gradient_bucket: return TaskKind::weight_gradient;
-    default: return kind;
-  }
 }
 
 class TraceWriter {
@@ -154,7 +140,7 @@ class TraceWriter {
   }
 
   [[nodiscard]] std::string slice_name(const TimelineSlice& slice) const {
-    const std::string_view kind = kKindNames[static_cast<std::size_t>(slice.kind)];
+    const std::string_view kind = traits(slice.kind).name;
     if (slice.kind == TaskKind::optimizer || slice.kind == TaskKind::embedding_reduce) {
       return std::string(kind);
     }
@@ -173,7 +159,7 @@ class TraceWriter {
   }
 
   [[nodiscard]] std::vector<Slice> parts_of(const TimelineSlice& slice) const {
-    const TaskKind pass = whole_pass(slice.kind);
+    const TaskKind pass = traits(slice.kind).part_of;
     const bool forward = pass == TaskKind::forward;
     const bool backward = pass == TaskKind::backward || pass == TaskKind::input_gradient ||
                           pass == TaskKind::weight_gradient;

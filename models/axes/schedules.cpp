@@ -11,6 +11,11 @@ std::string stages_problem(Schedule schedule, std::int64_t pp, std::int64_t vpp)
         "schedule {} needs at least two chunks a stage, but vpp is 1; 1f1b is the schedule without",
         name(schedule));
   }
+  if (its.folded) {
+    return vpp == 2 ? std::string()
+                    : fmt::format("schedule {} has two chunks a stage, but vpp is {}; 2 would do",
+                                  name(schedule), vpp);
+  }
   if (!its.interleaved && vpp > 1) {
     return fmt::format("schedule {} has one chunk a stage, but vpp is {}; {} has more",
                        name(schedule), vpp, name(Schedule::interleaved));
@@ -23,6 +28,7 @@ std::string stages_problem(Schedule schedule, std::int64_t pp, std::int64_t vpp)
 }
 
 std::string text_of(const Rounds& rounds) {
+  if (rounds.unit == 1) return fmt::format("numbers of {} or more", rounds.least);
   const std::string unit = fmt::format("multiples of {}", rounds.unit);
   return rounds.least > rounds.unit ? fmt::format("{}, {} or more", unit, rounds.least) : unit;
 }

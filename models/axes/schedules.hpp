@@ -10,15 +10,28 @@
 
 namespace prequel {
 
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, dualpipe };
+enum class Schedule : std::uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zb_h1,
+  zb_h2,
+  dualpipe,
+  dualpipe_v,
+  zb_v,
+  v_half,
+};
 template <>
-inline constexpr std::array<std::string_view, 6> kWordsOf<Schedule>{
-    "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe"};
+inline constexpr std::array<std::string_view, 9> kWordsOf<Schedule>{
+    "gpipe", "1f1b",  "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe", "dualpipe-v",
+    "zb-v",  "v-half"};
 
 /// What tells schedules apart for all but those who emit them.
 struct ScheduleTraits {
   bool interleaved{};      ///< vpp chunks of the model a stage, two or more; the others have one
   bool mirrored{};         ///< stage s holds block s and block p - 1 - s: each is there twice
+  bool folded{};           ///< vpp 2: stage s holds blocks s and 2p - 1 - s, as a V
+  bool pairs{};            ///< runs forwards and backwards that overlap, and splits some of these
   bool splits_backward{};  ///< each into passes for the inputs' gradients and for the weights'
 };
 
@@ -29,7 +42,10 @@ constexpr ScheduleTraits traits(Schedule schedule) {
     case Schedule::interleaved: return {.interleaved = true};
     case Schedule::zb_h1:
     case Schedule::zb_h2: return {.splits_backward = true};
-    case Schedule::dualpipe: return {.mirrored = true};
+    case Schedule::dualpipe: return {.mirrored = true, .pairs = true};
+    case Schedule::dualpipe_v: return {.folded = true, .pairs = true};
+    case Schedule::zb_v:
+    case Schedule::v_half: return {.folded = true, .splits_backward = true};
   }
   return {};
 }
@@ -53,11 +69,11 @@ struct Rounds {
 std::string text_of(const Rounds& rounds);
 
 /// Interleaved 1F1B: as many as stages (Narayanan et al. 2021, section 2.2). DualPipe: as many from
-/// each end, enough to fill the pipeline.
+/// each end; it and DualPipe-V need enough to fill the pipeline.
 constexpr Rounds rounds(Schedule schedule, std::int64_t pp) {
   const ScheduleTraits its = traits(schedule);
   if (its.interleaved) return {pp, pp};
-  if (its.mirrored) return {2, 2 * pp};
+  if (its.pairs) return {its.mirrored ? 2 : 1, 2 * pp};
   return {};
 }
 

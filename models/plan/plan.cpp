@@ -89,6 +89,7 @@ class Resolver {
       plan_.grad_precision = plan_.precision;
     }
     if (!request_.schedule && plan_.vpp > 1) plan_.schedule = Schedule::interleaved;
+    if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
     if (!request_.seq_len && plan_.seq_len > kLongSequence) {
       warn(fmt::format("seq_len: not said, the model's max_position_embeddings {} is taken",

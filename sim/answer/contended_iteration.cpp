@@ -210,7 +210,8 @@ class PipelineFlows {
 
   [[nodiscard]] std::uint32_t receiver(TaskKind kind, std::uint32_t stage,
                                        std::uint32_t chunk) const {
-    const bool turned = traits(game_.kind).mirrored && chunk == 1;
+    const ScheduleTraits its = traits(game_.kind);
+    const bool turned = chunk == 1 && (its.mirrored || its.folded);
     const bool up = (kind == TaskKind::send_forward) != turned;
     const std::uint32_t stages = game_.shape.stages;
     return (stage + (up ? 1 : stages - 1)) % stages;
@@ -308,6 +309,8 @@ ContendedIteration pipeline_contended(const Scenario& scenario) {
     contest.places.insert(contest.places.end(), {{stage, StreamUse::computes},
                                                  {},  // sends of both directions
                                                  {},
+                                                 {stage, StreamUse::communicates},
+                                                 {stage, StreamUse::communicates},
                                                  {stage, StreamUse::communicates}});
   }
   if (scenario.plan.gpus > scenario.cluster.devices_per_node) {

@@ -23,16 +23,8 @@ struct Piece {
   std::uint32_t buckets = 1;  ///< in which its block is passed or reduced; of these it is one
 };
 
-bool is_send(TaskKind kind) {
-  return kind == TaskKind::send_forward || kind == TaskKind::send_backward;
-}
-
 bool communicates(const Piece& piece) {
-  return piece.stream != StageStream::compute || is_send(piece.kind);
-}
-
-bool comes_in_buckets(TaskKind kind) {
-  return kind == TaskKind::gradient_reduce || kind >= TaskKind::parameter_gather;
+  return piece.stream != StageStream::compute || traits(piece.kind).is_send();
 }
 
 struct KernelsAndHost {
@@ -45,33 +37,26 @@ KernelsAndHost kernels_and_host(const Piece& piece, const ChunkCosts& costs, dou
     const double buckets = piece.buckets;
     return KernelsAndHost{(pass.compute + pass.recompute) / buckets, pass.host / buckets};
   };
-  switch (piece.kind) {
-    case TaskKind::forward:
-    case TaskKind::forward_bucket: return share(costs.forward);
-    case TaskKind::backward:
-    case TaskKind::backward_bucket: return share(costs.backward);
+  switch (traits(piece.kind).part_of) {
+    case TaskKind::forward: return share(costs.forward);
+    case TaskKind::backward: return share(costs.backward);
     case TaskKind::input_gradient: {
       KernelsAndHost of_pass = share(costs.backward);
       of_pass.kernels -= costs.backward.weight_gradient;
       return of_pass;
     }
     case TaskKind::weight_gradient:
-    case TaskKind::weight_gradient_bucket:
     case TaskKind::optimizer: return {duration, 0};
     default: return {};
   }
 }
 
-/// What a compute task changes in the number of activations that its stage holds, counted in parts
-/// of a block: before it starts, or after it ends.
-std::int64_t taken(TaskKind kind, std::int64_t parts) {
-  if (kind == TaskKind::forward) return parts;
-  return kind == TaskKind::forward_bucket ? 1 : 0;
-}
-std::int64_t freed(TaskKind kind, std::int64_t parts) {
-  if (kind == TaskKind::backward || kind == TaskKind::weight_gradient) return parts;
-  const bool bucket = kind == TaskKind::backward_bucket || kind == TaskKind::weight_gradient_bucket;
-  return bucket ? 1 : 0;
+/// What a task changes in the number of activations that its stage holds, counted in parts of a
+/// block: before it starts, or after it ends.
+std::int64_t change_of(TaskKind kind, Keeps change, std::int64_t parts) {
+  const TaskTraits& task = traits(kind);
+  if (task.activations != change) return 0;
+  return task.in_buckets ? 1 : parts;
 }
 
 /// From tasks as played to slices, and to what each stage does with its time.
@@ -143,7 +128,7 @@ class TimelineBuilder {
     const auto takes_time = [&](TaskId id) { return tasks_[id].end > tasks_[id].start; };
     for (const auto& [from, to] : recorder.orders()) {
       const bool crosses = stage_of(tasks_[from]) != stage_of(tasks_[to]);
-      if (!is_send(pieces_[from].kind) || !crosses || !takes_time(from) || !takes_time(to))
+      if (!traits(pieces_[from].kind).is_send() || !crosses || !takes_time(from) || !takes_time(to))
         continue;
       timeline_.transfers.push_back({slice_of[from], slice_of[to]});
     }
@@ -164,8 +149,8 @@ class TimelineBuilder {
       const PlayedTask& task = tasks_[id];
       const Piece& piece = pieces_[id];
       if (piece.stream != StageStream::compute) continue;
-      change(stage_of(task), task.start, taken(piece.kind, parts));
-      change(stage_of(task), task.end, -freed(piece.kind, parts));
+      change(stage_of(task), task.start, change_of(piece.kind, Keeps::takes, parts));
+      change(stage_of(task), task.end, -change_of(piece.kind, Keeps::frees, parts));
     }
   }
 
@@ -241,7 +226,7 @@ Timeline pipeline_timeline(const Scenario& scenario) {
     const auto kind = static_cast<TaskKind>(task.label.kind);
     return Piece{kind, static_cast<StageStream>(task.stream % kStageStreams),
                  task.label.chunk * shape.stages + task.label.stage,
-                 comes_in_buckets(kind) ? std::max(1U, shape.buckets) : 1U};
+                 traits(kind).in_buckets ? std::max(1U, shape.buckets) : 1U};
   };
   // A chunk that is held in part is counted whole, as the memory model knows no parts.
   std::vector<std::vector<Bytes>> known(shape.stages);

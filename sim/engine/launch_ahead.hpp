@@ -19,14 +19,14 @@ enum class Launched : std::uint8_t {
 /// Tells `reader` each task as two: its launch, in order on the host stream of its rank, and the
 /// task itself, which also waits for that. The host runs ahead as far as it gets; the device waits
 /// only where the host is behind.
-template <class Reader>
+template <Reader R>
 class LaunchAhead {
  public:
-  using Token = typename Reader::Token;
+  using Token = typename R::Token;
 
   /// `hosts`: by StreamId, the stream of the host that launches its tasks; one host may serve
   /// several. `launches`: by PriceId, the price of the task's launch. Both must outlive this.
-  LaunchAhead(Reader& reader, std::span<const StreamId> hosts, std::span<const PriceId> launches,
+  LaunchAhead(R& reader, std::span<const StreamId> hosts, std::span<const PriceId> launches,
               Launched launched = Launched::at_once)
       : reader_(reader), hosts_(hosts), launches_(launches), launched_(launched) {}
 
@@ -46,7 +46,7 @@ class LaunchAhead {
   }
 
  private:
-  Reader& reader_;
+  R& reader_;
   std::span<const StreamId> hosts_;
   std::span<const PriceId> launches_;
   Launched launched_;

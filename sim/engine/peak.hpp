@@ -19,12 +19,12 @@ class Peak {
 
   /// `changes`, indexed by PriceId, must outlive the reader.
   Peak(std::span<const double> changes, std::size_t streams)
-      : changes_(changes), held_(streams), peak_(streams) {}
+      : changes_(changes), held_(streams), peak_(streams), wave_peak_(streams) {}
 
   template <class... Tokens>
   Token run(StreamId stream, PriceId price, Label /*label*/, Tokens... /*after*/) {
     held_[stream] += changes_[price];
-    peak_[stream] = std::max(peak_[stream], held_[stream]);
+    wave_peak_[stream] = std::max(wave_peak_[stream], held_[stream]);
     return {};
   }
 
@@ -32,23 +32,33 @@ class Peak {
 
   void begin_repeating() { before_.clear(); }
 
-  /// A wave that ends with what it began with will not raise a peak when repeated.
+  /// Waves of the same tasks all add the same to what each stream holds, so that the last of them
+  /// reaches highest, or this one.
   std::uint32_t skip(std::uint32_t remaining, std::span<Token> /*carried*/) {
-    if (held_ == before_) return remaining;
+    const bool repeats = !before_.empty();
+    for (std::size_t stream = 0; stream < held_.size(); ++stream) {
+      const double rise = repeats ? remaining * (held_[stream] - before_[stream]) : 0;
+      held_[stream] += rise;
+      peak_[stream] = std::max(peak_[stream], wave_peak_[stream] + std::max(0.0, rise));
+    }
     before_ = held_;
-    return 0;
+    wave_peak_ = held_;
+    return repeats ? remaining : 0;
   }
 
   /// What the stream holds after the tasks told so far.
   [[nodiscard]] double held(StreamId stream) const { return held_[stream]; }
   /// The most that it ever held.
-  [[nodiscard]] double peak(StreamId stream) const { return peak_[stream]; }
+  [[nodiscard]] double peak(StreamId stream) const {
+    return std::max(peak_[stream], wave_peak_[stream]);
+  }
 
  private:
   std::span<const double> changes_;
   std::vector<double> held_;
-  std::vector<double> peak_;
-  std::vector<double> before_;
+  std::vector<double> peak_;       // of all waves before this one
+  std::vector<double> wave_peak_;  // since
+  std::vector<double> before_;     // what was held before this wave, where it is one of many
 };
 
 }  // namespace prequel

@@ -4,21 +4,13 @@
 ///
 /// A schedule is a function template that tells a *reader* its tasks one by one, each after
 /// everything it waits for. What the reader does with them decides what comes out: the finish time
-/// (Clock), a stored graph (GraphBuilder), what is held at the worst moment (Peak). A reader has
-///
-///     using Token                            what a later task waits for; Token{} is nothing
-///     Token run(stream, price, label, Token... after)
-///                                            a task: in order on its stream, after all of `after`
-///     Token last(stream)                     the task told last on that stream
-///     void begin_repeating()                 from here on, waves of the same tasks follow
-///     uint32_t skip(remaining, carried)      at the end of a wave: how many of the `remaining`
-///     like
-///                                            waves need not be told, as nothing new would come
-///                                            out; `carried` are the tokens that later waves use
+/// (Clock), a stored graph (GraphBuilder), what is held at the worst moment (Peak).
 ///
 /// The engine knows tasks, streams and durations, and nothing about transformers.
 
+#include <concepts>
 #include <cstdint>
+#include <span>
 
 namespace prequel {
 
@@ -31,7 +23,8 @@ using PriceId = std::uint32_t;
 /// Position of a task in the order of telling.
 using TaskId = std::uint32_t;
 
-/// What a task is, in the schedule's own terms. The engine passes it on unread.
+/// What a task is, in the schedule's own terms. The engine passes it on unread; who tells wider
+/// numbers has to refuse them.
 struct Label {
   std::uint8_t kind{};
   std::uint8_t chunk{};
@@ -41,5 +34,23 @@ struct Label {
   bool operator==(const Label&) const = default;
 };
 static_assert(sizeof(Label) == 8);
+
+/// Whom a schedule can be told to. `Token` is what a later task waits for, Token{} nothing.
+///
+/// run: a task, in order on its stream and after all tokens given.
+/// last: the task told last on a stream.
+/// begin_repeating: from here on, waves of the same tasks follow.
+/// skip: at the end of a wave, how many of so many remaining ones need not be told, as nothing new
+/// would come out. Later waves use the tokens carried, which are then those after the last of them.
+template <class R>
+concept Reader = std::default_initializable<typename R::Token> &&
+    requires(R reader, StreamId stream, PriceId price, Label label, typename R::Token after,
+             std::uint32_t remaining, std::span<typename R::Token> carried) {
+  { reader.run(stream, price, label) } -> std::same_as<typename R::Token>;
+  { reader.run(stream, price, label, after, after) } -> std::same_as<typename R::Token>;
+  { reader.last(stream) } -> std::same_as<typename R::Token>;
+  reader.begin_repeating();
+  { reader.skip(remaining, carried) } -> std::same_as<std::uint32_t>;
+};
 
 }  // namespace prequel

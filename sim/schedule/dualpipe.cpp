@@ -7,15 +7,18 @@ namespace prequel {
 namespace {
 
 /// Collects the passes of one device. `near` is the direction that enters at the nearer end of the
-/// pipeline, `far` the other.
+/// pipeline, `half` devices from its middle, and `far` the other.
 class DeviceOrder {
  public:
-  DeviceOrder(const PipelineShape& shape, std::uint32_t stage)
-      : half_(shape.stages / 2),
-        depth_(std::min(stage, shape.stages - 1 - stage)),
-        micro_batches_(shape.micro_batches / 2),
-        near_(stage < half_ ? 0 : 1),
-        far_(static_cast<std::uint8_t>(1 - near_)) {}
+  /// `depth` devices are between this one and the nearer end; `micro_batches` are of each
+  /// direction.
+  DeviceOrder(std::uint32_t half, std::uint32_t depth, std::uint32_t micro_batches,
+              std::uint8_t near)
+      : half_(half),
+        depth_(depth),
+        micro_batches_(micro_batches),
+        near_(near),
+        far_(static_cast<std::uint8_t>(1 - near)) {}
 
   StageOrder order() && {
     const std::uint32_t to_middle = half_ - 1 - depth_;
@@ -77,8 +80,8 @@ class DeviceOrder {
   void weights() { passes_.push_back({TaskKind::weight_gradient, 0}); }
 
   std::uint32_t half_;
-  std::uint32_t depth_;          // devices between this one and the nearer end
-  std::uint32_t micro_batches_;  // of each direction
+  std::uint32_t depth_;
+  std::uint32_t micro_batches_;
   std::uint8_t near_;
   std::uint8_t far_;
   std::vector<StagePass> passes_;
@@ -87,9 +90,20 @@ class DeviceOrder {
 }  // namespace
 
 StageOrders dualpipe_orders(const PipelineShape& shape) {
-  StageOrders orders(shape.stages);
+  const std::uint32_t half = shape.stages / 2;
+  StageOrders orders;
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    orders[stage] = DeviceOrder(shape, stage).order();
+    const std::uint32_t depth = std::min(stage, shape.stages - 1 - stage);
+    const std::uint8_t near = stage < half ? 0 : 1;
+    orders.push_back(DeviceOrder(half, depth, shape.micro_batches / 2, near).order());
+  }
+  return orders;
+}
+
+StageOrders dualpipe_v_orders(const PipelineShape& shape) {
+  StageOrders orders;
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    orders.push_back(DeviceOrder(shape.stages, stage, shape.micro_batches, 0).order());
   }
   return orders;
 }

@@ -12,6 +12,11 @@
 ///
 /// In the shape, `chunks` is 2: chunk 0 of stage s is the s-th block of layers, chunk 1 the
 /// (p − 1 − s)-th.
+///
+/// DualPipe-V is that "cut in half" (deepseek-ai/DualPipe, after Qi's V-shaped schedules): each of
+/// the p devices does what the nearer half of 2p did, and holds chunk 0 of stage s and, from the
+/// other end of the model, its chunk 1. So with p devices the bubble is (p − 1)(F&B + B − 3W), and
+/// 2p + 1 activations of such a chunk are held, without a second copy of the model.
 
 #include "sim/schedule/stage_orders.hpp"
 
@@ -20,9 +25,17 @@ namespace prequel {
 /// The passes of each stage in order. Wants p and m even and m ≥ 2p.
 [[nodiscard]] StageOrders dualpipe_orders(const PipelineShape& shape);
 
-template <class Reader>
-void emit_dualpipe(const PipelineShape& shape, Reader& reader) {
-  BidirectionalPipeline(shape, reader).run(dualpipe_orders(shape));
+/// The same of DualPipe-V. Wants m ≥ 2p.
+[[nodiscard]] StageOrders dualpipe_v_orders(const PipelineShape& shape);
+
+template <Reader R>
+void emit_dualpipe(const PipelineShape& shape, R& reader) {
+  TwoWayPipeline(shape, TwoWays::apart, reader).run(dualpipe_orders(shape));
+}
+
+template <Reader R>
+void emit_dualpipe_v(const PipelineShape& shape, R& reader) {
+  TwoWayPipeline(shape, TwoWays::folded, reader).run(dualpipe_v_orders(shape));
 }
 
 }  // namespace prequel

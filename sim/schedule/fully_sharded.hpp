@@ -59,9 +59,9 @@ struct ShardedResult {
 /// the layer as its stage.
 [[nodiscard]] TaskGraph build_graph(const ShardedShape& shape);
 
-template <class Reader>
-void emit_fully_sharded(const ShardedShape& shape, Reader& reader) {
-  using Token = typename Reader::Token;
+template <Reader R>
+void emit_fully_sharded(const ShardedShape& shape, R& reader) {
+  using Token = typename R::Token;
   const auto run = [&](ShardedStream stream, ShardedTask task, std::uint32_t unit,
                        std::uint32_t micro_batch, auto... after) {
     const Label label{static_cast<std::uint8_t>(task), 0, static_cast<std::uint16_t>(unit),

@@ -7,9 +7,9 @@
 
 namespace prequel {
 
-template <class Reader>
-void emit_gpipe(const PipelineShape& shape, Reader& reader) {
-  using Token = typename Reader::Token;
+template <Reader R>
+void emit_gpipe(const PipelineShape& shape, R& reader) {
+  using Token = typename R::Token;
   PipelineEmitter emit(shape, reader, 0);
 
   reader.begin_repeating();

@@ -1,68 +1,137 @@
 #pragma once
 
 /// Interleaved 1F1B (Narayanan et al. 2021, Megatron-LM): each stage has v chunks of layers, which
-/// a micro batch visits in v rounds. Stage s runs 2(p − 1 − s) + (v − 1)p chunk forwards to warm up
-/// (all of them if m = p), then one forward and one backward in turn. Micro batches go round in
-/// groups of p, so m must be a multiple of p. The bubble is that of 1F1B over v.
+/// a micro batch visits in v rounds. Micro batches go round in groups of g, at least p and as a
+/// rule p; fewer may be left for the last group, if they still fill the pipeline. Stage s runs 2(p
+/// − 1 − s) + (v − 1)g chunk forwards to warm up (all of them if m = p), then one forward and one
+/// backward in turn. The bubble is that of 1F1B over v.
+///
+/// Where a forward runs beside a backward it must not be of the same micro batch, so each stage
+/// warms up with one more (Megatron-Core: overlap_moe_expert_parallel_comm).
+
+#include <algorithm>
+#include <deque>
+#include <vector>
 
 #include "sim/schedule/pipeline_emitter.hpp"
 
 namespace prequel {
 
-template <class Reader>
-void emit_interleaved(const PipelineShape& shape, Reader& reader) {
-  using Token = typename Reader::Token;
-  PipelineEmitter emit(shape, reader);
-  const std::uint32_t stages = shape.stages;
-  const std::uint32_t round = stages * shape.chunks;  // passes of a group of p micro batches
-  const std::uint32_t passes = shape.micro_batches * shape.chunks;
+/// The order in which each chunk's micro batches pass a stage.
+class GroupOrder {
+ public:
+  explicit GroupOrder(const PipelineShape& shape)
+      : chunks_(shape.chunks), group_(shape.group_size()), micro_batches_(shape.micro_batches) {}
 
-  // A stage's k-th forward or backward is of this round and micro batch.
-  const auto round_of = [=](std::uint32_t pass) { return pass % round / stages; };
-  const auto micro_batch_of = [=](std::uint32_t pass) {
-    return pass / round * stages + pass % stages;
+  struct Pass {
+    std::uint32_t chunk{}, micro_batch{};
   };
+  /// A stage's k-th forward; its k-th backward is of the chunk as far from the last.
+  [[nodiscard]] Pass operator[](std::uint64_t pass) const {
+    const auto group = static_cast<std::uint32_t>(pass / passes());
+    const auto place = static_cast<std::uint32_t>(pass % passes());
+    const std::uint32_t size = std::min(group_, micro_batches_ - group * group_);
+    return {place / size, group * group_ + place % size};
+  }
+
+  /// Of a whole group.
+  [[nodiscard]] std::uint32_t passes() const { return group_ * chunks_; }
+  /// How many whole groups there are.
+  [[nodiscard]] std::uint32_t whole() const { return micro_batches_ / group_; }
+
+ private:
+  std::uint32_t chunks_;
+  std::uint32_t group_;
+  std::uint32_t micro_batches_;
+};
+
+template <Reader R>
+void emit_interleaved(const PipelineShape& shape, R& reader) {
+  using Token = typename R::Token;
+  PipelineEmitter emit(shape, reader);
+  const GroupOrder rounds(shape);
+  const std::uint32_t last = shape.stages - 1;
+  const std::uint64_t passes = std::uint64_t{shape.micro_batches} * shape.chunks;
+  const bool beside = shape.exchanges == Exchanges::beside;
 
   // In slot t stage s runs forward t − s and, `delay(s)` passes later, the backwards. What it waits
-  // for ran in the slot before, at its neighbour or, between rounds, at the other end.
-  const std::uint32_t last = stages - 1;
-  const std::uint32_t all_forwards_first = shape.micro_batches == stages ? stages : 0;
-  const auto delay = [=](std::uint32_t stage) {
-    return 2 * (last - stage) + (shape.chunks - 1) * stages + all_forwards_first;
+  // for ran in a slot before, at its neighbour or, between rounds, at the other end.
+  const std::uint32_t all_forwards_first =
+      shape.chunks > 1 && shape.micro_batches == shape.stages ? shape.stages : 0;
+  const auto first_backward = [=, &shape](std::uint32_t stage) {
+    return 2 * (last - stage) + (shape.chunks - 1) * shape.group_size() + all_forwards_first +
+           (beside ? 1 : 0) + stage;
   };
-  const auto first_backward = [=](std::uint32_t stage) { return delay(stage) + stage; };
 
-  // What each stage sent last: activations, then gradients.
-  std::vector<Token> sent(2 * stages);
-  const std::span activation(sent.data(), stages);
-  const std::span gradient(sent.data() + stages, stages);
+  // What each stage handed on last, as it was before this slot, and what awaits its next round.
+  std::vector<Token> activations(shape.stages), gradients(shape.stages);
+  std::vector<Token> arriving, arriving_back;
+  std::deque<Token> next_round, next_round_back;
+  const auto taken = [](std::deque<Token>& tokens) {
+    const Token token = tokens.front();
+    tokens.pop_front();
+    return token;
+  };
 
-  const std::uint32_t slots = first_backward(0) + passes;
-  const std::uint32_t steady_from = first_backward(0);
+  std::vector<Token> carried;
+  const std::uint64_t steady_from = first_backward(0);
+  const std::uint64_t slots = steady_from + passes;
   reader.begin_repeating();
-  for (std::uint32_t slot = 0; slot < slots; ++slot) {
-    const Token round_begins = activation[last];
-    for (std::uint32_t stage = stages; stage-- > 0;) {
-      const std::uint32_t pass = slot - stage;
-      if (slot < stage || pass >= passes) continue;
-      const std::uint32_t chunk = round_of(pass);
-      const Token arrived = stage > 0 ? activation[stage - 1] : chunk > 0 ? round_begins : Token{};
-      activation[stage] = emit.forward(stage, chunk, micro_batch_of(pass), arrived);
+  for (std::uint64_t slot = 0; slot < slots; ++slot) {
+    arriving = activations;
+    arriving_back = gradients;
+    for (std::uint32_t stage = 0; stage <= last; ++stage) {
+      const bool goes_forward = slot >= stage && slot - stage < passes;
+      const bool goes_back = slot >= first_backward(stage) && slot - first_backward(stage) < passes;
+      Work<Token> forward, backward;
+      if (goes_forward) {
+        const auto [chunk, micro_batch] = rounds[slot - stage];
+        forward = {stage, chunk, micro_batch, {}};
+        if (stage > 0) {
+          forward.arrived = arriving[stage - 1];
+        } else if (chunk > 0) {
+          forward.arrived = taken(next_round);
+        }
+      }
+      if (goes_back) {
+        const auto [round, micro_batch] = rounds[slot - first_backward(stage)];
+        backward = {stage, shape.chunks - 1 - round, micro_batch, {}};
+        if (stage < last) {
+          backward.arrived = arriving_back[stage + 1];
+        } else if (round > 0) {
+          backward.arrived = taken(next_round_back);
+        }
+      }
+      if (goes_forward && goes_back && beside) {
+        const auto handed_on = emit.side_by_side(forward, backward);
+        activations[stage] = handed_on.activation;
+        gradients[stage] = handed_on.gradient;
+      } else {
+        if (goes_forward) activations[stage] = emit.forward(forward);
+        if (goes_back) gradients[stage] = emit.backward(backward);
+      }
+      if (goes_forward && stage == last && forward.chunk + 1 < shape.chunks) {
+        next_round.push_back(activations[last]);
+      }
+      if (goes_back && stage == 0 && backward.chunk > 0) {
+        next_round_back.push_back(gradients[0]);
+      }
     }
-    const Token round_returns = gradient[0];
-    for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      const std::uint32_t pass = slot - first_backward(stage);
-      if (slot < first_backward(stage) || pass >= passes) continue;
-      const std::uint32_t chunk = shape.chunks - 1 - round_of(pass);
-      const Token arrived = stage < last               ? gradient[stage + 1]
-                            : chunk + 1 < shape.chunks ? round_returns
-                                                       : Token{};
-      gradient[stage] = emit.backward(stage, chunk, micro_batch_of(pass), arrived);
-    }
-    const bool round_ends = slot >= steady_from && (slot - steady_from + 1) % round == 0;
-    if (round_ends && slot + 1 < passes) {
-      slot += round * emit.skip((passes - 1 - slot) / round, sent);
-    }
+
+    // Whole groups do the same, one after another.
+    const std::uint64_t whole = std::uint64_t{rounds.whole()} * rounds.passes();
+    const bool group_ends = slot >= steady_from && (slot - steady_from + 1) % rounds.passes() == 0;
+    if (!group_ends || slot + 1 >= whole) continue;
+    carried.clear();
+    const auto each = [&](const auto& visit) {
+      for (auto* tokens : {&activations, &gradients}) std::ranges::for_each(*tokens, visit);
+      for (auto* tokens : {&next_round, &next_round_back}) std::ranges::for_each(*tokens, visit);
+    };
+    each([&](Token& token) { carried.push_back(token); });
+    const auto left = static_cast<std::uint32_t>((whole - 1 - slot) / rounds.passes());
+    slot += std::uint64_t{rounds.passes()} * emit.skip(left, carried);
+    auto next = carried.begin();
+    each([&](Token& token) { token = *next++; });
   }
 }
 

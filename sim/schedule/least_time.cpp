@@ -17,7 +17,9 @@ class PipelineBound {
  public:
   PipelineBound(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations)
       : mirrored_(traits(kind).mirrored),
+        folded_(traits(kind).folded),
         split_(traits(kind).splits_backward),
+        split_at_ends_(traits(kind).pairs),
         shape_(shape),
         last_(shape.stages - 1),
         durations_(durations),
@@ -48,61 +50,90 @@ class PipelineBound {
   /// In the order in which activations pass them; of mirrored pipelines those of one direction.
   [[nodiscard]] Block block(std::uint32_t direction, std::uint32_t place) const {
     if (mirrored_) return {direction == 0 ? place : last_ - place, direction};
+    if (folded_ && place > last_) return {2 * last_ + 1 - place, 1};
     return {place % shape_.stages, place / shape_.stages};
   }
   [[nodiscard]] std::uint32_t directions() const { return mirrored_ ? 2 : 1; }
   [[nodiscard]] std::uint32_t places() const { return mirrored_ ? shape_.stages : shape_.blocks(); }
+  [[nodiscard]] std::uint32_t place(Block block) const {
+    if (mirrored_) return block.chunk == 0 ? block.stage : last_ - block.stage;
+    if (folded_ && block.chunk == 1) return 2 * last_ + 1 - block.stage;
+    return static_cast<std::uint32_t>(index(block));
+  }
+
+  /// Which passes run side by side is not known: each as short as it can be.
+  [[nodiscard]] double shorter(TaskKind alone, TaskKind beside, Block block) const {
+    const double seconds = at(alone, block);
+    return shape_.exchanges == Exchanges::beside ? std::min(seconds, at(beside, block)) : seconds;
+  }
+  [[nodiscard]] double forward(Block block) const {
+    return shorter(TaskKind::forward, TaskKind::forward_beside, block);
+  }
+  [[nodiscard]] double backward(Block block) const {
+    return shorter(TaskKind::backward, TaskKind::backward_beside, block);
+  }
 
   /// As buckets, where the pass of one micro batch runs as such.
-  [[nodiscard]] double in_buckets(TaskKind bucket, TaskKind whole, Block block) const {
-    return shape_.buckets > 0 ? shape_.buckets * at(bucket, block) : at(whole, block);
+  [[nodiscard]] double in_buckets(TaskKind bucket, double whole, Block block) const {
+    return shape_.buckets > 0 ? shape_.buckets * at(bucket, block) : whole;
   }
   [[nodiscard]] double first_forward(Block block) const {
-    return shape_.gathers ? in_buckets(TaskKind::forward_bucket, TaskKind::forward, block)
-                          : at(TaskKind::forward, block);
+    const double whole = forward(block);
+    return shape_.gathers ? in_buckets(TaskKind::forward_bucket, whole, block) : whole;
   }
   [[nodiscard]] double last_backward(Block block) const {
-    return in_buckets(TaskKind::backward_bucket, TaskKind::backward, block);
+    return in_buckets(TaskKind::backward_bucket, backward(block), block);
   }
   [[nodiscard]] double last_weights(Block block) const {
-    return in_buckets(TaskKind::weight_gradient_bucket, TaskKind::weight_gradient, block);
+    return in_buckets(TaskKind::weight_gradient_bucket, at(TaskKind::weight_gradient, block),
+                      block);
   }
 
   /// A micro batch at least, until its gradient is there for the block before.
   [[nodiscard]] double gradient(Block block) const {
-    const double whole = std::min(at(TaskKind::backward, block), last_backward(block));
+    const double whole = std::min(backward(block), last_backward(block));
     const double input = at(TaskKind::input_gradient, block);
-    if (mirrored_) return std::min(whole, input);
+    if (split_at_ends_) return std::min(whole, input);
     return split_ ? input : whole;
   }
 
   [[nodiscard]] Passes passes(Block block) const {
-    const double forward = (batches_ - 1) * at(TaskKind::forward, block) + first_forward(block);
-    const double whole = at(TaskKind::backward, block);
+    const double forwards = (batches_ - 1) * forward(block) + first_forward(block);
+    const double whole = backward(block);
     const double input = at(TaskKind::input_gradient, block);
     const double weights = at(TaskKind::weight_gradient, block);
-    if (mirrored_) {  // some micro batches so, some so
+    if (split_at_ends_) {  // some micro batches so, some so
       const double last = std::min(last_backward(block), input + last_weights(block));
-      return {forward + (batches_ - 1) * std::min(whole, input + weights) + last,
-              forward + batches_ * gradient(block)};
+      return {forwards + (batches_ - 1) * std::min(whole, input + weights) + last,
+              forwards + batches_ * gradient(block)};
     }
     if (split_) {
-      const double before = forward + batches_ * input;
+      const double before = forwards + batches_ * input;
       return {before + (batches_ - 1) * weights + last_weights(block), before};
     }
-    const double all = forward + (batches_ - 1) * whole + last_backward(block);
+    const double all = forwards + (batches_ - 1) * whole + last_backward(block);
     return {all, all};
+  }
+
+  /// From the block in a place to the next, and to the one before: nothing where both are on one
+  /// device, as a V turns.
+  [[nodiscard]] double send_down(Block from, std::uint32_t place) const {
+    const bool stays = place + 1 == places() || (folded_ && place == last_);
+    return stays ? 0 : at(TaskKind::send_forward, from);
+  }
+  [[nodiscard]] double send_up(Block from, std::uint32_t place) const {
+    const bool stays = place == 0 || (folded_ && place == last_ + 1);
+    return stays ? 0 : at(TaskKind::send_backward, from);
   }
 
   /// What blocking sends add to a stage's compute stream.
   [[nodiscard]] Passes sends(std::uint32_t direction, std::uint32_t place) const {
     if (shape_.sends == Sends::overlapped) return {};
     const Block from = block(direction, place);
-    const double forward = place + 1 < places() ? at(TaskKind::send_forward, from) : 0;
-    const double backward = place > 0 ? at(TaskKind::send_backward, from) : 0;
+    const double down = send_down(from, place);
+    const double up = send_up(from, place);
     // The last gradient's is part of the way up.
-    return {batches_ * (forward + backward),
-            mirrored_ ? 0 : batches_ * forward + (batches_ - 1) * backward};
+    return {batches_ * (down + up), mirrored_ ? 0 : batches_ * down + (batches_ - 1) * up};
   }
 
   /// From the first block down to each, and from each up to the end of the step.
@@ -112,11 +143,10 @@ class PipelineBound {
       double up = end(block(direction, 0).stage);
       for (std::uint32_t place = 0; place < places(); ++place) {
         const Block here = block(direction, place);
-        if (place > 0) up += at(TaskKind::send_backward, here);
+        up += send_up(here, place);
         down_[index(here)] = down;
         up_[index(here)] = up;
-        down += std::min(at(TaskKind::forward, here), first_forward(here)) +
-                at(TaskKind::send_forward, here);
+        down += std::min(forward(here), first_forward(here)) + send_down(here, place);
         up += gradient(here);
       }
     }
@@ -147,17 +177,15 @@ class PipelineBound {
       down = std::min(down, down_[index(here)]);
       up = std::min(up, up_[index(here)]);
       add(passes(here));
-      if (mirrored_) {
-        add(sends(chunk, chunk == 0 ? stage : last_ - stage));
-      } else {
-        add(sends(0, chunk * shape_.stages + stage));
-      }
+      add(sends(mirrored_ ? chunk : 0, place(here)));
     }
     return down + std::max(sum.all + end(stage), sum.before + up);
   }
 
   bool mirrored_;
-  bool split_;
+  bool folded_;
+  bool split_;          ///< each backward
+  bool split_at_ends_;  ///< some
   const PipelineShape& shape_;
   std::uint32_t last_;
   const BlockTable& durations_;

@@ -8,9 +8,9 @@
 
 namespace prequel {
 
-template <class Reader>
-void emit_one_f_one_b(const PipelineShape& shape, Reader& reader) {
-  using Token = typename Reader::Token;
+template <Reader R>
+void emit_one_f_one_b(const PipelineShape& shape, R& reader) {
+  using Token = typename R::Token;
   PipelineEmitter emit(shape, reader);
   const std::uint32_t last = shape.stages - 1;
   const std::uint32_t micro_batches = shape.micro_batches;

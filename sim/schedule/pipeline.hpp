@@ -5,9 +5,13 @@
 /// A pipeline of p stages with v chunks each has p·v blocks of layers: chunk c of stage s is block
 /// c·p + s, and activations pass the blocks in that order (with v = 1, blocks are stages).
 
+#include <array>
+#include <cassert>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
+#include "sim/engine/lanes.hpp"
 #include "sim/engine/price_table.hpp"
 
 namespace prequel {
@@ -16,6 +20,13 @@ namespace prequel {
 enum class Sends : std::uint8_t {
   overlapped,  ///< on streams of their own, while the sender computes
   blocking,    ///< the sender computes nothing until the transfer is done
+};
+
+/// When what a pass exchanges with other ranks (tokens with their experts) is on its way.
+enum class Exchanges : std::uint8_t {
+  inside,  ///< between its own kernels, so that a pass is one task
+  beside,  ///< of a forward while the backward of another micro batch computes, and the other way
+           ///< round; only where no other is there to run beside, inside
 };
 
 struct PipelineShape {
@@ -30,7 +41,12 @@ struct PipelineShape {
   /// Whether the parameters of these parts are gathered one by one ahead of the first forward, as
   /// sharded optimizers (ZeRO-1 and 2) leave each rank with a share of the updated ones.
   bool gathers = false;
+  Exchanges exchanges = Exchanges::inside;
+  /// Micro batches in a row that pass a chunk before the next chunk's turn, where interleaved
+  /// (Megatron-Core: microbatch_group_size_per_vp_stage). 0: as many as stages.
+  std::uint32_t group = 0;
 
+  [[nodiscard]] std::uint32_t group_size() const { return group > 0 ? group : stages; }
   [[nodiscard]] std::uint32_t blocks() const { return stages * chunks; }
 };
 
@@ -41,7 +57,9 @@ struct PipelineShape {
 /// `embedding_reduce` (first and last stage, together), then `optimizer`. With buckets, the parts
 /// of a block's last backward (or weight gradient) run as `backward_bucket`
 /// (`weight_gradient_bucket`) and each has a `gradient_reduce`; where parameters are gathered,
-/// those of its first forward as `forward_bucket`, each behind a `parameter_gather`.
+/// those of its first forward as `forward_bucket`, each behind a `parameter_gather`. Where a
+/// forward and a backward run side by side, they are `forward_beside` and `backward_beside`
+/// without what they exchange, which is `forward_exchange` and `backward_exchange`.
 enum class TaskKind : std::uint8_t {
   forward,
   backward,
@@ -56,17 +74,88 @@ enum class TaskKind : std::uint8_t {
   forward_bucket,
   backward_bucket,
   weight_gradient_bucket,
+  forward_beside,
+  backward_beside,
+  forward_exchange,
+  backward_exchange,
 };
-inline constexpr std::uint32_t kTaskKinds = 13;
 
 /// The streams that each stage has.
-enum class StageStream : std::uint8_t { compute, send_forward, send_backward, communication };
-inline constexpr std::uint32_t kStageStreams = 4;
+enum class StageStream : std::uint8_t {
+  compute,
+  send_forward,
+  send_backward,
+  communication,
+  exchange_forward,
+  exchange_backward
+};
+inline constexpr std::uint32_t kStageStreams = 6;
+
+/// What a task does with the activations of the micro batch that passes its block.
+enum class Keeps : std::uint8_t { nothing, takes, frees };
+
+struct TaskTraits {
+  TaskKind kind;
+  TaskKind part_of;    ///< the whole pass of which it is all or a part; of the others, itself
+  StageStream stream;  ///< blocking sends are on `compute`
+  LaneSync sync;       ///< of the ranks of its stage
+  Keeps activations;
+  bool in_buckets;  ///< one of `PipelineShape::buckets`, where the block has any
+  std::string_view name;
+
+  /// Whether it computes layers.
+  [[nodiscard]] constexpr bool is_pass() const { return sync == LaneSync::group; }
+  [[nodiscard]] constexpr bool is_send() const {
+    return stream == StageStream::send_forward || stream == StageStream::send_backward;
+  }
+};
+
+inline constexpr std::array kTasks = [] {
+  using enum TaskKind;
+  using S = StageStream;
+  using L = LaneSync;
+  using K = Keeps;
+  return std::to_array<TaskTraits>({
+      {forward, forward, S::compute, L::group, K::takes, false, "forward"},
+      {backward, backward, S::compute, L::group, K::frees, false, "backward"},
+      {input_gradient, input_gradient, S::compute, L::group, K::nothing, false, "input gradient"},
+      {weight_gradient, weight_gradient, S::compute, L::group, K::frees, false, "weight gradient"},
+      {send_forward, send_forward, S::send_forward, L::none, K::nothing, false, "send activations"},
+      {send_backward, send_backward, S::send_backward, L::none, K::nothing, false,
+       "send gradients"},
+      {gradient_reduce, gradient_reduce, S::communication, L::across, K::nothing, true,
+       "reduce gradients"},
+      {embedding_reduce, embedding_reduce, S::communication, L::none, K::nothing, false,
+       "reduce embedding"},
+      {optimizer, optimizer, S::compute, L::none, K::nothing, false, "optimizer"},
+      {parameter_gather, parameter_gather, S::communication, L::across, K::nothing, true,
+       "gather parameters"},
+      {forward_bucket, forward, S::compute, L::group, K::takes, true, "forward"},
+      {backward_bucket, backward, S::compute, L::group, K::frees, true, "backward"},
+      {weight_gradient_bucket, weight_gradient, S::compute, L::group, K::frees, true,
+       "weight gradient"},
+      {forward_beside, forward, S::compute, L::group, K::takes, false, "forward"},
+      {backward_beside, backward, S::compute, L::group, K::frees, false, "backward"},
+      {forward_exchange, forward_exchange, S::exchange_forward, L::none, K::nothing, false,
+       "exchange tokens"},
+      {backward_exchange, backward_exchange, S::exchange_backward, L::none, K::nothing, false,
+       "exchange gradients of tokens"},
+  });
+}();
+inline constexpr std::uint32_t kTaskKinds = kTasks.size();
+
+constexpr const TaskTraits& traits(TaskKind kind) {
+  return kTasks[static_cast<std::size_t>(kind)];
+}
 
 /// Of all stages.
 constexpr std::size_t stream_count(const PipelineShape& shape) {
   return std::size_t{shape.stages} * kStageStreams;
 }
+
+/// As many as labels tell apart.
+inline constexpr std::uint32_t kPlayedChunks = 1U << 8U;
+inline constexpr std::uint32_t kPlayedStages = 1U << 16U;
 
 constexpr StreamId stream_of(StageStream stream, std::uint32_t stage) {
   return stage * kStageStreams + static_cast<StreamId>(stream);

@@ -3,6 +3,8 @@
 /// The tasks of a pipeline, told to a reader with stream, price and label filled in. Schedules are
 /// written in terms of these.
 
+#include <array>
+#include <cassert>
 #include <span>
 #include <vector>
 
@@ -16,15 +18,22 @@ enum class Copies : std::uint8_t {
   mirrored,  ///< chunk 0 of stage s and chunk 1 of stage p − 1 − s are one block
 };
 
-template <class Reader>
+/// A pass of one micro batch through one block, to be run once its input has `arrived`.
+template <class Token>
+struct Work {
+  std::uint32_t stage{}, chunk{}, micro_batch{};
+  Token arrived{};
+};
+
+template <Reader R>
 class PipelineEmitter {
  public:
-  using Token = typename Reader::Token;
+  using Token = typename R::Token;
 
-  PipelineEmitter(const PipelineShape& shape, Reader& reader)
+  PipelineEmitter(const PipelineShape& shape, R& reader)
       : PipelineEmitter(shape, reader, shape.micro_batches - 1) {}
   /// For schedules whose last backward of a block is not that of the last micro batch.
-  PipelineEmitter(const PipelineShape& shape, Reader& reader, std::uint32_t last_backward,
+  PipelineEmitter(const PipelineShape& shape, R& reader, std::uint32_t last_backward,
                   Copies copies = Copies::none)
       : shape_(shape), reader_(reader), last_backward_(last_backward), copies_(copies) {
     if (copies == Copies::mirrored) buckets_done_.resize(shape.blocks());
@@ -53,6 +62,47 @@ class PipelineEmitter {
                 !is_first_block(stage, chunk));
   }
 
+  Token forward(const Work<Token>& work) {
+    return forward(work.stage, work.chunk, work.micro_batch, work.arrived);
+  }
+  Token backward(const Work<Token>& work) {
+    return backward(work.stage, work.chunk, work.micro_batch, work.arrived);
+  }
+
+  /// Of a forward and a backward side by side: what those wait for that use them.
+  struct Results {
+    Token activation{}, gradient{};
+  };
+
+  /// A forward and then a backward of another micro batch of one stage, of which each exchanges
+  /// while the other computes.
+  Results side_by_side(const Work<Token>& forward, const Work<Token>& backward) {
+    auto [activation, gradient] = compute_beside(forward, backward);
+    if (!is_last_block(forward.stage, forward.chunk)) {
+      activation =
+          hand_on(TaskKind::forward, forward.stage, forward.chunk, forward.micro_batch, activation);
+    }
+    if (!is_first_block(backward.stage, backward.chunk)) {
+      gradient = hand_on(TaskKind::backward, backward.stage, backward.chunk, backward.micro_batch,
+                         gradient);
+    }
+    return {activation, gradient};
+  }
+
+  /// A forward and a backward that start together and end together: their results, both after both
+  /// tokens, are yet to be handed on.
+  std::array<Token, 2> overlapped(const Work<Token>& forward, const Work<Token>& backward) {
+    if (shape_.exchanges == Exchanges::beside) {
+      const auto [exchanged, computed] =
+          compute_beside(forward, backward, forward.arrived, backward.arrived);
+      return {exchanged, computed};
+    }
+    compute(TaskKind::forward, forward.stage, forward.chunk, forward.micro_batch, forward.arrived,
+            backward.arrived);
+    return {Token{},
+            compute(TaskKind::backward, backward.stage, backward.chunk, backward.micro_batch)};
+  }
+
   /// The part of the backward that the block before waits for.
   Token input_gradient(std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
                        Token arrived) {
@@ -69,31 +119,23 @@ class PipelineEmitter {
   template <class... Tokens>
   Token compute(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
                 Tokens... after) {
-    if (shape_.buckets > 0) {
-      if (kind == TaskKind::forward && shape_.gathers && micro_batch == 0) {
-        return gather_and_forward(stage, chunk, after...);
-      }
-      if (kind == TaskKind::backward && micro_batch == last_backward_) {
-        return compute_and_reduce(TaskKind::backward_bucket, stage, chunk, micro_batch, after...);
-      }
-      if (kind == TaskKind::weight_gradient && micro_batch == last_backward_) {
-        return compute_and_reduce(TaskKind::weight_gradient_bucket, stage, chunk, micro_batch,
-                                  after...);
-      }
+    if (shape_.exchanges == Exchanges::beside) {
+      return compute_at_once(kind, stage, chunk, micro_batch, last_exchange(stage), after...);
     }
-    return run(StageStream::compute, kind, stage, chunk, micro_batch, after...);
+    return compute_at_once(kind, stage, chunk, micro_batch, after...);
   }
 
   /// Sends what a pass of `kind` has `computed`. Returns what the receiver waits for.
+  template <class... Tokens>
   Token hand_on(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, std::uint32_t micro_batch,
-                Token computed) {
+                Tokens... computed) {
     const bool is_forward = kind == TaskKind::forward;
     StageStream stream = StageStream::compute;
     if (shape_.sends == Sends::overlapped) {
       stream = is_forward ? StageStream::send_forward : StageStream::send_backward;
     }
     return run(stream, is_forward ? TaskKind::send_forward : TaskKind::send_backward, stage, chunk,
-               micro_batch, computed);
+               micro_batch, computed...);
   }
 
   /// What each stage does once its last backward is done; the same after every schedule.
@@ -120,6 +162,58 @@ class PipelineEmitter {
   }
 
  private:
+  /// Both start after `both`, too. What comes in buckets does not overlap.
+  template <class... Tokens>
+  Results compute_beside(const Work<Token>& forward, const Work<Token>& backward, Tokens... both) {
+    const std::uint32_t stage = forward.stage;
+    if (is_in_buckets(TaskKind::forward, forward.micro_batch) ||
+        is_in_buckets(TaskKind::backward, backward.micro_batch)) {
+      const Token done = compute(TaskKind::forward, stage, forward.chunk, forward.micro_batch,
+                                 forward.arrived, both...);
+      return {done, compute(TaskKind::backward, stage, backward.chunk, backward.micro_batch,
+                            backward.arrived)};
+    }
+    const auto run_forward = [&](StageStream stream, TaskKind kind, auto... after) {
+      return run(stream, kind, stage, forward.chunk, forward.micro_batch, after...);
+    };
+    const auto run_backward = [&](StageStream stream, TaskKind kind, auto... after) {
+      return run(stream, kind, stage, backward.chunk, backward.micro_batch, after...);
+    };
+    using enum StageStream;
+    const Token begun = reader_.last(stream_of(StageStream::compute, stage));
+    const Token before = last_exchange(stage);
+    const Token arrived = run_backward(exchange_backward, TaskKind::backward_exchange,
+                                       backward.arrived, begun, both...);
+    const Token computed = run_forward(StageStream::compute, TaskKind::forward_beside,
+                                       forward.arrived, before, both...);
+    const Token gradient = run_backward(StageStream::compute, TaskKind::backward_beside, arrived);
+    return {run_forward(exchange_forward, TaskKind::forward_exchange, computed), gradient};
+  }
+
+  /// Whether a pass comes in buckets.
+  [[nodiscard]] bool is_in_buckets(TaskKind kind, std::uint32_t micro_batch) const {
+    if (shape_.buckets == 0) return false;
+    if (kind == TaskKind::forward) return shape_.gathers && micro_batch == 0;
+    return kind != TaskKind::input_gradient && micro_batch == last_backward_;
+  }
+
+  template <class... Tokens>
+  Token compute_at_once(TaskKind kind, std::uint32_t stage, std::uint32_t chunk,
+                        std::uint32_t micro_batch, Tokens... after) {
+    if (!is_in_buckets(kind, micro_batch)) {
+      return run(StageStream::compute, kind, stage, chunk, micro_batch, after...);
+    }
+    if (kind == TaskKind::forward) return gather_and_forward(stage, chunk, after...);
+    const TaskKind part =
+        kind == TaskKind::backward ? TaskKind::backward_bucket : TaskKind::weight_gradient_bucket;
+    return compute_and_reduce(part, stage, chunk, micro_batch, after...);
+  }
+
+  /// What a pass after two side by side waits for: the links are there for one at a time.
+  [[nodiscard]] Token last_exchange(std::uint32_t stage) const {
+    return reader_.last(stream_of(StageStream::exchange_forward, stage));
+  }
+
   template <class... Tokens>
   Token gather_and_forward(std::uint32_t stage, std::uint32_t chunk, Tokens... after) {
     Token done{};
@@ -186,13 +280,14 @@ class PipelineEmitter {
             std::uint32_t micro_batch, Tokens... after) {
     const std::uint32_t block = chunk * shape_.stages + stage;
     const PriceId price = BlockTable::price(kind, block, shape_.blocks());
+    assert(chunk < kPlayedChunks && stage < kPlayedStages);
     const Label label{static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(chunk),
                       static_cast<std::uint16_t>(stage), micro_batch};
     return reader_.run(stream_of(stream, stage), price, label, after...);
   }
 
   const PipelineShape shape_;
-  Reader& reader_;
+  R& reader_;
   const std::uint32_t last_backward_;
   const Copies copies_;
   std::vector<std::vector<Token>> buckets_done_;  // by block, where there are copies

@@ -8,35 +8,24 @@
 namespace prequel {
 namespace {
 
-LaneTask lane_task(TaskKind kind, double duration, const StageRanks& ranks, std::uint32_t buckets) {
-  switch (kind) {
-    case TaskKind::forward:
-    case TaskKind::backward:
-    case TaskKind::input_gradient:
-    case TaskKind::weight_gradient:
-      return {duration, ranks.synchronisations, LaneSync::group, true, ranks.kernels};
-    case TaskKind::forward_bucket:
-    case TaskKind::backward_bucket:
-    case TaskKind::weight_gradient_bucket:
-      return {duration, std::max(1U, ranks.synchronisations / buckets), LaneSync::group, true,
-              ranks.kernels};
-    case TaskKind::parameter_gather:
-    case TaskKind::gradient_reduce: return {duration, 1, LaneSync::across, false};
-    case TaskKind::send_forward:
-    case TaskKind::send_backward:
-    case TaskKind::embedding_reduce:
-    case TaskKind::optimizer: return {duration, 1, LaneSync::none, false};
-  }
-  return {};
+LaneTask lane_task(const TaskTraits& task, double duration, const StageRanks& ranks,
+                   std::uint32_t buckets) {
+  if (!task.is_pass()) return {duration, 1, task.sync, false};
+  const std::uint32_t parts =
+      task.in_buckets ? std::max(1U, ranks.synchronisations / buckets) : ranks.synchronisations;
+  return {duration, parts, task.sync, true, ranks.kernels};
 }
 
 std::vector<LaneTask> lane_tasks(const PipelineShape& shape, const BlockTable& durations,
                                  const StageRanks& ranks) {
   std::vector<LaneTask> tasks;
   tasks.reserve(durations.values().size());
-  for (const double duration : durations.values()) {
-    const auto kind = static_cast<TaskKind>(tasks.size() / shape.blocks());
-    tasks.push_back(lane_task(kind, duration, ranks, std::max(1U, shape.buckets)));
+  for (const TaskTraits& task : kTasks) {
+    for (std::uint32_t block = 0; block < shape.blocks(); ++block) {
+      const double duration =
+          durations.values()[BlockTable::price(task.kind, block, shape.blocks())];
+      tasks.push_back(lane_task(task, duration, ranks, std::max(1U, shape.buckets)));
+    }
   }
   return tasks;
 }

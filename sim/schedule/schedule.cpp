@@ -18,14 +18,46 @@ std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp) {
 std::uint32_t model_part(ScheduleKind kind, const PipelineShape& shape, std::uint32_t stage,
                          std::uint32_t chunk) {
   if (traits(kind).mirrored) return chunk == 0 ? stage : shape.stages - 1 - stage;
+  if (traits(kind).folded && chunk == 1) return 2 * shape.stages - 1 - stage;
   return chunk * shape.stages + stage;
 }
 
+namespace {
+
+/// Groups of micro batches that are neither smaller than the pipeline nor leave it unfilled at the
+/// end, as Megatron-Core wants them.
+std::string groups_problem(ScheduleKind kind, const PipelineShape& shape) {
+  const std::uint32_t m = shape.micro_batches;
+  const std::uint32_t rest = m % shape.group;
+  if (shape.group < shape.stages) {
+    return fmt::format(
+        "schedule {} needs groups of pp micro batches or more, but they are of {}; {} would do",
+        name(kind), shape.group, shape.stages);
+  }
+  if (m >= shape.group && (rest == 0 || rest >= shape.stages)) return {};
+  return fmt::format(
+      "schedule {} needs micro batches in groups of {}, of which the last may have pp {} or more, "
+      "but there are {}; {} would do",
+      name(kind), shape.group, shape.stages, m,
+      m < shape.group ? shape.group : m - rest + shape.stages);
+}
+
+}  // namespace
+
 std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
+  if (shape.chunks > kPlayedChunks) {
+    return fmt::format("vpp {}: no schedule is played with more than {} chunks a stage",
+                       shape.chunks, kPlayedChunks);
+  }
+  if (shape.stages > kPlayedStages) {
+    return fmt::format("pp {}: no schedule is played with more than {} stages", shape.stages,
+                       kPlayedStages);
+  }
   if (auto problem = stages_problem(kind, shape.stages, shape.chunks / chunks_of(kind, 1));
       !problem.empty()) {
     return problem;
   }
+  if (traits(kind).interleaved && shape.group > 0) return groups_problem(kind, shape);
   const Rounds taken = rounds(kind, shape.stages);
   if (taken.take(shape.micro_batches)) return {};
   return fmt::format("schedule {} needs micro batches in {}, but there are {}; {} would do",
@@ -62,10 +94,19 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
 std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
                               const BlockTable& changes) {
   assert(shape_problem(kind, shape).empty());
-  // In buckets or not, the passes are the same.
+  // In buckets or not, the passes are the same; side by side or not, they keep the same.
   PipelineShape passes = shape;
   passes.buckets = 0;
-  Peak peak(changes.values(), stream_count(shape));
+  BlockTable all = changes;
+  for (const TaskTraits& task : kTasks) {
+    if (task.in_buckets || task.part_of == task.kind) continue;
+    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+      for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+        all.at(task.kind, stage, chunk) = changes.at(task.part_of, stage, chunk);
+      }
+    }
+  }
+  Peak peak(all.values(), stream_count(shape));
   emit_pipeline(kind, passes, peak);
   std::vector<double> held(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <cassert>
 #include <deque>
-#include <queue>
 #include <span>
 #include <vector>
 
@@ -44,21 +43,31 @@ struct StageOrder {
 };
 using StageOrders = std::vector<StageOrder>;
 
-/// Tells a bidirectional pipeline: chunk 0 of all stages is a pipeline from stage 0 up, chunk 1 one
-/// from the last stage down.
-template <class Reader>
-class BidirectionalPipeline {
+/// Where the two chunks of each stage lead. Activations of chunk 0 go up, from stage 0 to the last,
+/// those of chunk 1 down.
+enum class TwoWays : std::uint8_t {
+  apart,   ///< half of the micro batches enter at either end; both ways hold the whole model
+  folded,  ///< all pass chunk 0 and, from the last stage back, chunk 1: a V
+};
+
+/// Tells a pipeline of two chunks a stage whose order of passes is given.
+template <Reader R>
+class TwoWayPipeline {
  public:
-  BidirectionalPipeline(const PipelineShape& shape, Reader& reader)
-      : emit_(shape, reader, shape.micro_batches / 2 - 1, Copies::mirrored),
+  TwoWayPipeline(const PipelineShape& shape, TwoWays ways, R& reader)
+      : emit_(shape, reader,
+              ways == TwoWays::apart ? shape.micro_batches / 2 - 1 : shape.micro_batches - 1,
+              ways == TwoWays::apart ? Copies::mirrored : Copies::none),
+        ways_(ways),
         last_(shape.stages - 1),
         stages_(shape.stages) {}
 
   /// One turn a stage, again and again, so that tasks come about as they will run.
   void run(const StageOrders& orders) {
-    for (std::uint32_t round = 0; run_round(orders); ++round) {
-      // Every other round of the middle does the same, as units are of two turns.
-      if (round % 2 == 1) skip_waves(orders);
+    const auto turns = static_cast<std::uint32_t>(std::ranges::count(
+        orders.front().unit, false, &StagePass::overlaps_next));  // after which the middle repeats
+    for (std::uint32_t round = 1; run_round(orders); ++round) {
+      if (turns > 0 && round % turns == 0) skip_waves(orders);
     }
     for (std::uint32_t stage = 0; stage <= last_; ++stage) {
       assert(stages_[stage].told == orders[stage].size());  // else the orders wait for one another
@@ -66,7 +75,7 @@ class BidirectionalPipeline {
   }
 
  private:
-  using Token = typename Reader::Token;
+  using Token = typename R::Token;
   struct MicroBatch {
     std::uint8_t chunk{};
     std::uint32_t number{};
@@ -80,7 +89,7 @@ class BidirectionalPipeline {
   struct Stage {
     std::size_t told = 0;
     std::array<Chunk, 2> chunks;
-    std::queue<MicroBatch> weights;  // whose weight gradients are yet to run
+    std::deque<MicroBatch> weights;  // whose weight gradients are yet to run
   };
   /// How far stages have been told, and what has arrived: the same again is a wave.
   struct Progress {
@@ -136,6 +145,7 @@ class BidirectionalPipeline {
         chunk.forwards += units;
         chunk.backwards += units;
       }
+      for (MicroBatch& batch : stages_[stage].weights) batch.number += units;
     }
   }
 
@@ -160,9 +170,13 @@ class BidirectionalPipeline {
     }
   }
 
-  /// Where such passes begin: activations of chunk 0 and gradients of chunk 1 go up.
-  [[nodiscard]] std::uint32_t first_stage(StagePass pass) const {
-    return (pass.chunk == 0) == (pass.kind == TaskKind::forward) ? 0 : last_;
+  /// Activations of chunk 0 and gradients of chunk 1 do.
+  [[nodiscard]] static bool goes_up(StagePass pass) {
+    return (pass.chunk == 0) == (pass.kind == TaskKind::forward);
+  }
+  /// Whether such a pass needs no input from another block.
+  [[nodiscard]] bool begins(std::uint32_t stage, StagePass pass) const {
+    return goes_up(pass) ? stage == 0 : stage == last_ && ways_ == TwoWays::apart;
   }
 
   std::deque<Token>& inputs(std::uint32_t stage, StagePass pass) {
@@ -172,7 +186,7 @@ class BidirectionalPipeline {
 
   bool can_run(std::uint32_t stage, std::span<const StagePass> turn) {
     return std::ranges::all_of(turn, [&](StagePass pass) {
-      const bool needs_input = pass.kind != TaskKind::weight_gradient && stage != first_stage(pass);
+      const bool needs_input = pass.kind != TaskKind::weight_gradient && !begins(stage, pass);
       return !needs_input || !inputs(stage, pass).empty();
     });
   }
@@ -181,30 +195,40 @@ class BidirectionalPipeline {
     if (turn[0].kind == TaskKind::weight_gradient) {
       auto& weights = stages_[stage].weights;
       emit_.weight_gradient(stage, weights.front().chunk, weights.front().number);
-      weights.pop();
+      weights.pop_front();
       return;
     }
     const Token input = take_input(stage, turn.front());
     const Token other_input = turn.size() == 2 ? take_input(stage, turn.back()) : Token{};
 
-    std::array<MicroBatch, 2> batches;
-    Token done{};
-    for (std::size_t i = 0; i < turn.size(); ++i) {
-      const auto [chunk, number] = batches[i] = next_micro_batch(stage, turn[i]);
-      done = i == 0 ? emit_.compute(turn[i].kind, stage, chunk, number, input, other_input)
-                    : emit_.compute(turn[i].kind, stage, chunk, number);
+    const MicroBatch batch = next_micro_batch(stage, turn.front());
+    if (turn.size() == 1) {
+      const Token done = emit_.compute(turn[0].kind, stage, batch.chunk, batch.number, input);
+      return hand_on(stage, turn[0], batch.number, done);
     }
-    for (std::size_t i = 0; i < turn.size(); ++i) {
-      const std::uint32_t first = first_stage(turn[i]);
-      if (stage == last_ - first) continue;
-      const Token sent =
-          emit_.hand_on(turn[i].kind, stage, batches[i].chunk, batches[i].number, done);
-      inputs(first == 0 ? stage + 1 : stage - 1, turn[i]).push_back(sent);
+    const MicroBatch other = next_micro_batch(stage, turn.back());
+    const auto [exchanged, computed] = emit_.overlapped(
+        {stage, batch.chunk, batch.number, input}, {stage, other.chunk, other.number, other_input});
+    hand_on(stage, turn.front(), batch.number, exchanged, computed);
+    hand_on(stage, turn.back(), other.number, exchanged, computed);
+  }
+
+  /// To the next stage of its way or, where the way is folded, to the other chunk of the last,
+  /// whose passes follow on the same stream.
+  template <class... Tokens>
+  void hand_on(std::uint32_t stage, StagePass pass, std::uint32_t number, Tokens... done) {
+    const bool up = goes_up(pass);
+    if (stage != (up ? last_ : 0)) {
+      const Token sent = emit_.hand_on(pass.kind, stage, pass.chunk, number, done...);
+      inputs(up ? stage + 1 : stage - 1, pass).push_back(sent);
+    } else if (up && ways_ == TwoWays::folded) {
+      pass.chunk = static_cast<std::uint8_t>(1 - pass.chunk);
+      inputs(stage, pass).push_back(std::get<sizeof...(done) - 1>(std::tuple{done...}));
     }
   }
 
   Token take_input(std::uint32_t stage, StagePass pass) {
-    if (stage == first_stage(pass)) return {};
+    if (begins(stage, pass)) return {};
     auto& queue = inputs(stage, pass);
     const Token input = queue.front();
     queue.pop_front();
@@ -215,11 +239,12 @@ class BidirectionalPipeline {
     Chunk& chunk = stages_[stage].chunks[pass.chunk];
     if (pass.kind == TaskKind::forward) return {pass.chunk, chunk.forwards++};
     const MicroBatch batch{pass.chunk, chunk.backwards++};
-    if (pass.kind == TaskKind::input_gradient) stages_[stage].weights.push(batch);
+    if (pass.kind == TaskKind::input_gradient) stages_[stage].weights.push_back(batch);
     return batch;
   }
 
-  PipelineEmitter<Reader> emit_;
+  PipelineEmitter<R> emit_;
+  TwoWays ways_;
   std::uint32_t last_;
   std::vector<Stage> stages_;
   Progress before_;

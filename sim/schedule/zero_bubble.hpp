@@ -13,9 +13,9 @@
 namespace prequel {
 
 /// ZB-H1: 1F1B with the weight gradients of stage s run s micro batches late.
-template <class Reader>
-void emit_zb_h1(const PipelineShape& shape, Reader& reader) {
-  using Token = typename Reader::Token;
+template <Reader R>
+void emit_zb_h1(const PipelineShape& shape, R& reader) {
+  using Token = typename R::Token;
   PipelineEmitter emit(shape, reader);
   const std::uint32_t last = shape.stages - 1;
   const std::uint32_t micro_batches = shape.micro_batches;
@@ -41,9 +41,9 @@ void emit_zb_h1(const PipelineShape& shape, Reader& reader) {
 /// ZB-H2: stage s warms up with 2(p − 1 − s) forwards, and runs its weight gradients 2s micro
 /// batches late. The stages then end as staggered as they began, so that the next step can follow
 /// without a bubble where the optimizer does not synchronise them.
-template <class Reader>
-void emit_zb_h2(const PipelineShape& shape, Reader& reader) {
-  using Token = typename Reader::Token;
+template <Reader R>
+void emit_zb_h2(const PipelineShape& shape, R& reader) {
+  using Token = typename R::Token;
   PipelineEmitter emit(shape, reader);
   const std::uint32_t last = shape.stages - 1;
   const std::uint32_t micro_batches = shape.micro_batches;

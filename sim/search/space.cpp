@@ -178,7 +178,8 @@ class Combiner {
     for (const Schedule schedule : effective(axes_.schedule, pp > 1, usual)) {
       request_.schedule = schedule;
       const bool chunks = pp > 1 && traits(schedule).interleaved;
-      for (const std::int64_t vpp : effective(axes_.vpp, chunks, std::int64_t{1})) {
+      const std::int64_t usual_chunks = pp > 1 && traits(schedule).folded ? 2 : 1;
+      for (const std::int64_t vpp : effective(axes_.vpp, chunks, usual_chunks)) {
         if (chunks && (vpp == 1 || vpp * pp > collector_.model().layers)) {
           collector_.skip();
           continue;

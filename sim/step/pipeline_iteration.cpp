@@ -57,8 +57,10 @@ class Iteration {
         dealt_(chunks_of_plan(scenario.model, plan_, scenario.software)),
         layers_(layers),
         transfer_(stage_transfer_time(scenario).value),
-        // Of copies, both end stages hold the table whole.
-        tied_(traits(kind_).mirrored ? 0 : tied_embedding_time(scenario).value) {
+        // Of copies, both end stages hold the table whole, and of a V the first one does.
+        tied_(traits(kind_).mirrored || traits(kind_).folded
+                  ? 0
+                  : tied_embedding_time(scenario).value) {
     if (const std::string problem = shape_problem(kind_, shape_); !problem.empty()) {
       throw InputError("plan: " + problem);
     }

@@ -50,7 +50,7 @@ TEST_CASE("each block has one reduction and one gather a bucket, in every schedu
   for (const Schedule schedule : all_of<Schedule>()) {
     CAPTURE(name(schedule));
     PipelineShape shape{4, 12, chunks_of(schedule, 1)};
-    if (schedule == ScheduleKind::interleaved) shape.chunks = 2;
+    if (schedule == ScheduleKind::interleaved || traits(schedule).folded) shape.chunks = 2;
     shape.buckets = 3;
     shape.gathers = true;
     std::vector<std::uint32_t> tasks(kTaskKinds);
@@ -68,10 +68,60 @@ TEST_CASE("each block has one reduction and one gather a bucket, in every schedu
 TEST_CASE("what a stage holds is the same with buckets") {
   for (const Schedule schedule : all_of<Schedule>()) {
     PipelineShape shape{4, 12, chunks_of(schedule, 1)};
-    if (schedule == ScheduleKind::interleaved) shape.chunks = 2;
+    if (schedule == ScheduleKind::interleaved || traits(schedule).folded) shape.chunks = 2;
     const auto held = in_flight(schedule, shape);
     shape.buckets = 3;
     CHECK(in_flight(schedule, shape) == held);
+  }
+}
+
+/// Equal stages of v chunks, interleaved, whose gradients are one bucket a chunk.
+ScheduleResult in_chunks(std::uint32_t stages, std::uint32_t chunks, double reduce, double gather) {
+  PipelineShape shape{stages, 4 * stages, chunks};
+  shape.buckets = 1;
+  shape.gathers = gather > 0;
+  BlockTable table(shape);
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      table.at(TaskKind::forward, stage, chunk) = kForward;
+      table.at(TaskKind::forward_bucket, stage, chunk) = kForward;
+      table.at(TaskKind::backward, stage, chunk) = kBackward;
+      table.at(TaskKind::backward_bucket, stage, chunk) = kBackward;
+      table.at(TaskKind::gradient_reduce, stage, chunk) = reduce;
+      table.at(TaskKind::parameter_gather, stage, chunk) = gather;
+    }
+  }
+  return run_clock(ScheduleKind::interleaved, shape, table);
+}
+
+TEST_CASE("chunks reduce their gradients over a window of (v - 1)/v of p micro batches") {
+  for (const std::uint32_t stages : {1U, 2U, 4U}) {
+    for (const std::uint32_t chunks : {2U, 3U, 5U}) {
+      CAPTURE(stages);
+      CAPTURE(chunks);
+      const double window = stages * kBackward;  // from a chunk's last backward to the next one's
+      const auto exposed = [&](double reduce) {
+        const StageTimes last = in_chunks(stages, chunks, reduce, 0).stages.back();
+        return last.buckets_end - last.pipeline_end;
+      };
+      CHECK(exposed(window / 2) == window / 2);
+      CHECK(exposed(window) == window);
+      CHECK(exposed(window + 1) == chunks * (window + 1) - (chunks - 1) * window);
+      CHECK(exposed(3 * window) == chunks * 3 * window - (chunks - 1) * window);
+    }
+  }
+}
+
+TEST_CASE("chunks gather their parameters while those before pass the first p micro batches") {
+  for (const std::uint32_t stages : {1U, 2U, 4U}) {
+    for (const std::uint32_t chunks : {2U, 3U, 5U}) {
+      CAPTURE(stages);
+      CAPTURE(chunks);
+      const double window = stages * kForward;
+      const double without = in_chunks(stages, chunks, 1, 0).seconds;
+      CHECK(in_chunks(stages, chunks, 1, window / 2).seconds == without + window / 2);
+      CHECK(in_chunks(stages, chunks, 1, window).seconds == without + window);
+    }
   }
 }
 

@@ -12,7 +12,7 @@ PipelineShape valid_shape(ScheduleKind kind, std::mt19937& random) {
     return std::uniform_int_distribution(low, high)(random);
   };
   PipelineShape shape{2 * between(1, 4), 0, chunks_of(kind, 1), Sends::overlapped};
-  if (kind == ScheduleKind::interleaved) shape.chunks = 2;
+  if (kind == ScheduleKind::interleaved || traits(kind).folded) shape.chunks = 2;
   shape.micro_batches = shape.stages * between(2, 4);
   if (between(0, 1) == 0) shape.sends = Sends::blocking;
   return shape;

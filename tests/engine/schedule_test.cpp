@@ -208,6 +208,110 @@ TEST_CASE("DualPipe holds p + 1 activations on every device") {
   CHECK(in_flight(ScheduleKind::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
 }
 
+TEST_CASE("DualPipe-V has the bubble (p - 1)(F + B + B - 3W) and holds 2p + 1 activations") {
+  for (std::uint32_t stages : {1, 2, 4, 8}) {
+    for (std::uint32_t micro_batches : {2 * stages, 2 * stages + 3, 100U}) {
+      const PipelineShape shape{stages, micro_batches, 2};
+      CAPTURE(stages);
+      CAPTURE(micro_batches);
+      const auto durations = split_stages(shape, 4, 4, 3);
+      CHECK(run_clock(ScheduleKind::dualpipe_v, shape, durations).seconds ==
+            2 * micro_batches * 11.0 + (stages - 1.0) * (4 + 7 + 7 - 3 * 3));
+    }
+    const auto held = in_flight(ScheduleKind::dualpipe_v, {stages, 100, 2});
+    CHECK(std::ranges::max(held) == 2 * stages + 1);
+  }
+}
+
+TEST_CASE("ZB-V has no bubble where F = B = W, and holds 2p activations of a chunk") {
+  for (std::uint32_t stages : {1, 2, 3, 4, 9}) {
+    for (std::uint32_t micro_batches : {2 * stages, 100U}) {
+      const PipelineShape shape{stages, micro_batches, 2};
+      CAPTURE(stages);
+      CAPTURE(micro_batches);
+      CHECK(bubble(ScheduleKind::zb_v, shape, split_stages(shape, 1, 1, 1)) == 0);
+      CHECK(std::ranges::max(in_flight(ScheduleKind::zb_v, shape)) == 2 * stages);
+    }
+  }
+}
+
+TEST_CASE("V-half holds p activations of a chunk and few more, and has half the bubble of 1F1B") {
+  for (std::uint32_t stages : {2, 3, 4, 5, 8, 9, 16}) {
+    for (std::uint32_t micro_batches : {4 * stages, 100U}) {
+      const PipelineShape shape{stages, micro_batches, 2};
+      CAPTURE(stages);
+      CAPTURE(micro_batches);
+      // 1F1B holds 2p of a chunk, and its bubble is 6(p - 1) of their passes.
+      const std::uint32_t even = stages % 2 == 0 ? 1 : 0;
+      CHECK(std::ranges::max(in_flight(ScheduleKind::v_half, shape)) == stages + 2 + even);
+      const double idle = bubble(ScheduleKind::v_half, shape, split_stages(shape, 1, 1, 1));
+      CHECK(idle >= 3 * (stages - 1) - (even == 1 ? 0 : 1));
+      CHECK(idle <= 3 * stages + 2 * even);
+    }
+  }
+}
+
+TEST_CASE("the chunks of a V are the model folded in the middle") {
+  for (const auto kind : {ScheduleKind::dualpipe_v, ScheduleKind::zb_v, ScheduleKind::v_half}) {
+    const PipelineShape shape{4, 20, 2};
+    CHECK(model_part(kind, shape, 0, 0) == 0);
+    CHECK(model_part(kind, shape, 3, 0) == 3);
+    CHECK(model_part(kind, shape, 3, 1) == 4);
+    CHECK(model_part(kind, shape, 0, 1) == 7);
+  }
+}
+
+TEST_CASE("interleaved groups may be larger than p, and the last one smaller") {
+  for (std::uint32_t stages : {1, 2, 4, 8}) {
+    for (std::uint32_t group : {stages, stages + 1, 2 * stages + 3}) {
+      for (std::uint32_t micro_batches : {3 * group, 3 * group + stages}) {
+        if (micro_batches % group != 0 && micro_batches % group < stages) continue;
+        PipelineShape shape{stages, micro_batches, 3};
+        shape.group = group;
+        CAPTURE(stages);
+        CAPTURE(group);
+        CAPTURE(micro_batches);
+        CHECK(shape_problem(ScheduleKind::interleaved, shape).empty());
+        // The bubble is that of groups of p; larger ones hold more.
+        const auto result = run_clock(ScheduleKind::interleaved, shape, equal_stages(shape, 1, 2));
+        CHECK(result.seconds == 3 * (micro_batches * 3 + stages - 1));
+        CHECK(in_flight(ScheduleKind::interleaved, shape).front() ==
+              2 * (stages - 1) + 2 * group + 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("groups that would leave the pipeline unfilled are refused") {
+  PipelineShape shape{4, 8, 2};
+  shape.group = 3;
+  CHECK(shape_problem(ScheduleKind::interleaved, shape) ==
+        "schedule interleaved-1f1b needs groups of pp micro batches or more, but they are of 3; "
+        "4 would do");
+  shape.group = 6;
+  CHECK(shape_problem(ScheduleKind::interleaved, shape) ==
+        "schedule interleaved-1f1b needs micro batches in groups of 6, of which the last may have "
+        "pp 4 or more, but there are 8; 10 would do");
+  shape.micro_batches = 10;
+  CHECK(shape_problem(ScheduleKind::interleaved, shape).empty());
+}
+
+TEST_CASE("a chunk may hold nothing, or an embedding alone") {
+  // A layout of 2 stages with 2 chunks, E|t|t|L: micro batches pass the blocks 1, 4, 4, 2.
+  const PipelineShape shape{2, 4, 2};
+  BlockTable durations(shape);
+  durations.at(TaskKind::forward, 0, 0) = 1;
+  durations.at(TaskKind::forward, 1, 0) = 4;
+  durations.at(TaskKind::forward, 0, 1) = 4;
+  durations.at(TaskKind::forward, 1, 1) = 2;
+  // Stage 0 waits for block 1 but once, then computes 5 a micro batch.
+  const double all = run_clock(ScheduleKind::interleaved, shape, durations).seconds;
+  CHECK(all >= 4 * 6 + 1);
+  durations.at(TaskKind::forward, 0, 0) = 0;
+  const double empty = run_clock(ScheduleKind::interleaved, shape, durations).seconds;
+  CHECK(empty == all - 1);
+}
+
 TEST_CASE("DualPipe reduces gradients once both copies of a stage are done") {
   for (const std::uint32_t buckets : {0U, 3U}) {
     PipelineShape shape{4, 10, 2};

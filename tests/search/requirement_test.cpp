@@ -85,7 +85,7 @@ TEST_CASE("what cannot be read is refused with the place and what would do") {
       "mean \"full\"?); none, selective, full would do");
   CHECK(refusal("'zb' != schedule") ==
         "--require \"'zb' != schedule\": at character 17: schedule is never \"zb\"; gpipe, 1f1b, "
-        "interleaved-1f1b, zb-h1, zb-h2, dualpipe would do");
+        "interleaved-1f1b, zb-h1, zb-h2, dualpipe, dualpipe-v, zb-v, v-half would do");
   CHECK(refusal("precision == 'bf8'").ends_with("; fp32, tf32, fp16, bf16, fp8, fp4 would do"));
   CHECK(refusal("") == "--require \"\": at character 1: expected a name, a number or \"(\"");
 }

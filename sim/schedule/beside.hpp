@@ -1,0 +1,50 @@
+#pragma once
+
+/// What a forward and a backward take that run side by side, where each exchanges tokens with the
+/// experts of other ranks while the other computes (DeepSeek-AI 2024, section 3.2.1; Megatron-Core:
+/// overlap_moe_expert_parallel_comm). Layer by layer, the backward's exchange goes with the
+/// forward's computing and then the forward's exchange with the backward's computing, so that a
+/// pair takes max(F, X_B) + max(B, X_F) in place of F + X_F + B + X_B.
+
+#include <algorithm>
+
+#include "sim/schedule/pipeline.hpp"
+
+namespace prequel {
+
+/// Seconds of a pass that runs alone, in which one follows the other.
+struct PassParts {
+  double compute{};
+  double exchange{};
+
+  [[nodiscard]] double alone() const { return compute + exchange; }
+};
+
+/// While computing and exchanging overlap, each takes 1 + its loss times as long.
+struct OverlapLoss {
+  double compute{};
+  double exchange{};
+};
+
+/// What the two take that run at the same time: each loses its share of the shorter one.
+constexpr PassParts overlapped(PassParts parts, OverlapLoss loss) {
+  const double both = std::min(parts.compute, parts.exchange);
+  return {parts.compute + loss.compute * both, parts.exchange + loss.exchange * both};
+}
+
+/// Sets all that forwards and backwards of a block take, alone or side by side. Links carry one
+/// exchange at a time, so a forward whose partner exchanges for longer than it computes lasts as
+/// long as that.
+inline void set_passes(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk,
+                       PassParts forward, PassParts backward, OverlapLoss loss) {
+  const PassParts first = overlapped({forward.compute, backward.exchange}, loss);
+  const PassParts second = overlapped({backward.compute, forward.exchange}, loss);
+  durations.at(TaskKind::forward, stage, chunk) = forward.alone();
+  durations.at(TaskKind::backward, stage, chunk) = backward.alone();
+  durations.at(TaskKind::forward_beside, stage, chunk) = std::max(first.compute, first.exchange);
+  durations.at(TaskKind::backward_exchange, stage, chunk) = first.exchange;
+  durations.at(TaskKind::backward_beside, stage, chunk) = second.compute;
+  durations.at(TaskKind::forward_exchange, stage, chunk) = second.exchange;
+}
+
+}  // namespace prequel
