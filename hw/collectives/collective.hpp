@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "hw/base/json_cursor.hpp"
-#include "hw/price_explanation.hpp"
 #include "hw/vocabulary.hpp"
 
 namespace prequel {
@@ -66,10 +65,6 @@ Seconds transfer_time(const LinkModel& link, CollectiveOp op, int ranks, Bytes b
 
 /// What the equation of LinkModel adds to a transfer.
 Seconds waiting_time(const LinkModel& link, double steps, Seconds transfer);
-
-/// As `collective_time`, taken apart.
-PriceExplanation explain_collective(const CollectiveModel& model, CollectiveOp op, int ranks,
-                                    Bytes bytes);
 
 /// Reads `{"latency_s", "step_s", "bandwidth", "fill_s"?, "local_bandwidth"?,
 /// "overrides"?: [{"op", "ranks"?, …}],

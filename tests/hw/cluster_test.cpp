@@ -83,6 +83,7 @@ TEST_CASE("a switch that reduces lets each node send its part of an all-reduce o
   const auto price = of_nodes(cluster, CollectiveOp::all_reduce, 2, 1e10);
   CHECK(price.algorithm == "in-switch tree");
   CHECK(price.network.value == doctest::Approx(1e10 / kRate));  // 2 (N-1)/N of the message
+  CHECK(price.device.value < 1e-4 * price.network.value);
   CHECK(price.latency.value == doctest::Approx(1e-5 + 2 * 1e-6 + 2e-5));
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("a format without a model of its own takes the nearest by the ratio of
 TEST_CASE("the sum over k runs in steps of 64 bytes of the format, without its scales") {
   Device device = device_with(bare_tiles());
   device.peaks.fill(1e12);
-  for (const auto [precision, step] :
+  for (const auto& [precision, step] :
        {std::pair{Precision::bf16, 32}, std::pair{Precision::fp8, 64},
         std::pair{Precision::mxfp8, 64}, std::pair{Precision::fp4, 128}}) {
     Gemm gemm = product(1000, 100, 3 * step);

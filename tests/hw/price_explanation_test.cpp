@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "hw/cluster.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {
