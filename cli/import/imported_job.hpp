@@ -48,7 +48,8 @@ struct ImportedJob {
   std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
-  std::vector<std::string> tokenizer;        ///< what names it: its files, then its type
+  std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
+  std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
   bool grouped_queries{};
   bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`

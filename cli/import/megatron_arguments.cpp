@@ -1,6 +1,7 @@
 #include "cli/import/megatron_arguments.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <string_view>
@@ -81,9 +82,9 @@ class Arguments {
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
-    } else if (flag == "--fsdp" && value.find("full_shard") != std::string::npos) {
+    } else if (flag == "--fsdp" && (names(value, "full_shard") || value == "1")) {
       job_.plan.zero = 3;
-    } else if (flag == "--fsdp" && value.find("shard_grad_op") != std::string::npos) {
+    } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
       job_.plan.zero = 2;
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
       leave_out(flag, "", "says that states are sharded, not how; --zero N does");
@@ -98,6 +99,13 @@ class Arguments {
       return not_modelled(flag, value);
     }
     return true;
+  }
+
+  /// Whether a list of words in any case has this one, in small letters, in it.
+  static bool names(std::string value, std::string_view word) {
+    std::ranges::transform(value, value.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value.find(word) != std::string::npos;
   }
 
   bool not_modelled(const std::string& flag, const std::string& value) {

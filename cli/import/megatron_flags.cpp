@@ -53,6 +53,9 @@ constexpr NumberFlag kNumbers[] = {
     {"--tasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
     {"--num-machines", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--num-processes", [](ImportedJob& job) -> Count& { return job.gpus; }},
+    {"--train-micro-batch-size-per-gpu", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--data-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.dp; }},
+    {"--global-num-gpus", [](ImportedJob& job) -> Count& { return job.gpus; }},
     {"--per-device-train-batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
     {"--max-seq-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
     {"--model-max-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
@@ -77,6 +80,10 @@ void products_in(ImportedJob& job, Precision precision) {
 void shard_all(ImportedJob& job) {
   job.megatron_core = true;
   job.plan.zero = 3;
+}
+
+void distribute_optimizer(ImportedJob& job) {
+  job.plan.zero = std::max<std::int64_t>(1, job.plan.zero.value_or(1));
 }
 
 void gated(ImportedJob& job) {
@@ -110,6 +117,9 @@ void zero_bubble(ImportedJob& job) {
 constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", gated_in_two_thirds},
     {"--geglu", gated},
+    {"--gated-linear-unit", gated},
+    {"--tied-embeddings", [](ImportedJob& job) { job.model.tied_embeddings = true; }},
+    {"--no-weight-tying", [](ImportedJob& job) { job.model.tied_embeddings = false; }},
     {"--group-query-attention", [](ImportedJob& job) { job.grouped_queries = true; }},
     {"--use-mcore-models", [](ImportedJob& job) { job.megatron_core = true; }},
     {"--deepspeed", [](ImportedJob& job) { job.deepspeed = true; }},
@@ -137,10 +147,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--sequence-parallel", [](ImportedJob& job) { job.plan.sequence_parallel = true; }},
-    {"--use-distributed-optimizer",
-     [](ImportedJob& job) {
-       job.plan.zero = std::max<std::int64_t>(1, job.plan.zero.value_or(1));
-     }},
+    {"--use-distributed-optimizer", distribute_optimizer},
     {"--use-flash-attn", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--use-flash-attn-v2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--use-flash-attn-triton",
@@ -185,6 +192,17 @@ constexpr WordFlag kWords[] = {
     {"--position-embedding-type", "rotary", rotary},
     {"--position-embedding-type", "learned_absolute",
      [](ImportedJob& job) { job.model.position = PositionEmbedding::learned; }},
+    {"--pos-emb", "rotary", rotary},
+    {"--pos-emb", "learned", [](ImportedJob&) {}},
+    {"--pos-emb", "alibi", [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
+    {"--pos-emb", "none", [](ImportedJob& job) { job.model.position = PositionEmbedding::none; }},
+    {"--activation", "swiglu", gated},
+    {"--activation", "fast-swiglu", gated},
+    {"--activation", "geglu", gated},
+    {"--activation", "fast-geglu", gated},
+    {"--mlp-type", "llama", gated},
+    {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--norm", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--normalization", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--normalization", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
@@ -219,10 +237,21 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
+    {"--precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "bf16-mixed", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "bf16_mixed", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "bfloat16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--precision", "16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--precision", "16-mixed", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--precision", "fp16_mixed", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--precision", "32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
     {"--mixed-precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--mixed-precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--optimizer", "adam", [](ImportedJob&) {}},
     {"--optimizer", "adamw", [](ImportedJob&) {}},
+    {"--optimizer", "fused_adam", [](ImportedJob&) {}},
+    {"--optimizer", "distributed_fused_adam", distribute_optimizer},
     {"--pp-partition-method", "type:transformer|embedding",
      [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }}};
 

@@ -70,7 +70,7 @@ void training_log(std::string_view text) {
        "pieces of any size give the same");
   if (!log.found()) return;
   ImportReport report;
-  const auto runs = logged_runs("log.txt", log, {}, report);
+  const auto runs = logged_runs("log.txt", log, {}, {}, report);
   std::istringstream table(runs_csv(runs));
   must(read_measured_runs(table, "runs.csv").size() == runs.size(), "a run is a row");
   check_job(runs.front().job);
