@@ -328,7 +328,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   complete(import.job);
   if (!only_json) assume_names(import);
   complete_by_names(import.job, names);
-  import.job.report.parameters = parameters(import.job.model);
+  count_parameters(import.job);
   return import;
 }
 
@@ -387,7 +387,7 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
   read_hugging_face_config(document, job);
-  job.report.parameters = parameters(job.model);
+  count_parameters(job);
   return Translated{model_json(job.model, file), {}, job.report};
 }
 

@@ -339,16 +339,18 @@ TEST_CASE("a file that is no job is refused by what it looks like") {
   CHECK(refusal("# nThread 1 nGpus 8\n#  size  count  busbw\n").starts_with(": looks like output"));
 }
 
-TEST_CASE("what is no dense decoder is refused by its flag") {
-  CHECK(error_text([] { (void)job_with("--multi-latent-attention"); })
-            .ends_with("s.sh: --multi-latent-attention: multi-head latent attention; only decoders "
-                       "of attention and MLPs are modelled"));
+TEST_CASE("what is no decoder of attention and MLPs is refused by its flag") {
+  CHECK(error_text([] { (void)job_with("--hybrid-override-pattern M-M*-"); })
+            .ends_with("s.sh: --hybrid-override-pattern: a model with state-space layers; only "
+                       "decoders of attention and MLPs are modelled"));
 }
 
-TEST_CASE("a mixture of experts is refused by its flag") {
-  CHECK(error_text([] { (void)job_of("mixture.sh"); }) ==
-        fixture("mixture.sh") +
-            ": --num-experts 8: a mixture of experts; only dense decoders are modelled so far");
+TEST_CASE("a mixture of experts is read by its flags") {
+  const ImportedJob job = job_of("mixture.sh");
+  CHECK(job.model.experts.count == 8);
+  CHECK(job.model.experts.top_k == 2);
+  REQUIRE(job.report.active_parameters);
+  CHECK(*job.report.active_parameters < *job.report.parameters);
 }
 
 TEST_CASE("a script is read and never run") {
