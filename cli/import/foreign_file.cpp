@@ -12,11 +12,13 @@
 #include "cli/import/argument_dump.hpp"
 #include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
+#include "cli/import/file_kinds.hpp"
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/training_log.hpp"
 #include "cli/import/training_programs.hpp"
+#include "cli/import/yaml_config.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -32,14 +34,42 @@ constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_
 void read_json(const Document& document, ImportedJob& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
   if (is_deepspeed_config(document)) return read_deepspeed_config(document, job);
+  const std::string kind =
+      document.json().contains("traceEvents") ? what_it_looks_like("\"traceEvents\"") : "";
   throw InputError(document.file() +
-                   ": neither a Hugging Face config.json nor a DeepSpeed ds_config.json");
+                   (kind.empty()
+                        ? ": neither a Hugging Face config.json nor a DeepSpeed ds_config.json"
+                        : ": looks like " + kind));
 }
 
-/// All files that are JSON hold an object; a log may well begin with a bracket.
+/// All files that are JSON hold an object; a log may well begin with a bracket, or with a
+/// dictionary of Python's.
 bool is_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{';
+  if (first == std::string_view::npos || text[first] != '{') return false;
+  const std::size_t second = text.find_first_not_of(" \t\r\n", first + 1);
+  return second == std::string_view::npos || text[second] != '\'';
+}
+
+/// Python writes Infinity and NaN, which JSON has not: null stands in for them.
+std::string without_infinities(std::string_view text) {
+  std::string json;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::string_view rest = text.substr(at);
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted && text[at] == '\\' && rest.size() > 1) json += text[at++];
+    const std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
+    const auto* const word = std::ranges::find_if(
+        words, [&](std::string_view one) { return !quoted && rest.starts_with(one); });
+    if (word == std::end(words)) {
+      json += text[at];
+    } else {
+      json += "null";
+      at += word->size() - 1;
+    }
+  }
+  return json;
 }
 
 /// A file and what kind of file it is.
@@ -47,11 +77,12 @@ struct Source {
   std::string file;  ///< for messages
   std::string text;  ///< its first 16 MiB
   bool json{};
+  bool yaml{};
   TrainingLog log;  ///< empty for other files
 };
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -64,6 +95,10 @@ Source read_source(const std::string& path) {
     return true;
   });
   if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
+  // GPT-NeoX writes YAML in braces.
+  source.yaml = source.json ? is_neox_config(source.text)
+                            : !source.log.found() && looks_like_yaml(source.text);
+  source.json = source.json && !source.yaml;
   if (longer && !source.log.found()) {
     throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
   }
@@ -180,14 +215,15 @@ void read_unused_variables(const std::string& file, const ShellState& state, Imp
 }
 
 /// The runs of a log, and the job as its last arguments have it.
-void read_log(const std::string& file, const TrainingLog& log, Import& import) {
+void read_log(const std::string& file, const TrainingLog& log, const ImportNames& names,
+              Import& import) {
   ImportReport report = std::move(import.job.report);
   import.job.report = {};
   report.read.push_back(fmt::format("{}: training log of {} iteration lines{}", file,
                                     log.iteration_lines,
                                     log.sections.back().arguments.empty() ? "" : " and arguments"));
   if (log.measured()) {
-    std::vector<LoggedRun> runs = logged_runs(file, log, import.job, report);
+    std::vector<LoggedRun> runs = logged_runs(file, log, import.job, names, report);
     std::move(runs.begin(), runs.end(), std::back_inserter(import.runs));
   }
   const LogSection& last = log.sections.back();
@@ -233,6 +269,19 @@ std::string names_of(const std::vector<Source>& sources) {
   return text;
 }
 
+/// Says what a file looks like that gives no model, and what would do.
+void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
+  for (const Source& source : sources) {
+    if (source.json || source.yaml || source.log.found()) continue;
+    const std::string kind = what_it_looks_like(source.text);
+    if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
+  }
+  if (job.model_named.empty()) return;
+  throw InputError(
+      fmt::format("{}: names the model {} and not its shape; its config.json beside it would do",
+                  names_of(sources), printable(job.model_named)));
+}
+
 Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
   Import import;
   import.job.cluster = names.cluster;
@@ -242,7 +291,9 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
-      read_json(Document::parse(source.file, source.text), import.job);
+      read_json(Document::parse(source.file, without_infinities(source.text)), import.job);
+    } else if (source.yaml) {
+      read_yaml_config(source.file, source.text, import.job);
     } else if (!read_script(source, names, state, import.job)) {
       unread = source.file;
     }
@@ -256,25 +307,28 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   complete(said);
   refuse_contradictions(said, names_of(sources));
   for (const Source& source : sources) {
-    if (source.log.found()) read_log(source.file, source.log, import);
+    if (source.log.found()) read_log(source.file, source.log, names, import);
   }
   const ImportedModel& model = import.job.model;
   const bool only_json =
       std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.json; });
   if (!only_json && (!model.layers || !model.hidden)) {
+    refuse_known_kinds(sources, import.job);
     throw InputError(sources.front().file +
                      ": no --num-layers and --hidden-size found; expected a Megatron launch "
-                     "script, a Hugging Face or DeepSpeed config, or a training log (one without "
-                     "its arguments: together with its launch script)");
+                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX), a Hugging "
+                     "Face or DeepSpeed config, or a training log (one without its arguments: "
+                     "together with its launch script)");
   }
   if (!unread.empty()) {
+    refuse_known_kinds(sources, import.job);
     throw InputError(unread + ": nothing that prequel reads: no flags, no JSON object, no log");
   }
   replace_by_names(import.job, names);
   complete(import.job);
   if (!only_json) assume_names(import);
   complete_by_names(import.job, names);
-  import.job.report.parameters = parameters(import.job.model);
+  count_parameters(import.job);
   return import;
 }
 
@@ -306,7 +360,7 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
   if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
   Source source = read_source(path);
   if (source.json) {
-    const Document document = Document::parse(source.file, source.text);
+    const Document document = Document::parse(source.file, without_infinities(source.text));
     refuse_half_a_job(document);
     if (path != "-") return std::nullopt;
     return Translated{std::move(source.text), {}, {}};
@@ -329,11 +383,11 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
                      ": no JSON object; expected a model file or a Hugging Face config.json (a "
                      "launch script is a whole job: prequel predict SCRIPT)");
   }
-  const Document document = Document::parse(file, text);
+  const Document document = Document::parse(file, without_infinities(text));
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
   read_hugging_face_config(document, job);
-  job.report.parameters = parameters(job.model);
+  count_parameters(job);
   return Translated{model_json(job.model, file), {}, job.report};
 }
 

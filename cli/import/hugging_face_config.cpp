@@ -1,13 +1,13 @@
 #include "cli/import/hugging_face_config.hpp"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 #include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/import/hugging_face_families.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -16,40 +16,8 @@
 namespace prequel {
 namespace {
 
-/// What a family is when its config does not say it: the defaults of its class in Transformers.
-struct Family {
-  const char* type;
-  Mlp mlp;
-  PositionEmbedding position;
-  Norm norm;
-  bool bias;
-  bool tied;
-  bool embedding_norm;
-};
-using enum PositionEmbedding;
-constexpr Family kFamilies[] = {
-    {"gpt2", Mlp::gelu, learned, Norm::layer_norm, true, true, false},
-    {"gpt_bigcode", Mlp::gelu, learned, Norm::layer_norm, true, true, false},
-    {"bloom", Mlp::gelu, alibi, Norm::layer_norm, true, true, true},
-    {"opt", Mlp::gelu, learned, Norm::layer_norm, true, true, false},
-    {"gpt_neox", Mlp::gelu, rope, Norm::layer_norm, true, false, false},
-    {"llama", Mlp::swiglu, rope, Norm::rms_norm, false, false, false},
-    {"mistral", Mlp::swiglu, rope, Norm::rms_norm, false, false, false},
-    {"phi3", Mlp::swiglu, rope, Norm::rms_norm, false, false, false},
-    {"qwen", Mlp::swiglu, rope, Norm::rms_norm, false, false, false},
-    {"qwen2", Mlp::swiglu, rope, Norm::rms_norm, false, false, false},
-    {"qwen3", Mlp::swiglu, rope, Norm::rms_norm, false, false, false},
-    {"gemma", Mlp::swiglu, rope, Norm::rms_norm, false, true, false},
-    {"gemma2", Mlp::swiglu, rope, Norm::rms_norm, false, true, false},
-    {"gemma3_text", Mlp::swiglu, rope, Norm::rms_norm, false, true, false},
-    {"mpt", Mlp::gelu, alibi, Norm::layer_norm, false, true, false},
-    {"falcon", Mlp::gelu, rope, Norm::layer_norm, false, true, false},
-};
 constexpr std::int64_t kMaxShape = 1LL << 24;
-constexpr std::int64_t kGemmaHeadDim = 256;       // default of GemmaConfig
 constexpr std::int64_t kDefaultPositions = 2048;  // of BloomConfig's training and FalconConfig
-constexpr std::array kExpertKeys{"num_local_experts", "num_experts", "n_routed_experts",
-                                 "moe_num_experts"};
 
 /// Reads fields under any of their names and remembers which keys were used.
 class Fields {
@@ -69,9 +37,24 @@ class Fields {
     const auto found = find(keys);
     return found ? std::optional(found->integer(1, kMaxShape)) : std::nullopt;
   }
-  std::int64_t needed(std::initializer_list<const char*> keys) {
+  /// A size; where the config has none, that of the class, unless it has none either (0).
+  std::int64_t needed(std::initializer_list<const char*> keys, std::int64_t fallback = 0) {
     const auto found = shape(keys);
-    return found ? *found : root_.at(*keys.begin()).integer(1, kMaxShape);
+    if (found) return *found;
+    return fallback > 0 ? fallback : root_.at(*keys.begin()).integer(1, kMaxShape);
+  }
+  /// A count that may be 0, which says nothing.
+  std::optional<std::int64_t> count(std::initializer_list<const char*> keys) {
+    const auto found = find(keys);
+    const auto value = found ? found->integer(0, kMaxShape) : 0;
+    return value > 0 ? std::optional(value) : std::nullopt;
+  }
+  /// The section of that name, whose keys count as asked for.
+  std::optional<Cursor> section(const char* key) {
+    auto found = find({key});
+    if (!found || !found->is_object()) return std::nullopt;
+    (void)found->members();
+    return found;
   }
   std::optional<bool> flag(std::initializer_list<const char*> keys) {
     const auto found = find(keys);
@@ -95,34 +78,31 @@ class Fields {
 /// A multi-modal config keeps its language model one level down.
 Cursor language_model(const Cursor& root) {
   if (!root.find("hidden_size")) {
-    if (const auto text = root.find("text_config"); text && text->is_object()) return *text;
+    for (const char* key : {"text_config", "language_config", "llm_config"}) {
+      if (const auto text = root.find(key); text && text->is_object()) return *text;
+    }
   }
   return root;
 }
 
-void refuse_experts(Fields& fields, const std::string& file, const std::string& type) {
-  bool experts = type == "mixtral" || type == "dbrx" || type == "deepseek_v2" ||
-                 type == "deepseek_v3" || type.find("moe") != std::string::npos;
-  for (const char* key : kExpertKeys) {
-    if (const auto count = fields.find({key})) experts = experts || count->integer(0, 65536) > 1;
+Family family_of(const std::string& file, std::string_view type) {
+  const auto refused = std::ranges::find(refused_families(), type, &RefusedFamily::type);
+  if (refused != refused_families().end()) {
+    throw InputError(
+        fmt::format("{}: /model_type: {}: {}; prequel models decoders of attention "
+                    "and MLPs",
+                    file, in_quotes(std::string(type)), refused->what));
   }
-  if (!experts) return;
-  throw InputError(fmt::format(
-      "{}: a mixture of experts (model_type {}); only dense decoders are modelled so far", file,
-      in_quotes(type)));
-}
-
-Family family_of(const std::string& file, std::string type) {
-  if (type == "RefinedWeb" || type == "RefinedWebModel") type = "falcon";  // before Transformers
-  if (type == "gemma3") type = "gemma3_text";
+  const auto alias = std::ranges::find(family_aliases(), type, &FamilyAlias::type);
+  const std::string_view name = alias == family_aliases().end() ? type : alias->family;
+  const auto found = std::ranges::find(families(), name, &Family::type);
+  if (found != families().end()) return *found;
   std::vector<std::string> known;
-  for (const Family& family : kFamilies) {
-    if (type == family.type) return family;
-    known.emplace_back(family.type);
-  }
+  for (const Family& family : families()) known.emplace_back(family.type);
   throw InputError(
       fmt::format("{}: /model_type: {} is not a family that prequel knows{}; known: {}", file,
-                  in_quotes(type), did_you_mean(type, known), fmt::join(known, ", ")));
+                  in_quotes(std::string(type)), did_you_mean(std::string(type), known),
+                  fmt::join(known, ", ")));
 }
 
 void read_mpt(Fields& fields, ImportedModel& model) {
@@ -130,16 +110,17 @@ void read_mpt(Fields& fields, ImportedModel& model) {
     model.ffn_hidden = ratio->integer(1, 64) * *model.hidden;
   }
   if (const auto no_bias = fields.flag({"no_bias"})) model.linear_bias = !*no_bias;
-  model.position = learned;
-  if (const auto attention = fields.find({"attn_config"}); attention && attention->is_object()) {
+  model.position = PositionEmbedding::learned;
+  if (const auto attention = fields.section("attn_config")) {
     if (const auto with = attention->find("alibi"); with && with->boolean()) {
-      model.position = alibi;
+      model.position = PositionEmbedding::alibi;
     }
-    if (const auto with = attention->find("rope"); with && with->boolean()) model.position = rope;
+    if (const auto with = attention->find("rope"); with && with->boolean()) {
+      model.position = PositionEmbedding::rope;
+    }
     if (const auto heads = attention->find("kv_n_heads")) {
       model.kv_heads = heads->integer(1, kMaxShape);
     }
-    (void)attention->members();
   }
 }
 
@@ -147,17 +128,167 @@ void read_falcon(Fields& fields, ImportedModel& model) {
   const bool new_architecture = fields.flag({"new_decoder_architecture"}).value_or(false);
   const bool multi_query = fields.flag({"multi_query"}).value_or(true);
   if (!new_architecture) model.kv_heads = multi_query ? 1 : *model.heads;
-  if (fields.flag({"alibi"}).value_or(false)) model.position = alibi;
+  if (fields.flag({"alibi"}).value_or(false)) model.position = PositionEmbedding::alibi;
   if (const auto bias = fields.flag({"bias"})) model.linear_bias = *bias;
+  if (!fields.flag({"parallel_attn"}).value_or(true)) model.parallel_block = false;
 }
 
-void read_exceptions(Fields& fields, const std::string& type, ImportedModel& model) {
+void read_chatglm(Fields& fields, ImportedModel& model) {
+  if (fields.flag({"multi_query_attention"}).value_or(false)) {
+    model.kv_heads = fields.shape({"multi_query_group_num"});
+  }
+  if (const auto bias = fields.flag({"add_qkv_bias"})) model.qkv_bias = *bias;
+  if (const auto bias = fields.flag({"add_bias_linear"})) model.linear_bias = *bias;
+}
+
+void read_dbrx(Fields& fields, ImportedModel& model) {
+  const auto at = [](const Cursor& section, const char* key, std::int64_t fallback) {
+    const auto found = section.find(key);
+    return found ? found->integer(1, kMaxShape) : fallback;
+  };
+  if (const auto attention = fields.section("attn_config")) {
+    model.kv_heads = at(*attention, "kv_n_heads", 1);
+  }
+  if (const auto experts = fields.section("ffn_config")) {
+    model.experts.count = at(*experts, "moe_num_experts", 4);
+    model.experts.top_k = at(*experts, "moe_top_k", 1);
+    model.experts.ffn_hidden = model.ffn_hidden = at(*experts, "ffn_hidden_size", 3584);
+  }
+}
+
+/// Widths of experts and dense layers have their names the other way round than elsewhere.
+void read_llama4(Fields& fields, ImportedModel& model) {
+  model.experts.ffn_hidden = model.experts.shared_hidden = model.ffn_hidden;
+  if (const auto dense = fields.shape({"intermediate_size_mlp"})) model.ffn_hidden = dense;
+  model.experts.every = fields.count({"interleave_moe_layer_step"});
+}
+
+void read_exceptions(Fields& fields, std::string_view type, ImportedModel& model) {
   if (type == "mpt") read_mpt(fields, model);
   if (type == "falcon") read_falcon(fields, model);
+  if (type == "chatglm") read_chatglm(fields, model);
+  if (type == "dbrx") read_dbrx(fields, model);
+  if (type == "llama4_text") read_llama4(fields, model);
   if (type == "gpt_bigcode" && fields.flag({"multi_query"}).value_or(true)) model.kv_heads = 1;
-  if (type.starts_with("gemma") && !model.head_dim) model.head_dim = kGemmaHeadDim;
+  if (type == "gpt_neox" && !fields.flag({"use_parallel_residual"}).value_or(true)) {
+    model.parallel_block = false;
+  }
+  if (type == "stablelm") model.parallel_block = fields.flag({"use_parallel_residual"});
+  // The 13B's width; the 7B has rotary positions.
+  if (type == "baichuan" && *model.hidden > 4096) model.position = PositionEmbedding::alibi;
   // The first Qwen counts both halves of its gated MLP.
   if (type == "qwen" && model.ffn_hidden) model.ffn_hidden = *model.ffn_hidden / 2;
+  if (type == "minicpm3" && !model.latent.value) model.latent.value = *model.hidden / *model.heads;
+}
+
+/// Experts under the names that families give them.
+void read_experts(Fields& fields, const Family& family, ImportedModel& model) {
+  ImportedExperts& experts = model.experts;
+  experts.count =
+      fields.count({"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"});
+  experts.top_k = fields.count({"num_experts_per_tok", "num_experts_per_token", "moe_topk"});
+  experts.ffn_hidden = fields.count({"moe_intermediate_size", "expert_ffn_hidden_size"});
+  experts.first_dense = fields.count({"first_k_dense_replace"});
+  experts.every = fields.count({"moe_layer_freq", "decoder_sparse_step"});
+  experts.groups = fields.count({"n_group"});
+  experts.groups_chosen = fields.count({"topk_group"});
+  experts.shared_hidden = fields.count({"shared_expert_intermediate_size"});
+  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts"})) {
+    if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
+  }
+  if (experts.count && family.has(kSharedGate)) experts.shared_gate = true;
+}
+
+void read_latent(Fields& fields, ImportedModel& model) {
+  ImportedLatent& latent = model.latent;
+  latent.kv_rank = fields.count({"kv_lora_rank"});
+  if (!latent.kv_rank) return;
+  latent.q_rank = fields.count({"q_lora_rank"});
+  latent.nope = fields.count({"qk_nope_head_dim"});
+  latent.rope = fields.count({"qk_rope_head_dim"});
+  latent.value = fields.count({"v_head_dim"});
+  model.kv_heads.reset();
+  model.head_dim.reset();
+}
+
+/// Sliding windows: which layers have them, the config says, or how often one has none, or the
+/// family does.
+void read_windows(Fields& fields, const Family& family, ImportedModel& model) {
+  const auto window = fields.count({"sliding_window", "window_size"});
+  const bool used = fields.flag({"use_sliding_window"}).value_or(family.type != "qwen2");
+  model.window = window ? window : family.window > 0 ? std::optional(family.window) : std::nullopt;
+  model.full_every = fields.count({"sliding_window_pattern", "_sliding_window_pattern"});
+  if (!model.full_every && family.full_every > 0) model.full_every = family.full_every;
+  if (const auto types = fields.find({"layer_types"}); types && types->is_array()) {
+    const auto layers = types->items();
+    const auto full = std::ranges::count_if(layers, [](const Cursor& layer) {
+      return layer.is_text() && layer.text() == "full_attention";
+    });
+    const auto all = static_cast<std::int64_t>(layers.size());
+    if (full == all) model.window.reset();
+    model.full_every = full > 0 && full < all ? std::optional(all / full) : std::nullopt;
+  }
+  if (!used || (model.window && *model.window >= *model.max_positions)) model.window.reset();
+  if (!model.window) model.full_every.reset();
+}
+
+/// What the config says of the attention and is not priced.
+void leave_out(Fields& fields, ImportReport& report) {
+  if (fields.find({"attn_logit_softcapping"})) {
+    report.left_out.emplace_back("attn_logit_softcapping: predicted without it");
+  }
+  if (fields.root().find("vision_config")) {
+    report.left_out.emplace_back("vision_config: the language model alone is predicted");
+  }
+}
+
+ImportedModel read_model(Fields& fields, const Family& family, ImportReport& report) {
+  const DefaultSizes& sizes = family.sizes;
+  ImportedModel model;
+  model.layers =
+      fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, sizes.layers);
+  model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"}, sizes.hidden);
+  model.heads =
+      fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, sizes.heads);
+  model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads"});
+  model.head_dim = fields.shape({"head_dim", "kv_channels"});
+  model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
+  const auto by_default = [](std::optional<std::int64_t>& field, std::int64_t value) {
+    if (!field && value > 0) field = value;
+  };
+  by_default(model.kv_heads, sizes.kv_heads);
+  by_default(model.head_dim, sizes.head_dim);
+  by_default(model.ffn_hidden, sizes.ffn_hidden);
+  model.vocab = fields.needed({"vocab_size", "padded_vocab_size"}, sizes.vocab);
+  model.max_positions = fields.shape({"max_position_embeddings", "n_positions", "max_seq_len",
+                                      "seq_length", "model_max_length", "max_sequence_length"});
+  by_default(model.max_positions, sizes.positions);
+  if (!model.max_positions) {
+    model.max_positions = kDefaultPositions;
+    report.assumed.push_back(
+        fmt::format("max_position_embeddings {}: the config does not say it", kDefaultPositions));
+  }
+  model.mlp = family.mlp;
+  model.position = family.position;
+  model.norm = family.norm;
+  model.embedding_norm = family.has(kEmbeddingNorm);
+  model.linear_bias =
+      fields.flag({"mlp_bias", "use_bias", "bias", "enable_bias"}).value_or(family.has(kBiases));
+  const bool qkv = family.has(kQkvBias) || (*model.linear_bias && !family.has(kNoQkvBias));
+  model.qkv_bias = fields.flag({"attention_bias", "use_qkv_bias", "qkv_bias"}).value_or(qkv);
+  if (model.qkv_bias == model.linear_bias) model.qkv_bias.reset();
+  if (fields.flag({"use_qk_norm", "qk_layernorm"}).value_or(family.has(kQkNorm))) {
+    model.qk_norm = true;
+  }
+  if (family.has(kPostNorms)) model.post_norms = true;
+  if (family.has(kParallel)) model.parallel_block = true;
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has(kTied));
+  model.next_token_layers = fields.count({"num_nextn_predict_layers"});
+  read_experts(fields, family, model);
+  read_latent(fields, model);
+  read_windows(fields, family, model);
+  read_exceptions(fields, family.type, model);
+  return model;
 }
 
 }  // namespace
@@ -179,32 +310,15 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
     throw InputError(file + ": /model_type: missing; it names the family (\"llama\", \"gpt2\")");
   }
   const std::string type = type_field->text();
-  refuse_experts(fields, file, type);
   const Family family = family_of(file, type);
-  ImportedModel model;
+  ImportedModel model = read_model(fields, family, job.report);
   const auto path = fields.find({"_name_or_path"});
   model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
-  model.layers = fields.needed({"num_hidden_layers", "n_layer", "n_layers"});
-  model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"});
-  model.heads = fields.needed({"num_attention_heads", "n_head", "n_heads"});
-  model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads"});
-  model.head_dim = fields.shape({"head_dim"});
-  model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
-  model.vocab = fields.needed({"vocab_size"});
-  model.max_positions =
-      fields.shape({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"});
-  if (!model.max_positions) {
-    model.max_positions = kDefaultPositions;
-    job.report.assumed.push_back(
-        fmt::format("max_position_embeddings {}: the config does not say it", kDefaultPositions));
+  leave_out(fields, job.report);
+  if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != model.hidden) {
+    job.report.left_out.push_back(fmt::format(
+        "word_embed_proj_dim {}: predicted with embeddings as wide as the model", *width));
   }
-  model.mlp = family.mlp;
-  model.position = family.position;
-  model.norm = family.norm;
-  model.embedding_norm = family.embedding_norm;
-  model.linear_bias = family.bias;
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.tied);
-  read_exceptions(fields, family.type, model);
   const auto ignored = fields.unused();
   job.report.ignored.insert(job.report.ignored.end(), ignored.begin(), ignored.end());
   (void)document.root().members();

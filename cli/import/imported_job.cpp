@@ -16,6 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kMlpNames[] = {"gelu", "swiglu", "geglu", "relu", "squared-relu"};
 constexpr const char* kPositionNames[] = {"learned", "alibi", "rope", "none"};
 constexpr std::int64_t kMostBatch = 1LL << 30;
 constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
@@ -28,6 +29,20 @@ void put(Json& json, const char* key, const std::optional<T>& value) {
   if (value) json[key] = *value;
 }
 
+/// Nothing of the rest where there are no experts.
+void put_experts(Json& json, const ImportedExperts& experts) {
+  if (experts.count.value_or(0) < 2) return;
+  put(json, "num_experts", experts.count);
+  put(json, "num_experts_per_tok", experts.top_k);
+  put(json, "moe_intermediate_size", experts.ffn_hidden);
+  put(json, "shared_expert_intermediate_size", experts.shared_hidden);
+  put(json, "shared_expert_gate", experts.shared_gate);
+  put(json, "first_k_dense_replace", experts.first_dense);
+  put(json, "moe_layer_freq", experts.every);
+  put(json, "n_group", experts.groups);
+  put(json, "topk_group", experts.groups_chosen);
+}
+
 Json model_object(const ImportedModel& model, const std::string& origin) {
   Json json{{"name", printable(model.name.empty() ? "imported" : model.name, 100)}};
   put(json, "num_hidden_layers", model.layers);
@@ -38,12 +53,25 @@ Json model_object(const ImportedModel& model, const std::string& origin) {
   put(json, "intermediate_size", model.ffn_hidden);
   put(json, "vocab_size", model.vocab);
   put(json, "max_position_embeddings", model.max_positions);
-  if (model.mlp) json["mlp"] = *model.mlp == Mlp::swiglu ? "swiglu" : "gelu";
+  if (model.mlp) json["mlp"] = kMlpNames[static_cast<std::size_t>(*model.mlp)];
   if (model.position) json["position"] = kPositionNames[static_cast<std::size_t>(*model.position)];
   if (model.norm) json["norm"] = *model.norm == Norm::rms_norm ? "rms_norm" : "layer_norm";
   put(json, "bias", model.linear_bias);
+  put(json, "qkv_bias", model.qkv_bias);
+  put(json, "qk_norm", model.qk_norm);
+  put(json, "post_norms", model.post_norms);
+  put(json, "parallel_block", model.parallel_block);
   put(json, "tie_word_embeddings", model.tied_embeddings);
   put(json, "embedding_norm", model.embedding_norm);
+  put(json, "sliding_window", model.window);
+  put(json, "full_attention_every", model.full_every);
+  put(json, "num_nextn_predict_layers", model.next_token_layers);
+  put_experts(json, model.experts);
+  put(json, "kv_lora_rank", model.latent.kv_rank);
+  put(json, "q_lora_rank", model.latent.q_rank);
+  put(json, "qk_nope_head_dim", model.latent.nope);
+  put(json, "qk_rope_head_dim", model.latent.rope);
+  put(json, "v_head_dim", model.latent.value);
   json["origin"] = origin;
   return json;
 }
@@ -175,10 +203,12 @@ void complete(ImportedJob& job) {
   }
 }
 
-std::optional<std::int64_t> parameters(const ImportedModel& model) {
-  if (!is_whole(model)) return std::nullopt;
-  const nlohmann::json json(model_object(model, "import"));
-  return total_parameters(read_transformer(Document::from("import", json)));
+void count_parameters(ImportedJob& job) {
+  if (!is_whole(job.model)) return;
+  const nlohmann::json json(model_object(job.model, "import"));
+  const Transformer model = read_transformer(Document::from("import", json));
+  job.report.parameters = total_parameters(model);
+  if (model.has_experts()) job.report.active_parameters = active_parameters(model);
 }
 
 std::vector<SoftwareField> software_fields(const ImportedJob& job) {
@@ -211,8 +241,12 @@ std::string report_text(const ImportReport& report) {
   std::string text;
   for (const std::string& line : report.read) text += fmt::format("read: {}\n", line);
   if (report.parameters) {
-    text += fmt::format("parameters: {:.4g} billion ({})\n",
-                        static_cast<double>(*report.parameters) * 1e-9, *report.parameters);
+    text += fmt::format("parameters: {:.4g} billion ({}){}\n",
+                        static_cast<double>(*report.parameters) * 1e-9, *report.parameters,
+                        report.active_parameters
+                            ? fmt::format(", of which a token passes {:.4g} billion",
+                                          static_cast<double>(*report.active_parameters) * 1e-9)
+                            : "");
   }
   for (const std::string& line : report.assumed) text += fmt::format("assumed: {}\n", line);
   for (const std::string& line : report.left_out) text += fmt::format("left out: {}\n", line);

@@ -20,7 +20,20 @@ namespace prequel {
 /// change the prediction but is not used, and the names of all else that was passed over.
 struct ImportReport {
   std::vector<std::string> read, assumed, left_out, ignored;
-  std::optional<std::int64_t> parameters;  ///< of the model, where its shape is known whole
+  /// Of the model, where its shape is known whole: all, and those that a token passes.
+  std::optional<std::int64_t> parameters, active_parameters;
+};
+
+/// Experts in the place of MLPs, as `Experts` has them; what is empty was not said.
+struct ImportedExperts {
+  std::optional<std::int64_t> count, top_k, ffn_hidden, shared_hidden, first_dense, every, groups,
+      groups_chosen;
+  std::optional<bool> shared_gate;
+};
+
+/// Latent attention, as `LatentAttention` has it.
+struct ImportedLatent {
+  std::optional<std::int64_t> kv_rank, q_rank, nope, rope, value;
 };
 
 /// The shape of the model; what is empty was not said.
@@ -32,6 +45,10 @@ struct ImportedModel {
   std::optional<PositionEmbedding> position;
   std::optional<Norm> norm;
   std::optional<bool> linear_bias, tied_embeddings, embedding_norm;
+  std::optional<bool> qkv_bias, qk_norm, post_norms, parallel_block;
+  std::optional<std::int64_t> window, full_every, next_token_layers;
+  ImportedExperts experts;
+  ImportedLatent latent;
 };
 
 /// A job as far as the files read so far say it; a file read later overrides.
@@ -48,7 +65,8 @@ struct ImportedJob {
   std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
-  std::vector<std::string> tokenizer;        ///< what names it: its files, then its type
+  std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
+  std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
   bool grouped_queries{};
   bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
@@ -86,8 +104,9 @@ void complete_devices(ImportedJob& job);
 /// Derives what follows from what was said (dp, nodes, vpp, batch sizes) and notes it as assumed.
 void complete(ImportedJob& job);
 
-/// Of the model, where enough of its shape is known. Throws InputError when it contradicts itself.
-std::optional<std::int64_t> parameters(const ImportedModel& model);
+/// Counts the parameters where enough of the model's shape is known. Throws InputError when it
+/// contradicts itself.
+void count_parameters(ImportedJob& job);
 
 /// What the files say of the software and a job file cannot: fields that are set over it.
 struct SoftwareField {

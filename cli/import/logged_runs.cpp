@@ -17,6 +17,7 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kSettled = 3;  // lines after the warm-up
+constexpr std::array<std::string_view, 5> kMlps{"gelu", "swiglu", "geglu", "relu", "squared-relu"};
 constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
 
 /// "log" of "runs/log.txt"; letters that would need quotes become '-'.
@@ -65,18 +66,37 @@ std::string notes_of(const BatchTimes& batch, const ThinnedSample& seconds, doub
   return text;
 }
 
+/// How many of what was timed an iteration has.
+double units_of_iteration(const std::string& file, TimedUnit unit, const ImportedJob& job) {
+  if (unit == TimedUnit::iteration) return 1.0;
+  const auto sequences = job.plan.gbs;
+  if (!sequences) {
+    throw InputError(fmt::format(
+        "{}: says {} a second, but neither it nor the other files say the global batch size ({})",
+        file, unit == TimedUnit::sequence ? "sequences" : "tokens",
+        unit == TimedUnit::sequence ? "DeepSpeed's train_batch_size" : "--gbs"));
+  }
+  if (unit == TimedUnit::sequence) return static_cast<double>(*sequences);
+  const auto tokens = job.plan.seq_len ? job.plan.seq_len : job.model.max_positions;
+  if (!tokens || !job.gpus) {
+    throw InputError(
+        fmt::format("{}: says tokens a second of one device, but neither it nor the other files "
+                    "say {}",
+                    file,
+                    tokens ? "how many devices there are (--nodes and --cluster)"
+                           : "how long sequences are (a config.json beside it, or a script)"));
+  }
+  return static_cast<double>(*sequences) * static_cast<double>(*tokens) /
+         static_cast<double>(*job.gpus);
+}
+
 LoggedRun timed_run(const std::string& file, const LogSection& section, const BatchTimes& batch,
                     ImportedJob job) {
   LoggedRun run;
   if (batch.global_batch > 0) job.plan.gbs = batch.global_batch;
   complete(job);
-  if (batch.per_sequence && !job.plan.gbs) {
-    throw InputError(file +
-                     ": says sequences a second, but neither it nor the other files say the global "
-                     "batch size (DeepSpeed's train_batch_size)");
-  }
   const ThinnedSample& seconds = batch.seconds.seen() > 0 ? batch.seconds : batch.warm_up_seconds;
-  const double scale = batch.per_sequence ? static_cast<double>(*job.plan.gbs) : 1.0;
+  const double scale = units_of_iteration(file, batch.unit, job);
   run.sec_per_iter = scale * seconds.at(0.5);
   if (batch.tflops.seen() > 0) run.tflops_per_gpu = batch.tflops.at(0.5);
   run.hardware_flops = batch.hardware_flops;
@@ -142,7 +162,7 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   whole("kv_heads", model.kv_heads);
   whole("ffn_hidden", model.ffn_hidden);
   whole("vocab", model.vocab);
-  if (model.mlp) cells["mlp"] = *model.mlp == Mlp::swiglu ? "swiglu" : "gelu";
+  if (model.mlp) cells["mlp"] = kMlps[static_cast<std::size_t>(*model.mlp)];
   if (model.position) cells["position"] = kPositions[static_cast<std::size_t>(*model.position)];
   flag("tied_embeddings", model.tied_embeddings);
   each_axis([&](const auto& axis) {
@@ -164,11 +184,13 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
 }  // namespace
 
 std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& log,
-                                   const ImportedJob& job, ImportReport& report) {
+                                   const ImportedJob& job, const ImportNames& names,
+                                   ImportReport& report) {
   std::vector<LoggedRun> runs;
   for (std::size_t i = 0; i < log.sections.size(); ++i) {
     const LogSection& section = log.sections[i];
-    const ImportedJob said = job_of(file, section, job);
+    ImportedJob said = job_of(file, section, job);
+    replace_by_names(said, names);
     const auto batches = settled(section);
     for (const BatchTimes* batch : batches) {
       runs.push_back(timed_run(file, section, *batch, said));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/import/imported_job.hpp"
+#include "cli/import/named_inputs.hpp"
 #include "cli/import/training_log.hpp"
 
 namespace prequel {
@@ -25,10 +26,11 @@ struct LoggedRun {
 
 /// One run for each settled global batch size (at least three lines after the warm-up; where none
 /// has as many, the last one as it is). `job` is what other files say; arguments in the log
-/// override it. What was left out is added to `report`. Throws InputError for a log that times
+/// override it, and what the user says overrides those. What was left out is added to `report`. Throws InputError for a log that times
 /// nothing beyond its start-up, or rates of sequences without a batch size.
 std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& log,
-                                   const ImportedJob& job, ImportReport& report);
+                                   const ImportedJob& job, const ImportNames& names,
+                                   ImportReport& report);
 
 /// The table (columns of measured_runs.hpp).
 std::string runs_csv(const std::vector<LoggedRun>& runs);

@@ -1,6 +1,7 @@
 #include "cli/import/megatron_arguments.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <string_view>
@@ -76,14 +77,14 @@ class Arguments {
       // What names its files says more than its type.
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
-    } else if (flag == "--num-experts") {
-      refuse_experts(value);
+    } else if (flag == "--moe-layer-freq") {
+      expert_layers(value);
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
-    } else if (flag == "--fsdp" && value.find("full_shard") != std::string::npos) {
+    } else if (flag == "--fsdp" && (names(value, "full_shard") || value == "1")) {
       job_.plan.zero = 3;
-    } else if (flag == "--fsdp" && value.find("shard_grad_op") != std::string::npos) {
+    } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
       job_.plan.zero = 2;
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
       leave_out(flag, "", "says that states are sharded, not how; --zero N does");
@@ -98,6 +99,13 @@ class Arguments {
       return not_modelled(flag, value);
     }
     return true;
+  }
+
+  /// Whether a list of words in any case has this one, in small letters, in it.
+  static bool names(std::string value, std::string_view word) {
+    std::ranges::transform(value, value.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value.find(word) != std::string::npos;
   }
 
   bool not_modelled(const std::string& flag, const std::string& value) {
@@ -120,12 +128,19 @@ class Arguments {
         fmt::format("{}{}{} {}", flag, value.empty() ? "" : " ", printable(value), why));
   }
 
-  void refuse_experts(const std::string& value) {
-    Count experts;
-    number("--num-experts", value, experts);
-    if (experts.value_or(1) <= 1) return;
-    throw InputError(file_ + ": --num-experts " + printable(value) +
-                     ": a mixture of experts; only dense decoders are modelled so far");
+  /// `2`: every second layer has experts; `([0]*3+[1]*58)`: all but the first three.
+  void expert_layers(const std::string& value) {
+    ImportedExperts& experts = job_.model.experts;
+    if (whole(value)) return number("--moe-layer-freq", value, experts.every);
+    std::string list = value;
+    std::erase_if(list, [](char c) { return c == '(' || c == ')' || c == ' ' || c == '"'; });
+    const std::size_t plus = list.find("+[1]*");
+    if (list.starts_with("[0]*") && plus != std::string::npos) {
+      return number("--moe-layer-freq", list.substr(4, plus - 4), experts.first_dense);
+    }
+    if (!list.starts_with("[1]*")) {
+      leave_out("--moe-layer-freq", value, "is not read; predicted with experts in all layers");
+    }
   }
 
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
@@ -272,6 +287,29 @@ void assume_query_groups(ImportedJob& job) {
   }
 }
 
+/// What Megatron's arguments are by default where experts or latent attention are asked for.
+void assume_experts(ImportedJob& job) {
+  ImportedExperts& experts = job.model.experts;
+  if (experts.count.value_or(0) > 1 && !experts.top_k && !job.deepspeed) {
+    experts.top_k = 2;
+    job.report.assumed.emplace_back("num_experts_per_tok 2: no --moe-router-topk");
+  }
+  if (experts.count.value_or(0) > 1 && !experts.top_k) experts.top_k = 1;
+  if (experts.groups.value_or(1) < 2) experts.groups = experts.groups_chosen = std::nullopt;
+  ImportedLatent& latent = job.model.latent;
+  if (!job.says("--multi-latent-attention")) {
+    if (job.says("--kv-lora-rank")) latent = {};
+    return;
+  }
+  latent.kv_rank = latent.kv_rank.value_or(32);
+  latent.nope = latent.nope.value_or(128);
+  latent.rope = latent.rope.value_or(64);
+  latent.value = latent.value.value_or(128);
+  job.model.kv_heads.reset();
+  job.model.head_dim.reset();
+  job.model.qk_norm.reset();  // norms of the narrow vectors belong to it
+}
+
 }  // namespace
 
 void assume_megatron_defaults(ImportedJob& job) {
@@ -311,6 +349,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   }
   assume_gradients(job);
   assume_query_groups(job);
+  assume_experts(job);
   ImportedModel& model = job.model;
   if (!model.ffn_hidden && job.narrowed_mlp && model.hidden) {
     // Megatron keeps the parameters of the plain MLP: two thirds of 4h, a multiple of 64.

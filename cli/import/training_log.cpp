@@ -1,7 +1,9 @@
 #include "cli/import/training_log.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
+#include <utility>
 
 namespace prequel {
 namespace {
@@ -35,6 +37,19 @@ void assign(LogSection::Arguments& arguments, std::string_view name, std::string
   } else if (arguments.size() < kMostEngineArguments) {
     arguments.emplace_back(name, value);
   }
+}
+
+/// Without the sequences that colour a terminal: ESC [ … and a letter.
+std::string without_colours(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\x1b') {
+      plain += text[at];
+      continue;
+    }
+    while (at + 1 < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) == 0) ++at;
+  }
+  return plain;
 }
 
 /// Without what changes from one start of a job to the next.
@@ -95,29 +110,51 @@ void TrainingLogReader::take(std::string_view piece) {
 TrainingLog TrainingLogReader::finish() {
   if (!rest_.empty()) line(rest_);
   if (in_dump_) end_dump();
+  settle_first(false);
   for (LogSection& section : log_.sections) {
-    // Where whole iterations are logged, DeepSpeed's rates say the same less exactly.
-    const auto timed = [](const BatchTimes& batch) { return !batch.per_sequence; };
+    // Where whole iterations are logged, rates say the same less exactly.
+    const auto timed = [](const BatchTimes& batch) { return batch.unit == TimedUnit::iteration; };
     if (std::any_of(section.batches.begin(), section.batches.end(), timed)) {
-      std::erase_if(section.batches, [](const BatchTimes& batch) { return batch.per_sequence; });
+      std::erase_if(section.batches, [&](const BatchTimes& batch) { return !timed(batch); });
+    }
+    if (section.batches.empty() && section.unnumbered.seconds.seen() > 0) {
+      section.batches.push_back(std::move(section.unnumbered));
     }
   }
   std::erase_if(log_.sections, is_empty);
   return std::move(log_);
 }
 
+/// Bars of progress write over their line; colours do not matter.
 void TrainingLogReader::line(std::string_view text) {
   ++line_;
   if (text.ends_with('\r')) text.remove_suffix(1);
+  std::string plain;
+  if (std::memchr(text.data(), '\x1b', text.size()) != nullptr) {
+    plain = without_colours(text);
+    text = plain;
+  }
+  while (true) {
+    const std::size_t end = std::min(text.find('\r'), text.size());
+    one_line(text.substr(0, end));
+    if (end == text.size()) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void TrainingLogReader::one_line(std::string_view text) {
   const bool has_bar = std::memchr(text.data(), '|', text.size()) != nullptr;
   if (!has_bar || (in_dump_ && parse_argument(text))) return plain_line(text);
-  parse_iterations(text, [this](const std::optional<LoggedIteration>& record) {
+  bool found = false;
+  parse_iterations(text, [&](const std::optional<LoggedIteration>& record) {
+    found = true;
     if (record) {
       iteration(*record);
     } else {
       broken();
     }
   });
+  if (!found) plain_line(text);
   raise(log_.sections.back().reserved_bytes, parse_reserved(text));
 }
 
@@ -134,6 +171,10 @@ void TrainingLogReader::plain_line(std::string_view text) {
   if (contains(text, "amples")) {
     if (const auto record = parse_sequence_rate(text)) iteration(*record);
     raise(log_.sections.back().allocated_bytes, parse_allocated(text));
+  }
+  if (const auto record = parse_step(text)) {
+    iteration(*record);
+    raise(log_.sections.back().reserved_bytes, parse_reserved(text));
   } else if (contains(text, "- arguments -")) {
     begin_dump();
   } else if (contains(text, "config.py:")) {
@@ -158,6 +199,8 @@ void TrainingLogReader::begin_dump() {
 /// The same arguments once more are a restart; others begin a section.
 void TrainingLogReader::end_dump() {
   in_dump_ = false;
+  settle_first(false);
+  starts_ = true;
   last_.reset();
   if (dump_.empty()) return;
   const LogSection& current = log_.sections.back();
@@ -171,27 +214,48 @@ void TrainingLogReader::end_dump() {
 BatchTimes* TrainingLogReader::times(const LoggedIteration& record) {
   std::vector<BatchTimes>& batches = log_.sections.back().batches;
   const auto found = std::find_if(batches.begin(), batches.end(), [&](const BatchTimes& batch) {
-    return batch.global_batch == record.global_batch && batch.per_sequence == record.per_sequence;
+    return batch.global_batch == record.global_batch && batch.unit == record.unit;
   });
   if (found != batches.end()) return &*found;
   if (batches.size() == kMostBatchSizes) return nullptr;
   batches.emplace_back();
   batches.back().global_batch = record.global_batch;
-  batches.back().per_sequence = record.per_sequence;
+  batches.back().unit = record.unit;
   return &batches.back();
 }
 
 void TrainingLogReader::iteration(const LoggedIteration& record) {
   if (in_dump_) end_dump();
   ++log_.iteration_lines;
-  const bool same_kind = last_ && last_->per_sequence == record.per_sequence;
+  if (record.iteration < 0) {
+    log_.sections.back().unnumbered.seconds.add(record.seconds);
+    return;
+  }
+  const bool same_kind = last_ && last_->unit == record.unit;
   if (same_kind && last_->iteration == record.iteration) return;  // another rank prints it, too
   if (same_kind && last_->global_batch > 0 && record.global_batch == 0) return broken();
-  const bool start = !last_ || (same_kind && record.iteration < last_->iteration);
+  // Iteration 100 begins a log of every hundredth; else it is one of a run under way.
+  settle_first(first_ && record.iteration == 2 * first_->iteration);
+  const bool begins = !last_ && (starts_ || record.iteration <= kWarmUpIterations);
+  const bool start = begins || (same_kind && record.iteration < last_->iteration);
+  starts_ = false;
   if (start) warm_until_ = record.iteration + kWarmUpIterations - 1;
   const bool batch_changed = !start && same_kind && last_->global_batch != record.global_batch;
-  if (!start && !same_kind && record.per_sequence) return;  // beside whole iterations
+  if (last_ && !start && !same_kind && record.unit != TimedUnit::iteration) return;
+  const bool first = !last_ && !start;
   last_ = record;
+  if (first) {
+    first_ = record;
+  } else {
+    keep(record, start, batch_changed);
+  }
+}
+
+void TrainingLogReader::settle_first(bool start) {
+  if (const auto first = std::exchange(first_, std::nullopt)) keep(*first, start, false);
+}
+
+void TrainingLogReader::keep(const LoggedIteration& record, bool start, bool batch_changed) {
   BatchTimes* batch = times(record);
   if (batch == nullptr) return broken();
   log_.sections.back().out_of_memory = false;

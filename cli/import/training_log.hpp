@@ -15,15 +15,16 @@
 
 namespace prequel {
 
-/// Iterations of this number from a start on are warm-up: allocator, autotuning, first data.
+/// Iterations of this number from a start on are warm-up: allocator, autotuning, first data. A log
+/// that neither prints arguments nor begins with one of them is an excerpt of a run under way.
 inline constexpr std::int64_t kWarmUpIterations = 10;
 
 /// The times logged at one global batch size. Left out of `seconds` are warm-up and the line in
 /// which the batch size changed.
 struct BatchTimes {
-  std::int64_t global_batch{};  ///< sequences; 0: the log does not say it
-  bool per_sequence{};          ///< seconds are of one sequence, not of one iteration
-  bool hardware_flops{};        ///< `tflops` counts recomputation
+  std::int64_t global_batch{};                       ///< sequences; 0: the log does not say it
+  TimedUnit unit{};                                  ///< that seconds are of
+  bool hardware_flops{};                             ///< `tflops` counts recomputation
   std::int64_t first_iteration{}, last_iteration{};  ///< used
   std::size_t left_out{};                            ///< lines
   ThinnedSample seconds, tflops;
@@ -36,7 +37,8 @@ struct LogSection {
   using Arguments = std::vector<std::pair<std::string, std::string>>;
   Arguments arguments;         ///< Megatron's, in the order of the dump
   Arguments engine_arguments;  ///< DeepSpeed's own (`[config.py:…] train_batch_size ...... 256`)
-  std::vector<BatchTimes> batches;                        ///< in order of appearance
+  std::vector<BatchTimes> batches;  ///< in order of appearance
+  BatchTimes unnumbered;            ///< of lines that say no iteration; used where no others are
   std::optional<double> reserved_bytes, allocated_bytes;  ///< of the fullest device that prints it
   bool out_of_memory{};                                   ///< and nothing was logged after it
 };
@@ -63,8 +65,11 @@ class TrainingLogReader {
 
  private:
   void line(std::string_view text);
+  void one_line(std::string_view text);
   void plain_line(std::string_view text);
   void iteration(const LoggedIteration& record);
+  void settle_first(bool start);
+  void keep(const LoggedIteration& record, bool start, bool batch_changed);
   void broken();
   void begin_dump();
   void end_dump();
@@ -75,8 +80,10 @@ class TrainingLogReader {
   bool skip_{false};    ///< inside a line that is too long
   std::size_t line_{};  ///< counted from 1
   bool in_dump_{false};
+  bool starts_{false};  ///< arguments were printed, and no iteration since
   LogSection::Arguments dump_;
   std::optional<LoggedIteration> last_;  ///< empty: the next one is the first of a start
+  std::optional<LoggedIteration> first_;  ///< until the next tells whether a start or an excerpt
   std::int64_t warm_until_{};            ///< iterations up to this one are warm-up
 };
 

@@ -48,14 +48,6 @@ TEST_CASE("keys that are not used are listed as ignored") {
         std::vector<std::string>{"activation_function", "n_ctx", "resid_pdrop"});
 }
 
-TEST_CASE("a mixture of experts is refused") {
-  const std::string file = fixture("mixtral-config.json");
-  CHECK(error_text([&] { (void)translate_model(file); }) ==
-        file +
-            ": a mixture of experts (model_type \"mixtral\"); only dense decoders are modelled "
-            "so far");
-}
-
 TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precision") {
   const PlanRequest plan = import_files({fixture("ds-config.json")}).job.plan;
   CHECK(plan.gbs == 2048);

@@ -320,22 +320,37 @@ TEST_CASE("a Trainer's script goes with a config of its model") {
 
 TEST_CASE("text without a flag is no launch script") {
   const TemporaryFolder folder;
-  const std::string yaml = folder.with("accelerate.yaml", "num_processes: 8\nnum_machines: 1\n");
+  const std::string text = folder.with("notes.txt", "eight devices on one machine\n");
   CHECK(error_text([&] {
-          (void)import_files({yaml, fixture("llama-2-7b-config.json")});
-        }) == yaml + ": nothing that prequel reads: no flags, no JSON object, no log");
+          (void)import_files({text, fixture("llama-2-7b-config.json")});
+        }) == text + ": nothing that prequel reads: no flags, no JSON object, no log");
 }
 
-TEST_CASE("what is no dense decoder is refused by its flag") {
-  CHECK(error_text([] { (void)job_with("--multi-latent-attention"); })
-            .ends_with("s.sh: --multi-latent-attention: multi-head latent attention; only decoders "
-                       "of attention and MLPs are modelled"));
+TEST_CASE("a file that is no job is refused by what it looks like") {
+  const auto refusal = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const std::string file = folder.with("f", text);
+    return error_text([&] { (void)import_files({file}); }).substr(file.size());
+  };
+  CHECK(refusal("[model]\nname = \"llama3\"\n").starts_with(": looks like TOML"));
+  CHECK(refusal("import torch\nprint(1)\n").starts_with(": looks like a program in Python"));
+  CHECK(refusal("step,loss,time\n1,2,3\n").starts_with(": looks like a table"));
+  CHECK(refusal(std::string("SQLite format 3\0", 16)).starts_with(": looks like an SQLite"));
+  CHECK(refusal("# nThread 1 nGpus 8\n#  size  count  busbw\n").starts_with(": looks like output"));
 }
 
-TEST_CASE("a mixture of experts is refused by its flag") {
-  CHECK(error_text([] { (void)job_of("mixture.sh"); }) ==
-        fixture("mixture.sh") +
-            ": --num-experts 8: a mixture of experts; only dense decoders are modelled so far");
+TEST_CASE("what is no decoder of attention and MLPs is refused by its flag") {
+  CHECK(error_text([] { (void)job_with("--hybrid-override-pattern M-M*-"); })
+            .ends_with("s.sh: --hybrid-override-pattern: a model with state-space layers; only "
+                       "decoders of attention and MLPs are modelled"));
+}
+
+TEST_CASE("a mixture of experts is read by its flags") {
+  const ImportedJob job = job_of("mixture.sh");
+  CHECK(job.model.experts.count == 8);
+  CHECK(job.model.experts.top_k == 2);
+  REQUIRE(job.report.active_parameters);
+  CHECK(*job.report.active_parameters < *job.report.parameters);
 }
 
 TEST_CASE("a script is read and never run") {

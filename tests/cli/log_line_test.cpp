@@ -26,7 +26,7 @@ const std::string kMegatron =
 TEST_CASE("a line of Megatron-LM gives milliseconds, batch size and model FLOPs") {
   const Records records = iterations(" [2024-05-01 10:00:00] " + kMegatron);
   REQUIRE(records.size() == 1);
-  CHECK(records[0] == LoggedIteration{10, 512, 4.321, false, 400.5, false});
+  CHECK(records[0] == LoggedIteration{10, 512, 4.321, TimedUnit::iteration, 400.5, false});
 }
 
 TEST_CASE("a line of BigScience gives seconds and hardware FLOPs, whatever prefix it has") {
@@ -36,7 +36,7 @@ TEST_CASE("a line of BigScience gives seconds and hardware FLOPs, whatever prefi
   for (const char* prefix : {"", "[default7]:", "383: ", "\x1b[36m[rank3]: "}) {
     const Records records = iterations(prefix + line);
     REQUIRE(records.size() == 1);
-    CHECK(records[0] == LoggedIteration{7, 2048, 104.5, false, 134.15, true});
+    CHECK(records[0] == LoggedIteration{7, 2048, 104.5, TimedUnit::iteration, 134.15, true});
   }
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("a line that speaks of iterations otherwise is none") {
 TEST_CASE("DeepSpeed's rates are seconds of one sequence, the current one before the average") {
   const auto old = parse_sequence_rate("[INFO] [timer.py:154:stop] 0/100, SamplesPerSec=50");
   REQUIRE(old);
-  CHECK(*old == LoggedIteration{100, 0, 0.02, true, 0, false});
+  CHECK(*old == LoggedIteration{100, 0, 0.02, TimedUnit::sequence, 0, false});
   const auto current = parse_sequence_rate(
       "[timer.py:199:stop] epoch=0/micro_step=400/global_step=100, RunningAvgSamplesPerSec=48, "
       "CurrSamplesPerSec=50, MemAllocated=5.4GB, MaxMemAllocated=21.5GB");
@@ -84,7 +84,7 @@ TEST_CASE("the pipeline engine says seconds, and its rate gives the batch") {
   const auto record =
       parse_sequence_rate("steps: 10 loss: 8.9 iter time (s): 5.020 samples/sec: 50.996");
   REQUIRE(record);
-  CHECK(*record == LoggedIteration{10, 256, 5.02, false, 0, false});
+  CHECK(*record == LoggedIteration{10, 256, 5.02, TimedUnit::iteration, 0, false});
 }
 
 TEST_CASE("memory is read in bytes") {

@@ -119,7 +119,7 @@ TEST_CASE("whole iterations are preferred to rates of sequences") {
   }
   const TrainingLog log = read(text);
   REQUIRE(log.sections.at(0).batches.size() == 1);
-  CHECK_FALSE(log.sections[0].batches[0].per_sequence);
+  CHECK(log.sections[0].batches[0].unit == TimedUnit::iteration);
   CHECK(log.sections[0].batches[0].seconds.seen() == 10);
 }
 

@@ -17,6 +17,7 @@
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/named_inputs.hpp"
+#include "cli/import/yaml_config.hpp"
 #include "cli/search/axes.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "hw/base/errors.hpp"
@@ -70,7 +71,7 @@ void training_log(std::string_view text) {
        "pieces of any size give the same");
   if (!log.found()) return;
   ImportReport report;
-  const auto runs = logged_runs("log.txt", log, {}, report);
+  const auto runs = logged_runs("log.txt", log, {}, {}, report);
   std::istringstream table(runs_csv(runs));
   must(read_measured_runs(table, "runs.csv").size() == runs.size(), "a run is a row");
   check_job(runs.front().job);
@@ -89,6 +90,14 @@ void deepspeed_config(std::string_view text) {
   if (!is_deepspeed_config(document)) return;
   ImportedJob job;
   read_deepspeed_config(document, job);
+  check_job(job);
+}
+
+void yaml_config(std::string_view text) {
+  (void)looks_like_yaml(text);
+  ImportedJob job;
+  read_yaml_config("config.yaml", text, job);
+  assume_megatron_defaults(job);
   check_job(job);
 }
 
@@ -169,10 +178,11 @@ void whole_numbers_of_an_axis(std::string_view text) {
 
 }  // namespace
 
-constexpr std::array<FuzzTarget, 11> kTargets{{{"launch_script", launch_script},
+constexpr std::array<FuzzTarget, 12> kTargets{{{"launch_script", launch_script},
                                                {"training_log", training_log},
                                                {"hugging_face_config", hugging_face_config},
                                                {"deepspeed_config", deepspeed_config},
+                                               {"yaml_config", yaml_config},
                                                {"runs_table", runs_table},
                                                {"nccl_log", nccl_log},
                                                {"nccl_json", nccl_json},
@@ -180,6 +190,6 @@ constexpr std::array<FuzzTarget, 11> kTargets{{{"launch_script", launch_script},
                                                {"requirement", requirement},
                                                {"layout", layout},
                                                {"axis", whole_numbers_of_an_axis}}};
-const std::array<FuzzTarget, 11> kFuzzTargets = kTargets;
+const std::array<FuzzTarget, 12> kFuzzTargets = kTargets;
 
 }  // namespace prequel

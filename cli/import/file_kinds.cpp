@@ -1,0 +1,67 @@
+#include "cli/import/file_kinds.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kHead = 4096;  // bytes that are looked at
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_toml(std::string_view text) {
+  const std::string_view line = trimmed(text.substr(0, text.find('\n')));
+  return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
+         std::all_of(line.begin() + 1, line.end() - 1, [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
+         });
+}
+
+bool is_python(std::string_view text) {
+  return text.starts_with("import ") || text.starts_with("from ") || has(text, "\nimport ") ||
+         has(text, "\ndef ");
+}
+
+bool is_table(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return std::count(line.begin(), line.end(), ',') >= 2 && !has(line, "--") && !has(line, "{");
+}
+
+struct Kind {
+  bool (*is)(std::string_view head);
+  std::string_view what;
+};
+constexpr Kind kKinds[] = {
+    {[](std::string_view head) { return head.starts_with("SQLite format 3"); },
+     "an SQLite database, as Nsight Systems exports; the job is in its launch script or log"},
+    {[](std::string_view head) { return has(head, "\"traceEvents\""); },
+     "a trace of kernels, as PyTorch's profiler writes; the job is in its launch script or log"},
+    {[](std::string_view head) {
+       return head.starts_with("\x1f\x8b") || head.starts_with("PK\x03");
+     },
+     "a compressed file; unpack it first"},
+    {[](std::string_view head) { return has(head, "nThread") && has(head, "busbw"); },
+     "output of nccl-tests; prequel calibrate fit reads it"},
+    {is_toml,
+     "TOML, as torchtitan's older configurations; its values as flags (--tp, --pp, --mbs, --gbs, "
+     "--seq-len) with --model NAME would do"},
+    {is_python,
+     "a program in Python, which is not run; its log, its launch script or its configuration "
+     "would do"},
+    {is_table, "a table; prequel validate reads tables of measured runs"},
+};
+
+}  // namespace
+
+std::string what_it_looks_like(std::string_view text) {
+  const std::string_view head = text.substr(0, kHead);
+  const auto found = std::ranges::find_if(kKinds, [&](const Kind& kind) { return kind.is(head); });
+  return found == std::end(kKinds) ? std::string() : std::string(found->what);
+}
+
+}  // namespace prequel

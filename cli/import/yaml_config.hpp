@@ -1,0 +1,27 @@
+#pragma once
+
+/// Understands configurations in YAML whose keys are Megatron's arguments or like them: NeMo,
+/// Megatron-Bridge, Primus, Megatron's --yaml-cfg, GPT-NeoX, nanotron, accelerate, and what Hugging
+/// Face's Trainer takes.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/imported_job.hpp"
+
+namespace prequel {
+
+/// Whether a text looks like YAML with keys: its first line that says something is `key:`.
+bool looks_like_yaml(std::string_view text);
+
+/// Whether JSON, or YAML in braces, holds GPT-NeoX's own keys beside DeepSpeed's.
+bool is_neox_config(std::string_view text);
+
+/// Reads a configuration into `job`. Keys are known by their names, whatever section they are in
+/// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
+/// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is
+/// no YAML, nested deeper than 64 levels, or over 4 MiB with its aliases.
+void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job);
+
+}  // namespace prequel

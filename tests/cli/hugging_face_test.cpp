@@ -1,0 +1,158 @@
+#include "cli/import/hugging_face_config.hpp"
+
+#include <doctest/doctest.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+ImportedJob job_of(const std::string& config) {
+  const TemporaryFolder folder;
+  return import_files({folder.with("config.json", config)}).job;
+}
+
+/// Parameters of the tensors that Transformers makes of a config, counted by hand from its classes:
+/// weights of projections, norms, embeddings and experts.
+TEST_CASE("configs give the parameters of their checkpoints") {
+  const struct {
+    const char* config;
+    double millions, active;
+  } known[] = {
+      // mistralai/Mixtral-8x7B-v0.1: 46,702,792,704
+      {R"({"model_type": "mixtral", "num_hidden_layers": 32, "hidden_size": 4096,
+           "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+           "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000,
+           "max_position_embeddings": 32768, "sliding_window": null})",
+       46702.792704, 12879.925248},
+      // Qwen/Qwen3-30B-A3B: 30,532,122,624
+      {R"({"model_type": "qwen3_moe", "num_hidden_layers": 48, "hidden_size": 2048, "head_dim": 128,
+           "num_attention_heads": 32, "num_key_value_heads": 4, "intermediate_size": 6144,
+           "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
+           "decoder_sparse_step": 1, "vocab_size": 151936, "max_position_embeddings": 40960,
+           "use_sliding_window": false, "sliding_window": null, "tie_word_embeddings": false})",
+       30532.122624, 3345.0},
+      // deepseek-ai/DeepSeek-V2-Lite: 15,706,484,224
+      {R"({"model_type": "deepseek_v2", "num_hidden_layers": 27, "hidden_size": 2048,
+           "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 10944,
+           "moe_intermediate_size": 1408, "n_routed_experts": 64, "n_shared_experts": 2,
+           "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1,
+           "n_group": 1, "topk_group": 1, "q_lora_rank": null, "kv_lora_rank": 512,
+           "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+           "vocab_size": 102400, "max_position_embeddings": 163840})",
+       15706.484224, 0},
+      // Qwen/Qwen2.5-7B: 7,615,616,512, with biases of queries, keys and values
+      {R"({"model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584,
+           "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944,
+           "vocab_size": 152064, "max_position_embeddings": 131072, "sliding_window": 131072,
+           "use_sliding_window": false, "tie_word_embeddings": false})",
+       7615.616512, 0},
+      // google/gemma-2-9b: 9,241,705,984
+      {R"({"model_type": "gemma2", "num_hidden_layers": 42, "hidden_size": 3584, "head_dim": 256,
+           "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 14336,
+           "vocab_size": 256000, "max_position_embeddings": 8192, "sliding_window": 4096,
+           "attn_logit_softcapping": 50.0})",
+       9241.705984, 0},
+      // google/gemma-3-12b-pt, its text: 11,766,034,176
+      {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+           "num_hidden_layers": 48, "hidden_size": 3840, "num_attention_heads": 16,
+           "num_key_value_heads": 8, "intermediate_size": 15360, "sliding_window": 1024},
+           "vision_config": {"hidden_size": 1152}})",
+       11766.034176, 0},
+      // microsoft/phi-2: 2,779,683,840
+      {R"({"model_type": "phi", "num_hidden_layers": 32, "hidden_size": 2560,
+           "num_attention_heads": 32, "intermediate_size": 10240, "vocab_size": 51200,
+           "max_position_embeddings": 2048, "tie_word_embeddings": false})",
+       2779.68384, 0},
+      // bigcode/starcoder2-7b: 7,173,923,840
+      {R"({"model_type": "starcoder2", "num_hidden_layers": 32, "hidden_size": 4608,
+           "num_attention_heads": 36, "num_key_value_heads": 4, "intermediate_size": 18432,
+           "vocab_size": 49152, "max_position_embeddings": 16384, "sliding_window": 4096,
+           "use_bias": true})",
+       7173.92384, 0},
+      // THUDM/chatglm3-6b: 6,243,584,000
+      {R"({"model_type": "chatglm", "num_layers": 28, "hidden_size": 4096, "kv_channels": 128,
+           "num_attention_heads": 32, "multi_query_attention": true, "multi_query_group_num": 2,
+           "ffn_hidden_size": 13696, "padded_vocab_size": 65024, "seq_length": 8192,
+           "add_qkv_bias": true, "add_bias_linear": false, "tie_word_embeddings": false})",
+       6243.584, 0},
+      // internlm/internlm2-7b: 7,737,708,544
+      {R"({"model_type": "internlm2", "num_hidden_layers": 32, "hidden_size": 4096,
+           "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
+           "vocab_size": 92544, "max_position_embeddings": 32768, "bias": false,
+           "tie_word_embeddings": false})",
+       7737.708544, 0},
+      // openai/gpt-oss-20b: 20,914,757,184 with the sinks of its attention
+      {R"({"model_type": "gpt_oss", "num_hidden_layers": 24, "hidden_size": 2880, "head_dim": 64,
+           "num_attention_heads": 64, "num_key_value_heads": 8, "intermediate_size": 2880,
+           "num_local_experts": 32, "num_experts_per_tok": 4, "attention_bias": true,
+           "vocab_size": 201088, "max_position_embeddings": 131072, "sliding_window": 128,
+           "layer_types": ["sliding_attention", "full_attention"],
+           "tie_word_embeddings": false})",
+       20914.757184, 0},
+  };
+  for (const auto& one : known) {
+    CAPTURE(std::string(one.config).substr(0, 40));
+    const ImportedJob job = job_of(one.config);
+    REQUIRE(job.report.parameters);
+    CHECK(static_cast<double>(*job.report.parameters) / 1e6 ==
+          doctest::Approx(one.millions).epsilon(1e-4));
+    if (one.active > 0) {
+      CHECK(static_cast<double>(*job.report.active_parameters) / 1e6 ==
+            doctest::Approx(one.active).epsilon(0.01));
+    }
+  }
+}
+
+TEST_CASE("which layers have windows the config says, or the family") {
+  const auto with = [](const std::string& more) {
+    return job_of(R"({"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8,
+                      "vocab_size": 32000, "max_position_embeddings": 32768, )" +
+                  more + "}")
+        .model;
+  };
+  CHECK(with(R"("model_type": "mistral", "sliding_window": 4096)").window == 4096);
+  CHECK_FALSE(with(R"("model_type": "mistral", "sliding_window": null)").window);
+  CHECK_FALSE(with(R"("model_type": "qwen2", "sliding_window": 4096)").window);
+  CHECK(with(R"("model_type": "gemma2")").full_every == 2);
+  CHECK(with(R"("model_type": "gemma3_text", "sliding_window": 1024)").full_every == 6);
+  const auto typed = with(R"("model_type": "llama", "sliding_window": 512, "layer_types":
+                             ["sliding_attention", "sliding_attention", "full_attention"])");
+  CHECK(typed.window == 512);
+  CHECK(typed.full_every == 3);
+}
+
+TEST_CASE("families that are no decoders of attention and MLPs are refused by name") {
+  for (const char* type : {"nemotron_h", "jamba", "t5", "minimax", "qwen3_next"}) {
+    const std::string text = error_text([&] {
+      (void)job_of(std::string(R"({"model_type": ")") + type + R"(", "hidden_size": 8})");
+    });
+    CHECK(text.find("prequel models decoders of attention and MLPs") != std::string::npos);
+  }
+  CHECK_NOTHROW((void)job_of(R"({"model_type": "llama", "hidden_size": 4096,
+                                 "rope_scaling": {"limit": [0.0, Infinity]}})"));
+}
+
+TEST_CASE("Megatron's flags for experts and latent attention are read") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 --nnodes 32 pretrain_gpt.py --num-layers 61 --hidden-size 7168 "
+      "--num-attention-heads 128 --ffn-hidden-size 18432 --swiglu --normalization RMSNorm "
+      "--disable-bias-linear --untie-embeddings-and-output-weights --use-mcore-models "
+      "--position-embedding-type rope --seq-length 4096 --max-position-embeddings 4096 "
+      "--padded-vocab-size 129280 --multi-latent-attention --q-lora-rank 1536 --kv-lora-rank 512 "
+      "--qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 --qk-layernorm --num-experts "
+      "256 --moe-router-topk 8 --moe-ffn-hidden-size 2048 "
+      "--moe-shared-expert-intermediate-size 2048 --moe-layer-freq '([0]*3+[1]*58)' "
+      "--moe-router-num-groups 8 --moe-router-group-topk 4 --expert-model-parallel-size 8 "
+      "--micro-batch-size 1 --global-batch-size 2048 --bf16\n");
+  CHECK(job.plan.ep == 8);
+  CHECK(job.model.experts.first_dense == 3);
+  CHECK(static_cast<double>(*job.report.parameters) / 671.026e9 ==
+        doctest::Approx(1).epsilon(1e-4));
+  CHECK(static_cast<double>(*job.report.active_parameters) / 37.5e9 ==
+        doctest::Approx(1).epsilon(0.02));
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,189 @@
+#include "cli/import/yaml_config.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+ImportedJob job_of(const std::string& yaml, ImportNames names = {}) {
+  const TemporaryFolder folder;
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  names.library = &library;
+  return import_files({folder.with("config.yaml", yaml)}, names).job;
+}
+
+std::string refusal(const std::string& yaml) {
+  return error_text([&] {
+    ImportedJob job;
+    read_yaml_config("c.yaml", yaml, job);
+  });
+}
+
+TEST_CASE("NeMo's configuration is read as Megatron's flags are") {
+  const ImportedJob job = job_of(R"(
+name: megatron_gpt_5b
+trainer:
+  devices: 8
+  num_nodes: 16
+  precision: bf16-mixed
+model:
+  micro_batch_size: 4
+  global_batch_size: 2048
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 1
+  virtual_pipeline_model_parallel_size: null
+  encoder_seq_length: 2048
+  max_position_embeddings: ${.encoder_seq_length}
+  num_layers: 24
+  hidden_size: 4096
+  ffn_hidden_size: ${multiply:4, ${.hidden_size}}
+  num_attention_heads: 32
+  normalization: layernorm1p
+  activations_checkpoint_granularity: selective
+  sequence_parallel: true
+  share_embeddings_and_output_weights: false
+  optim:
+    name: distributed_fused_adam
+    lr: 1.6e-4
+  validation_ds:
+    micro_batch_size: 1
+)");
+  CHECK(job.model.layers == 24);
+  CHECK(job.model.hidden == 4096);
+  CHECK(job.model.tied_embeddings == false);
+  CHECK(job.gpus == 128);
+  CHECK(job.plan.dp == 64);
+  CHECK(job.plan.mbs == 4);
+  CHECK(job.plan.gbs == 2048);
+  CHECK(job.plan.zero == 1);
+  CHECK(job.plan.recompute == Recompute::selective);
+  CHECK(job.plan.sequence_parallel == true);
+  CHECK(job.plan.precision == Precision::bf16);
+}
+
+TEST_CASE("Megatron-Bridge's and Primus' configurations are read") {
+  const ImportedJob bridge = job_of(R"(
+model:
+  _target_: megatron.bridge.models.llama.Llama3ModelProvider
+  num_layers: 32
+  hidden_size: 4096
+  ffn_hidden_size: 14336
+  num_attention_heads: 32
+  num_query_groups: 8
+  gated_linear_unit: true
+  normalization: RMSNorm
+  add_bias_linear: false
+  tensor_model_parallel_size: 2
+  context_parallel_size: 1
+  vocab_size: 128256
+  seq_length: 8192
+train: {micro_batch_size: 1, global_batch_size: 128}
+ddp: {overlap_grad_reduce: true, use_distributed_optimizer: true}
+mixed_precision: bf16_mixed
+)",
+                                    {{}, {}, {}, {{"plan.nodes", "2"}}});
+  CHECK(bridge.model.mlp == Mlp::swiglu);
+  CHECK(bridge.model.kv_heads == 8);
+  CHECK(bridge.model.norm == Norm::rms_norm);
+  CHECK(bridge.model.linear_bias == false);
+  CHECK(bridge.plan.zero == 1);
+  CHECK(bridge.plan.gbs == 128);
+  const ImportedJob primus = job_of(R"(
+work_group: ${PRIMUS_TEAM:amd}
+modules:
+  pre_trainer:
+    framework: megatron
+    model: llama2_7B.yaml
+    overrides:
+      num_layers: 32
+      hidden_size: 4096
+      num_attention_heads: 32
+      micro_batch_size: ${PRIMUS_MBS:2}
+      global_batch_size: 128
+      seq_length: ${PRIMUS_SEQ:4096}
+      tensor_model_parallel_size: ${PRIMUS_TP:1}
+)");
+  CHECK(primus.plan.mbs == 2);
+  CHECK(primus.plan.seq_len == 4096);
+  CHECK(primus.plan.tp == 1);
+}
+
+TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
+  const std::string pythia = R"({
+  # parallelism settings
+  "pipe-parallel-size": 1,
+  "model-parallel-size": 2,
+  "num-layers": 32,
+  "hidden-size": 4096,
+  "num-attention-heads": 32,
+  "seq-length": 2048,
+  "max-position-embeddings": 2048,
+  "pos-emb": "rotary",
+  "no-weight-tying": true,
+  "train_micro_batch_size_per_gpu": 8,
+  "gradient_accumulation_steps": 2,
+  "zero_optimization": {"stage": 1, "reduce_bucket_size": 1260000000},
+  "fp16": {"enabled": true, "loss_scale": 0},
+  "checkpoint-activations": true,
+})";
+  const ImportedJob braces = job_of(pythia);
+  CHECK(braces.model.layers == 32);
+  CHECK(braces.model.position == PositionEmbedding::rope);
+  CHECK(braces.model.tied_embeddings == false);
+  CHECK(braces.plan.tp == 2);
+  CHECK(braces.plan.pp == 1);
+  CHECK(braces.plan.mbs == 8);
+  CHECK(braces.plan.zero == 1);
+  CHECK(braces.plan.precision == Precision::fp16);
+  CHECK(braces.plan.recompute == Recompute::full);
+  CHECK(braces.deepspeed);
+  const ImportedJob lines = job_of(
+      "num-layers: 44\nhidden-size: 6144\nnum-attention-heads: 64\n"
+      "pipe-parallel-size: 4\nmodel-parallel-size: 2\n"
+      "seq-length: 2048\n");
+  CHECK(lines.model.layers == 44);
+  CHECK(lines.plan.pp == 4);
+}
+
+TEST_CASE("configurations of trainers go with a config of the model") {
+  const TemporaryFolder folder;
+  const std::string model = PREQUEL_FIXTURES "/llama-2-7b-config.json";
+  const ImportedJob accelerate =
+      import_files({folder.with("a.yaml",
+                                "compute_environment: LOCAL_MACHINE\nnum_machines: 2\n"
+                                "num_processes: 16\nmixed_precision: bf16\nfsdp_config:\n"
+                                "  fsdp_sharding_strategy: FULL_SHARD\n"),
+                    model})
+          .job;
+  CHECK(accelerate.gpus == 16);
+  CHECK(accelerate.plan.zero == 3);
+  CHECK(accelerate.plan.precision == Precision::bf16);
+  CHECK(error_text([&] {
+          (void)import_files({folder.with("b.yaml",
+                                          "model_name_or_path: meta-llama/Llama-3-8B\n"
+                                          "per_device_train_batch_size: 1\n")});
+        }).find("meta-llama/Llama-3-8B") != std::string::npos);
+}
+
+TEST_CASE("YAML that means harm is refused in bounds") {
+  std::string deep;
+  for (int i = 0; i < 20000; ++i) deep += "[";
+  CHECK(refusal("num_layers: " + deep) != "no error");
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " {p: " + before;
+    for (const char* key : {"q", "r", "s", "t", "u", "v", "w"}) {
+      laughs += std::string(", ") + key + ": " + before;
+    }
+    laughs += "}\n";
+  }
+  CHECK(refusal(laughs) == "c.yaml: YAML that expands to over 4 MiB");
+  CHECK(refusal("a: b: c").starts_with("c.yaml: not YAML: line 1"));
+  CHECK(refusal("- 1\n- 2\n") == "c.yaml: YAML without keys");
+}
+
+}  // namespace
+}  // namespace prequel
