@@ -72,7 +72,7 @@ class RunFit {
     std::vector<Hypothesis> known{hypothesis(part, rows, {})};
     for (StackChoice best; choices_are_open_;) {
       for (const StackChoice& choice : neighbours(best, part)) {
-        if (tells(part, rows, choice)) known.push_back(hypothesis(part, rows, choice));
+        if (tells(part, choice, best)) known.push_back(hypothesis(part, rows, choice));
       }
       const StackChoice next = most_probable(known).choice;
       if (next == best) break;
@@ -125,13 +125,14 @@ class RunFit {
     return part;
   }
 
-  /// Whether the choice changes what any row takes.
-  [[nodiscard]] bool tells(const std::vector<ObservedRun>& part,
-                           const std::vector<std::size_t>& rows, const StackChoice& choice) const {
+  /// Whether a choice changes what any row takes with another one.
+  [[nodiscard]] bool tells(const std::vector<ObservedRun>& part, const StackChoice& choice,
+                           const StackChoice& other) const {
     constexpr double kFelt = 0.002;
-    const LinearModel start = start_of(rows);
-    const VectorXd values = log_quantities(part, uncertainty_, constants_, choice)(start.at);
-    return (values - start.values).cwiseAbs().maxCoeff() > kFelt;
+    const auto values = [&](const StackChoice& one) {
+      return log_quantities(part, uncertainty_, constants_, one)(start_.at);
+    };
+    return (values(choice) - values(other)).cwiseAbs().maxCoeff() > kFelt;
   }
 
   [[nodiscard]] Hypothesis hypothesis(const std::vector<ObservedRun>& part,

@@ -74,7 +74,8 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
   if (std::abs(quantile(gaps, 0.5)) > std::log(2.0)) return std::nullopt;
   const Posterior fit = posterior(wide, result.seen, quantities, std::move(start));
   result.model = fit.model;
-  result.told = {table, software, own, observed.size(), fit.noise};
+  result.told = {table,    observed.front().scenario.cluster.name, software, own, observed.size(),
+                 fit.noise};
   return result;
 }
 

@@ -13,7 +13,8 @@ namespace prequel {
 
 /// One table of one stack, priced with the constants of a stack.
 struct SpreadCase {
-  std::string table;     ///< its file, cluster and software
+  std::string table;  ///< its file, cluster and software
+  std::string cluster;
   std::string software;  ///< whose constants
   bool own{};            ///< the table's own
   std::size_t rows{};

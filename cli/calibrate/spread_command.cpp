@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/spread.hpp"
@@ -65,6 +68,13 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
       json["constants"][std::string(name(one.constant))]["sd"] = rounded(one.after);
   }
   json["levels"]["own"] = rounded(report.own_level);
+  Json checked = Json::array();
+  for (const SpreadCase& one : report.cases) {
+    const Json pair{{"software", one.software}, {"cluster", one.cluster}};
+    const bool known = std::find(checked.begin(), checked.end(), pair) != checked.end();
+    if (one.own && !known) checked.push_back(pair);
+  }
+  json["checked"] = std::move(checked);
   json["origin"] = fmt::format("`prequel calibrate spread {}`: {} cases",
                                fmt::join(options.files, " "), report.cases.size());
   return json.dump(2) + "\n";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -12,6 +14,8 @@
 #include "cli/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
 #include "sim/search/confirmation.hpp"
 
@@ -19,6 +23,7 @@ namespace prequel {
 namespace {
 
 constexpr std::ptrdiff_t kConfirmed = 10;  // of the best plans, by the detailed engine
+constexpr std::size_t kJudged = 30;        // of them, that get intervals and odds
 
 /// With a table of plans, an axis flag says what its rows leave out.
 void fix_axes(const SearchOptions& options, JobRequest& request) {
@@ -118,7 +123,35 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
           std::move(job.software), job.plan};
 }
 
+/// How sure the first of the best plans are, and which of them is the best.
+void add_odds(const Library& library, SearchAnswer& answer) {
+  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  const SearchInputs& inputs = answer.inputs;
+  const auto scenario = [&](std::size_t rank) {
+    const FoundPlan& found = answer.result.plans[rank];
+    return scenario_of(inputs, found.plan, found.shape);
+  };
+  answer.intervals.resize(std::min(answer.best.size(), kJudged));
+  if (answer.intervals.empty()) return;
+  parallel_for(answer.intervals.size(), [&](std::size_t i) {
+    answer.intervals[i] = interval(scenario(i), answer.best[i], uncertainty);
+  });
+  std::vector<UncertainPlan> plans;
+  for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
+    plans.push_back({answer.result.plans[i].value, answer.intervals[i].slopes});
+  }
+  answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
+}
+
 }  // namespace
+
+std::vector<std::size_t> SearchAnswer::to_try() const {
+  std::vector<std::size_t> ranks(odds.size());
+  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  std::ranges::stable_sort(ranks, std::greater{}, [&](std::size_t i) { return odds[i].best; });
+  ranks.resize(std::min(ranks.size(), options.try_first));
+  return ranks;
+}
 
 SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
                            const SearchWatch& watch) {
@@ -162,6 +195,7 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   for (const FoundPlan& found : best) {
     answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
+  add_odds(library, answer);
   answer.detailed = detailed_seconds(
       {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
   if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));

@@ -11,6 +11,7 @@
 #include "cli/search/options.hpp"
 #include "cli/search/shapes.hpp"
 #include "cli/tell.hpp"
+#include "sim/answer/interval.hpp"
 #include "sim/search/gains.hpp"
 #include "sim/search/relaxation.hpp"
 #include "sim/search/search.hpp"
@@ -24,6 +25,8 @@ struct SearchAnswer {
   SearchResult result;
   std::vector<Prediction> best;          ///< of the first plans of the result
   double seconds{};                      ///< that the search took
+  std::vector<Interval> intervals;       ///< of the first of `best`
+  std::vector<Odds> odds;                ///< of those, among each other
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
   std::vector<std::optional<double>> detailed;
@@ -35,6 +38,8 @@ struct SearchAnswer {
 
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
+  /// The plans to run first, `options.try_first` of them: those that are most probably the best.
+  [[nodiscard]] std::vector<std::size_t> to_try() const;
   /// Whether a plan is for a model of another shape than the one that was given.
   [[nodiscard]] bool has_shapes() const;
 };

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/interval_json.hpp"
 #include "cli/layout_text.hpp"
 #include "cli/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
@@ -177,6 +178,36 @@ std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
       gains.front().resource, 100 * gains.front().saved, wrapped(others, width, "      "));
 }
 
+/// The probability that the best plan is among those to run first.
+double odds_of(const SearchAnswer& answer, const std::vector<std::size_t>& ranks) {
+  double sum = 0.0;
+  for (const std::size_t rank : ranks) sum += answer.odds[rank].best;
+  return sum;
+}
+
+Json try_json(const SearchAnswer& answer) {
+  const std::vector<std::size_t> to_try = answer.to_try();
+  Json ranks = Json::array();
+  for (const std::size_t rank : to_try) ranks.push_back(rank + 1);
+  return {{"ranks", ranks}, {"probability", odds_of(answer, to_try)}};
+}
+
+std::string try_text(const SearchAnswer& answer, std::size_t width) {
+  const std::vector<std::size_t> to_try = answer.to_try();
+  if (answer.odds.size() < 2) return {};
+  std::string ranks;
+  for (const std::size_t rank : to_try) {
+    ranks +=
+        fmt::format("{}{} ({:.0f} %, expected loss {:.1f} %)", ranks.empty() ? "" : ", ", rank + 1,
+                    100 * answer.odds[rank].best, 100 * answer.odds[rank].expected_loss);
+  }
+  return "  " +
+         wrapped(fmt::format("try first: {}; the best of the first {} is among them with {:.0f} %",
+                             ranks, answer.odds.size(), 100 * odds_of(answer, to_try)),
+                 width - 2, "    ") +
+         "\n";
+}
+
 Json gains_json(const std::vector<Gain>& gains) {
   Json all = Json::array();
   for (const Gain& gain : gains) {
@@ -265,6 +296,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
                         100 * inputs.software.relative_error);
   }
+  text += try_text(answer, terminal.at_most(100));
   text += confirmation_text(answer);
   if (!answer.result.refused.empty()) {
     text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
@@ -301,6 +333,12 @@ std::string search_json(const SearchAnswer& answer) {
         {"plan", plan_json(found.plan)}};
     if (i < answer.detailed.size() && answer.detailed[i]) {
       plan["detailed_sec_per_iter"] = *answer.detailed[i];
+    }
+    if (i < answer.intervals.size()) {
+      plan["interval"] = interval_json(answer.intervals[i]);
+      plan["odds_best"] = answer.odds[i].best;
+      plan["expected_loss"] = answer.odds[i].expected_loss;
+      plan["fits_probability"] = answer.intervals[i].fits_probability;
     }
     const std::vector<Gain>& gains = answer.gains[i];
     plan["next_bottleneck"] = {{"resource", gains.front().resource},
@@ -344,6 +382,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"device", inputs.device.name},
       {"software", inputs.software.name},
       {"plans", std::move(plans)},
+      {"try", try_json(answer)},
       {"pareto", pareto_json(result)},
       {"nearest_misses", std::move(misses)},
       {"relaxations", std::move(relaxed)},

@@ -32,8 +32,9 @@ struct SearchOptions {
   std::optional<double> tokens;   ///< of the whole training
   double price{};                 ///< of one GPU-hour
   std::size_t top{10};
-  std::string emit;    ///< the framework to print the best plan for; empty: none
-  std::string report;  ///< HTML file to write; empty: none
+  std::size_t try_first{3};  ///< plans that are named to be run first
+  std::string emit;          ///< the framework to print the best plan for; empty: none
+  std::string report;        ///< HTML file to write; empty: none
   OutputFormat format{};
 };
 

@@ -129,6 +129,11 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       ->check(positive_amount())
       ->needs(tokens);
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
+  command
+      .add_option("--try", options.try_first,
+                  "how many plans to name that should be run first, as the best is most probably "
+                  "among them (3)")
+      ->check(CLI::Range(1, 30));
   add_set(command, options.request.overrides);
   add_report(command, options.report);
   add_format(command, options.format, true);

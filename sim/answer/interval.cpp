@@ -28,20 +28,20 @@ struct Level {
   std::string basis;
 };
 
-Level level_of(const Scenario& scenario, const SpreadLevels& levels) {
+Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Software& software = scenario.software;
-  const Cluster& cluster = scenario.cluster;
+  const std::string& cluster = scenario.cluster.name;
+  const SpreadLevels& levels = uncertainty.levels;
   if (!software.stands_for.empty()) {
     return {levels.unknown, fmt::format("constants of {}: none of {} are known", software.name,
                                         software.stands_for)};
   }
-  if (software.validated && software.relative_error < kUnknownReleaseError &&
-      cluster.software == software.name) {
-    return {levels.own, fmt::format("constants of {} were checked on runs, and it is usual on {}",
-                                    software.name, cluster.name)};
-  }
-  return {levels.other,
-          fmt::format("constants of {} were not checked on {}", software.name, cluster.name)};
+  const bool checked = std::ranges::any_of(uncertainty.checked, [&](const CheckedStack& stack) {
+    return stack.software == software.name && stack.cluster == cluster;
+  });
+  return {checked ? levels.own : levels.other,
+          fmt::format("constants of {} were {}checked on {}", software.name, checked ? "" : "not ",
+                      cluster)};
 }
 
 /// The input that a path begins with has the spread, by the rest of the path.
@@ -130,13 +130,16 @@ double launch_seconds(const HostStack& host) {
 /// and launches are proportional to one number each, and some constants are of no layer.
 LayerCosts layers_after(const Scenario& before, const LayerCosts& layers, const Scenario& after,
                         Uncertain constant) {
+  // Launches that are counted run ahead of the device: they show where they are the slower.
+  const bool counted = before.software.host.one_launch.value > 0;
   switch (constant) {
     case Uncertain::gemm:
+      if (counted) return price_layers(after);
       return with_products(layers, after.software.kernels.gemm_time_factor /
                                        before.software.kernels.gemm_time_factor);
     case Uncertain::host: {
       const double launches = launch_seconds(before.software.host);
-      if (launches <= 0) return price_layers(after);
+      if (launches <= 0 || counted) return price_layers(after);
       return with_launches(layers, launch_seconds(after.software.host) / launches);
     }
     case Uncertain::network:
@@ -161,7 +164,7 @@ double variance_of(const Deviations& slopes, const Spread& spread) {
       sum += slopes[i] * spread.covariance[i][j] * slopes[j];
     }
   }
-  return sum;
+  return std::max(0.0, sum);
 }
 
 std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread& spread) {
@@ -239,7 +242,7 @@ std::array<Deviations, kUncertain> factor(const std::array<Deviations, kUncertai
 }  // namespace
 
 Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
-  const Level level = level_of(scenario, uncertainty.levels);
+  const Level level = level_of(scenario, uncertainty);
   const auto& calibration = scenario.software.calibration;
   Spread spread;
   spread.basis = calibration ? "constants calibrated by runs" : level.basis;
@@ -325,16 +328,17 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
                                        std::hypot(spread.memory_noise, kCardScatter));
   result.fits_probability =
       t4_below(std::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
+  result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;
 }
 
-std::vector<Odds> odds(const std::vector<UncertainTime>& plans, const Spread& spread) {
+std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread) {
   constexpr int kDraws = 1000;
   const auto lower = factor(spread.covariance);
   const double own = spread.time_noise * std::numbers::sqrt2 / 2.0;
   std::vector<Odds> result(plans.size());
-  std::vector<double> seconds(plans.size());
+  std::vector<double> values(plans.size());
   Normals normal;
   for (int draw = 0; draw < kDraws && !plans.empty(); ++draw) {
     Deviations z{}, u{};
@@ -346,12 +350,12 @@ std::vector<Odds> odds(const std::vector<UncertainTime>& plans, const Spread& sp
     for (std::size_t i = 0; i < plans.size(); ++i) {
       double moved = own * normal() * normal.heavy();
       for (std::size_t k = 0; k < kUncertain; ++k) moved += plans[i].slopes[k] * u[k];
-      seconds[i] = plans[i].seconds.value * std::exp(moved);
+      values[i] = plans[i].value * std::exp(moved);
     }
-    const auto best = std::ranges::min_element(seconds);
-    result[static_cast<std::size_t>(best - seconds.begin())].best += 1.0 / kDraws;
+    const auto best = std::ranges::min_element(values);
+    result[static_cast<std::size_t>(best - values.begin())].best += 1.0 / kDraws;
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      result[i].expected_loss += (seconds[i] / *best - 1.0) / kDraws;
+      result[i].expected_loss += (values[i] / *best - 1.0) / kDraws;
     }
   }
   return result;

@@ -50,6 +50,7 @@ struct Interval {
   std::vector<SpreadSource> sources;  ///< the three largest
   double time_scale{};                ///< of ln seconds
   double memory_scale{};              ///< of ln bytes
+  Deviations slopes{};                ///< of ln seconds over each u
   std::string basis;
 };
 
@@ -58,19 +59,19 @@ inline constexpr double kIntervalLevel = 0.8;
 Interval interval(const Scenario& scenario, const Prediction& prediction,
                   const Uncertainty& uncertainty, double level = kIntervalLevel);
 
-/// One of several plans of the same files.
-struct UncertainTime {
-  Seconds seconds;
-  Deviations slopes{};
+/// One of several plans of the same files: what they are ranked by, less is better.
+struct UncertainPlan {
+  double value{};       ///< seconds, or what goes with them
+  Deviations slopes{};  ///< of ln value
 };
 
 struct Odds {
-  double best{};           ///< probability of being the fastest
-  double expected_loss{};  ///< of time against the fastest, as a fraction
+  double best{};           ///< probability of being the best
+  double expected_loss{};  ///< of the value against the best's, as a fraction
 };
 
 /// By draws of all constants at once, so that errors which plans share cancel, and of scatter, half
 /// of whose variance is a plan's own; the seed is fixed.
-std::vector<Odds> odds(const std::vector<UncertainTime>& plans, const Spread& spread);
+std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread);
 
 }  // namespace prequel

@@ -67,20 +67,19 @@ void visit_link(LinkModel& link, const auto& at, Visit&& visit) {
 }
 
 template <class Visit>
-void visit_node(CollectiveModel& node, Visit&& visit) {
-  const std::string base = "cluster.node.collectives";
+void visit_links(CollectiveModel& links, const std::string& base, Visit&& visit) {
   visit_link(
-      node.ring, [&] { return base; }, visit);
-  for (std::size_t i = 0; i < node.overrides.size(); ++i) {
+      links.ring, [&] { return base; }, visit);
+  for (std::size_t i = 0; i < links.overrides.size(); ++i) {
     visit_link(
-        node.overrides[i].link, [&] { return fmt::format("{}.overrides.{}", base, i); }, visit);
+        links.overrides[i].link, [&] { return fmt::format("{}.overrides.{}", base, i); }, visit);
   }
-  if (node.tree)
+  if (links.tree)
     visit_link(
-        *node.tree, [&] { return base + ".tree"; }, visit);
-  if (node.nvls)
+        *links.tree, [&] { return base + ".tree"; }, visit);
+  if (links.nvls)
     visit_link(
-        *node.nvls, [&] { return base + ".nvls"; }, visit);
+        *links.nvls, [&] { return base + ".nvls"; }, visit);
 }
 
 template <class Visit>
@@ -153,7 +152,12 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("software.kernels.optimizer_s_per_parameter", kernels.optimizer_time_per_parameter.value,
           Course::up);
       break;
-    case Uncertain::node_links: visit_node(scenario.cluster.node, visit); break;
+    case Uncertain::node_links:
+      visit_links(scenario.cluster.node, "cluster.node.collectives", visit);
+      if (scenario.cluster.domain) {
+        visit_links(*scenario.cluster.domain, "cluster.domain.collectives", visit);
+      }
+      break;
     case Uncertain::network:
       one("cluster.network.efficiency", network.efficiency, Course::share_lost);
       break;
@@ -168,6 +172,10 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("device.overlap.loss", scenario.device.overlap_loss, Course::share);
       break;
     case Uncertain::host:
+      if (software.host.one_launch.value > 0) {
+        one("software.host.launch_s", software.host.one_launch.value, Course::up);
+        break;
+      }
       one("software.host.async_launch_per_layer_s", software.host.async_launch_per_layer.value,
           Course::from_zero);
       one("software.host.blocking_launch_per_layer_s",
@@ -278,6 +286,9 @@ Uncertainty read_uncertainty(const Document& document) {
   }
   uncertainty.time_noise = read_noise(root.at("time_noise"));
   uncertainty.memory_noise = read_noise(root.at("memory_noise"));
+  for (const Cursor& item : root.at("checked").items()) {
+    uncertainty.checked.push_back({item.at("software").text(), item.at("cluster").text()});
+  }
   const Cursor levels = root.at("levels");
   uncertainty.levels = {levels.at("own").number(kPositive), levels.at("other").number(kPositive),
                         levels.at("unknown").number(kPositive),

@@ -84,10 +84,15 @@ struct Correlation {
   double value{};
 };
 
-/// How much of the priors' spread remains for what the files' constants were checked on.
+/// A stack whose constants were checked against runs on this cluster.
+struct CheckedStack {
+  std::string software, cluster;
+};
+
+/// How much of the priors' spread remains.
 struct SpreadLevels {
-  double own{1.0};      ///< a stack that was validated, on a cluster where it is usual
-  double other{1.0};    ///< a stack or a cluster that was not
+  double own{1.0};      ///< for a stack on a cluster where it was checked
+  double other{1.0};    ///< for others
   double unknown{1.0};  ///< a release that no file is known of
   double drift{};       ///< sd of `all` since a calibration by runs
 };
@@ -105,6 +110,7 @@ struct Uncertainty {
   std::array<ConstantPrior, kUncertain> constants;
   std::vector<Correlation> correlations;
   NoisePrior time_noise, memory_noise;
+  std::vector<CheckedStack> checked;
   SpreadLevels levels;
   std::vector<Benchmark> benchmarks;
 };

@@ -130,7 +130,8 @@ TEST_CASE("import refuses names that nothing is known of") {
 TEST_CASE("help begins with examples, for the program and for each command") {
   for (const char* command :
        {"", "predict", "search", "import", "show", "validate", "calibrate", "calibrate measure",
-        "calibrate fit", "calibrate check", "calibrate compare", "calibrate runs", "manual"}) {
+        "calibrate fit", "calibrate check", "calibrate compare", "calibrate runs",
+        "calibrate spread", "calibrate advise", "manual"}) {
     const ProgramResult help = run_prequel(std::string(command) + " --help");
     CAPTURE(command);
     CHECK(help.status == 0);

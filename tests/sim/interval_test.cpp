@@ -54,7 +54,7 @@ TEST_CASE("sources are parts of one variance, the largest first") {
 TEST_CASE("a stack that was not checked here, or whose release is not known, is wider") {
   const double own = interval_of(shipped_job()).time_scale;
   Scenario elsewhere = shipped_job();
-  elsewhere.cluster.software = "another";
+  elsewhere.cluster.name = "another";
   const double other = interval_of(elsewhere).time_scale;
   CHECK(other > own);
   elsewhere.software.stands_for = "megatron-deepspeed-2031";
@@ -88,10 +88,10 @@ TEST_CASE("errors that plans share cancel when they are compared") {
   Deviations slopes{};
   slopes[static_cast<std::size_t>(Uncertain::gemm)] = 0.6;
   slopes[static_cast<std::size_t>(Uncertain::network)] = 0.3;
-  const std::vector<UncertainTime> alike{{{10.0}, slopes}, {{10.5}, slopes}};
+  const std::vector<UncertainPlan> alike{{10.0, slopes}, {10.5, slopes}};
   Deviations others{};
   others[static_cast<std::size_t>(Uncertain::host)] = 0.9;
-  const std::vector<UncertainTime> unlike{{{10.0}, slopes}, {{10.5}, others}};
+  const std::vector<UncertainPlan> unlike{{10.0, slopes}, {10.5, others}};
   CHECK(odds(alike, spread)[0].best > odds(unlike, spread)[0].best);
   double sum = 0.0;
   for (const Odds& one : odds(unlike, spread)) {
@@ -99,7 +99,7 @@ TEST_CASE("errors that plans share cancel when they are compared") {
     CHECK(one.expected_loss >= 0.0);
   }
   CHECK(sum == doctest::Approx(1.0));
-  CHECK(odds({{{3.0}, slopes}}, spread)[0].best == doctest::Approx(1.0));
+  CHECK(odds({{3.0, slopes}}, spread)[0].best == doctest::Approx(1.0));
   CHECK(odds({}, spread).empty());
 }
 

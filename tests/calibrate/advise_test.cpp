@@ -1,0 +1,39 @@
+#include "calibrate/advise.hpp"
+
+#include <doctest/doctest.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "models/job/library.hpp"
+
+using namespace prequel;
+
+namespace {
+
+AdviceReport shipped_advice(const Library& library) {
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  const Job job = read_job(library, request);
+  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+  return advise({job.model, job.device, job.cluster, job.software, plan},
+                read_uncertainty(library.open("uncertainty", "priors")));
+}
+
+}  // namespace
+
+TEST_CASE("no measurement widens an interval, and the best stands first") {
+  const AdviceReport report = shipped_advice(Library({}));
+  REQUIRE(!report.advices.empty());
+  double last = 0.0;
+  for (const Advice& advice : report.advices) {
+    CAPTURE(advice.measurement);
+    CHECK(advice.half_width <= report.half_width + 1e-12);
+    CHECK(advice.half_width >= last);
+    CHECK(advice.minutes > 0);
+    last = advice.half_width;
+  }
+}
+
+TEST_CASE("a short run of the same plan tells more than any benchmark of one constant") {
+  const AdviceReport report = shipped_advice(Library({}));
+  CHECK(report.advices.front().measurement.starts_with("a run of"));
+}

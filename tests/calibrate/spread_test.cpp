@@ -1,0 +1,40 @@
+#include "calibrate/spread.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "calibrate/coverage.hpp"
+#include "hw/base/json_cursor.hpp"
+
+using namespace prequel;
+
+TEST_CASE("spreads are found from the stacks that could have made a table, each time the same") {
+  const Library library({});
+  auto runs = read_measured_runs(PREQUEL_DATA_DIR "/runs/megatron-sc21.csv");
+  runs.resize(10);
+  const Uncertainty priors = read_uncertainty(library.open("uncertainty", "priors"));
+  const SpreadReport report = estimate_spread(library, runs, priors);
+  CHECK(report.cases.size() > 2);
+  CHECK(report.own_level > 0);
+  CHECK(report.noise_median > 0);
+  for (const SpreadEstimate& one : report.constants) {
+    CAPTURE(name(one.constant));
+    CHECK(std::isfinite(one.after));
+    CHECK(one.after > 0);
+    if (one.cases == 0) CHECK(one.after == doctest::Approx(one.before));
+  }
+  const SpreadReport again = estimate_spread(library, runs, priors);
+  for (std::size_t i = 0; i < report.constants.size(); ++i) {
+    CHECK(report.constants[i].after == again.constants[i].after);
+  }
+}
+
+TEST_CASE("coverage counts what lies inside") {
+  const Coverage counted = coverage({0.0, -0.73, 1.0, 2.0, -9.0});
+  CHECK(counted.n == 5);
+  CHECK(counted.inside[0] == doctest::Approx(0.4));
+  CHECK(counted.inside[1] == doctest::Approx(0.6));
+  CHECK(counted.inside[2] == doctest::Approx(0.8));
+  CHECK(coverage({}).n == 0);
+}
