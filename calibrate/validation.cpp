@@ -66,6 +66,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     result.reason = row.contradiction;
     return result;
   }
+  bool first_stage = false;
   try {
     if (!row.plan.gbs) {
       MeasuredRun sized = row;
@@ -82,6 +83,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     const Software& software = scenario.scenario.software;
     if (!software.stands_for.empty()) result.stand_in = software.name;
     result.prediction = predict(scenario.scenario);
+    first_stage = software.memory.prints_first_stage;
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
     result.prediction->warnings.insert(result.prediction->warnings.begin(),
                                        scenario.warnings.begin(), scenario.warnings.end());
@@ -92,12 +94,14 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   }
   result.outcome = Outcome::predicted;
   result.fits = result.prediction->verdict != MemoryVerdict::oom;
+  result.printed_memory = first_stage ? result.prediction->stages.front().memory.total()
+                                      : result.prediction->peak_memory;
   if (row.status == RunStatus::ok) {
     if (row.sec_per_iter) {
       result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;
     }
     if (row.mem_gib) {
-      result.memory_error = result.prediction->peak_memory.value / kGiB / *row.mem_gib - 1;
+      result.memory_error = result.printed_memory.value / kGiB / *row.mem_gib - 1;
     }
   }
   return result;

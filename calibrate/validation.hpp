@@ -33,6 +33,7 @@ struct ValidatedRun {
   std::optional<double> time_error;  ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;
   std::optional<double> memory_error;
+  Bytes printed_memory;  ///< predicted of the stage whose peak tools print
 };
 
 struct FitCounts {

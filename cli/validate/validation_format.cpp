@@ -115,7 +115,7 @@ std::string one_line(const ValidatedRun& run) {
   text += "; would explain it: " + gap_explanation(run);
   if (run.memory_error) {
     text += fmt::format("; memory {:.1f} GiB, measured {:.1f} GiB: {} %",
-                        prediction.peak_memory.value / kGiB, *run.run.mem_gib,
+                        run.printed_memory.value / kGiB, *run.run.mem_gib,
                         signed_percent(*run.memory_error));
   }
   return text + "\n";
@@ -134,7 +134,7 @@ Json run_json(const ValidatedRun& run) {
   Json predicted = Json::object();
   if (run.prediction) {
     predicted["sec_per_iter"] = run.prediction->sec_per_iter.value;
-    predicted["mem_gib"] = run.prediction->peak_memory.value / kGiB;
+    predicted["mem_gib"] = run.printed_memory.value / kGiB;
     predicted["tight"] = run.prediction->verdict == MemoryVerdict::tight;
   }
   if (run.interval) {
@@ -259,15 +259,15 @@ std::string validation_csv(const std::vector<ValidatedRun>& runs) {
   };
   for (const ValidatedRun& run : runs) {
     const bool timed = run.prediction.has_value();
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(run.run.id),
-        csv_quoted(file_name(run.run.file)), outcome_name(run.outcome), status_name(run.run.status),
-        number(run.run.sec_per_iter),
-        timed ? fmt::format("{:.6g}", run.prediction->sec_per_iter.value) : "",
-        number(run.time_error), number(run.baseline_s), number(run.run.mem_gib),
-        timed ? fmt::format("{:.6g}", run.prediction->peak_memory.value / kGiB) : "",
-        number(run.memory_error), run.outcome == Outcome::predicted ? (run.fits ? "1" : "0") : "",
-        interval_csv(run), csv_quoted(run.reason));
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(run.run.id),
+                        csv_quoted(file_name(run.run.file)), outcome_name(run.outcome),
+                        status_name(run.run.status), number(run.run.sec_per_iter),
+                        timed ? fmt::format("{:.6g}", run.prediction->sec_per_iter.value) : "",
+                        number(run.time_error), number(run.baseline_s), number(run.run.mem_gib),
+                        timed ? fmt::format("{:.6g}", run.printed_memory.value / kGiB) : "",
+                        number(run.memory_error),
+                        run.outcome == Outcome::predicted ? (run.fits ? "1" : "0") : "",
+                        interval_csv(run), csv_quoted(run.reason));
   }
   return text;
 }

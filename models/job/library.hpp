@@ -46,7 +46,8 @@ class Library {
 
   /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is (it
   /// has a slash or ends in .json), or else a name that is looked up. Of software whose release is
-  /// not known the nearest release of the same framework, marked with `stands_for`. A file that says
+  /// not known the nearest release of the same framework, marked with `stands_for`. A file that
+  /// says
   /// `"like": "NAME"` is what that one holds, changed as a JSON merge patch (RFC 7396). Throws
   /// InputError that names the nearest, and begins with who asked (`from`: a flag, or a file and
   /// its key).

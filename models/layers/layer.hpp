@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "models/layers/group_axis.hpp"
 #include "hw/kernels/quantize.hpp"
+#include "models/layers/group_axis.hpp"
 #include "models/layers/setting.hpp"
 #include "models/shape/transformer.hpp"
 

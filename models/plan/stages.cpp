@@ -29,6 +29,12 @@ std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std:
     stage.blocks = std::min(share, left);
     left -= stage.blocks;
   }
+  if (dealing == StageDealing::balanced) {
+    const std::int64_t first = (chunks - left) / 2;
+    for (std::int64_t i = first; i < first + left; ++i) {
+      ++stages[static_cast<std::size_t>(i)].blocks;
+    }
+  }
   stages.front().embedding = true;
   stages.back().head = true;
   if (split == StageSplit::embedding_as_layer) {
@@ -41,9 +47,36 @@ std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std:
   return stages;
 }
 
+/// Blocks join a stage until the products dealt so far are its share of all (nanotron's
+/// PipelineEngine); what is left then, head alone or nothing, is on the last ones.
+std::vector<StageContent> deal_by_cost(const Transformer& model, std::int64_t chunks) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const double block = 4.0 * real(model.heads * model.head_dim) * real(model.hidden) +
+                       3.0 * real(model.ffn_hidden) * real(model.hidden);
+  const double head = real(model.vocab) * real(model.hidden);
+  const double all = real(model.layers) * block + head;
+  std::vector<StageContent> stages(static_cast<std::size_t>(chunks));
+  stages.front().embedding = true;
+  std::size_t stage = 0;
+  double dealt = 0;
+  const auto add = [&](double cost) {
+    dealt += cost;
+    const std::size_t joined = stage;
+    if (stage + 1 < stages.size() && dealt >= all * static_cast<double>(stage + 1) / real(chunks))
+      ++stage;
+    return joined;
+  };
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) ++stages[add(block)].blocks;
+  stages[add(head)].head = true;
+  return stages;
+}
+
 std::vector<StageContent> chunks_of_plan(const Transformer& model, const Plan& plan,
                                          const Software& software) {
   if (!plan.layout.empty()) return deal_layout(plan.layout, model);
+  if (software.stage_dealing == StageDealing::by_cost) {
+    return with_parts(deal_by_cost(model, plan.pp * plan.vpp), model);
+  }
   return with_parts(
       deal_stages(model.layers, plan.pp, plan.vpp, software.stage_dealing, plan.stage_split),
       model);
@@ -82,6 +115,9 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
   const std::int64_t offset = units - layers;
   const std::int64_t below = units / chunks * chunks - offset;
   const std::int64_t above = (units + chunks - 1) / chunks * chunks - offset;
+  if (dealing == StageDealing::by_cost) return {};
+  // Chunks at the ends can hold embedding and head alone.
+  if (dealing == StageDealing::balanced && layers >= chunks - 2) return {};
   if (layers < chunks - offset) {
     return vpp == 1 ? fmt::format(
                           "pp {}: more pipeline stages than the model's {} layers; at most "

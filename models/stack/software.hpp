@@ -24,11 +24,14 @@ inline constexpr std::array<std::string_view, 2> kWordsOf<Launch>{"async", "bloc
 
 /// How blocks that do not divide evenly are dealt to pipeline stages.
 enum class StageDealing : std::uint8_t {
-  refuse,         ///< Megatron-LM: layers % pp must be 0
-  ceil_per_stage  ///< Megatron-DeepSpeed 2022: ceil(layers / pp) each until none are left
+  refuse,          ///< Megatron-LM: layers % pp must be 0
+  ceil_per_stage,  ///< Megatron-DeepSpeed 2022: ceil(layers / pp) each until none are left
+  balanced,        ///< Megatron-Bridge: equal shares, one more in the middle while some are left
+  by_cost          ///< nanotron: a stage closes once its share of all products is reached
 };
 template <>
-inline constexpr std::array<std::string_view, 2> kWordsOf<StageDealing>{"refuse", "ceil-per-stage"};
+inline constexpr std::array<std::string_view, 4> kWordsOf<StageDealing>{"refuse", "ceil-per-stage",
+                                                                        "balanced", "by-cost"};
 
 /// When gradients are reduced over the data-parallel group.
 enum class GradientOverlap : std::uint8_t {
@@ -129,6 +132,7 @@ struct CommunicationStack {
 
 /// Constants of the memory model (equations in models/memory.hpp).
 struct MemoryStack {
+  bool prints_first_stage{};        ///< tools print the first stage's peak; else the fullest's
   double weight_bytes{};            ///< per parameter
   double gradient_bytes{};          ///< per parameter
   double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient

@@ -142,6 +142,9 @@ CommunicationStack read_communication(const Cursor& section) {
 
 MemoryStack read_memory(const Cursor& section) {
   MemoryStack memory;
+  if (const auto first = section.find("prints_first_stage")) {
+    memory.prints_first_stage = first->boolean();
+  }
   memory.weight_bytes = section.at("weight_bytes").number(kNonNegative);
   memory.gradient_bytes = section.at("gradient_bytes").number(kNonNegative);
   memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);
