@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/version.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 /// Options that do not change what is answered, only where it goes.
 constexpr std::array<std::string_view, 8> kOfOutput{"--json",  "--csv",    "--color", "--quiet",
                                                     "--trace", "--report", "--ranks", "--detail"};
+
+constexpr std::size_t kLongest = 1u << 20;  // of names and calls
 
 /// A word as a shell takes it.
 std::string quoted(const std::string& word) {
@@ -60,9 +64,13 @@ std::string options_text(const CLI::App& command) {
 nlohmann::ordered_json context_json(const Context& context) {
   auto inputs = nlohmann::ordered_json::array();
   for (const InputFile& input : context.inputs) {
-    inputs.push_back({{"kind", input.kind}, {"name", input.name}, {"sha256", input.sha256}});
+    inputs.push_back({{"kind", input.kind},
+                      {"name", printable(input.name, kLongest)},
+                      {"sha256", input.sha256}});
   }
-  return {{"version", version_number()}, {"command", context.command}, {"inputs", inputs}};
+  return {{"version", version_number()},
+          {"command", printable(context.command, kLongest)},
+          {"inputs", inputs}};
 }
 
 std::string call_text(const CLI::App& program) {

@@ -38,6 +38,11 @@ constexpr std::array<std::string_view, 12> kNotForCalls{"help",   "json",   "csv
 constexpr std::array<std::string_view, 5> kDocuments{"job", "model", "device", "cluster",
                                                      "software"};
 
+/// Bytes that are not UTF-8 must not cost the answer.
+std::string text_of_json(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 template <class Names>
 bool is_one_of(const std::string& name, const Names& names) {
   return std::ranges::find(names, name) != names.end();
@@ -119,7 +124,7 @@ class Words {
     if (is_switch(option)) return add_switch(name, option, value);
     if (value.is_object() && is_one_of(name, kDocuments)) {
       const std::string file = name + ".json";
-      documents[file] = value.dump();
+      documents[file] = text_of_json(value);
       return add_word(option, file);
     }
     if (value.is_object()) {
@@ -162,7 +167,8 @@ class Words {
   }
 
   void add_switch(const std::string& name, const CLI::Option& option, const Json& value) {
-    if (!value.is_boolean()) refuse(name, "expected true or false, got " + printable(value.dump()));
+    if (!value.is_boolean())
+      refuse(name, "expected true or false, got " + printable(text_of_json(value)));
     if (value.get<bool>()) {
       flags_.push_back("--" + option.get_single_name());
     } else if (!option.get_fnames().empty()) {
@@ -186,7 +192,7 @@ class Words {
   [[nodiscard]] std::string text_of(const std::string& name, const Json& value) const {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_structured()) refuse(name, "expected text, a number or a list of them");
-    return value.dump();
+    return text_of_json(value);
   }
 
   std::string command_;

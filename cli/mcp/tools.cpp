@@ -101,8 +101,9 @@ std::string file_to_save(const std::string& folder, const Json& name) {
            });
   };
   if (!name.is_string() || !is_plain(name.get<std::string>())) {
-    throw InputError(fmt::format("{}: {}: expected the name of a file, of letters, digits, . - _",
-                                 kSaveAs, printable(name.dump())));
+    throw InputError(
+        fmt::format("{}: {}: expected the name of a file, of letters, digits, . - _", kSaveAs,
+                    printable(name.dump(-1, ' ', false, Json::error_handler_t::replace))));
   }
   const fs::path path = fs::path(folder) / name.get<std::string>();
   const fs::file_status status = fs::symlink_status(path);
