@@ -3,14 +3,15 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/call/call.hpp"
 #include "cli/version.hpp"
@@ -71,6 +72,8 @@ class Session {
   std::shared_ptr<FileCache> files_ = std::make_shared<FileCache>();
 };
 
+}  // namespace
+
 PYBIND11_MODULE(_prequel, module) {
   module.doc() = "prequel's answers as JSON texts; the package prequel is for people.";
   module.attr("__version__") = version_number();
@@ -91,9 +94,9 @@ PYBIND11_MODULE(_prequel, module) {
            "The document of a command with these arguments (JSON), whether the answer is \"no\", "
            "and remarks on files of other tools.");
   module.def(
-      "arguments_schema", [](const std::string& command) { return arguments_schema(command).dump(); },
+      "arguments_schema",
+      [](const std::string& command) { return arguments_schema(command).dump(); },
       py::arg("command"), "The JSON Schema of a command's arguments, as JSON.");
 }
 
-}  // namespace
 }  // namespace prequel

@@ -84,7 +84,8 @@ TEST_CASE("the context is the same whoever asks, and its call gives the same ans
     kinds.insert(input.at("kind").get<std::string>());
     CHECK(input.at("sha256").get<std::string>().size() == 64);
   }
-  CHECK(kinds == std::set<std::string>{"cluster", "device", "job", "model", "software"});
+  CHECK(kinds ==
+        std::set<std::string>{"cluster", "device", "job", "model", "software", "uncertainty"});
 }
 
 TEST_CASE("whole objects stand where names may") {
@@ -118,10 +119,10 @@ TEST_CASE("what is no question is refused with what would do") {
     return error_text([&] { static_cast<void>(called(command, arguments)); });
   };
   CHECK(refusal("predcit", Json::object()) ==
-        "\"predcit\": unknown command; did you mean \"predict\"?");
+        "\"predcit\": unknown command (did you mean \"predict\"?)");
   CHECK(refusal("predict", Json::array()) == "predict: expected an object of arguments");
   CHECK(refusal("predict", {{"seq_lenn", 8}}) ==
-        "predict: unknown argument \"seq_lenn\"; did you mean \"seq_len\"?");
+        "predict: unknown argument \"seq_lenn\" (did you mean \"seq_len\"?)");
   CHECK(refusal("predict", {{"job", "-"}}) ==
         "predict: job: \"-\" is no file; the path of one would do");
   CHECK(refusal("predict", {{"contention", 3}}) ==
