@@ -63,7 +63,7 @@ std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
       held("launch_s", std::max(start.launch.value, 1e-7)),
       by_group ? Parameter{"group_launch_s", 4e-6, 1e-7, 5e-5, 0.05}
                : held("group_launch_s", std::max(start.group_launch.value, 1e-7)),
-      {"efficiency", 1.0, 0.3, 1.5},
+      {"efficiency", 0.95, 0.3, 1.0},
       {"memory_fraction", 0.8, 0.2, 1.0},
       permuted ? Parameter{"permute launch_s", 8e-6, 1e-6, 5e-5, 0.02}
                : held("permute launch_s", permute.launch.value),

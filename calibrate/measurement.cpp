@@ -72,12 +72,16 @@ Precision precision(const Fields& fields) {
                   in_quotes(*text)));
 }
 
+/// Scales of whole tensors that are known, as in layers of experts, not looked for.
+constexpr std::string_view kKnownScales = "known scales";
+
 /// How libraries of inference cast activations: with scales that they look for in the same kernels,
 /// but NVFP4's scale of the tensor, which they know.
-Stream library_cast(const std::string& dtype, double elements) {
+Stream library_cast(std::string_view dtype, double elements) {
   const auto one_order = [elements](CastRecipe recipe) {
     return stream_of({recipe, elements, 2.0, false}, false);
   };
+  if (dtype == kKnownScales) return one_order(CastRecipe::delayed);
   if (dtype == "fp8-tensor") return one_order(CastRecipe::absmax);
   if (dtype == "fp8-row") return one_order(CastRecipe::row);
   if (dtype == "fp8-block") return one_order(CastRecipe::block);
@@ -170,8 +174,9 @@ MeasuredKernels expert_layer(const Fields& fields) {
   const Stream permute{StreamKind::permute, {2.0 * h * (tokens + rows)}};
   MeasuredKernels layer{{permute, up, Stream{StreamKind::swiglu, {6.0 * rows * i}}, down, permute}};
   if (is_quantized(up.precision)) {
-    layer.kernels.emplace_back(library_cast(*dtype, rows * h));
-    layer.kernels.emplace_back(library_cast(*dtype, rows * i));
+    const std::string_view recipe = *dtype == "fp8-tensor" ? kKnownScales : *dtype;
+    layer.kernels.emplace_back(library_cast(recipe, rows * h));
+    layer.kernels.emplace_back(library_cast(recipe, rows * i));
   }
   return layer;
 }

@@ -152,6 +152,9 @@ Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
   if (attention.window <= 0) return terms_of(kernel, pass, rates, attention);
   AttentionPass windowed = pass;
   if (kernel.window) {
+    // Its traffic stands for all losses on short rows.
+    windowed.saturation_tokens = 0.0;
+    windowed.tail = 0.0;
     windowed.launch = kernel.window->launch;
     windowed.memory_fraction = kernel.window->memory_fraction;
   }

@@ -36,6 +36,7 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
                                               {{report("gemm")},
                                                {report("gelu")},
                                                {report("new 64 forward")},
+                                               {},
                                                {report("host_link")},
                                                {report("overlap")}},
                                               {"mine", "prequel calibrate fit x.csv"});

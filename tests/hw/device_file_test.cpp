@@ -19,8 +19,10 @@ TEST_CASE("every shipped device file reads, and its name is the file's") {
     CHECK(device.name == entry.path().stem().string());
     names.insert(device.name);
   }
-  for (const char* name : {"a100-sxm-80gb", "a100-sxm-40gb", "h100-sxm", "h200-sxm",
-                           "v100-sxm2-32gb", "v100-sxm2-16gb", "a64fx", "cpu"}) {
+  for (const char* name :
+       {"a100-sxm-80gb", "a100-sxm-40gb", "a800-sxm-80gb", "h100-sxm", "h100-sxm-96gb-500w",
+        "h200-sxm", "b200", "b300", "gb200", "gb300", "mi300x", "mi325x", "mi350x", "mi355x",
+        "v100-sxm2-32gb", "v100-sxm2-16gb", "a64fx", "cpu"}) {
     CHECK_MESSAGE(names.count(name) == 1, name);
   }
 }
@@ -58,6 +60,64 @@ TEST_CASE("splits that do not begin with 1 and unknown keys are named with their
        "splits: expected ascending numbers of splits that begin with 1 (from --set)")
           .c_str(),
       InputError);
+}
+
+Device shipped(const std::string& name) {
+  return read_device(Document::read(kDevices + name + ".json"));
+}
+
+TEST_CASE("every shipped device prices every kernel of attention, head size and format") {
+  for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
+    const Device device = read_device(Document::read(entry.path().string()));
+    for (const char* kernel :
+         {"flash-1-triton", "flash-2", "flash-3", "flash-4", "cudnn", "aiter"}) {
+      for (const std::int64_t head_dim : {32, 64, 72, 128, 192, 256, 512}) {
+        for (const auto precision : {Precision::bf16, Precision::fp8}) {
+          for (const bool backward : {false, true}) {
+            FusedAttention what{.batch = 1,
+                                .seq = 4096,
+                                .heads = 32,
+                                .kv_heads = 8,
+                                .head_dim = head_dim,
+                                .backward = backward,
+                                .precision = precision};
+            CHECK_MESSAGE(price(device, what, kernel).value > 0.0, device.name, kernel);
+            what.value_dim = 16;
+            what.window = 128;
+            CHECK_MESSAGE(price(device, what, kernel).value > 0.0, device.name, kernel);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("large products run at the rates that were published for them") {
+  const auto rate = [](const char* device, Precision precision) {
+    const Gemm gemm{8192, 8192, 8192, 1, precision};
+    return (flops(gemm) / price(shipped(device), gemm)).value / kTera;
+  };
+  const auto near = [](double tflops) { return doctest::Approx(tflops).epsilon(0.06); };
+  CHECK(rate("h100-sxm", Precision::bf16) == near(770.0));
+  CHECK(rate("b200", Precision::bf16) == near(1500.0));
+  CHECK(rate("gb300", Precision::bf16) == near(1900.0));
+  CHECK(rate("h100-sxm", Precision::fp8) == near(1450.0));
+  CHECK(rate("b200", Precision::fp8) == near(3050.0));
+  CHECK(rate("b200", Precision::fp4) == near(4350.0));
+}
+
+TEST_CASE("no product beats the peak of its format, on any device") {
+  for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
+    const Device device = read_device(Document::read(entry.path().string()));
+    for (std::size_t i = 0; i < kPrecisions; ++i) {
+      const auto precision = static_cast<Precision>(i);
+      if (device.peaks[i] <= 0.0) continue;
+      for (std::int64_t size = 512; size <= 32768; size *= 2) {
+        const Gemm gemm{size, size, size, 1, precision};
+        CHECK(price(device, gemm) >= flops(gemm) / device.peak(precision));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,6 +114,51 @@ TEST_CASE("every include of the tree goes down, from the root, to a file that is
                     *included, ", which is not a path from the root");
     }
   }
+}
+
+/// What each component, a header with its source, includes of the others.
+using Components = std::map<std::string, std::set<std::string>>;
+
+std::string component_of(const std::string& file) {
+  return file.substr(0, file.rfind('.'));
+}
+
+Components components_of(std::string_view folder) {
+  Components components;
+  for (const auto& file : sources()) {
+    if (!is_in(file, folder)) continue;
+    for (const auto& line : lines_of(file)) {
+      const auto included = included_by(line);
+      if (included && component_of(*included) != component_of(file)) {
+        components[component_of(file)].insert(component_of(*included));
+      }
+    }
+  }
+  return components;
+}
+
+/// A component that stands above itself, found by taking away those that stand on nothing that is
+/// left; empty if there is none.
+std::string on_a_circle(Components components) {
+  for (bool found = true; found;) {
+    found = false;
+    for (auto it = components.begin(); it != components.end();) {
+      const bool stands_free = std::ranges::none_of(
+          it->second, [&](const std::string& below) { return components.contains(below); });
+      found = found || stands_free;
+      it = stands_free ? components.erase(it) : std::next(it);
+    }
+  }
+  return components.empty() ? std::string() : components.begin()->first;
+}
+
+TEST_CASE("a circle of components is found, a tower is none") {
+  CHECK(on_a_circle({{"gemm", {"rates"}}, {"device", {"gemm", "rates"}}}).empty());
+  CHECK(on_a_circle({{"gemm", {"device"}}, {"device", {"gemm"}}}) == "device");
+}
+
+TEST_CASE("the components of hw have no circle") {
+  CHECK(on_a_circle(components_of("hw")) == "");
 }
 
 }  // namespace
