@@ -56,7 +56,8 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
   CHECK(with("--use-flash-attn-triton").plan.attention == AttentionKind::flash);
   CHECK(with("--use-llama2-rotary-position-embeddings").model.position == PositionEmbedding::rope);
   CHECK(with("--position-embedding-type rotary").model.position == PositionEmbedding::rope);
-  CHECK(with("--enable-zero-bubble --pipeline-model-parallel-size 4").plan.schedule == "zb-h1");
+  CHECK(with("--enable-zero-bubble --pipeline-model-parallel-size 4").plan.schedule ==
+        Schedule::zb_h1);
   CHECK(refusal_of_script(script_of("pretrain_gpt.py --hybrid-attention-ratio 0.08"))
             .starts_with("s.sh: --hybrid-attention-ratio: a model with state-space layers"));
 }
