@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "calibrate/ranking.hpp"
 #include "hw/base/errors.hpp"
@@ -25,7 +26,7 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
 /// What of a row says which files it is predicted from, and with which of their fields replaced.
 std::string files_key(const MeasuredRun& run) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
-         cell(run, "clock_ghz");
+         cell(run, "clock_ghz") + "\n" + run.date;
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -278,18 +279,49 @@ void RunInputs::check_overrides(const std::vector<MeasuredRun>& runs) const {
   if (first) throw InputError(first->problems());
 }
 
+namespace {
+
+/// The cluster as it was on a day ("2022-02-25"): its file lists what changed from when on, as JSON
+/// merge patches (RFC 7396). Without a day it is as the file begins.
+Document on_day(Document cluster, const std::string& day) {
+  nlohmann::json value = cluster.json();
+  if (day.empty() || !value.is_object() || !value.contains("changes")) return cluster;
+  const nlohmann::json changes = value["changes"];
+  bool changed = false;
+  for (const nlohmann::json& each : changes) {
+    const bool sound = each.is_object() && each.contains("from") && each["from"].is_string() &&
+                       each.contains("change");
+    if (!sound || each["from"].get<std::string>() > day) continue;
+    value.merge_patch(each["change"]);
+    changed = true;
+  }
+  if (!changed) return cluster;
+  return Document::from(cluster.file(), value);
+}
+
+/// What a site's tables mean by a release, where its file says so.
+std::string build_of(const Document& cluster, const std::string& release) {
+  const nlohmann::json& value = cluster.json();
+  if (!value.is_object() || !value.contains("builds")) return release;
+  const nlohmann::json& builds = value["builds"];
+  const bool known = builds.is_object() && builds.contains(release) && builds[release].is_string();
+  return known ? builds[release].get<std::string>() : release;
+}
+
+}  // namespace
+
 RunInputs::Files RunInputs::read(const MeasuredRun& run,
                                  const std::vector<Override>& overrides) const {
   Files files;
-  Document cluster = library_.open("clusters", run.cluster);
+  Document cluster = on_day(library_.open("clusters", run.cluster), run.date);
   apply_overrides(cluster, overrides, "cluster");
   files.cluster = read_cluster(cluster);
   Document device = library_.open("devices", files.cluster.device);
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = read_device(device);
-  Document software =
-      library_.open("software", run.software.empty() ? files.cluster.software : run.software);
+  Document software = library_.open(
+      "software", build_of(cluster, run.software.empty() ? files.cluster.software : run.software));
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   apply_overrides(software, overrides, "software");
   files.software = read_software(software);

@@ -102,6 +102,18 @@ Cluster read_cluster(const Document& file) {
     cluster.host.memory = host->at("memory").bytes();
     cluster.host.memory_bandwidth = host->at("memory_bandwidth").rate();
   }
+  // Of the site's history, which validation reads: what changed from a day on, and which build of a
+  // release its tables of runs mean.
+  if (const auto changes = root.find("changes")) {
+    for (const Cursor& change : changes->items()) {
+      (void)change.at("from").text();
+      if (!change.at("change").is_object()) change.problem("change: expected an object");
+      (void)change.find("origin");
+    }
+  }
+  if (const auto builds = root.find("builds")) {
+    for (const auto& [release, build] : builds->members()) (void)build.text();
+  }
   file.finish();
   cluster.spreads = file.spreads();
   return cluster;
