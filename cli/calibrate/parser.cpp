@@ -135,7 +135,9 @@ void add_spread(CLI::App& app, CalibrateSpreadOptions& options,
                 const std::function<void()>& action) {
   CLI::App& command = *app.add_subcommand(
       "spread", "How far constants are from one stack to the next, from tables of measured runs");
-  command.footer("  prequel calibrate spread data/runs/*.csv --output priors.json\n");
+  command.footer(
+      "  prequel calibrate spread data/runs/*.csv --output priors.json\n"
+      "  prequel calibrate spread mine.csv theirs.csv\n");
   command.add_option("files", options.files, "tables of measured runs (CSV)")->required();
   command
       .add_option("--output", options.output, "write data/uncertainty/priors.json with them here")
@@ -150,7 +152,9 @@ void add_advise(CLI::App& app, CalibrateAdviseOptions& options, const std::funct
                 const AddJob& add_job) {
   CLI::App& command =
       *app.add_subcommand("advise", "What to measure next: what would narrow a prediction most");
-  command.footer("  prequel calibrate advise bloom-176b-jean-zay\n");
+  command.footer(
+      "  prequel calibrate advise bloom-176b-jean-zay\n"
+      "  prequel calibrate advise job.json --cluster dgx-h100\n");
   add_job(command, options.request);
   command.add_option("--top", options.top, "how many measurements to show")
       ->check(CLI::NonNegativeNumber);

@@ -112,7 +112,8 @@ class MegatronCommand {
     } else if (plan_.vpp > 1) {
       line("--num-virtual-stages-per-pipeline-rank", plan_.vpp);
     }
-    const bool known = plan_.schedule == Schedule::one_f_one_b || (plan_.vpp > 1 && !deepspeed_);
+    const bool known = plan_.schedule == Schedule::one_f_one_b ||
+                       (plan_.schedule == Schedule::interleaved && !deepspeed_);
     if (!known) {
       leave_out("schedule", fmt::format("Megatron has no {}; it runs 1f1b", name(plan_.schedule)));
     }
@@ -137,6 +138,9 @@ class MegatronCommand {
       line(
           fmt::format("--deepspeed --deepspeed_config ds_config.json --zero-stage {}", plan_.zero));
       leave_out("ds_config.json", "--emit deepspeed prints it");
+      if (plan_.zero == 0 && plan_.precision == Precision::bf16) {
+        leave_out("zero", "DeepSpeed's bf16 optimizer shards its states at stage 0, as ZeRO 1 does");
+      }
       if (plan_.offload != Offload::none) leave_out("offload", "ds_config.json says it");
       return;
     }

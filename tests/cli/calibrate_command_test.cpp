@@ -117,7 +117,7 @@ TEST_CASE("fused attention measured by cuDNN becomes a kernel of its own") {
   const TemporaryFolder folder;
   const std::string file = folder / "node.jsonl";
   const std::string ours = folder / "ours.json";
-  const std::string shipped = PREQUEL_SOURCE_DIR "/data/devices/h100-sxm.json";
+  const std::string shipped = PREQUEL_SOURCE_DIR "/data/devices/a100-sxm-80gb.json";
   Device truth = read_device(Document::read(shipped));
   const AttentionPass forward{0.7, 150.0, {8e-6}, 0.3, 0.5, 1.0};
   const AttentionPass backward{0.6, 250.0, {2e-5}, 0.3, 0.5, 2.5};
@@ -131,7 +131,7 @@ TEST_CASE("fused attention measured by cuDNN becomes a kernel of its own") {
 
   const ProgramResult fit =
       run_prequel("calibrate fit " + file +
-                  " --kind device --device h100-sxm --name ours --json --output " + ours);
+                  " --kind device --device a100-sxm-80gb --name ours --json --output " + ours);
   CHECK(fit.status == 0);
   const Json reports = Json::parse(fit.out).at("fits");
   CHECK(reports.size() == 4);  // two head sizes, two passes

@@ -43,12 +43,11 @@ TEST_CASE("a call is answered with the program's document, byte for byte") {
   CHECK(called("predict", {{"job", job},
                            {"mbs", 2},
                            {"sequence_parallel", false},
-                           {"contention", true},
                            {"explain", {"mlp-in"}},
                            {"slow_node", {{"7", 0.9}}},
                            {"set", {{"software.launch", "async"}}}})
             .document == program_says("predict " + job +
-                                      " --mbs 2 --no-sequence-parallel --contention --explain "
+                                      " --mbs 2 --no-sequence-parallel --explain "
                                       "mlp-in --slow-node 7:0.9 --set "
                                       "software.launch=async"));
   CHECK(timeless(called("search", {{"model", "bloom-176b"},

@@ -8,7 +8,7 @@ namespace prequel {
 namespace {
 
 const std::string kCommands =
-    "; the commands are predict, search, import, show, validate, calibrate, completion, "
+    "; the commands are predict, search, import, show, validate, calibrate, mcp, completion, "
     "manual\n"
     "prequel --help shows how to call it\n";
 

@@ -83,7 +83,7 @@ TEST_CASE("an unknown kernel is refused with the nearest and the list") {
   CHECK(result.err ==
         "prequel: --explain qvk: no such kernel in this step (did you mean \"qkv\"?); it has "
         "embedding, "
-        "qkv, scores, softmax, context, projection, mlp in, mlp out, pointwise, launches, logits, "
+        "qkv, attention, projection, mlp in, mlp out, pointwise, launches, logits, "
         "cross-entropy, all\n");
 }
 

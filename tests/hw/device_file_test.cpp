@@ -114,6 +114,9 @@ TEST_CASE("no product beats the peak of its format, on any device") {
       if (device.peaks[i] <= 0.0) continue;
       for (std::int64_t size = 512; size <= 32768; size *= 2) {
         const Gemm gemm{size, size, size, 1, precision};
+        CAPTURE(device.name);
+        CAPTURE(name(precision));
+        CAPTURE(size);
         CHECK(price(device, gemm) >= flops(gemm) / device.peak(precision));
       }
     }

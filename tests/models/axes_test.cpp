@@ -38,8 +38,8 @@ Names axes_that(const Wanted& wanted) {
 
 TEST_CASE("the schemas have the axes of the table") {
   CHECK(properties("job-1", "/$defs/plan") == axes_that([](AxisUse /*use*/) { return true; }));
-  CHECK(properties("software-1", "/properties/defaults") == axes_that(has_default));
-  CHECK(properties("software-1", "/properties/choices/anyOf/0") ==
+  CHECK(properties("software-1", "/$defs/software/properties/defaults") == axes_that(has_default));
+  CHECK(properties("software-1", "/$defs/software/properties/choices/anyOf/0") ==
         axes_that([](AxisUse use) { return use == AxisUse::offered; }));
 }
 
