@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "models/plan/plan.hpp"
 #include "models/job/model_shape.hpp"
+#include "models/plan/plan.hpp"
 
 namespace prequel {
 

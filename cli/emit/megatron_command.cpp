@@ -139,7 +139,8 @@ class MegatronCommand {
           fmt::format("--deepspeed --deepspeed_config ds_config.json --zero-stage {}", plan_.zero));
       leave_out("ds_config.json", "--emit deepspeed prints it");
       if (plan_.zero == 0 && plan_.precision == Precision::bf16) {
-        leave_out("zero", "DeepSpeed's bf16 optimizer shards its states at stage 0, as ZeRO 1 does");
+        leave_out("zero",
+                  "DeepSpeed's bf16 optimizer shards its states at stage 0, as ZeRO 1 does");
       }
       if (plan_.offload != Offload::none) leave_out("offload", "ds_config.json says it");
       return;

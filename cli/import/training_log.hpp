@@ -82,9 +82,9 @@ class TrainingLogReader {
   bool in_dump_{false};
   bool starts_{false};  ///< arguments were printed, and no iteration since
   LogSection::Arguments dump_;
-  std::optional<LoggedIteration> last_;  ///< empty: the next one is the first of a start
+  std::optional<LoggedIteration> last_;   ///< empty: the next one is the first of a start
   std::optional<LoggedIteration> first_;  ///< until the next tells whether a start or an excerpt
-  std::int64_t warm_until_{};            ///< iterations up to this one are warm-up
+  std::int64_t warm_until_{};             ///< iterations up to this one are warm-up
 };
 
 }  // namespace prequel

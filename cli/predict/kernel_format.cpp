@@ -93,7 +93,8 @@ struct ShapeText {
                        grouped.inputs, grouped.outputs, prequel::name(grouped.precision));
   }
   std::string operator()(const Cast& cast) const {
-    return fmt::format("{:.4g} elements to {}", cast.elements, prequel::name(format_of(cast.recipe)));
+    return fmt::format("{:.4g} elements to {}", cast.elements,
+                       prequel::name(format_of(cast.recipe)));
   }
   std::string operator()(const GroupCollective& collective) const {
     return fmt::format("{} {}", prequel::name(collective.op),

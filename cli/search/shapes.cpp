@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "cli/search/axes.hpp"
-#include "models/layers/parameters.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "models/layers/parameters.hpp"
 
 namespace prequel {
 namespace {

@@ -141,7 +141,8 @@ TileChoice best_tile(const TiledGemm& model, const Setting& setting, const Devic
     if (fixed + memory >= best.seconds) break;  // more splits only move more
     for (const GemmTile& tile : model.tiles) {
       const double tiles = problem.row_blocks(tile.m) * blocks(problem.n, tile.n) * split;
-      const double rate = setting.efficiency * tile.quality * rates.peak.value / units;
+      const double rate =
+          std::min(1.0, setting.efficiency * tile.quality) * rates.peak.value / units;
       const double area = tile.m * tile.n;
       const double one =
           2.0 * area * k_part / rate + model.tile_overhead.value * std::sqrt(area) / 128.0;

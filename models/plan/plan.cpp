@@ -87,8 +87,7 @@ class Resolver {
     });
     if (!request_.grad_precision && !software_.defaults.grad_precision) {
       // No framework keeps gradients in 8 or 4 bits.
-      plan_.grad_precision =
-          is_quantized(plan_.precision) ? Precision::bf16 : plan_.precision;
+      plan_.grad_precision = is_quantized(plan_.precision) ? Precision::bf16 : plan_.precision;
     }
     if (!request_.schedule && plan_.vpp > 1) plan_.schedule = Schedule::interleaved;
     if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
@@ -23,7 +24,12 @@ constexpr std::string_view kAlwaysSaid[] = {
 
 PlanRequest read_defaults(const Cursor& section) {
   PlanRequest defaults;
-  for (const std::string_view key : kAlwaysSaid) static_cast<void>(section.at(key));
+  for (const std::string_view key : kAlwaysSaid) {
+    const Cursor said = section.at(key);
+    if (section.is_object() && section.json().contains(std::string(key)) && !section.find(key)) {
+      said.problem("expected a value, got null");
+    }
+  }
   each_axis([&](const auto& axis) {
     if (!has_default(axis.use)) return;
     if (const auto found = section.find(axis.name)) {

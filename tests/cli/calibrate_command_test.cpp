@@ -121,12 +121,12 @@ TEST_CASE("fused attention measured by cuDNN becomes a kernel of its own") {
   Device truth = read_device(Document::read(shipped));
   const AttentionPass forward{0.7, 150.0, {8e-6}, 0.3, 0.5, 1.0};
   const AttentionPass backward{0.6, 250.0, {2e-5}, 0.3, 0.5, 2.5};
-  truth.attention.push_back({"cudnn",
-                             {},
-                             true,
-                             {{64.0, 64.0, false, forward, backward},
-                              {128.0, 128.0, false, forward, backward}},
-                             {}});
+  truth.attention.push_back(
+      {"cudnn",
+       {},
+       true,
+       {{64.0, 64.0, false, forward, backward}, {128.0, 128.0, false, forward, backward}},
+       {}});
   write_file(file, cudnn_attention_of(truth));
 
   const ProgramResult fit =

@@ -8,9 +8,9 @@
 
 #include "cli/import/foreign_file.hpp"
 #include "cli/plan_json.hpp"
-#include "models/layers/parameters.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
+#include "models/layers/parameters.hpp"
 #include "sim/search/space.hpp"
 #include "tests/cli/program.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "models/layers/parameters.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "models/layers/parameters.hpp"
 #include "tests/error_text.hpp"
 
 namespace prequel {

@@ -43,7 +43,8 @@ TEST_CASE("a client says hello, lists the tools and is answered") {
       answer_message(R"({"jsonrpc":"2.0","method":"notifications/initialized"})", session()));
   CHECK(asked("ping", Json::object()).at("result") == Json::object());
   std::vector<std::string> names;
-  for (const Json& each : asked("tools/list", Json::object()).at("result").at("tools")) {
+  const Json listed = asked("tools/list", Json::object());
+  for (const Json& each : listed.at("result").at("tools")) {
     names.push_back(each.at("name"));
     CHECK(each.at("inputSchema").at("type") == "object");
     CHECK(each.at("annotations").at("openWorldHint") == false);

@@ -122,8 +122,7 @@ TEST_CASE("conditions that a search would drop are refused") {
         "prequel: --set plan.nodes=8: --max-nodes says it, too; one of them would do\n");
   CHECK(refusal("--nodes 8 --price 2") ==
         "prequel: --price requires --tokens\nprequel --help shows how to call it\n");
-  const ProgramResult plan =
-      run_prequel(kSelene + "--set plan.nodes=8 --recompute-layers 1");
+  const ProgramResult plan = run_prequel(kSelene + "--set plan.nodes=8 --recompute-layers 1");
   CHECK(plan.status == 0);
   CHECK(plan.out.find("\n  1         8  ") != std::string::npos);
 }

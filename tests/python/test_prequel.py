@@ -110,8 +110,8 @@ def test_threads_may_ask_at_once():
 def test_control_c_ends_a_search():
     code = textwrap.dedent("""
         import prequel
-        print("begin", flush=True)
         try:
+            print("begin", flush=True)
             prequel.search(model="bloom-176b", cluster="jean-zay-a100", gbs="1536,1792,2048", max_nodes=48,
                            everything=True)
         except KeyboardInterrupt:
