@@ -66,6 +66,30 @@ Device shipped(const std::string& name) {
   return read_device(Document::read(kDevices + name + ".json"));
 }
 
+TEST_CASE("generations of flash attention run on H100 at the rates of the FlashAttention-3 paper") {
+  // Figures 5 and 6: causal forward and backward of 16384 tokens, 16 heads of 128.
+  const Device h100 = shipped("h100-sxm");
+  const auto rate = [&](const char* kernel, std::int64_t seq, bool backward) {
+    const FusedAttention what{.batch = 16384 / seq,
+                              .seq = seq,
+                              .heads = 16,
+                              .kv_heads = 16,
+                              .head_dim = 128,
+                              .causal = !backward,
+                              .backward = backward};
+    const Flops work = flops(attention_kernel(h100, kernel), what);
+    return work.value / price(h100, what, kernel).value / 1e12;
+  };
+  for (const auto& [seq, published] : {std::pair{1024, 260.0}, {4096, 319.0}, {16384, 335.0}}) {
+    CHECK(rate("flash-2", seq, false) == doctest::Approx(published).epsilon(0.03));
+  }
+  for (const auto& [seq, published] : {std::pair{1024, 260.0}, {4096, 310.0}, {16384, 322.0}}) {
+    CHECK(rate("flash-2", seq, true) == doctest::Approx(published).epsilon(0.03));
+  }
+  CHECK(rate("flash-3", 16384, false) > 1.7 * rate("flash-2", 16384, false));
+  CHECK(rate("flash-1", 16384, false) < rate("flash-2", 16384, false));
+}
+
 TEST_CASE("every shipped device prices every kernel of attention, head size and format") {
   for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
     const Device device = read_device(Document::read(entry.path().string()));
