@@ -54,7 +54,8 @@ bool states_alone_exceed(const RunScenario& sized) {
   const Scenario& scenario = sized.scenario;
   const auto dealt = chunks_of_plan(scenario.model, scenario.plan, scenario.software);
   const StageMemory memory =
-      stage_memory(scenario.model, scenario.plan, scenario.software, {dealt.front()}, 0);
+      stage_memory(weights_of(scenario), scenario.model, scenario.plan, scenario.software,
+                   {dealt.front()}, 0);
   return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;
 }
 

@@ -45,10 +45,18 @@ std::int64_t final_norm_parameters(const Transformer& model) {
          embedding_parameters(model, model.vocab);
 }
 
-ParameterCount next_token_parameters(const Transformer& model) {
-  ParameterCount count = parameters_of(tell_next_token(model, whole(model), Software{}));
-  count += block_parameters(model, model.kind_of(model.layers - 1));
-  return count;
+PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len) {
+  const PartCounts held = parts_of(model);
+  PerPart<ParameterCount> counts;
+  each_part([&](Part part) {
+    if (is_block(part) && held[part] > 0) counts[part] = block_parameters(model, kind_of(part));
+  });
+  counts[Part::embedding].dense = position_parameters(model, seq_len);
+  counts[Part::head].dense = final_norm_parameters(model);
+  if (held[Part::next_token] > 0) {
+    counts[Part::next_token] = parameters_of(tell_next_token(model, whole(model), Software{}));
+  }
+  return counts;
 }
 
 std::int64_t total_parameters(const Transformer& model) {

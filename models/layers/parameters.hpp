@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "models/layers/layer.hpp"
+#include "models/layers/parts.hpp"
 
 namespace prequel {
 
@@ -38,9 +38,10 @@ std::int64_t embedding_parameters(const Transformer& model, std::int64_t vocab);
 std::int64_t position_parameters(const Transformer& model, std::int64_t positions);
 /// Of the norm before the head.
 std::int64_t final_norm_parameters(const Transformer& model);
-/// Of one layer of multi-token prediction, its block included, without embedding and head, which
-/// it shares.
-ParameterCount next_token_parameters(const Transformer& model);
+/// Of one of each part that the model has, but the table of words, which the stack pads: positions
+/// (of `seq_len` tokens) for the embedding, the last norm for the head, and of multi-token
+/// prediction what it adds before its block.
+PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len);
 /// All of them; the head counts once more when it is not tied to the embedding. Layers of
 /// multi-token prediction are left out, as publishers count.
 std::int64_t total_parameters(const Transformer& model);

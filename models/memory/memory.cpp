@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "models/layers/kept.hpp"
-#include "models/layers/parameters.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
@@ -18,19 +17,6 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-/// What one block of a kind takes of one micro batch, on one rank.
-struct BlockActivations {
-  double whole{};       ///< everything that the backward pass reads
-  double kept{};        ///< of that, what is not computed again
-  double checkpoint{};  ///< the input of the block alone
-};
-
-BlockActivations block_activations(const Transformer& model, const Plan& plan,
-                                   const Software& software, LayerKind kind) {
-  const Layer block = tell_block(model, kind, layer_setting(plan), software);
-  return {kept_bytes(block, {}), kept_bytes(block, repeated_modules(plan)), block.input};
-}
-
 double split_over_ranks(const Plan& plan, double dense, double experts) {
   return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
 }
@@ -39,11 +25,12 @@ double split_over_ranks(const Plan& plan, double dense, double experts) {
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
 /// With one rank to share them there is nothing to gather.
-double gathered_bytes(const Transformer& model, const Plan& plan, const Software& software,
-                      const StageParameters& parameters, double weight_bytes) {
+double gathered_bytes(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                      const Software& software, const StageParameters& parameters,
+                      double weight_bytes) {
   if (plan.zero < software.communication.fully_sharded_from_zero) return 0;
   if (rank_group(plan, GroupAxis::data).size == 1) return 0;
-  const ParameterCount block = block_parameters(model, model.kind_of(model.layers - 1));
+  const ParameterCount block = weights[part_of(model.kind_of(model.layers - 1))].parameters;
   const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
   const double root = std::max(0.0, parameters.total() - real(model.layers) * layer);
   const auto limited = [](double wanted, double limit) {
@@ -61,8 +48,24 @@ double held(const Plan& plan, const StageParameters& parameters, std::int64_t fr
 
 }  // namespace
 
-StageParameters stage_parameters(const Transformer& model, const Plan& plan,
-                                 const Software& software,
+PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software) {
+  const PerPart<ParameterCount> parameters = part_parameters(model, plan.seq_len);
+  const PartCounts held = parts_of(model);
+  const LayerSetting setting = layer_setting(plan);
+  PartWeights weights;
+  each_part([&](Part part) {
+    weights[part].parameters = parameters[part];
+    if (!is_block(part) || held[part] == 0) return;
+    const Layer block = tell_block(model, kind_of(part), setting, software);
+    weights[part].whole = kept_bytes(block, {});
+    weights[part].kept = kept_bytes(block, repeated_modules(plan));
+    weights[part].checkpoint = block.input;
+  });
+  return weights;
+}
+
+StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
+                                 const Plan& plan, const Software& software,
                                  const std::vector<StageContent>& chunks_of_stage) {
   const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
   const double table = real(embedding_parameters(model, vocab)) / real(plan.tp);
@@ -71,22 +74,21 @@ StageParameters stage_parameters(const Transformer& model, const Plan& plan,
   for (const StageContent& chunk : chunks_of_stage) {
     each_part([&](Part part) {
       if (!is_block(part) || chunk.parts[part] == 0) return;
-      const ParameterCount block = block_parameters(model, kind_of(part));
+      const ParameterCount& block = weights[part].parameters;
       parameters.dense += real(chunk.parts[part]) * real(block.dense) / real(plan.tp);
       parameters.experts +=
           real(chunk.parts[part]) * real(block.experts) / real(plan.etp * plan.ep);
     });
     if (chunk.embedding) {
-      parameters.dense += table + real(position_parameters(model, plan.seq_len));
+      parameters.dense += table + real(weights[Part::embedding].parameters.dense);
       has_table = true;
     }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
-      const ParameterCount block = block_parameters(model, model.kind_of(model.layers - 1));
-      const std::int64_t before_block = next_token_parameters(model).dense - block.dense;
-      parameters.dense += real(more) * real(before_block) / real(plan.tp);
+      parameters.dense +=
+          real(more) * real(weights[Part::next_token].parameters.dense) / real(plan.tp);
     }
     if (chunk.head) {
-      parameters.dense += real(final_norm_parameters(model));
+      parameters.dense += real(weights[Part::head].parameters.dense);
       // A tied head on the embedding's own stage shares its table; layers of multi-token
       // prediction share the embedding's, which another stage has to hold a copy of.
       if (!model.tied_embeddings || !has_table) parameters.dense += table;
@@ -105,12 +107,13 @@ double owned_parameters(const Plan& plan, const StageParameters& parameters) {
   return held(plan, parameters, 1);
 }
 
-StageMemory stage_memory(const Transformer& model, const Plan& plan, const Software& software,
-                         const std::vector<StageContent>& chunks_of_stage,
+StageMemory stage_memory(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                         const Software& software, const std::vector<StageContent>& chunks_of_stage,
                          std::int64_t chunks_in_flight) {
   const MemoryStack& stack = software.memory;
   const StateBytes states = state_bytes(plan, software);
-  const StageParameters parameters = stage_parameters(model, plan, software, chunks_of_stage);
+  const StageParameters parameters =
+      stage_parameters(weights, model, plan, software, chunks_of_stage);
   const double tokens = real(layer_setting(plan).tokens());
 
   StageMemory memory;
@@ -124,14 +127,12 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   memory.gradients = {held(plan, parameters, 2) * states.gradients};
 
   const bool full = plan.recompute == Recompute::full;
-  PerPart<BlockActivations> blocks;
-  BlockActivations heaviest;
+  PartWeight heaviest;
   each_part([&](Part part) {
     const bool here = std::ranges::any_of(
         chunks_of_stage, [&](const StageContent& chunk) { return chunk.parts[part] > 0; });
     if (!is_block(part) || !here) return;
-    blocks[part] = block_activations(model, plan, software, kind_of(part));
-    if (blocks[part].whole > heaviest.whole) heaviest = blocks[part];
+    if (weights[part].whole > heaviest.whole) heaviest = weights[part];
   });
   // Full recompute keeps the input of every n-th block, and repeats n blocks at a time.
   double most_kept = 0;
@@ -142,7 +143,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
     each_part([&](Part part) {
       if (!is_block(part)) return;
       held_blocks += chunk.parts[part];
-      kept += real(chunk.parts[part]) * blocks[part].kept;
+      kept += real(chunk.parts[part]) * weights[part].kept;
     });
     most_blocks = std::max(most_blocks, held_blocks);
     most_kept = std::max(most_kept, kept);
@@ -166,7 +167,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
     live +=
         real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
-  live += gathered_bytes(model, plan, software, parameters, states.gathered);
+  live += gathered_bytes(weights, model, plan, software, parameters, states.gathered);
   if (plan.replicas() > 1) live += stack.reduce_bytes * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();
   memory.buffers = {live};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hw/device.hpp"
+#include "models/layers/parameters.hpp"
 #include "models/plan/plan.hpp"
 #include "models/plan/stages.hpp"
 #include "models/shape/transformer.hpp"
@@ -44,10 +45,24 @@ struct StageParameters {
   [[nodiscard]] double total() const { return dense + experts; }
 };
 
+/// What one part of a kind weighs.
+struct PartWeight {
+  ParameterCount parameters;  ///< whole tensors, as `part_parameters` counts them
+  /// Activations of one micro batch of a block, on one rank, bytes.
+  double whole{};       ///< everything that the backward pass reads
+  double kept{};        ///< of that, what is not computed again
+  double checkpoint{};  ///< the input of the block alone
+};
+using PartWeights = PerPart<PartWeight>;
+
+/// Of the parts that the model has. Plans with the same layers (`layer_setting`,
+/// `repeated_modules`) have the same.
+PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software);
+
 /// Of a stage, its vpp chunks together. Norms and biases of row-parallel layers are replicated,
 /// which is within 0.01 % and left out.
-StageParameters stage_parameters(const Transformer& model, const Plan& plan,
-                                 const Software& software,
+StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
+                                 const Plan& plan, const Software& software,
                                  const std::vector<StageContent>& chunks_of_stage);
 
 /// A rank's share of `parameters` where its groups divide them.
@@ -57,8 +72,8 @@ double owned_parameters(const Plan& plan, const StageParameters& parameters);
 
 /// Memory of one stage that holds at most `chunks_in_flight` (micro batch, model chunk) pairs
 /// between forward and backward, as its schedule says.
-StageMemory stage_memory(const Transformer& model, const Plan& plan, const Software& software,
-                         const std::vector<StageContent>& chunks_of_stage,
+StageMemory stage_memory(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                         const Software& software, const std::vector<StageContent>& chunks_of_stage,
                          std::int64_t chunks_in_flight);
 
 /// What a tool prints for it: the allocator's cache shrinks when the device is full, so the figure

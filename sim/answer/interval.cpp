@@ -188,7 +188,7 @@ std::pair<double, double> log_memory(const Scenario& scenario, const Prediction&
   for (const StagePrediction& stage : prediction.stages) {
     in_flight.push_back(stage.chunks_in_flight);
   }
-  const PlanMemory memory = plan_memory(scenario, in_flight);
+  const PlanMemory memory = plan_memory(scenario, weights_of(scenario), in_flight);
   double needed = 0.0;
   for (const StageMemory& stage : memory.stages) {
     needed = std::max(needed, stage.allocated().value);

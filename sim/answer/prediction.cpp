@@ -23,9 +23,9 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
   }
 }
 
-void add_memory(const Scenario& scenario, Prediction& prediction) {
+void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction& prediction) {
   const std::vector<std::int64_t> in_flight = chunks_in_flight(scenario.plan, scenario.software);
-  const PlanMemory memory = plan_memory(scenario, in_flight);
+  const PlanMemory memory = plan_memory(scenario, weights, in_flight);
   for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
     prediction.stages[i].chunks_in_flight = in_flight[i];
     prediction.stages[i].memory = memory.stages[i];
@@ -71,7 +71,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   const Plan& plan = scenario.plan;
   Prediction prediction;
   add_times(scenario, layers, prediction);
-  add_memory(scenario, prediction);
+  add_memory(scenario, layers.weights, prediction);
   warn_of_host_memory(scenario, prediction);
   if (std::string said = contradiction(scenario.cluster); !said.empty()) {
     prediction.warnings.push_back(std::move(said));

@@ -235,7 +235,8 @@ Timeline pipeline_timeline(const Scenario& scenario) {
     while (known[stage].size() <= chunks) {
       const auto count = static_cast<std::int64_t>(known[stage].size());
       const StageMemory memory =
-          stage_memory(scenario.model, scenario.plan, scenario.software, stages[stage], count);
+          stage_memory(layers.weights, scenario.model, scenario.plan,
+                                              scenario.software, stages[stage], count);
       known[stage].push_back(printed(memory, scenario.device, scenario.software).total());
     }
     return known[stage][chunks];
@@ -281,7 +282,7 @@ Timeline sharded_timeline(const Scenario& scenario) {
   blocks.push_back({root, 0, chunk_costs(layers, root)});
 
   const StageContent all = whole_model(scenario.model);
-  const StageMemory full = stage_memory(scenario.model, scenario.plan, scenario.software, {all}, 1);
+  const StageMemory full = stage_memory(layers.weights, scenario.model, scenario.plan, scenario.software, {all}, 1);
   // The root keeps nothing that the memory model counts as activations of layers, but passes as
   // they do, so all units together hold what one micro batch does.
   const double units = shape.units();

@@ -304,6 +304,7 @@ LayerKernels price_kernels(const Scenario& scenario) {
 LayerCosts price_layers(const Scenario& scenario) {
   const LayerKernels kernels = price_kernels(scenario);
   LayerCosts costs;
+  costs.weights = part_weights(scenario.model, scenario.plan, scenario.software);
   each_part([&](Part part) {
     costs[part] = {sum(kernels[part].forward), sum(kernels[part].backward)};
   });

@@ -61,7 +61,9 @@ struct PassCost {
 struct PartCost {
   PassCost forward, backward;  ///< backward with what is recomputed
 };
-using LayerCosts = PerPart<PartCost>;
+struct LayerCosts : PerPart<PartCost> {
+  PartWeights weights;
+};
 using ChunkCosts = PartCost;
 
 /// What the price of a layer depends on, besides model, device, cluster and stack. Groups inside a

@@ -18,6 +18,12 @@ constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds
 constexpr double kRounding = 1e-9;       // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
 
+/// What of a candidate the weights of its layers depend on.
+auto weight_key(const Candidate& candidate) {
+  return std::tuple(candidate.shape, layer_setting(candidate.plan),
+                    repeated_modules(candidate.plan));
+}
+
 /// What of a candidate the prices of its layers depend on.
 auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
   return std::tuple(candidate.shape.hidden, candidate.shape.heads,
@@ -75,9 +81,9 @@ struct Fit {
   bool fits{};
 };
 
-Fit fit_of(const Scenario& scenario, const std::vector<std::int64_t>& in_flight,
-           const SearchLimits& limits) {
-  const PlanMemory memory = plan_memory(scenario, in_flight);
+Fit fit_of(const Scenario& scenario, const PartWeights& weights,
+           const std::vector<std::int64_t>& in_flight, const SearchLimits& limits) {
+  const PlanMemory memory = plan_memory(scenario, weights, in_flight);
   const bool headroom = limits.memory_headroom > 0;
   Fit fit{memory.peak, headroom ? memory.peak : memory.allocated(), memory.verdict};
   fit.required = meets(limits, {scenario.plan, scenario.model, memory.peak.value / kGiB}, true);
@@ -94,11 +100,14 @@ std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
       plans, passes_key, [&](const Candidate& candidate) {
         return chunks_in_flight(candidate.plan, inputs.software);
       });
+  const Memo<PartWeights> weights(plans, weight_key, [&](const Candidate& candidate) {
+    return weights_of(scenario_of(inputs, candidate.plan, candidate.shape));
+  });
   std::vector<std::optional<Fit>> fits(plans.size());
   for_blocks(0, plans.size(), inputs, [&](std::size_t i, Scenario& scenario) {
     if (is_stopped(watch)) return;
     set_candidate(plans[i], inputs, scenario);
-    fits[i] = fit_of(scenario, in_flight.of(i), limits);
+    fits[i] = fit_of(scenario, weights.of(i), in_flight.of(i), limits);
   });
   return fits;
 }

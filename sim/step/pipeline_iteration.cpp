@@ -165,7 +165,7 @@ class Iteration {
   }
 
   [[nodiscard]] StageParameters parameters_of(const std::vector<StageContent>& chunks) const {
-    return stage_parameters(scenario_.model, plan_, scenario_.software, chunks);
+    return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
   }
 
   [[nodiscard]] StagePrediction stage_prediction(std::uint32_t stage, double busy) const {

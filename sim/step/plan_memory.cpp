@@ -44,11 +44,15 @@ std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& sof
   return held;
 }
 
-PlanMemory plan_memory(const Scenario& scenario, const std::vector<std::int64_t>& in_flight) {
+PartWeights weights_of(const Scenario& scenario) {
+  return part_weights(scenario.model, scenario.plan, scenario.software);
+}
+
+PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights, const std::vector<std::int64_t>& in_flight) {
   PlanMemory memory;
   for (const std::vector<StageContent>& chunks : stage_chunks(scenario)) {
-    memory.stages.push_back(stage_memory(scenario.model, scenario.plan, scenario.software, chunks,
-                                         in_flight[memory.stages.size()]));
+    memory.stages.push_back(stage_memory(weights, scenario.model, scenario.plan,
+                                         scenario.software, chunks, in_flight[memory.stages.size()]));
   }
   const auto fullest =
       std::ranges::max_element(memory.stages, {}, [](const auto& each) { return each.total(); });

@@ -24,7 +24,10 @@ struct PlanMemory {
 /// Depends on the plan's schedule, pp, vpp, ZeRO stage and number of micro batches alone.
 std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software);
 
-/// `in_flight` as `chunks_in_flight` says.
-PlanMemory plan_memory(const Scenario& scenario, const std::vector<std::int64_t>& in_flight);
+/// What the parts of the scenario's model weigh in its plan.
+PartWeights weights_of(const Scenario& scenario);
+
+/// `weights` as `weights_of` says, `in_flight` as `chunks_in_flight` does.
+PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights, const std::vector<std::int64_t>& in_flight);
 
 }  // namespace prequel

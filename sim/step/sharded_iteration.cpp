@@ -54,7 +54,7 @@ ShardedTable durations(const Scenario& scenario, const ShardedShape& shape,
                        const LayerCosts& layers, const StageContent& all) {
   const Transformer& model = scenario.model;
   const auto parameters_of = [&](const StageContent& content) {
-    return stage_parameters(model, scenario.plan, scenario.software, {content});
+    return stage_parameters(layers.weights, model, scenario.plan, scenario.software, {content});
   };
   const StageParameters parameters = parameters_of(all);
   StageParameters root_share = parameters;

@@ -22,10 +22,12 @@ struct Case {
     plan.attention = AttentionKind::flash;
   }
   [[nodiscard]] StageMemory memory(std::int64_t in_flight = 1) const {
-    return stage_memory(model, plan, software, with_parts(chunks, model), in_flight);
+    return stage_memory(part_weights(model, plan, software), model, plan, software, with_parts(chunks, model), in_flight);
   }
   [[nodiscard]] double parameters() const {
-    return stage_parameters(model, plan, software, with_parts(chunks, model)).total();
+    return stage_parameters(part_weights(model, plan, software), model, plan, software,
+                            with_parts(chunks, model))
+        .total();
   }
 
   Transformer model = shipped_model("gpt2-345m");

@@ -35,14 +35,14 @@ TEST_CASE("a fully sharded model is one stage that holds one micro batch") {
   scenario.plan.pp = 1;
   scenario.plan.zero = 3;
   CHECK(chunks_in_flight(scenario.plan, scenario.software) == std::vector<std::int64_t>{1});
-  CHECK(plan_memory(scenario, {1}).stages.size() == 1);
+  CHECK(plan_memory(scenario, weights_of(scenario), {1}).stages.size() == 1);
 }
 
 TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
   for (const char* schedule : {"1f1b", "gpipe", "zb-h2"}) {
     const Scenario scenario = job_with(schedule);
     const PlanMemory memory =
-        plan_memory(scenario, chunks_in_flight(scenario.plan, scenario.software));
+        plan_memory(scenario, weights_of(scenario), chunks_in_flight(scenario.plan, scenario.software));
     REQUIRE(memory.stages.size() == 6);
     const StageMemory& fullest = memory.stages[memory.fullest];
     for (const StageMemory& stage : memory.stages) CHECK(stage.total() <= fullest.total());
@@ -61,7 +61,7 @@ TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the print
     const Job job = read_job(shipped_library(), request);
     const Scenario scenario{job.model, job.device, job.cluster, job.software,
                             resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-    const PlanMemory memory = plan_memory(scenario, {1});
+    const PlanMemory memory = plan_memory(scenario, weights_of(scenario), {1});
     const StageMemory& stage = memory.stages.front();
     CHECK(memory.peak == stage.total());
     CHECK(memory.peak.value >= stage.allocated().value * (1 - 1e-12));
@@ -75,8 +75,8 @@ TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the print
 
 TEST_CASE("more in flight is more memory, by the activations alone") {
   const Scenario scenario = job_with("1f1b");
-  const PlanMemory few = plan_memory(scenario, std::vector<std::int64_t>(6, 1));
-  const PlanMemory many = plan_memory(scenario, std::vector<std::int64_t>(6, 5));
+  const PlanMemory few = plan_memory(scenario, weights_of(scenario), std::vector<std::int64_t>(6, 1));
+  const PlanMemory many = plan_memory(scenario, weights_of(scenario), std::vector<std::int64_t>(6, 5));
   for (std::size_t stage = 0; stage < 6; ++stage) {
     const StageMemory& small = few.stages[stage];
     const StageMemory& large = many.stages[stage];
