@@ -14,6 +14,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
+#include "sim/step/plan_memory.hpp"
 
 namespace prequel {
 namespace {
@@ -53,9 +54,8 @@ PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
 bool states_alone_exceed(const RunScenario& sized) {
   const Scenario& scenario = sized.scenario;
   const auto dealt = chunks_of_plan(scenario.model, scenario.plan, scenario.software);
-  const StageMemory memory =
-      stage_memory(weights_of(scenario), scenario.model, scenario.plan, scenario.software,
-                   {dealt.front()}, 0);
+  const StageMemory memory = stage_memory(weights_of(scenario), scenario.model, scenario.plan,
+                                          scenario.software, {dealt.front()}, 0);
   return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;
 }
 

@@ -34,7 +34,8 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"forward_s", stage.forward_s},
                       {"backward_s", stage.backward_s},
                       {"recompute_s", stage.recompute_s},
-                      {"busy_s", stage.busy_s}});
+                      {"busy_s", stage.busy_s},
+                      {"breakdown_s", breakdown_json(stage.time)}});
   }
   return {{"peak_gib", gib(prediction.peak_memory)},
           {"capacity_gib", gib(scenario.device.memory)},

@@ -144,7 +144,7 @@ class TraceWriter {
     if (slice.kind == TaskKind::optimizer || slice.kind == TaskKind::embedding_reduce) {
       return std::string(kind);
     }
-    const TimelineBlock& block = timeline_.blocks[slice.block];
+    const StepBlock& block = timeline_.blocks[slice.block];
     std::string what = "root";
     if (block.content.blocks > 0) {
       const std::int64_t last = block.first_layer + block.content.blocks - 1;

@@ -5,6 +5,7 @@
 
 #include "models/layers/kept.hpp"
 #include "models/memory/state_bytes.hpp"
+#include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
 
@@ -24,21 +25,26 @@ double split_over_ranks(const Plan& plan, double dense, double experts) {
 /// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
-/// With one rank to share them there is nothing to gather.
+/// Where they are kept from one end of the step to the other, all of them and all gradients. With
+/// one rank to share them there is nothing to gather.
 double gathered_bytes(const PartWeights& weights, const Transformer& model, const Plan& plan,
-                      const Software& software, const StageParameters& parameters,
-                      double weight_bytes) {
-  if (plan.zero < software.communication.fully_sharded_from_zero) return 0;
-  if (rank_group(plan, GroupAxis::data).size == 1) return 0;
+                      const Software& software, const std::vector<StageContent>& chunks_of_stage,
+                      const StageParameters& parameters, double weight_bytes) {
+  const Gathers gathers = gathers_of(plan, software);
+  if (gathers != Gathers::once && !in_every_micro_batch(gathers)) return 0;
+  if (shard_groups(plan, GroupAxis::data).shards.size == 1) return 0;
+  const double gradient_bytes = bytes_per_element(plan.grad_precision);
+  if (gathers == Gathers::once) return parameters.total() * (weight_bytes + gradient_bytes);
+  std::int64_t blocks = 0;
+  for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
   const ParameterCount block = weights[part_of(model.kind_of(model.layers - 1))].parameters;
   const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
-  const double root = std::max(0.0, parameters.total() - real(model.layers) * layer);
+  const double root = std::max(0.0, parameters.total() - real(blocks) * layer);
   const auto limited = [](double wanted, double limit) {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   };
   return limited(2 * layer + root, software.memory.live_parameters) * weight_bytes +
-         limited(layer + root, software.memory.reduce_bucket) *
-             bytes_per_element(plan.grad_precision);
+         limited(layer + root, software.memory.reduce_bucket) * gradient_bytes;
 }
 
 /// What a rank holds of `parameters` that are sharded from a ZeRO stage on.
@@ -99,8 +105,8 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
 }
 
 double sharded_parameters(const Plan& plan, const StageParameters& parameters) {
-  return parameters.dense / real(rank_group(plan, GroupAxis::data).size) +
-         parameters.experts / real(rank_group(plan, GroupAxis::expert_data).size);
+  return parameters.dense / real(shard_groups(plan, GroupAxis::data).shards.size) +
+         parameters.experts / real(shard_groups(plan, GroupAxis::expert_data).shards.size);
 }
 
 double owned_parameters(const Plan& plan, const StageParameters& parameters) {
@@ -167,7 +173,8 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
     live +=
         real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
-  live += gathered_bytes(weights, model, plan, software, parameters, states.gathered);
+  live +=
+      gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
   if (plan.replicas() > 1) live += stack.reduce_bytes * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();
   memory.buffers = {live};

@@ -1,6 +1,7 @@
 #include "models/plan/groups.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace prequel {
 
@@ -21,6 +22,14 @@ RankGroup rank_group(const Plan& plan, GroupAxis axis) {
     case GroupAxis::pipeline: return {plan.pp, stage};
   }
   return {};
+}
+
+ShardGroups shard_groups(const Plan& plan, GroupAxis axis) {
+  const RankGroup all = rank_group(plan, axis);
+  if (plan.sharding_group == ShardingGroup::all) return {all, {}};
+  const std::int64_t in_node = std::max<std::int64_t>(1, plan.gpus / plan.nodes / all.stride);
+  const std::int64_t shards = std::gcd(all.size, in_node);
+  return {{shards, all.stride}, {all.size / shards, all.stride * shards}};
 }
 
 }  // namespace prequel

@@ -23,4 +23,13 @@ struct RankGroup {
 /// The groups of an axis, all alike.
 RankGroup rank_group(const Plan& plan, GroupAxis axis);
 
+/// The ranks of a group that share out what ZeRO shards, and those that hold the same share.
+struct ShardGroups {
+  RankGroup shards, copies;
+};
+
+/// Of data or expert-data ranks: all of them, or with `sharding_group: node` those of each node
+/// (hybrid sharding).
+ShardGroups shard_groups(const Plan& plan, GroupAxis axis);
+
 }  // namespace prequel

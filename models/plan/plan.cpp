@@ -12,6 +12,8 @@
 #include "hw/device.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/layers/parameters.hpp"
+#include "models/plan/gathers.hpp"
+#include "models/plan/groups.hpp"
 #include "models/plan/layout.hpp"
 #include "models/plan/stages.hpp"
 
@@ -23,7 +25,6 @@ namespace {
 constexpr std::string_view kNotModelled[] = {
     "router_balance",
     "optimizer_offload",
-    "sharding_group",
     "offload_modules",
 };
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
@@ -386,12 +387,8 @@ class Resolver {
   }
 
   void check_zero() {
-    if (plan_.zero >= 2 && plan_.pp > 1) {
-      problem(
-          fmt::format("zero {}: gradients that are sharded do not go with pipeline stages; zero "
-                      "1 does, or pp 1",
-                      plan_.zero));
-    }
+    check_sharded_stages();
+    check_sharding_group();
     if (plan_.offload != Offload::none && plan_.zero == 0) {
       problem("offload: needs ZeRO; zero 1 would do");
     } else if (plan_.offload == Offload::optimizer_params &&
@@ -408,6 +405,36 @@ class Resolver {
     }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
       warn(fmt::format("zero {}: no effect with dp 1", plan_.zero));
+    }
+  }
+
+  void check_sharded_stages() {
+    if (plan_.zero < 2 || plan_.pp == 1) return;
+    if (!stages_shard_gradients(plan_.zero, software_)) {
+      problem(
+          fmt::format("zero {}: gradients that are sharded do not go with pipeline stages; zero "
+                      "1 does, or pp 1",
+                      plan_.zero));
+      return;
+    }
+    const ScheduleTraits its = traits(plan_.schedule);
+    if (in_every_micro_batch(gathers_of(plan_, software_)) && (its.splits_backward || its.pairs)) {
+      problem(fmt::format(
+          "schedule {}: splits backward passes, for which {} gathers layers one by one; 1f1b would "
+          "do",
+          name(plan_.schedule), software_.name));
+    }
+  }
+
+  void check_sharding_group() {
+    if (plan_.sharding_group == ShardingGroup::all) return;
+    if (plan_.zero == 0) {
+      warn("sharding_group node: no effect with zero 0");
+    } else if (shard_groups(plan_, GroupAxis::data).shards.size == 1) {
+      problem(fmt::format(
+          "sharding_group node: the data-parallel ranks lie on a node each, so nothing is sharded; "
+          "sharding_group all would do, or tp {}",
+          nearest_divisor(plan_.tp, std::max<std::int64_t>(1, cluster_.devices_per_node / 2))));
     }
   }
 

@@ -43,6 +43,16 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<GradientOverlap>{"none", "no-pipeline",
                                                                            "always"};
 
+/// How stages of a pipeline go with parameters that ranks gather layer by layer.
+enum class ShardedStages : std::uint8_t {
+  refuse,    ///< DeepSpeed: not at all
+  kept,      ///< FSDP2: gathered once a step and kept, as are whole gradients
+  each_pass  ///< Megatron-FSDP: as without stages
+};
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<ShardedStages>{"refuse", "kept",
+                                                                         "each-pass"};
+
 /// What mask, softmax and dropout of unfused attention cost per element of the score matrix, all
 /// passes together: memory traffic, and time of scalar code where a CPU is not memory-bound there.
 struct ScoreTraffic {
@@ -122,8 +132,9 @@ struct CommunicationStack {
   /// ranks beside products (user buffers), of experts beside another micro batch.
   double exposed_tensor{1.0};
   double exposed_exchange{1.0};
-  double weight_bytes{2.0};          ///< per parameter, all-gather of weights (ZeRO 1 to 3)
-  int fully_sharded_from_zero{3};    ///< ZeRO stage from which layers are gathered one by one
+  double weight_bytes{2.0};        ///< per parameter, all-gather of weights (ZeRO 1 to 3)
+  int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
+  ShardedStages sharded_stages{};
   int prefetch_layers{1};            ///< gathered ahead of the one that computes (ZeRO-3, FSDP)
   double overlap_contention{};       ///< share of the shorter of two overlapping tasks that is lost
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit

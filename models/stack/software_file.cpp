@@ -135,6 +135,9 @@ CommunicationStack read_communication(const Cursor& section) {
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
   }
+  if (const auto stages = section.find("sharded_stages")) {
+    communication.sharded_stages = stages->word<ShardedStages>();
+  }
   if (const auto layers = section.find("prefetch_layers")) {
     communication.prefetch_layers = static_cast<int>(layers->integer(0, 1000));
   }

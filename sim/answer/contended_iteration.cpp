@@ -13,8 +13,7 @@
 #include "sim/answer/what_if.hpp"
 #include "sim/engine/contention.hpp"
 #include "sim/engine/launch_ahead.hpp"
-#include "sim/schedule/emit.hpp"
-#include "sim/step/iteration.hpp"
+#include "sim/step/tell.hpp"
 
 namespace prequel {
 namespace {
@@ -102,19 +101,6 @@ ContendedIteration play(Plays plays, double clock) {
   return result;
 }
 
-/// The time that the host takes to launch a pass: it is seen whole where the host waits for each
-/// kernel. Nothing where it does so anyway, as the device's times then hold it.
-ChunkCosts launch_costs(const Scenario& scenario, const LayerCosts& blocking,
-                        const StageContent& content) {
-  if (scenario.software.host.launch == Launch::blocking) return {};
-  return chunk_costs(blocking, content);
-}
-
-LayerCosts blocking_costs(Scenario scenario) {
-  scenario.software.host.launch = Launch::blocking;
-  return price_layers(scenario);
-}
-
 double overlap_loss(const Scenario& scenario) {
   const double fitted = scenario.software.communication.overlap_contention;
   return fitted > 0 ? fitted : scenario.device.overlap_loss;
@@ -127,9 +113,9 @@ std::vector<double> copied(std::span<const double> values) {
 /// Turns what a pipeline's clock prices as seconds on links into flows.
 class PipelineFlows {
  public:
-  PipelineFlows(const Scenario& scenario, const PipelineGame& game)
+  PipelineFlows(const Scenario& scenario, const Step& step)
       : scenario_(scenario),
-        game_(game),
+        step_(step),
         stage_ranks_(static_cast<int>(scenario.plan.tp * scenario.plan.cp * scenario.plan.dp)),
         router_(build_fabric(fabric(scenario), nodes(scenario))) {}
 
@@ -140,18 +126,18 @@ class PipelineFlows {
     }
     contest.transfers.resize(contest.durations.size());
     // What takes no time where links take none passes no links; what is left is latency.
-    const BlockTable latencies = instant_links().durations;
+    const BlockTable latencies = instant_links();
     contest.durations = copied(latencies.values());
     for (const TaskKind kind :
          {TaskKind::send_forward, TaskKind::send_backward, TaskKind::gradient_reduce,
           TaskKind::parameter_gather, TaskKind::embedding_reduce}) {
       const double rate = rate_of_clock(kind);
-      for (std::uint32_t block = 0; block < game_.shape.blocks(); ++block) {
-        const PriceId price = BlockTable::price(kind, block, game_.shape.blocks());
-        const double seconds = game_.durations.values()[price] - latencies.values()[price];
+      for (std::uint32_t block = 0; block < step_.shape.blocks(); ++block) {
+        const PriceId price = BlockTable::price(kind, block, step_.shape.blocks());
+        const double seconds = step_.durations.values()[price] - latencies.values()[price];
         if (!(seconds > 0)) continue;
-        const std::uint32_t stage = block % game_.shape.stages;
-        const std::uint32_t chunk = block / game_.shape.stages;
+        const std::uint32_t stage = block % step_.shape.stages;
+        const std::uint32_t chunk = block / step_.shape.stages;
         contest.transfers[price] = {contest.linked.routes.add(route(flows(kind, stage, chunk))),
                                     seconds * rate};
       }
@@ -168,10 +154,10 @@ class PipelineFlows {
     return static_cast<int>((scenario.plan.gpus + per_node - 1) / per_node);
   }
 
-  [[nodiscard]] PipelineGame instant_links() const {
+  [[nodiscard]] BlockTable instant_links() const {
     Scenario instant = scenario_;
     instant.cluster.network.efficiency = std::numeric_limits<double>::infinity();
-    return pipeline_game(instant);
+    return step_of(instant).durations;
   }
 
   /// Byte/s that each rank sends where the clock has all groups of the job send at once.
@@ -202,19 +188,11 @@ class PipelineFlows {
                                         std::uint32_t chunk) const {
     switch (kind) {
       case TaskKind::send_forward:
-      case TaskKind::send_backward: return sends(stage, receiver(kind, stage, chunk));
+      case TaskKind::send_backward:
+        return sends(stage, receiver(step_.schedule, step_.shape, kind, stage, chunk));
       case TaskKind::embedding_reduce: return embedding_ring(stage);
       default: return data_rings(stage);
     }
-  }
-
-  [[nodiscard]] std::uint32_t receiver(TaskKind kind, std::uint32_t stage,
-                                       std::uint32_t chunk) const {
-    const ScheduleTraits its = traits(game_.kind);
-    const bool turned = chunk == 1 && (its.mirrored || its.folded);
-    const bool up = (kind == TaskKind::send_forward) != turned;
-    const std::uint32_t stages = game_.shape.stages;
-    return (stage + (up ? 1 : stages - 1)) % stages;
   }
 
   [[nodiscard]] std::vector<Flow> sends(std::uint32_t from, std::uint32_t to) const {
@@ -228,11 +206,11 @@ class PipelineFlows {
     const auto size = static_cast<int>(scenario_.plan.dp);
     const int stride = stage_ranks_ / size;
     const RankGroups groups = RankGroups::strided(stage_ranks_, stride, size);
-    const std::uint32_t copy = game_.shape.stages - 1 - stage;
+    const std::uint32_t copy = step_.shape.stages - 1 - stage;
     std::vector<Flow> found;
     for (const int first : groups.firsts()) {
       auto members = groups.members(static_cast<int>(stage) * stage_ranks_ + first);
-      if (traits(game_.kind).mirrored) {
+      if (traits(step_.schedule).mirrored) {
         const auto more = groups.members(static_cast<int>(copy) * stage_ranks_ + first);
         members.insert(stage < copy ? members.end() : members.begin(), more.begin(), more.end());
       }
@@ -244,7 +222,7 @@ class PipelineFlows {
   /// The part that this one of the end stages sends.
   [[nodiscard]] std::vector<Flow> embedding_ring(std::uint32_t stage) const {
     std::vector<Flow> found;
-    const int last = static_cast<int>(game_.shape.stages - 1) * stage_ranks_;
+    const int last = static_cast<int>(step_.shape.stages - 1) * stage_ranks_;
     for (int rank = 0; rank < stage_ranks_; ++rank) append(found, {rank, last + rank});
     return sent_by(stage, std::move(found));
   }
@@ -271,23 +249,25 @@ class PipelineFlows {
   }
 
   const Scenario& scenario_;
-  const PipelineGame& game_;
+  const Step& step_;
   int stage_ranks_;
   Router router_;
 };
 
-std::vector<double> pipeline_launches(const Scenario& scenario, const PipelineGame& game) {
-  const LayerCosts blocking = blocking_costs(scenario);
-  const PipelineShape& shape = game.shape;
+/// The time that the host takes to launch a pass: it is seen whole where the host waits for each
+/// kernel. Nothing where it does so anyway, as the device's times then hold it.
+std::vector<double> launches_of(Scenario scenario, const PipelineShape& shape) {
   BlockTable launches(shape);
+  if (scenario.software.host.launch == Launch::blocking) return copied(launches.values());
+  scenario.software.host.launch = Launch::blocking;
+  const Step blocking = step_of(scenario);
+  const double buckets = std::max(1U, shape.buckets);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      const StageContent& content = game.parts[model_part(game.kind, shape, stage, chunk)];
-      const auto [forward, backward] = launch_costs(scenario, blocking, content);
+      const auto& [forward, backward] = blocking.blocks[chunk * shape.stages + stage].costs;
       const auto set = [&](TaskKind kind, double seconds) {
         launches.at(kind, stage, chunk) = seconds;
       };
-      const double buckets = std::max(1U, shape.buckets);
       set(TaskKind::forward, forward.host);
       set(TaskKind::forward_bucket, forward.host / buckets);
       set(TaskKind::backward, backward.host);
@@ -298,13 +278,25 @@ std::vector<double> pipeline_launches(const Scenario& scenario, const PipelineGa
   return copied(launches.values());
 }
 
-ContendedIteration pipeline_contended(const Scenario& scenario) {
-  const PipelineGame game = pipeline_game(scenario);
+/// Layers that all ranks gather at the same time share no links that the clock does not know of.
+bool shares_links(const Scenario& scenario, const Step& step) {
+  return !in_every_micro_batch(step.shape.gathers) &&
+         scenario.plan.gpus > scenario.cluster.devices_per_node;
+}
+
+double clock_seconds(const Step& step) {
+  return run_clock(step.schedule, step.shape, step.durations).seconds;
+}
+
+ContendedIteration contended(const Scenario& scenario) {
+  Scenario alone = scenario;
+  alone.software.communication.overlap_contention = 0;
+  const Step step = step_of(alone);
   Contest contest;
-  contest.durations = copied(game.durations.values());
-  contest.launches = pipeline_launches(scenario, game);
+  contest.durations = copied(step.durations.values());
+  contest.launches = launches_of(alone, step.shape);
   contest.overlap_loss = overlap_loss(scenario);
-  for (std::uint32_t stage = 0; stage < game.shape.stages; ++stage) {
+  for (std::uint32_t stage = 0; stage < step.shape.stages; ++stage) {
     contest.devices.insert(contest.devices.end(), kStageStreams, stage);
     contest.places.insert(contest.places.end(), {{stage, StreamUse::computes},
                                                  {},  // sends of both directions
@@ -313,41 +305,11 @@ ContendedIteration pipeline_contended(const Scenario& scenario) {
                                                  {stage, StreamUse::communicates},
                                                  {stage, StreamUse::communicates}});
   }
-  if (scenario.plan.gpus > scenario.cluster.devices_per_node) {
-    PipelineFlows(scenario, game).add_to(contest);
-  }
-  const auto emit = [&](auto& reader) {
-    emit_pipeline(game.kind, game.shape, reader);
-    emit_step_end(game.kind, game.shape, reader);
-  };
-  return play(Plays(std::move(contest), emit),
-              run_clock(game.kind, game.shape, game.durations).seconds);
-}
-
-/// All ranks do the same at the same time, so that nothing shares links that the clock does not
-/// know of.
-ContendedIteration sharded_contended(const Scenario& scenario) {
-  Scenario alone = scenario;
-  alone.software.communication.overlap_contention = 0;
-  const ShardedGame game = sharded_game(alone);
-  const auto [forward, backward] = launch_costs(
-      scenario, blocking_costs(scenario), one_block(scenario.model, scenario.model.layers - 1));
-  ShardedTable launches(game.shape.units());
-  for (std::uint32_t layer = 0; layer < game.shape.layers; ++layer) {
-    launches.at(ShardedTask::forward, layer) = forward.host;
-    launches.at(ShardedTask::backward, layer) = backward.host;
-  }
-  Contest contest;
-  contest.durations = copied(game.durations.values());
-  contest.launches = copied(launches.values());
-  contest.overlap_loss = overlap_loss(scenario);
-  contest.devices.assign(kShardedStreams, 0);
-  contest.places = {{0, StreamUse::computes}, {0, StreamUse::communicates}};
-  const auto emit = [&](auto& reader) { emit_fully_sharded(game.shape, reader); };
-  const double without = run_clock(game.shape, game.durations).seconds;
+  if (shares_links(alone, step)) PipelineFlows(alone, step).add_to(contest);
+  const double without = clock_seconds(step);
+  const auto emit = [&](auto& reader) { tell(step, reader); };
   ContendedIteration result = play(Plays(std::move(contest), emit), without);
-  const ShardedGame priced = sharded_game(scenario);
-  result.overlap_predicted = run_clock(priced.shape, priced.durations).seconds - without;
+  result.overlap_predicted = clock_seconds(step_of(scenario)) - without;
   result.overlap -= result.overlap_predicted;
   return result;
 }
@@ -377,8 +339,7 @@ void check(const Scenario& scenario, const WhatIf& question) {
 ContendedIteration contended_iteration(const Scenario& asked, const WhatIf& question) {
   check(asked, question);
   const Scenario scenario = with_degraded_links(asked, question.link_fractions);
-  ContendedIteration result =
-      is_fully_sharded(scenario) ? sharded_contended(scenario) : pipeline_contended(scenario);
+  ContendedIteration result = contended(scenario);
   result.seconds += scenario.software.host.fixed_per_iteration.value;
   return result;
 }

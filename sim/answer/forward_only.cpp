@@ -1,41 +1,30 @@
-#include "sim/step/iteration.hpp"
+#include "sim/answer/forward_only.hpp"
+
+#include "sim/step/step.hpp"
 
 namespace prequel {
-namespace {
 
-/// Stages hand forward passes on; nothing is reduced or gathered, and nobody waits for a backward
-/// pass.
-double pipeline_seconds(const PipelineGame& game) {
-  PipelineShape shape = game.shape;
-  shape.buckets = 0;
-  shape.gathers = false;
+Seconds forward_only_time(const Scenario& scenario) {
+  const Step step = step_of(scenario);
+  PipelineShape shape = step.shape;
+  const bool gathered = in_every_micro_batch(shape.gathers);
+  if (!gathered) {
+    shape.buckets = 0;
+    shape.gathers = Gathers::never;
+  }
   BlockTable durations(shape);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      for (const TaskKind kind : {TaskKind::forward, TaskKind::send_forward}) {
-        durations.at(kind, stage, chunk) = game.durations.at(kind, stage, chunk);
+      for (const TaskKind kind : {TaskKind::forward, TaskKind::forward_bucket,
+                                  TaskKind::parameter_gather, TaskKind::send_forward}) {
+        if (kind == TaskKind::parameter_gather && !gathered) continue;
+        durations.at(kind, stage, chunk) = step.durations.at(kind, stage, chunk);
       }
     }
   }
-  const ScheduleKind kind = shape.chunks == 1 ? ScheduleKind::gpipe : game.kind;
-  return run_clock(kind, shape, durations).seconds;
-}
-
-double sharded_seconds(const ShardedGame& game) {
-  ShardedTable durations(game.shape.units());
-  for (std::uint32_t unit = 0; unit < game.shape.units(); ++unit) {
-    for (const ShardedTask task : {ShardedTask::forward_gather, ShardedTask::forward}) {
-      durations.at(task, unit) = game.durations.at(task, unit);
-    }
-  }
-  return run_clock(game.shape, durations).seconds;
-}
-
-}  // namespace
-
-Seconds forward_only_time(const Scenario& scenario) {
-  return {is_fully_sharded(scenario) ? sharded_seconds(sharded_game(scenario))
-                                     : pipeline_seconds(pipeline_game(scenario))};
+  // Nobody waits for a backward pass.
+  const Schedule schedule = shape.chunks == 1 ? Schedule::gpipe : step.schedule;
+  return {run_clock(schedule, shape, durations).seconds};
 }
 
 }  // namespace prequel

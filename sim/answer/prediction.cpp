@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "sim/schedule/least_time.hpp"
-#include "sim/step/iteration.hpp"
+#include "sim/step/account.hpp"
 #include "sim/step/plan_memory.hpp"
 
 namespace prequel {
@@ -16,11 +17,27 @@ double real(std::int64_t value) {
 }
 
 void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
-  if (is_fully_sharded(scenario)) {
-    play_fully_sharded(scenario, layers, prediction);
-  } else {
-    play_pipeline(scenario, layers, prediction);
+  const PlayedStep played = play(step_of(scenario, layers));
+  prediction.sec_per_iter = played.seconds;
+  const std::vector<std::vector<StageContent>> held = stage_chunks(scenario);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    StagePrediction stage;
+    for (const StageContent& chunk : held[i]) {
+      const ChunkCosts costs = chunk_costs(layers, chunk);
+      stage.blocks += chunk.blocks;
+      each_part([&](Part part) { stage.parts[part] += chunk.parts[part]; });
+      stage.forward_s += costs.forward.total();
+      stage.backward_s += costs.backward.total();
+      stage.recompute_s += costs.backward.recompute;
+    }
+    stage.busy_s = played.stages[i].busy;
+    stage.time = played.stages[i].time;
+    prediction.stages.push_back(stage);
   }
+  const auto busiest = std::ranges::max_element(prediction.stages, {}, &StagePrediction::busy_s);
+  prediction.slowest_stage =
+      static_cast<std::size_t>(std::distance(prediction.stages.begin(), busiest));
+  prediction.breakdown = busiest->time;
 }
 
 void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction& prediction) {
@@ -53,6 +70,28 @@ void warn_of_host_memory(const Scenario& scenario, Prediction& prediction) {
                   node / kGiB, cluster.host.memory.value / kGiB));
 }
 
+/// Which constants stand in for those that the device lacks for the kernels of the plan's layers.
+void warn_of_stand_ins(const Scenario& scenario, Prediction& prediction) {
+  const PartCounts held = parts_of(scenario.model);
+  const LayerSetting setting = layer_setting(scenario.plan);
+  const auto warn = [&](std::string said) {
+    if (said.empty() || std::ranges::count(prediction.warnings, said) > 0) return;
+    prediction.warnings.push_back(std::move(said));
+  };
+  each_part([&](Part part) {
+    if (held[part] == 0) return;
+    const Layer layer = tell_part(part, scenario.model, setting, scenario.software);
+    for (const LayerPiece& piece : layer.pieces) {
+      if (const auto* linear = std::get_if<LinearLayer>(&piece.what)) {
+        warn(stand_in(scenario.device, linear->precision));
+      } else if (const auto* core = std::get_if<AttentionCore>(&piece.what);
+                 core && core->kind == AttentionKind::flash) {
+        warn(stand_in(scenario.device, core->shape, scenario.software.kernels.flash_kernel));
+      }
+    }
+  });
+}
+
 }  // namespace
 
 double Prediction::model_flops_rate(const Plan& plan) const {
@@ -73,6 +112,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   add_times(scenario, layers, prediction);
   add_memory(scenario, layers.weights, prediction);
   warn_of_host_memory(scenario, prediction);
+  warn_of_stand_ins(scenario, prediction);
   if (std::string said = contradiction(scenario.cluster); !said.empty()) {
     prediction.warnings.push_back(std::move(said));
   }
@@ -90,19 +130,13 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
 }
 
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {
-  Prediction prediction;
-  add_times(scenario, layers, prediction);
-  return prediction.sec_per_iter;
+  const Step step = step_of(scenario, layers);
+  return Seconds{run_clock(step.schedule, step.shape, step.durations).seconds} + step.fixed;
 }
 
 Seconds least_iteration_time(const Scenario& scenario, const LayerCosts& layers) {
-  const Seconds fixed = scenario.software.host.fixed_per_iteration;
-  if (is_fully_sharded(scenario)) {
-    const ShardedGame game = sharded_game(scenario, layers);
-    return Seconds{least_seconds(game.shape, game.durations)} + fixed;
-  }
-  const PipelineGame game = pipeline_game(scenario, layers);
-  return Seconds{least_seconds(game.kind, game.shape, game.durations)} + fixed;
+  const Step step = step_of(scenario, layers);
+  return Seconds{least_seconds(step.schedule, step.shape, step.durations)} + step.fixed;
 }
 
 }  // namespace prequel

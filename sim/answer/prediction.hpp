@@ -8,28 +8,9 @@
 #include "models/layers/flops.hpp"
 #include "models/memory/memory.hpp"
 #include "sim/price/pricing.hpp"
+#include "sim/step/breakdown.hpp"
 
 namespace prequel {
-
-/// Seconds of one iteration on the busiest stage; they add up to the iteration.
-struct Breakdown {
-  double compute{};
-  double recompute{};
-  double tp_comm{};
-  double cp_comm{};
-  double ep_comm{};  ///< dispatch of tokens to experts, and back
-  double pp_comm{};  ///< transfers between stages that hold up the busiest stage
-  double dp_comm{};  ///< exposed
-  double bubble{};   ///< waiting for other stages
-  double optimizer{};
-  double host{};
-  double other{};  ///< fixed time per iteration
-
-  [[nodiscard]] double total() const {
-    return compute + recompute + tp_comm + cp_comm + ep_comm + pp_comm + dp_comm + bubble +
-           optimizer + host + other;
-  }
-};
 
 struct StagePrediction {
   std::int64_t blocks{};
@@ -37,7 +18,8 @@ struct StagePrediction {
   double forward_s{};               ///< one micro batch, all chunks
   double backward_s{};              ///< with what is recomputed
   double recompute_s{};             ///< of backward_s, repeating the forward pass
-  double busy_s{};                  ///< of the iteration, without waiting
+  double busy_s{};                  ///< of the iteration, without waiting and the optimizer
+  Breakdown time;                   ///< of the iteration; it adds up to it
   std::int64_t chunks_in_flight{};  ///< most (micro batch, chunk) pairs held at once
   StageMemory memory;               ///< as printed by nvidia-smi
 };
@@ -51,7 +33,7 @@ struct Prediction {
   FlopsPerSecond peak;  ///< of one device, in the plan's precision
   std::size_t slowest_stage{};
   std::size_t fullest_stage{};
-  Breakdown breakdown;
+  Breakdown breakdown;  ///< of the slowest stage
   std::vector<StagePrediction> stages;
   Bytes peak_memory;  ///< as printed by nvidia-smi on the fullest device
   MemoryVerdict verdict{};

@@ -5,51 +5,20 @@
 #include "models/memory/memory.hpp"
 #include "sim/engine/clock.hpp"
 #include "sim/engine/recorder.hpp"
-#include "sim/schedule/emit.hpp"
-#include "sim/step/iteration.hpp"
+#include "sim/step/account.hpp"
+#include "sim/step/plan_memory.hpp"
+#include "sim/step/tell.hpp"
 
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
-/// A task in terms that pipelines and fully sharded layers share.
+/// What a task is.
 struct Piece {
   TaskKind kind{};
   StageStream stream{};
   std::uint32_t block{};
   std::uint32_t buckets = 1;  ///< in which its block is passed or reduced; of these it is one
 };
-
-bool communicates(const Piece& piece) {
-  return piece.stream != StageStream::compute || traits(piece.kind).is_send();
-}
-
-struct KernelsAndHost {
-  double kernels{}, host{};
-};
-
-/// Of one task's duration on the compute stream. The rest is exposed communication.
-KernelsAndHost kernels_and_host(const Piece& piece, const ChunkCosts& costs, double duration) {
-  const auto share = [&](const PassCost& pass) {
-    const double buckets = piece.buckets;
-    return KernelsAndHost{(pass.compute + pass.recompute) / buckets, pass.host / buckets};
-  };
-  switch (traits(piece.kind).part_of) {
-    case TaskKind::forward: return share(costs.forward);
-    case TaskKind::backward: return share(costs.backward);
-    case TaskKind::input_gradient: {
-      KernelsAndHost of_pass = share(costs.backward);
-      of_pass.kernels -= costs.backward.weight_gradient;
-      return of_pass;
-    }
-    case TaskKind::weight_gradient:
-    case TaskKind::optimizer: return {duration, 0};
-    default: return {};
-  }
-}
 
 /// What a task changes in the number of activations that its stage holds, counted in parts of a
 /// block: before it starts, or after it ends.
@@ -59,44 +28,53 @@ std::int64_t change_of(TaskKind kind, Keeps change, std::int64_t parts) {
   return task.in_buckets ? 1 : parts;
 }
 
-/// From tasks as played to slices, and to what each stage does with its time.
+/// From tasks as played to slices, and to what each stage holds meanwhile.
 class TimelineBuilder {
  public:
-  /// `piece` describes a task; the tasks of a stage have its number as their label's.
-  template <class PieceOf>
-  TimelineBuilder(const Recorder& recorder, const PieceOf& piece, std::uint32_t stages,
-                  std::vector<TimelineBlock> blocks)
-      : tasks_(recorder.tasks()), stage_end_(stages) {
+  TimelineBuilder(const Step& step, const Recorder& recorder)
+      : shape_(step.shape), tasks_(recorder.tasks()) {
     pieces_.reserve(tasks_.size());
     for (const PlayedTask& task : tasks_) {
-      pieces_.push_back(piece(task));
+      pieces_.push_back(piece_of(task));
       timeline_.seconds = std::max(timeline_.seconds, task.end);
     }
-    timeline_.stages.resize(stages);
-    timeline_.blocks = std::move(blocks);
-  }
-
-  [[nodiscard]] std::uint16_t stage_of(const PlayedTask& task) const {
-    return timeline_.stages.size() == 1 ? std::uint16_t{0} : task.label.stage;
+    timeline_.stages.resize(shape_.stages);
+    timeline_.blocks = step.blocks;
   }
 
   /// `held(stage, parts)`: bytes that a stage holds with so many parts of blocks in flight, of
   /// which a whole block has `parts`.
   template <class Held>
-  Timeline build(const Recorder& recorder, std::int64_t parts, Seconds fixed, const Held& held) && {
+  Timeline build(const Recorder& recorder, std::int64_t parts, const PlayedStep& played,
+                 Held held) && {
     const std::vector<bool> critical = critical_path();
     add_slices(recorder, critical);
     add_memory(parts, held);
-    for (TaskId id = 0; id < tasks_.size(); ++id) add_time(id);
+    timeline_.seconds = played.seconds.value;
     for (std::size_t i = 0; i < timeline_.stages.size(); ++i) {
-      timeline_.stages[i].bubble_s += timeline_.seconds - stage_end_[i];
-      timeline_.stages[i].host_s += fixed.value;
+      const Breakdown& time = played.stages[i].time;
+      StageTimeline& stage = timeline_.stages[i];
+      stage.computing_s = time.compute + time.recompute + time.optimizer;
+      stage.communicating_s =
+          time.tp_comm + time.cp_comm + time.ep_comm + time.pp_comm + time.dp_comm;
+      stage.bubble_s = time.bubble;
+      stage.host_s = time.host + time.other;
     }
-    timeline_.seconds += fixed.value;
     return std::move(timeline_);
   }
 
  private:
+  [[nodiscard]] Piece piece_of(const PlayedTask& task) const {
+    const auto kind = static_cast<TaskKind>(task.label.kind);
+    return {kind, static_cast<StageStream>(task.stream % kStageStreams),
+            task.price % shape_.blocks(),
+            traits(kind).in_buckets ? std::max(1U, shape_.buckets) : 1U};
+  }
+
+  [[nodiscard]] static std::uint16_t stage_of(const PlayedTask& task) {
+    return static_cast<std::uint16_t>(task.stream / kStageStreams);
+  }
+
   /// From the task that ends last back to the one that nothing held up: without a gap.
   std::vector<bool> critical_path() {
     std::vector<bool> critical(tasks_.size());
@@ -135,7 +113,7 @@ class TimelineBuilder {
   }
 
   template <class Held>
-  void add_memory(std::int64_t parts, const Held& held) {
+  void add_memory(std::int64_t parts, Held& held) {
     std::vector<std::int64_t> in_flight(timeline_.stages.size());
     const auto change = [&](std::uint16_t stage, double time, std::int64_t by) {
       if (by == 0) return;
@@ -154,153 +132,49 @@ class TimelineBuilder {
     }
   }
 
-  /// Adds a task of a compute stream, and the wait before it, to its stage's sums.
-  void add_time(TaskId id) {
-    const PlayedTask& task = tasks_[id];
-    const Piece& piece = pieces_[id];
-    if (piece.stream != StageStream::compute) return;
-    const std::uint16_t number = stage_of(task);
-    StageTimeline& stage = timeline_.stages[number];
-    const double duration = task.end - task.start;
-    const auto [kernels, host] =
-        kernels_and_host(piece, timeline_.blocks[piece.block].costs, duration);
-    const double waited = exposed_wait(id, stage_end_[number]);
-    stage.computing_s += kernels;
-    stage.host_s += host;
-    // Neither is below 0 but by rounding.
-    stage.communicating_s += std::max(0.0, duration - kernels - host) + waited;
-    stage.bubble_s += std::max(0.0, task.start - stage_end_[number] - waited);
-    stage_end_[number] = task.end;
-  }
-
-  /// How much of the time between `idle_from` and the task's start is communication that it waits
-  /// for: what held it up, and on its own stage what held up that.
-  [[nodiscard]] double exposed_wait(TaskId id, double idle_from) const {
-    double waited = 0;
-    const std::uint16_t stage = stage_of(tasks_[id]);
-    TaskId before = tasks_[id].held_up_by;
-    for (bool own = true; own && before != PlayedTask::kNothing;
-         before = tasks_[before].held_up_by) {
-      const PlayedTask& task = tasks_[before];
-      if (!communicates(pieces_[before]) || task.end <= idle_from) break;
-      waited += task.end - std::max(task.start, idle_from);
-      own = stage_of(task) == stage;
-    }
-    return waited;
-  }
-
+  const PipelineShape& shape_;
   const std::vector<PlayedTask>& tasks_;
   std::vector<Piece> pieces_;
-  std::vector<double> stage_end_;
   Timeline timeline_;
 };
 
-Timeline pipeline_timeline(const Scenario& scenario) {
-  const PipelineGame game = pipeline_game(scenario);
-  const PipelineShape& shape = game.shape;
-  const auto exact =
-      exact_durations(game.durations.values(), std::max(shape.micro_batches, shape.buckets));
-  Recorder recorder(exact, stream_count(shape));
-  emit_pipeline(game.kind, shape, recorder);
-  emit_step_end(game.kind, shape, recorder);
+/// What a stage holds with so many chunks in flight, each told once. A chunk that is held in part
+/// is counted whole, as the memory model knows no parts.
+class HeldChunks {
+ public:
+  HeldChunks(const Scenario& scenario, const PartWeights& weights, std::int64_t parts)
+      : scenario_(scenario),
+        weights_(weights),
+        parts_(parts),
+        stages_(stage_chunks(scenario)),
+        known_(stages_.size()) {}
 
-  const LayerCosts layers = price_layers(scenario);
-  std::vector<std::int64_t> first_layer(game.parts.size() + 1);
-  for (std::size_t part = 0; part < game.parts.size(); ++part) {
-    first_layer[part + 1] = first_layer[part] + game.parts[part].blocks;
-  }
-  std::vector<TimelineBlock> blocks(shape.blocks());
-  std::vector<std::vector<StageContent>> stages(shape.stages);
-  for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      const std::uint32_t part = model_part(game.kind, shape, stage, chunk);
-      const StageContent& content = game.parts[part];
-      blocks[chunk * shape.stages + stage] = {content, first_layer[part],
-                                              chunk_costs(layers, content)};
-      stages[stage].push_back(content);
-    }
-  }
-
-  const std::int64_t parts = std::max(1U, shape.buckets);
-  const auto piece = [&](const PlayedTask& task) {
-    const auto kind = static_cast<TaskKind>(task.label.kind);
-    return Piece{kind, static_cast<StageStream>(task.stream % kStageStreams),
-                 task.label.chunk * shape.stages + task.label.stage,
-                 traits(kind).in_buckets ? std::max(1U, shape.buckets) : 1U};
-  };
-  // A chunk that is held in part is counted whole, as the memory model knows no parts.
-  std::vector<std::vector<Bytes>> known(shape.stages);
-  const auto held = [&](std::uint32_t stage, std::int64_t held_parts) {
-    const auto chunks = static_cast<std::size_t>((held_parts + parts - 1) / parts);
-    while (known[stage].size() <= chunks) {
-      const auto count = static_cast<std::int64_t>(known[stage].size());
+  Bytes operator()(std::uint32_t stage, std::int64_t held_parts) {
+    const auto chunks = static_cast<std::size_t>((held_parts + parts_ - 1) / parts_);
+    std::vector<Bytes>& known = known_[stage];
+    while (known.size() <= chunks) {
       const StageMemory memory =
-          stage_memory(layers.weights, scenario.model, scenario.plan,
-                                              scenario.software, stages[stage], count);
-      known[stage].push_back(printed(memory, scenario.device, scenario.software).total());
+          stage_memory(weights_, scenario_.model, scenario_.plan, scenario_.software,
+                       stages_[stage], static_cast<std::int64_t>(known.size()));
+      known.push_back(printed(memory, scenario_.device, scenario_.software).total());
     }
-    return known[stage][chunks];
-  };
-  return TimelineBuilder(recorder, piece, shape.stages, std::move(blocks))
-      .build(recorder, parts, scenario.software.host.fixed_per_iteration, held);
-}
-
-Piece sharded_piece(const PlayedTask& task) {
-  const auto stream = static_cast<ShardedStream>(task.stream) == ShardedStream::compute
-                          ? StageStream::compute
-                          : StageStream::communication;
-  const auto kind = [&] {
-    switch (static_cast<ShardedTask>(task.label.kind)) {
-      case ShardedTask::forward: return TaskKind::forward;
-      case ShardedTask::backward: return TaskKind::backward;
-      case ShardedTask::forward_gather:
-      case ShardedTask::backward_gather: return TaskKind::parameter_gather;
-      case ShardedTask::reduce_scatter: return TaskKind::gradient_reduce;
-      case ShardedTask::optimizer: break;
-    }
-    return TaskKind::optimizer;
-  }();
-  return {kind, stream, task.label.stage};
-}
-
-Timeline sharded_timeline(const Scenario& scenario) {
-  const auto [shape, durations] = sharded_game(scenario);
-  const auto exact = exact_durations(durations.values(), shape.micro_batches);
-  Recorder recorder(exact, kShardedStreams);
-  emit_fully_sharded(shape, recorder);
-
-  const LayerCosts layers = price_layers(scenario);
-  std::vector<TimelineBlock> blocks;
-  for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
-    const StageContent content = one_block(scenario.model, layer);
-    blocks.push_back({content, layer, chunk_costs(layers, content)});
+    return known[chunks];
   }
-  StageContent root{0, true, true, parts_of(scenario.model)};
-  for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
-    --root.parts[part_of(scenario.model.kind_of(layer))];
-  }
-  blocks.push_back({root, 0, chunk_costs(layers, root)});
 
-  const StageContent all = whole_model(scenario.model);
-  const StageMemory full = stage_memory(layers.weights, scenario.model, scenario.plan, scenario.software, {all}, 1);
-  // The root keeps nothing that the memory model counts as activations of layers, but passes as
-  // they do, so all units together hold what one micro batch does.
-  const double units = shape.units();
-  const auto held = [&](std::uint32_t /*stage*/, std::int64_t held_units) {
-    StageMemory memory = full;
-    memory.activations = (real(held_units) / units) * full.activations;
-    return printed(memory, scenario.device, scenario.software).total();
-  };
-  return TimelineBuilder(recorder, sharded_piece, 1, std::move(blocks))
-      .build(recorder, 1, scenario.software.host.fixed_per_iteration, held);
-}
+ private:
+  const Scenario& scenario_;
+  const PartWeights& weights_;
+  std::int64_t parts_;
+  std::vector<std::vector<StageContent>> stages_;
+  std::vector<std::vector<Bytes>> known_;
+};
 
 }  // namespace
 
 std::int64_t timeline_passes(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  const std::int64_t parts =
-      is_fully_sharded(scenario) ? scenario.model.layers : plan.pp * plan.vpp;
+  const bool by_layer = in_every_micro_batch(gathers_of(plan, scenario.software));
+  const std::int64_t parts = by_layer ? scenario.model.layers : plan.pp * plan.vpp;
   return plan.micro_batches() * parts;
 }
 
@@ -312,7 +186,28 @@ std::int64_t most_timeline_gbs(const Scenario& scenario) {
 }
 
 Timeline timeline(const Scenario& scenario) {
-  return is_fully_sharded(scenario) ? sharded_timeline(scenario) : pipeline_timeline(scenario);
+  const LayerCosts layers = price_layers(scenario);
+  const Step step = step_of(scenario, layers);
+  const auto exact = exact_durations(step.durations.values(), step.shape.most_runs());
+  Recorder recorder(exact, stream_count(step.shape));
+  tell(step, recorder);
+  TimelineBuilder builder(step, recorder);
+  if (!step.shape.is_layer_by_layer()) {
+    const std::int64_t parts = std::max(1U, step.shape.buckets);
+    return std::move(builder).build(recorder, parts, play(step),
+                                    HeldChunks(scenario, layers.weights, parts));
+  }
+  // The root keeps nothing that the memory model counts as activations of layers, but passes as
+  // they do, so all units together hold what one micro batch does.
+  const StageMemory full = stage_memory(layers.weights, scenario.model, scenario.plan,
+                                        scenario.software, {whole_model(scenario.model)}, 1);
+  const double units = step.shape.chunks;
+  return std::move(builder).build(
+      recorder, 1, play(step), [&](std::uint32_t /*stage*/, std::int64_t held_units) {
+        StageMemory memory = full;
+        memory.activations = (static_cast<double>(held_units) / units) * full.activations;
+        return printed(memory, scenario.device, scenario.software).total();
+      });
 }
 
 }  // namespace prequel

@@ -6,13 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/price/pricing.hpp"
-#include "sim/schedule/pipeline.hpp"
+#include "sim/step/step.hpp"
 
 namespace prequel {
 
-/// One task of a pipeline stage that takes time; every data-parallel replica runs the same. Fully
-/// sharded layers are stage 0, their reduce-scatter a `gradient_reduce`.
+/// One task of a stage that takes time; every data-parallel replica runs the same.
 struct TimelineSlice {
   TaskKind kind{};
   StageStream stream{};
@@ -25,14 +23,6 @@ struct TimelineSlice {
   std::uint32_t buckets{1};
   double start_s{};  ///< since the iteration began
   double end_s{};
-};
-
-/// What a slice works on: a model chunk; where parameters are sharded layer by layer, one layer or
-/// the root.
-struct TimelineBlock {
-  StageContent content;
-  std::int64_t first_layer{};
-  ChunkCosts costs;  ///< of one micro batch
 };
 
 /// A transfer between stages: indices of the slice that sends and the one that waits for it.
@@ -57,7 +47,7 @@ struct StageTimeline {
 
 struct Timeline {
   double seconds{};  ///< of the iteration, as predicted
-  std::vector<TimelineBlock> blocks;
+  std::vector<StepBlock> blocks;
   std::vector<TimelineSlice> slices;  ///< those of one stream of a stage in order
   std::vector<TimelineTransfer> transfers;
   std::vector<StageTimeline> stages;

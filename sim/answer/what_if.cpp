@@ -10,7 +10,7 @@
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
 #include "sim/schedule/ranks.hpp"
-#include "sim/step/iteration.hpp"
+#include "sim/step/step.hpp"
 
 namespace prequel {
 namespace {
@@ -74,26 +74,15 @@ StepDistribution what_if(const Scenario& asked, const WhatIf& question) {
   check_nodes(asked, question);
   const Scenario scenario = with_degraded_links(asked, question.link_fractions);
   const RankSlowness slowness = rank_slowness(scenario, question);
+  const Step step = step_of(scenario);
+  const StageRanks ranks = stage_ranks(scenario.plan, step.synchronisations);
   std::vector<double> seconds(question.samples);
-  const auto play_samples = [&](const auto& step) {
-    parallel_for(seconds.size(), [&](std::size_t sample) {
-      seconds[sample] = step(Jitter{question.jitter, question.seed + sample}).front() +
-                        scenario.software.host.fixed_per_iteration.value;
-    });
-  };
-  if (is_fully_sharded(scenario)) {
-    const ShardedGame game = sharded_game(scenario);
-    const StageRanks ranks = stage_ranks(scenario.plan, kSynchronisationsOfLayer);
-    play_samples([&](Jitter jitter) {
-      return run_ranks(game.shape, game.durations, ranks, slowness, jitter);
-    });
-  } else {
-    const PipelineGame game = pipeline_game(scenario);
-    const StageRanks ranks = stage_ranks(scenario.plan, game.synchronisations);
-    play_samples([&](Jitter jitter) {
-      return run_ranks(game.kind, game.shape, game.durations, ranks, slowness, jitter);
-    });
-  }
+  parallel_for(seconds.size(), [&](std::size_t sample) {
+    const Jitter jitter{question.jitter, question.seed + sample};
+    seconds[sample] =
+        run_ranks(step.schedule, step.shape, step.durations, ranks, slowness, jitter).front() +
+        step.fixed.value;
+  });
   std::ranges::sort(seconds);
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   return {sum / static_cast<double>(seconds.size()), percentile(seconds, 0.05),

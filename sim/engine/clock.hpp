@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/engine/repetition.hpp"
 #include "sim/engine/task.hpp"
 
 namespace prequel {
@@ -38,12 +39,9 @@ class Clock {
 
   [[nodiscard]] Token last(StreamId stream) const { return finish_[stream]; }
 
-  void begin_repeating();
+  void begin_repeating() { repetition_.begin(); }
 
-  /// Max-plus recursions become periodic: once every stream and every carried token has advanced by
-  /// one common time over some waves, they do so for ever. Then whole periods are skipped. Where
-  /// nothing holds the first streams back (GPipe), each soon advances by a time of its own, wave by
-  /// wave; then all waves are.
+  /// Once the pipeline is periodic, whole periods are skipped.
   std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried);
 
   /// End of the last task on a stream, s.
@@ -54,26 +52,10 @@ class Clock {
   [[nodiscard]] double end() const { return *std::max_element(finish_.begin(), finish_.end()); }
 
  private:
-  /// Finish times and carried tokens, and the sums of durations, as they were after `wave`.
-  struct Snapshot {
-    std::uint32_t wave = 0;
-    std::vector<double> times;
-    std::vector<double> busy;
-  };
-  void save(std::span<const Token> carried, Snapshot& snapshot) const;
-  /// The time by which everything has advanced since `saved_`, or a negative number.
-  [[nodiscard]] double common_advance(std::span<const Token> carried) const;
-  /// Whether everything advanced from `next_` on as it did from `saved_` to `next_`, and will.
-  [[nodiscard]] bool advances_steadily(std::span<const Token> carried) const;
-  /// Adds so many times what has changed since `before`.
-  void repeat(const Snapshot& before, double times, std::span<Token> carried);
-
   std::span<const double> durations_;
   std::vector<double> finish_;
   std::vector<double> busy_;
-  Snapshot saved_;
-  Snapshot next_;  // one wave later
-  std::uint32_t wave_ = 0;
+  Repetition repetition_;
 };
 
 }  // namespace prequel

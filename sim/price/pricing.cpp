@@ -16,9 +16,20 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis) {
-  const RankGroup group = rank_group(scenario.plan, axis);
+GroupShape shape_of_group(const Scenario& scenario, const RankGroup& group) {
   return group_shape(scenario.cluster, scenario.plan.gpus, group.size, group.stride);
+}
+
+GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis) {
+  return shape_of_group(scenario, rank_group(scenario.plan, axis));
+}
+
+/// Of weights or gradients, with what the stack puts on the network at the most.
+Seconds data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
+                             Bytes bytes) {
+  if (group.size == 1) return {};
+  return collective_time(scenario.cluster, op, shape_of_group(scenario, group), bytes,
+                         scenario.software.communication.rank_rate_limit);
 }
 
 WorkKind kind_of_comm(GroupAxis axis) {
@@ -322,18 +333,45 @@ ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content) {
   return costs;
 }
 
-Seconds stage_transfer_time(const Scenario& scenario) {
+namespace {
+
+/// A rank of stage `from` and its counterpart on `to`: of those that no device link joins, if any
+/// is.
+std::pair<std::int64_t, std::int64_t> farthest_pair(const Scenario& scenario, std::int64_t from,
+                                                    std::int64_t to) {
+  const std::int64_t ranks = rank_group(scenario.plan, GroupAxis::pipeline).stride;
+  const std::int64_t domain =
+      scenario.cluster.fabric->description(static_cast<int>(scenario.plan.gpus)).node.devices;
+  // The pairs of a whole domain's ranks are alike.
+  for (std::int64_t rank = 0; rank < std::min(ranks, domain); ++rank) {
+    const std::int64_t sender = from * ranks + rank;
+    const std::int64_t receiver = to * ranks + rank;
+    if (sender / domain != receiver / domain) return {sender, receiver};
+  }
+  return {from * ranks, to * ranks};
+}
+
+}  // namespace
+
+bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t to) {
+  const auto [sender, receiver] = farthest_pair(scenario, from, to);
+  const std::int64_t domain =
+      scenario.cluster.fabric->description(static_cast<int>(scenario.plan.gpus)).node.devices;
+  return sender / domain == receiver / domain;
+}
+
+Seconds stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to) {
   const Plan& plan = scenario.plan;
-  if (plan.pp == 1) return {};
   const Cluster& cluster = scenario.cluster;
   const bool scattered =
       scenario.software.communication.scatter_gather_p2p || plan.sequence_parallel;
   const Bytes hidden{real(plan.mbs * plan.seq_len / plan.cp * scenario.model.hidden) *
                      bytes_per_element(activation_precision(plan))};
   const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
-  const RankGroup pipeline = rank_group(plan, GroupAxis::pipeline);
-  const GroupShape pair = group_shape(cluster, plan.gpus, pipeline.size, pipeline.stride);
-  Seconds time = collective_time(cluster, CollectiveOp::send_recv, pair, sent);
+  const auto [sender, receiver] = farthest_pair(scenario, from, to);
+  Seconds time =
+      price_hop(cluster, shape_of_group(scenario, GroupAxis::pipeline), sender, receiver, sent)
+          .time();
   if (scattered && !plan.sequence_parallel && plan.tp > 1) {
     time += collective_time(cluster, CollectiveOp::all_gather,
                             shape_of_group(scenario, GroupAxis::tensor), hidden);
@@ -343,10 +381,17 @@ Seconds stage_transfer_time(const Scenario& scenario) {
 
 Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
-  const CollectiveOp op = plan.zero == 0 ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter;
+  const double element = bytes_per_element(plan.grad_precision);
   return over_groups(parameters, [&](GroupAxis axis, double count) {
-    return collective_time(scenario.cluster, op, shape_of_group(scenario, axis),
-                           Bytes{count * bytes_per_element(plan.grad_precision)});
+    const Bytes bytes{count * element};
+    if (plan.zero == 0) {
+      return data_collective_time(scenario, CollectiveOp::all_reduce, rank_group(plan, axis),
+                                  bytes);
+    }
+    const auto [shards, copies] = shard_groups(plan, axis);
+    return data_collective_time(scenario, CollectiveOp::reduce_scatter, shards, bytes) +
+           data_collective_time(scenario, CollectiveOp::all_reduce, copies,
+                                bytes / real(shards.size));
   });
 }
 
@@ -354,9 +399,15 @@ Seconds parameter_gather_time(const Scenario& scenario, const StageParameters& p
   if (scenario.plan.zero == 0) return {};
   const double element = state_bytes(scenario.plan, scenario.software).gathered;
   return over_groups(parameters, [&](GroupAxis axis, double count) {
-    return collective_time(scenario.cluster, CollectiveOp::all_gather,
-                           shape_of_group(scenario, axis), Bytes{count * element});
+    return data_collective_time(scenario, CollectiveOp::all_gather,
+                                shard_groups(scenario.plan, axis).shards, Bytes{count * element});
   });
+}
+
+Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters) {
+  const double element = state_bytes(scenario.plan, scenario.software).gathered;
+  return host_copy_time(scenario.device,
+                        Bytes{sharded_parameters(scenario.plan, parameters) * element});
 }
 
 Seconds tied_embedding_time(const Scenario& scenario) {

@@ -84,15 +84,22 @@ LayerCosts price_layers(const Scenario& scenario);
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 
-/// Time of sending one micro batch's hidden states (or their gradients) to the next stage.
-Seconds stage_transfer_time(const Scenario& scenario);
+/// Whether device links join every rank of a stage to its counterpart on another.
+bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t to);
+
+/// Time of sending one micro batch's hidden states (or their gradients) from a stage to another,
+/// as all ranks do at once: over device links where these join the two, else over the network.
+Seconds stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to);
 
 /// Reduction of the gradients of `parameters` per rank over the data-parallel group: to all of
-/// them, or with ZeRO 1 or 2 to the rank that owns them.
+/// them, or with ZeRO to the rank that owns them (with hybrid sharding: to those of all nodes).
 Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);
 
-/// With ZeRO 1 or 2, gathering as many updated parameters.
+/// With ZeRO, gathering as many parameters.
 Seconds parameter_gather_time(const Scenario& scenario, const StageParameters& parameters);
+
+/// Where host memory holds the weights: a rank's share of `parameters` on its way to the device.
+Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// All-reduce of the tied embedding's gradient between the first and the last stage.
 Seconds tied_embedding_time(const Scenario& scenario);

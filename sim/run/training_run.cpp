@@ -8,7 +8,7 @@
 
 #include "hw/base/errors.hpp"
 #include "models/memory/state_bytes.hpp"
-#include "sim/step/iteration.hpp"
+#include "sim/answer/forward_only.hpp"
 
 namespace prequel {
 namespace {

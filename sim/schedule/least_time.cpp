@@ -15,7 +15,7 @@ struct Passes {
 
 class PipelineBound {
  public:
-  PipelineBound(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations)
+  PipelineBound(Schedule kind, const PipelineShape& shape, const BlockTable& durations)
       : mirrored_(traits(kind).mirrored),
         folded_(traits(kind).folded),
         split_(traits(kind).splits_backward),
@@ -67,9 +67,15 @@ class PipelineBound {
     return shape_.exchanges == Exchanges::beside ? std::min(seconds, at(beside, block)) : seconds;
   }
   [[nodiscard]] double forward(Block block) const {
+    if (in_every_micro_batch(shape_.gathers)) {
+      return shape_.buckets * at(TaskKind::forward_bucket, block);
+    }
     return shorter(TaskKind::forward, TaskKind::forward_beside, block);
   }
   [[nodiscard]] double backward(Block block) const {
+    if (in_every_micro_batch(shape_.gathers)) {
+      return shape_.buckets * at(TaskKind::backward_bucket, block);
+    }
     return shorter(TaskKind::backward, TaskKind::backward_beside, block);
   }
 
@@ -79,7 +85,8 @@ class PipelineBound {
   }
   [[nodiscard]] double first_forward(Block block) const {
     const double whole = forward(block);
-    return shape_.gathers ? in_buckets(TaskKind::forward_bucket, whole, block) : whole;
+    return shape_.gathers != Gathers::never ? in_buckets(TaskKind::forward_bucket, whole, block)
+                                            : whole;
   }
   [[nodiscard]] double last_backward(Block block) const {
     return in_buckets(TaskKind::backward_bucket, backward(block), block);
@@ -193,26 +200,27 @@ class PipelineBound {
   std::vector<double> down_, up_;
 };
 
-}  // namespace
-
-double least_seconds(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations) {
-  return PipelineBound(kind, shape, durations).seconds();
-}
-
-double least_seconds(const ShardedShape& shape, const ShardedTable& durations) {
+double longer_stream(const PipelineShape& shape, const BlockTable& durations) {
   double computing = 0;
   double communicating = 0;
-  for (std::uint32_t unit = 0; unit < shape.units(); ++unit) {
-    computing +=
-        durations.at(ShardedTask::forward, unit) + durations.at(ShardedTask::backward, unit);
-    communicating += durations.at(ShardedTask::forward_gather, unit) +
-                     durations.at(ShardedTask::reduce_scatter, unit);
-    if (shape.reshard_after_forward && unit != shape.root()) {
-      communicating += durations.at(ShardedTask::backward_gather, unit);
+  for (std::uint32_t unit = 0; unit < shape.chunks; ++unit) {
+    const auto at = [&](TaskKind kind) { return durations.at(kind, 0, unit); };
+    computing += at(TaskKind::forward) + at(TaskKind::backward);
+    communicating += at(TaskKind::parameter_gather) + at(TaskKind::gradient_reduce);
+    const bool is_root = unit + 1 == shape.chunks;
+    if (shape.gathers == Gathers::each_pass && !is_root) {
+      communicating += at(TaskKind::backward_gather);
     }
   }
   return shape.micro_batches * std::max(computing, communicating) +
-         durations.at(ShardedTask::optimizer, shape.root());
+         durations.at(TaskKind::optimizer, 0);
+}
+
+}  // namespace
+
+double least_seconds(Schedule kind, const PipelineShape& shape, const BlockTable& durations) {
+  if (shape.is_layer_by_layer()) return longer_stream(shape, durations);
+  return PipelineBound(kind, shape, durations).seconds();
 }
 
 }  // namespace prequel

@@ -3,18 +3,15 @@
 /// Times that a step cannot be shorter than, found without playing it. A search passes over plans
 /// by them.
 
-#include "sim/schedule/fully_sharded.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {
 
 /// The longest of all stages' ways through the step (s): the first micro batch comes down to it,
 /// it computes all passes, and the last gradient goes back up to the first stage. For GPipe, 1F1B
-/// and interleaved 1F1B of equal stages with free sends it is the step's time itself.
-[[nodiscard]] double least_seconds(ScheduleKind kind, const PipelineShape& shape,
+/// and interleaved 1F1B of equal stages with free sends it is the step's time itself. Of layers
+/// that are gathered one by one on a single stage, the longer of its two streams.
+[[nodiscard]] double least_seconds(Schedule kind, const PipelineShape& shape,
                                    const BlockTable& durations);
-
-/// The longer of the two streams (s).
-[[nodiscard]] double least_seconds(const ShardedShape& shape, const ShardedTable& durations);
 
 }  // namespace prequel

@@ -5,12 +5,14 @@
 /// A pipeline of p stages with v chunks each has p·v blocks of layers: chunk c of stage s is block
 /// c·p + s, and activations pass the blocks in that order (with v = 1, blocks are stages).
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "models/plan/gathers.hpp"
 #include "sim/engine/lanes.hpp"
 #include "sim/engine/price_table.hpp"
 
@@ -38,9 +40,12 @@ struct PipelineShape {
   /// the next parts compute (gradient buckets: Li et al. 2020, "PyTorch Distributed"). 0: none are,
   /// and each stage reduces its gradients at the end.
   std::uint32_t buckets = 0;
-  /// Whether the parameters of these parts are gathered one by one ahead of the first forward, as
-  /// sharded optimizers (ZeRO-1 and 2) leave each rank with a share of the updated ones.
-  bool gathers = false;
+  /// When the parameters of these parts are gathered one by one: ahead of the first forward; or
+  /// ahead of every forward (and every backward), and then their gradients are reduced behind every
+  /// backward. A single stage that does so has its layers as chunks
+  /// (sim/schedule/fully_sharded.hpp).
+  Gathers gathers = Gathers::never;
+  std::uint32_t prefetch = 1;  ///< parts gathered ahead of the one that computes; 0 overlaps none
   Exchanges exchanges = Exchanges::inside;
   /// Micro batches in a row that pass a chunk before the next chunk's turn, where interleaved
   /// (Megatron-Core: microbatch_group_size_per_vp_stage). 0: as many as stages.
@@ -48,6 +53,15 @@ struct PipelineShape {
 
   [[nodiscard]] std::uint32_t group_size() const { return group > 0 ? group : stages; }
   [[nodiscard]] std::uint32_t blocks() const { return stages * chunks; }
+  /// How often one task of a block runs at most.
+  [[nodiscard]] double most_runs() const {
+    const double parts = buckets > 0 ? buckets : 1.0;
+    return in_every_micro_batch(gathers) ? parts * micro_batches
+                                         : std::max<double>(micro_batches, parts);
+  }
+  [[nodiscard]] bool is_layer_by_layer() const {
+    return stages == 1 && in_every_micro_batch(gathers);
+  }
 };
 
 /// `backward` is run whole by schedules that do not split it; zero-bubble schedules run
@@ -57,9 +71,11 @@ struct PipelineShape {
 /// `embedding_reduce` (first and last stage, together), then `optimizer`. With buckets, the parts
 /// of a block's last backward (or weight gradient) run as `backward_bucket`
 /// (`weight_gradient_bucket`) and each has a `gradient_reduce`; where parameters are gathered,
-/// those of its first forward as `forward_bucket`, each behind a `parameter_gather`. Where a
-/// forward and a backward run side by side, they are `forward_beside` and `backward_beside`
-/// without what they exchange, which is `forward_exchange` and `backward_exchange`.
+/// those of its first forward as `forward_bucket`, each behind a `parameter_gather`; where that is
+/// done in every micro batch, all passes run so, and those of a backward each behind a
+/// `backward_gather`. Where a forward and a backward run side by side, they are `forward_beside`
+/// and `backward_beside` without what they exchange, which is `forward_exchange` and
+/// `backward_exchange`.
 enum class TaskKind : std::uint8_t {
   forward,
   backward,
@@ -78,6 +94,7 @@ enum class TaskKind : std::uint8_t {
   backward_beside,
   forward_exchange,
   backward_exchange,
+  backward_gather,
 };
 
 /// The streams that each stage has.
@@ -140,6 +157,8 @@ inline constexpr std::array kTasks = [] {
        "exchange tokens"},
       {backward_exchange, backward_exchange, S::exchange_backward, L::none, K::nothing, false,
        "exchange gradients of tokens"},
+      {backward_gather, backward_gather, S::communication, L::across, K::nothing, true,
+       "gather parameters"},
   });
 }();
 inline constexpr std::uint32_t kTaskKinds = kTasks.size();

@@ -141,7 +141,8 @@ class PipelineEmitter {
   /// What each stage does once its last backward is done; the same after every schedule.
   void step_end() {
     const std::uint32_t last = shape_.stages - 1;
-    for (std::uint32_t stage = 0; shape_.buckets == 0 && stage <= last; ++stage) {
+    const bool reduced = shape_.buckets > 0 || in_every_micro_batch(shape_.gathers);
+    for (std::uint32_t stage = 0; !reduced && stage <= last; ++stage) {
       const Token done = reader_.last(stream_of(StageStream::compute, stage));
       const Token copy_done = copies_ == Copies::none
                                   ? Token{}
@@ -156,8 +157,8 @@ class PipelineEmitter {
       once(StageStream::communication, TaskKind::embedding_reduce, last, first_ready);
     }
     for (std::uint32_t stage = 0; stage <= last; ++stage) {
-      const Token reduced = reader_.last(stream_of(StageStream::communication, stage));
-      once(StageStream::compute, TaskKind::optimizer, stage, reduced);
+      const Token last_reduced = reader_.last(stream_of(StageStream::communication, stage));
+      once(StageStream::compute, TaskKind::optimizer, stage, last_reduced);
     }
   }
 
@@ -193,7 +194,8 @@ class PipelineEmitter {
   /// Whether a pass comes in buckets.
   [[nodiscard]] bool is_in_buckets(TaskKind kind, std::uint32_t micro_batch) const {
     if (shape_.buckets == 0) return false;
-    if (kind == TaskKind::forward) return shape_.gathers && micro_batch == 0;
+    if (in_every_micro_batch(shape_.gathers)) return true;
+    if (kind == TaskKind::forward) return shape_.gathers != Gathers::never && micro_batch == 0;
     return kind != TaskKind::input_gradient && micro_batch == last_backward_;
   }
 
@@ -203,7 +205,11 @@ class PipelineEmitter {
     if (!is_in_buckets(kind, micro_batch)) {
       return run(StageStream::compute, kind, stage, chunk, micro_batch, after...);
     }
-    if (kind == TaskKind::forward) return gather_and_forward(stage, chunk, after...);
+    const bool is_forward = kind == TaskKind::forward;
+    if (in_every_micro_batch(shape_.gathers)) {
+      return compute_gathered(is_forward, stage, chunk, micro_batch, after...);
+    }
+    if (is_forward) return gather_and_forward(stage, chunk, after...);
     const TaskKind part =
         kind == TaskKind::backward ? TaskKind::backward_bucket : TaskKind::weight_gradient_bucket;
     return compute_and_reduce(part, stage, chunk, micro_batch, after...);
@@ -224,6 +230,31 @@ class PipelineEmitter {
           run(StageStream::compute, TaskKind::forward_bucket, stage, chunk, 0, gathered, after...);
     }
     return done;
+  }
+
+  /// A pass whose parts are gathered in every micro batch, as far ahead as `prefetch` says: a
+  /// gather begins as soon as the part so many places before it computes, the first ones as soon as
+  /// the pass could.
+  template <class... Tokens>
+  Token compute_gathered(bool is_forward, std::uint32_t stage, std::uint32_t chunk,
+                         std::uint32_t micro_batch, Tokens... after) {
+    const bool gathers = is_forward || shape_.gathers == Gathers::each_pass;
+    const TaskKind gather = is_forward ? TaskKind::parameter_gather : TaskKind::backward_gather;
+    const TaskKind part = is_forward ? TaskKind::forward_bucket : TaskKind::backward_bucket;
+    const Token before = reader_.last(stream_of(StageStream::compute, stage));
+    std::vector<Token> gathered(shape_.buckets), done(shape_.buckets);
+    std::uint32_t next = 0;
+    for (std::uint32_t i = 0; i < shape_.buckets; ++i) {
+      for (; gathers && next < shape_.buckets && next <= i + shape_.prefetch; ++next) {
+        const Token begun = next > shape_.prefetch ? done[next - shape_.prefetch - 1] : before;
+        gathered[next] = run(StageStream::communication, gather, stage, chunk, micro_batch, begun);
+      }
+      done[i] = run(StageStream::compute, part, stage, chunk, micro_batch, gathered[i], after...);
+      if (is_forward) continue;
+      run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch,
+          done[i]);
+    }
+    return done.back();
   }
 
   template <class... Tokens>

@@ -53,69 +53,24 @@ std::vector<double> lane_slowness(const PipelineShape& shape, const StageRanks& 
   return lanes;
 }
 
-LaneTask lane_task(ShardedTask kind, double duration, const StageRanks& ranks) {
-  switch (kind) {
-    case ShardedTask::forward:
-    case ShardedTask::backward:
-      return {duration, ranks.synchronisations, LaneSync::group, true, ranks.kernels};
-    case ShardedTask::forward_gather:
-    case ShardedTask::backward_gather:
-    case ShardedTask::reduce_scatter: return {duration, 1, LaneSync::across, false};
-    case ShardedTask::optimizer: return {duration, 1, LaneSync::none, false};
-  }
-  return {};
-}
-
-std::vector<LaneTask> lane_tasks(const ShardedShape& shape, const ShardedTable& durations,
-                                 const StageRanks& ranks) {
-  std::vector<LaneTask> tasks;
-  tasks.reserve(durations.values().size());
-  for (const double duration : durations.values()) {
-    const auto kind = static_cast<ShardedTask>(tasks.size() / shape.units());
-    tasks.push_back(lane_task(kind, duration, ranks));
-  }
-  return tasks;
-}
-
-/// Plays the step for each sample; `emit` tells all of its tasks.
-template <class Emit>
-std::vector<double> play(Lanes& lanes, std::uint64_t seed, std::uint32_t samples,
-                         const Emit& emit) {
-  std::vector<double> seconds;
-  seconds.reserve(samples);
-  for (std::uint32_t sample = 0; sample < samples; ++sample) {
-    lanes.restart(seed + sample);
-    emit();
-    seconds.push_back(lanes.end());
-  }
-  return seconds;
-}
-
 }  // namespace
 
-std::vector<double> run_ranks(ScheduleKind kind, const PipelineShape& shape,
+std::vector<double> run_ranks(Schedule kind, const PipelineShape& shape,
                               const BlockTable& durations, const StageRanks& ranks,
                               const RankSlowness& slowness, Jitter jitter, std::uint32_t samples) {
   assert(shape_problem(kind, shape).empty());
   const auto tasks = lane_tasks(shape, durations, ranks);
   const auto lanes_slow = lane_slowness(shape, ranks, slowness);
   Lanes lanes(tasks, lanes_slow, stream_count(shape), ranks.count(), ranks.tensor_parallel, jitter);
-  return play(lanes, jitter.seed, samples, [&] {
+  std::vector<double> seconds;
+  seconds.reserve(samples);
+  for (std::uint32_t sample = 0; sample < samples; ++sample) {
+    lanes.restart(jitter.seed + sample);
     emit_pipeline(kind, shape, lanes);
     emit_step_end(kind, shape, lanes);
-  });
-}
-
-std::vector<double> run_ranks(const ShardedShape& shape, const ShardedTable& durations,
-                              const StageRanks& ranks, const RankSlowness& slowness, Jitter jitter,
-                              std::uint32_t samples) {
-  assert(slowness.compute.empty() || slowness.compute.size() == ranks.count());
-  const auto tasks = lane_tasks(shape, durations, ranks);
-  std::vector<double> lanes_slow(std::size_t{kShardedStreams} * ranks.count(), 1.0);
-  const std::size_t compute = static_cast<std::size_t>(ShardedStream::compute) * ranks.count();
-  std::ranges::copy(slowness.compute, lanes_slow.begin() + static_cast<std::ptrdiff_t>(compute));
-  Lanes lanes(tasks, lanes_slow, kShardedStreams, ranks.count(), ranks.tensor_parallel, jitter);
-  return play(lanes, jitter.seed, samples, [&] { emit_fully_sharded(shape, lanes); });
+    seconds.push_back(lanes.end());
+  }
+  return seconds;
 }
 
 }  // namespace prequel

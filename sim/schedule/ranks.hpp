@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/engine/lanes.hpp"
-#include "sim/schedule/fully_sharded.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {
@@ -31,17 +30,10 @@ struct RankSlowness {
 
 /// Seconds of the step, for each of `samples` draws of the jitter, with seeds from `jitter.seed`
 /// on. Tensor-parallel groups wait for their slowest rank at each synchronisation, a rank for the
-/// same rank of the stage before, and replicas for one another when gradients are reduced. With
-/// all ranks alike it is that of run_clock.
-[[nodiscard]] std::vector<double> run_ranks(ScheduleKind kind, const PipelineShape& shape,
+/// same rank of the stage before, and replicas for one another when parameters are gathered or
+/// gradients reduced. With all ranks alike it is that of run_clock.
+[[nodiscard]] std::vector<double> run_ranks(Schedule kind, const PipelineShape& shape,
                                             const BlockTable& durations, const StageRanks& ranks,
-                                            const RankSlowness& slowness, Jitter jitter = {},
-                                            std::uint32_t samples = 1);
-
-/// The same of fully sharded layers: one stage, whose replicas wait for one another at each gather
-/// and each reduce-scatter.
-[[nodiscard]] std::vector<double> run_ranks(const ShardedShape& shape,
-                                            const ShardedTable& durations, const StageRanks& ranks,
                                             const RankSlowness& slowness, Jitter jitter = {},
                                             std::uint32_t samples = 1);
 

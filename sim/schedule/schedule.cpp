@@ -11,22 +11,30 @@
 
 namespace prequel {
 
-std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp) {
+std::uint32_t chunks_of(Schedule kind, std::uint32_t vpp) {
   return traits(kind).mirrored ? 2 * vpp : vpp;
 }
 
-std::uint32_t model_part(ScheduleKind kind, const PipelineShape& shape, std::uint32_t stage,
+std::uint32_t model_part(Schedule kind, const PipelineShape& shape, std::uint32_t stage,
                          std::uint32_t chunk) {
   if (traits(kind).mirrored) return chunk == 0 ? stage : shape.stages - 1 - stage;
   if (traits(kind).folded && chunk == 1) return 2 * shape.stages - 1 - stage;
   return chunk * shape.stages + stage;
 }
 
+std::uint32_t receiver(Schedule kind, const PipelineShape& shape, TaskKind send,
+                       std::uint32_t stage, std::uint32_t chunk) {
+  const ScheduleTraits its = traits(kind);
+  const bool turned = chunk == 1 && (its.mirrored || its.folded);
+  const bool up = (send == TaskKind::send_forward) != turned;
+  return (stage + (up ? 1 : shape.stages - 1)) % shape.stages;
+}
+
 namespace {
 
 /// Groups of micro batches that are neither smaller than the pipeline nor leave it unfilled at the
 /// end, as Megatron-Core wants them.
-std::string groups_problem(ScheduleKind kind, const PipelineShape& shape) {
+std::string groups_problem(Schedule kind, const PipelineShape& shape) {
   const std::uint32_t m = shape.micro_batches;
   const std::uint32_t rest = m % shape.group;
   if (shape.group < shape.stages) {
@@ -44,7 +52,8 @@ std::string groups_problem(ScheduleKind kind, const PipelineShape& shape) {
 
 }  // namespace
 
-std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
+std::string shape_problem(Schedule kind, const PipelineShape& shape) {
+  if (shape.is_layer_by_layer()) return {};
   if (shape.chunks > kPlayedChunks) {
     return fmt::format("vpp {}: no schedule is played with more than {} chunks a stage",
                        shape.chunks, kPlayedChunks);
@@ -65,11 +74,9 @@ std::string shape_problem(ScheduleKind kind, const PipelineShape& shape) {
                      taken.next(shape.micro_batches));
 }
 
-ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
-                         const BlockTable& durations) {
+ScheduleResult run_clock(Schedule kind, const PipelineShape& shape, const BlockTable& durations) {
   assert(shape_problem(kind, shape).empty());
-  const auto exact =
-      exact_durations(durations.values(), std::max(shape.micro_batches, shape.buckets));
+  const auto exact = exact_durations(durations.values(), shape.most_runs());
   Clock clock(exact, stream_count(shape));
 
   emit_pipeline(kind, shape, clock);
@@ -91,12 +98,13 @@ ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
   return result;
 }
 
-std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
+std::vector<double> peak_held(Schedule kind, const PipelineShape& shape,
                               const BlockTable& changes) {
   assert(shape_problem(kind, shape).empty());
   // In buckets or not, the passes are the same; side by side or not, they keep the same.
   PipelineShape passes = shape;
   passes.buckets = 0;
+  passes.gathers = Gathers::never;
   BlockTable all = changes;
   for (const TaskTraits& task : kTasks) {
     if (task.in_buckets || task.part_of == task.kind) continue;
@@ -115,7 +123,7 @@ std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
   return held;
 }
 
-std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape) {
+std::vector<double> in_flight(Schedule kind, const PipelineShape& shape) {
   BlockTable changes(shape);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -127,7 +135,7 @@ std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape) {
   return peak_held(kind, shape, changes);
 }
 
-TaskGraph build_graph(ScheduleKind kind, const PipelineShape& shape) {
+TaskGraph build_graph(Schedule kind, const PipelineShape& shape) {
   assert(shape_problem(kind, shape).empty());
   GraphBuilder builder(stream_count(shape));
   emit_pipeline(kind, shape, builder);

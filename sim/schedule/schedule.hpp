@@ -12,18 +12,20 @@
 
 namespace prequel {
 
-using ScheduleKind = Schedule;
-
 /// Chunks per stage in the shape of a plan with virtual pipeline size `vpp`.
-[[nodiscard]] std::uint32_t chunks_of(ScheduleKind kind, std::uint32_t vpp);
+[[nodiscard]] std::uint32_t chunks_of(Schedule kind, std::uint32_t vpp);
 
 /// Which of the model's equal parts a chunk of a stage is, counted from the embedding.
-[[nodiscard]] std::uint32_t model_part(ScheduleKind kind, const PipelineShape& shape,
+[[nodiscard]] std::uint32_t model_part(Schedule kind, const PipelineShape& shape,
                                        std::uint32_t stage, std::uint32_t chunk);
+
+/// The stage that a chunk's send (`TaskKind::send_forward` or `send_backward`) goes to.
+[[nodiscard]] std::uint32_t receiver(Schedule kind, const PipelineShape& shape, TaskKind send,
+                                     std::uint32_t stage, std::uint32_t chunk);
 
 /// Why the schedule cannot run in this shape, in the user's words with the nearest shape that
 /// would do; empty if it can. The functions below want shapes without a problem.
-[[nodiscard]] std::string shape_problem(ScheduleKind kind, const PipelineShape& shape);
+[[nodiscard]] std::string shape_problem(Schedule kind, const PipelineShape& shape);
 
 /// Seconds since the step began, or sums of seconds.
 struct StageTimes {
@@ -40,19 +42,19 @@ struct ScheduleResult {
 
 /// The step's times for `durations` in seconds, each ≥ 0. Exact; once the pipeline has become
 /// periodic the cost does not grow with the number of micro batches.
-[[nodiscard]] ScheduleResult run_clock(ScheduleKind kind, const PipelineShape& shape,
+[[nodiscard]] ScheduleResult run_clock(Schedule kind, const PipelineShape& shape,
                                        const BlockTable& durations);
 
 /// The most that each stage holds at any moment, where `changes` says what a task on the compute
 /// stream takes (positive, when it starts) and frees (negative, when it ends): bytes, say.
-[[nodiscard]] std::vector<double> peak_held(ScheduleKind kind, const PipelineShape& shape,
+[[nodiscard]] std::vector<double> peak_held(Schedule kind, const PipelineShape& shape,
                                             const BlockTable& changes);
 
 /// The most forward activations that each stage holds, in units of one micro batch in one of its
 /// chunks, counted until the whole backward is done.
-[[nodiscard]] std::vector<double> in_flight(ScheduleKind kind, const PipelineShape& shape);
+[[nodiscard]] std::vector<double> in_flight(Schedule kind, const PipelineShape& shape);
 
 /// All tasks of the step, on streams as of `stream_of`, with a TaskKind as their label's kind.
-[[nodiscard]] TaskGraph build_graph(ScheduleKind kind, const PipelineShape& shape);
+[[nodiscard]] TaskGraph build_graph(Schedule kind, const PipelineShape& shape);
 
 }  // namespace prequel

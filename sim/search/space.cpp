@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/plan/gathers.hpp"
+
 namespace prequel {
 namespace {
 
@@ -193,7 +195,7 @@ class Combiner {
   void memory_axes(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
     for (const std::int64_t zero : effective(axes_.zero, dp > 1, axes_.zero.front())) {
       request_.zero = zero;
-      if (zero >= 2 && pp > 1) {
+      if (zero >= 2 && pp > 1 && !stages_shard_gradients(zero, inputs_.software)) {
         refuse_sharded_gradients();
         continue;
       }

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "sim/step/iteration.hpp"
+#include "models/plan/gathers.hpp"
+#include "sim/schedule/schedule.hpp"
 
 namespace prequel {
 namespace {
 
-PipelineShape shape_of_passes(const Plan& plan, ScheduleKind kind) {
+PipelineShape shape_of_passes(const Plan& plan, Schedule kind) {
   PipelineShape shape;
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
@@ -16,11 +17,11 @@ PipelineShape shape_of_passes(const Plan& plan, ScheduleKind kind) {
   return shape;
 }
 
-/// The model chunks that each stage holds.
+}  // namespace
+
 std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  if (is_fully_sharded(plan, scenario.software)) return {{whole_model(scenario.model)}};
-  const ScheduleKind kind = plan.schedule;
+  const Schedule kind = plan.schedule;
   const PipelineShape shape = shape_of_passes(plan, kind);
   const std::vector<StageContent> dealt = chunks_of_plan(scenario.model, plan, scenario.software);
   std::vector<std::vector<StageContent>> stages(shape.stages);
@@ -32,11 +33,10 @@ std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
   return stages;
 }
 
-}  // namespace
-
 std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software) {
-  if (is_fully_sharded(plan, software)) return {1};
-  const ScheduleKind kind = plan.schedule;
+  // Layer by layer, one micro batch at a time, whatever the schedule.
+  if (plan.pp == 1 && in_every_micro_batch(gathers_of(plan, software))) return {1};
+  const Schedule kind = plan.schedule;
   std::vector<std::int64_t> held;
   for (const double chunks : in_flight(kind, shape_of_passes(plan, kind))) {
     held.push_back(static_cast<std::int64_t>(chunks));
@@ -48,11 +48,12 @@ PartWeights weights_of(const Scenario& scenario) {
   return part_weights(scenario.model, scenario.plan, scenario.software);
 }
 
-PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights, const std::vector<std::int64_t>& in_flight) {
+PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
+                       const std::vector<std::int64_t>& in_flight) {
   PlanMemory memory;
   for (const std::vector<StageContent>& chunks : stage_chunks(scenario)) {
-    memory.stages.push_back(stage_memory(weights, scenario.model, scenario.plan,
-                                         scenario.software, chunks, in_flight[memory.stages.size()]));
+    memory.stages.push_back(stage_memory(weights, scenario.model, scenario.plan, scenario.software,
+                                         chunks, in_flight[memory.stages.size()]));
   }
   const auto fullest =
       std::ranges::max_element(memory.stages, {}, [](const auto& each) { return each.total(); });

@@ -20,6 +20,9 @@ struct PlanMemory {
   [[nodiscard]] Bytes allocated() const { return stages[fullest].allocated(); }
 };
 
+/// The model chunks that each stage holds.
+std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario);
+
 /// The most (micro batch, model chunk) pairs that each stage holds between forward and backward.
 /// Depends on the plan's schedule, pp, vpp, ZeRO stage and number of micro batches alone.
 std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software);
@@ -28,6 +31,7 @@ std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& sof
 PartWeights weights_of(const Scenario& scenario);
 
 /// `weights` as `weights_of` says, `in_flight` as `chunks_in_flight` does.
-PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights, const std::vector<std::int64_t>& in_flight);
+PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
+                       const std::vector<std::int64_t>& in_flight);
 
 }  // namespace prequel

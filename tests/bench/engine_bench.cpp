@@ -45,7 +45,7 @@ void set_items(benchmark::State& state, std::size_t items) {
 }
 
 /// From the prices of a plan to its times, as a search does it for each plan.
-void clock_of(benchmark::State& state, ScheduleKind kind, std::uint32_t stages,
+void clock_of(benchmark::State& state, Schedule kind, std::uint32_t stages,
               std::uint32_t micro_batches) {
   const PipelineShape shape{stages, micro_batches, chunks_of(kind, 1)};
   const auto durations = uneven_durations(shape);
@@ -54,22 +54,20 @@ void clock_of(benchmark::State& state, ScheduleKind kind, std::uint32_t stages,
   }
   set_items(state, build_graph(kind, shape).tasks().size());
 }
-BENCHMARK_CAPTURE(clock_of, 1f1b, ScheduleKind::one_f_one_b, 12, 128)->Name("clock/12x128");
-BENCHMARK_CAPTURE(clock_of, 1f1b, ScheduleKind::one_f_one_b, 12, 4096)->Name("clock/12x4096");
+BENCHMARK_CAPTURE(clock_of, 1f1b, Schedule::one_f_one_b, 12, 128)->Name("clock/12x128");
+BENCHMARK_CAPTURE(clock_of, 1f1b, Schedule::one_f_one_b, 12, 4096)->Name("clock/12x4096");
 // No dearer than the last: the pipeline has long been periodic.
-BENCHMARK_CAPTURE(clock_of, 1f1b, ScheduleKind::one_f_one_b, 12, 32768)->Name("clock/12x32768");
-BENCHMARK_CAPTURE(clock_of, gpipe, ScheduleKind::gpipe, 12, 128)->Name("clock/gpipe/12x128");
-BENCHMARK_CAPTURE(clock_of, gpipe, ScheduleKind::gpipe, 12, 4096)->Name("clock/gpipe/12x4096");
-BENCHMARK_CAPTURE(clock_of, dualpipe, ScheduleKind::dualpipe, 12, 128)
-    ->Name("clock/dualpipe/12x128");
-BENCHMARK_CAPTURE(clock_of, dualpipe, ScheduleKind::dualpipe, 12, 4096)
-    ->Name("clock/dualpipe/12x4096");
+BENCHMARK_CAPTURE(clock_of, 1f1b, Schedule::one_f_one_b, 12, 32768)->Name("clock/12x32768");
+BENCHMARK_CAPTURE(clock_of, gpipe, Schedule::gpipe, 12, 128)->Name("clock/gpipe/12x128");
+BENCHMARK_CAPTURE(clock_of, gpipe, Schedule::gpipe, 12, 4096)->Name("clock/gpipe/12x4096");
+BENCHMARK_CAPTURE(clock_of, dualpipe, Schedule::dualpipe, 12, 128)->Name("clock/dualpipe/12x128");
+BENCHMARK_CAPTURE(clock_of, dualpipe, Schedule::dualpipe, 12, 4096)->Name("clock/dualpipe/12x4096");
 
 /// 384 streams: four on each of 96 stages.
 void events(benchmark::State& state) {
   const PipelineShape shape{96, 1024};
   const auto durations = uneven_durations(shape);
-  const auto graph = build_graph(ScheduleKind::one_f_one_b, shape);
+  const auto graph = build_graph(Schedule::one_f_one_b, shape);
   for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(run_events(graph, durations.values()));
   }
@@ -82,9 +80,9 @@ BENCHMARK(events)->Name("events/384")->Unit(benchmark::kMillisecond);
 void build(benchmark::State& state) {
   const PipelineShape shape{96, 1024};
   for ([[maybe_unused]] auto _ : state) {
-    benchmark::DoNotOptimize(build_graph(ScheduleKind::one_f_one_b, shape));
+    benchmark::DoNotOptimize(build_graph(Schedule::one_f_one_b, shape));
   }
-  set_items(state, build_graph(ScheduleKind::one_f_one_b, shape).tasks().size());
+  set_items(state, build_graph(Schedule::one_f_one_b, shape).tasks().size());
 }
 BENCHMARK(build)->Name("build_graph/384")->Unit(benchmark::kMillisecond);
 
@@ -96,8 +94,7 @@ void lanes(benchmark::State& state, std::uint32_t stages, std::uint32_t micro_ba
   const auto durations = uneven_durations(shape);
   const Jitter jitter{0.02, 1};
   for ([[maybe_unused]] auto _ : state) {
-    benchmark::DoNotOptimize(
-        run_ranks(ScheduleKind::one_f_one_b, shape, durations, ranks, {}, jitter));
+    benchmark::DoNotOptimize(run_ranks(Schedule::one_f_one_b, shape, durations, ranks, {}, jitter));
   }
   set_items(state, std::size_t{2} * stages * micro_batches * ranks.count() *
                        ranks.synchronisations * ranks.kernels);

@@ -91,7 +91,7 @@ void kernels_of_stages(benchmark::State& state) {
   std::size_t kernels = 0;
   for ([[maybe_unused]] auto _ : state) {
     KernelClock clock(table.durations(), table.passes(), stream_count(shape));
-    emit_pipeline(ScheduleKind::one_f_one_b, shape, clock);
+    emit_pipeline(Schedule::one_f_one_b, shape, clock);
     benchmark::DoNotOptimize(clock.end());
     kernels = clock.kernels();
   }

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
+#include "sim/engine/accounting_clock.hpp"
 #include "sim/engine/clock.hpp"
 #include "sim/engine/contention.hpp"
 #include "sim/engine/event_queue.hpp"
@@ -21,9 +23,9 @@ class RandomPlans {
  public:
   explicit RandomPlans(std::uint32_t seed) : random_(seed) {}
 
-  PipelineShape shape(ScheduleKind kind) {
+  PipelineShape shape(Schedule kind) {
     PipelineShape shape{between(1, 12), between(1, between(0, 9) == 0 ? 150 : 20)};
-    if (kind == ScheduleKind::interleaved) {
+    if (kind == Schedule::interleaved) {
       shape.chunks = between(2, 4);
       shape.micro_batches = shape.stages * between(1, 5);
       if (between(0, 1) == 0) {
@@ -34,9 +36,9 @@ class RandomPlans {
     }
     if (traits(kind).folded) {
       shape.chunks = 2;
-      if (kind == ScheduleKind::dualpipe_v) shape.micro_batches += 2 * shape.stages;
+      if (kind == Schedule::dualpipe_v) shape.micro_batches += 2 * shape.stages;
     }
-    if (kind == ScheduleKind::dualpipe) {
+    if (kind == Schedule::dualpipe) {
       shape.stages = 2 * between(1, 6);
       shape.chunks = 2;
       shape.micro_batches = 2 * shape.stages + 2 * between(0, between(0, 9) == 0 ? 70 : 12);
@@ -47,17 +49,29 @@ class RandomPlans {
   }
 
   /// A shape whose gradients are reduced in buckets, behind gathers of parameters or not.
-  PipelineShape overlapping(ScheduleKind kind) {
+  PipelineShape overlapping(Schedule kind) {
     PipelineShape shape = this->shape(kind);
     shape.buckets = between(1, 5);
-    shape.gathers = between(0, 1) == 1;
+    shape.gathers = between(0, 1) == 1 ? Gathers::once : Gathers::never;
+    return shape;
+  }
+
+  /// One whose parts are gathered in every micro batch, where the schedule splits no backward.
+  PipelineShape gathering(Schedule kind) {
+    PipelineShape shape = this->shape(kind);
+    if (shape.stages == 1) ++shape.stages;
+    if (kind == Schedule::interleaved) {
+      shape.group = 0;
+      shape.micro_batches = shape.stages * between(1, 5);
+    }
+    shape.buckets = between(1, 5);
+    shape.gathers = between(0, 1) == 1 ? Gathers::each_pass : Gathers::each_micro_batch;
+    shape.prefetch = between(0, 2);
     return shape;
   }
 
   /// One or the other.
-  PipelineShape any(ScheduleKind kind) {
-    return between(0, 1) == 0 ? shape(kind) : overlapping(kind);
-  }
+  PipelineShape any(Schedule kind) { return between(0, 1) == 0 ? shape(kind) : overlapping(kind); }
 
   /// Near-equal, unequal or partly zero durations: each brings its own trouble.
   BlockTable durations(const PipelineShape& shape) {
@@ -90,12 +104,11 @@ class RandomPlans {
 };
 
 EventTimes run_graph(const TaskGraph& graph, const PipelineShape& shape, const BlockTable& table) {
-  return run_events(graph,
-                    exact_durations(table.values(), std::max(shape.micro_batches, shape.buckets)));
+  return run_events(graph, exact_durations(table.values(), shape.most_runs()));
 }
 
 /// Clock, lanes of two replicas of two alike ranks, and event queue.
-void check_agreement(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations) {
+void check_agreement(Schedule kind, const PipelineShape& shape, const BlockTable& durations) {
   const auto times = run_graph(build_graph(kind, shape), shape, durations);
   REQUIRE(times.stuck.empty());
   const double seconds = run_clock(kind, shape, durations).seconds;
@@ -116,6 +129,23 @@ TEST_CASE("clock, lanes and event queue agree on 1000 random plans of every sche
   }
 }
 
+constexpr Schedule kUnsplit[] = {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved};
+
+TEST_CASE("they agree where stages gather their parts in every micro batch") {
+  for (const Schedule schedule : kUnsplit) {
+    CAPTURE(name(schedule));
+    RandomPlans plans(12);
+    for (int plan = 0; plan < 500; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.gathering(schedule);
+      const auto durations = plans.durations(shape);
+      check_agreement(schedule, shape, durations);
+      const double least = least_seconds(schedule, shape, durations);
+      REQUIRE(least <= run_clock(schedule, shape, durations).seconds * (1 + 1e-12));
+    }
+  }
+}
+
 TEST_CASE("they agree on 1000 plans with gradient buckets and parameter gathers, too") {
   for (const Schedule schedule : all_of<Schedule>()) {
     CAPTURE(name(schedule));
@@ -129,13 +159,13 @@ TEST_CASE("they agree on 1000 plans with gradient buckets and parameter gathers,
 }
 
 /// How many micro batches a schedule can run, beginning with `from`.
-std::uint32_t many(ScheduleKind kind, const PipelineShape& shape, std::uint32_t from) {
-  return kind == ScheduleKind::interleaved ? from * shape.group_size() : from;
+std::uint32_t many(Schedule kind, const PipelineShape& shape, std::uint32_t from) {
+  return kind == Schedule::interleaved ? from * shape.group_size() : from;
 }
 
 /// A shape with as few chunks as the schedule can have.
-PipelineShape plain_shape(ScheduleKind kind, std::uint32_t stages, std::uint32_t micro_batches) {
-  const bool two = kind == ScheduleKind::interleaved || traits(kind).folded;
+PipelineShape plain_shape(Schedule kind, std::uint32_t stages, std::uint32_t micro_batches) {
+  const bool two = kind == Schedule::interleaved || traits(kind).folded;
   return {stages, micro_batches, two ? 2 : chunks_of(kind, 1)};
 }
 
@@ -277,7 +307,7 @@ TEST_CASE("work is conserved: each block passes each micro batch once, whole or 
       const auto durations = plans.durations(shape);
       const Work work = work_of(build_graph(schedule, shape), shape, durations);
       const auto result = run_clock(schedule, shape, durations);
-      const double halves = schedule == ScheduleKind::dualpipe ? 2 : 1;
+      const double halves = schedule == Schedule::dualpipe ? 2 : 1;
       const double parts = std::max(1U, shape.buckets);
       for (std::uint32_t block = 0; block < shape.blocks(); ++block) {
         const auto times = [&](TaskKind kind) {
@@ -320,6 +350,61 @@ TEST_CASE("a faster kernel or link never slows the step") {
   }
 }
 
+/// By price: passes count as 1, sends as 2, collectives as 3, the optimizer as 4.
+std::vector<PricedUse> uses_of(const PipelineShape& shape) {
+  std::vector<PricedUse> uses;
+  for (const TaskTraits& task : kTasks) {
+    const Use use = task.is_pass() ? 1 : task.is_send() ? 2 : 3;
+    const bool computes = task.kind == TaskKind::optimizer || task.is_pass();
+    uses.insert(uses.end(), shape.blocks(),
+                {task.kind == TaskKind::optimizer ? Use{4} : use, !computes});
+  }
+  return uses;
+}
+
+/// An accounting clock that skips nothing.
+class ThoroughAccount : public AccountingClock {
+ public:
+  using AccountingClock::AccountingClock;
+  std::uint32_t skip(std::uint32_t /*remaining*/, std::span<Token> /*carried*/) { return 0; }
+};
+
+TEST_CASE("accounts of all streams add up to the clock's times, skipped or played to the end") {
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
+    RandomPlans plans(13);
+    for (int plan = 0; plan < 300; ++plan) {
+      CAPTURE(plan);
+      auto shape = plans.any(schedule);
+      if (plan % 10 == 0) shape.micro_batches = many(schedule, shape, 300);
+      const auto durations = plans.durations(shape);
+      const auto exact = exact_durations(durations.values(), shape.most_runs());
+      const auto uses = uses_of(shape);
+      AccountingClock account(exact, uses, 5, stream_count(shape));
+      ThoroughAccount thorough(exact, uses, 5, stream_count(shape));
+      Clock clock(exact, stream_count(shape));
+      const auto play = [&](auto& reader) {
+        emit_pipeline(schedule, shape, reader);
+        emit_step_end(schedule, shape, reader);
+      };
+      play(account);
+      play(thorough);
+      play(clock);
+      for (StreamId stream = 0; stream < stream_count(shape); ++stream) {
+        REQUIRE(account.finish(stream) == clock.finish(stream));
+        REQUIRE(account.busy(stream) == clock.busy(stream));
+        const auto spent = account.account(stream);
+        const double sum = std::accumulate(spent.begin(), spent.end(), 0.0);
+        REQUIRE(sum == doctest::Approx(clock.finish(stream)).epsilon(1e-12));
+        for (std::size_t use = 0; use < spent.size(); ++use) {
+          REQUIRE(spent[use] >= 0);
+          REQUIRE(spent[use] == doctest::Approx(thorough.account(stream)[use]).epsilon(1e-9));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("what a pipeline takes it gives back, and never holds less than nothing") {
   for (const Schedule schedule : all_of<Schedule>()) {
     CAPTURE(name(schedule));
@@ -336,7 +421,7 @@ TEST_CASE("what a pipeline takes it gives back, and never holds less than nothin
 }
 
 /// The most that each stage holds when all tasks are told, one by one.
-std::vector<double> held_by_all(ScheduleKind kind, const PipelineShape& shape,
+std::vector<double> held_by_all(Schedule kind, const PipelineShape& shape,
                                 const BlockTable& changes) {
   std::vector<double> held(shape.stages);
   std::vector<double> most(shape.stages);
@@ -396,19 +481,19 @@ TEST_CASE("a peak is told no more of a billion micro batches than of a thousand"
     };
     CHECK(told(1'000'000'000) == told(1000));
   }
-  CHECK(in_flight(ScheduleKind::gpipe, {4, 1'000'000'000}).front() == 1e9);
+  CHECK(in_flight(Schedule::gpipe, {4, 1'000'000'000}).front() == 1e9);
 }
 
 TEST_CASE("the time of a step grows by the same for each further micro batch, however many") {
   RandomPlans plans(5);
   for (int plan = 0; plan < 50; ++plan) {
     CAPTURE(plan);
-    auto shape = plans.shape(ScheduleKind::one_f_one_b);
+    auto shape = plans.shape(Schedule::one_f_one_b);
     shape.exchanges = Exchanges::inside;
     const auto durations = plans.durations(shape);
     const auto seconds = [&](std::uint32_t micro_batches) {
       shape.micro_batches = micro_batches;
-      return run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds;
+      return run_clock(Schedule::one_f_one_b, shape, durations).seconds;
     };
     // 27720 is a multiple of every period that up to 12 stages can have.
     const double rate = (seconds(300000 + 27720) - seconds(300000)) / 27720;

@@ -26,7 +26,7 @@ BlockTable alike(const PipelineShape& shape, PassParts forward, PassParts backwa
   return durations;
 }
 
-double seconds(ScheduleKind kind, PipelineShape shape, Exchanges exchanges,
+double seconds(Schedule kind, PipelineShape shape, Exchanges exchanges,
                const BlockTable& durations) {
   shape.exchanges = exchanges;
   return run_clock(kind, shape, durations).seconds;
@@ -39,8 +39,8 @@ TEST_CASE("one stage hides exchanges in all pairs of micro batches, (m - 1) of m
   for (const std::uint32_t m : {1U, 2U, 7U, 1000U}) {
     const PipelineShape shape{1, m};
     const auto durations = alike(shape, kForward, kBackward);
-    CHECK(seconds(ScheduleKind::one_f_one_b, shape, Exchanges::inside, durations) == m * 18);
-    CHECK(seconds(ScheduleKind::one_f_one_b, shape, Exchanges::beside, durations) ==
+    CHECK(seconds(Schedule::one_f_one_b, shape, Exchanges::inside, durations) == m * 18);
+    CHECK(seconds(Schedule::one_f_one_b, shape, Exchanges::beside, durations) ==
           7 + (m - 1) * 12 + 11);
   }
 }
@@ -49,7 +49,7 @@ TEST_CASE("a pair takes as long as the longer of what overlaps, in each of its h
   const PipelineShape shape{1, 101};
   const auto pair = [&](PassParts forward, PassParts backward) {
     const auto durations = alike(shape, forward, backward);
-    const double all = seconds(ScheduleKind::one_f_one_b, shape, Exchanges::beside, durations);
+    const double all = seconds(Schedule::one_f_one_b, shape, Exchanges::beside, durations);
     return (all - forward.alone() - backward.alone()) / 100;
   };
   CHECK(pair({4, 3}, {8, 3}) == 4 + 8);
@@ -64,14 +64,14 @@ TEST_CASE("what overlaps loses its share of the shorter one") {
   CHECK(both.exchange == doctest::Approx(3 + 0.9));
   const PipelineShape shape{1, 101};
   const auto durations = alike(shape, kForward, kBackward, {0.1, 0.3});
-  CHECK(seconds(ScheduleKind::one_f_one_b, shape, Exchanges::beside, durations) ==
+  CHECK(seconds(Schedule::one_f_one_b, shape, Exchanges::beside, durations) ==
         doctest::Approx(7 + 100 * (12 + 0.6) + 11));
 }
 
 TEST_CASE("without anything to exchange, side by side is one after the other") {
   for (const std::uint32_t stages : {1U, 2U, 4U, 8U}) {
-    for (const auto kind : {ScheduleKind::one_f_one_b, ScheduleKind::interleaved}) {
-      const PipelineShape shape{stages, 5 * stages, kind == ScheduleKind::interleaved ? 3U : 1U};
+    for (const auto kind : {Schedule::one_f_one_b, Schedule::interleaved}) {
+      const PipelineShape shape{stages, 5 * stages, kind == Schedule::interleaved ? 3U : 1U};
       const auto durations = alike(shape, {4, 0}, {8, 0}, {0.1, 0.3});
       CHECK(seconds(kind, shape, Exchanges::beside, durations) ==
             seconds(kind, shape, Exchanges::inside, durations));
@@ -80,7 +80,7 @@ TEST_CASE("without anything to exchange, side by side is one after the other") {
   // DualPipe pairs the same passes with and without, whatever they take.
   std::mt19937 random(2);
   std::uniform_real_distribution<double> duration(0.5, 1.5);
-  for (const auto kind : {ScheduleKind::dualpipe, ScheduleKind::dualpipe_v}) {
+  for (const auto kind : {Schedule::dualpipe, Schedule::dualpipe_v}) {
     for (int plan = 0; plan < 100; ++plan) {
       const PipelineShape shape{4, 30, 2};
       auto durations = alike(shape, {1, 0}, {1, 0});
@@ -104,7 +104,7 @@ TEST_CASE("stages alike are never slower side by side but by the loss, in every 
     for (int plan = 0; plan < 200; ++plan) {
       CAPTURE(plan);
       PipelineShape shape{4, 4 * (2 + static_cast<std::uint32_t>(random() % 8))};
-      const bool two = schedule == ScheduleKind::interleaved || traits(schedule).folded;
+      const bool two = schedule == Schedule::interleaved || traits(schedule).folded;
       shape.chunks = two ? 2 : chunks_of(schedule, 1);
       const PassParts forward{1 + uniform(random), uniform(random)};
       const PassParts backward{2 + uniform(random), uniform(random)};
@@ -129,8 +129,8 @@ TEST_CASE("DualPipe-V's bubble counts pairs as they overlap: (p - 1)(F&B + B - 3
         durations.at(TaskKind::weight_gradient, stage, chunk) = 3;
       }
     }
-    const double inside = seconds(ScheduleKind::dualpipe_v, shape, Exchanges::inside, durations);
-    const double beside = seconds(ScheduleKind::dualpipe_v, shape, Exchanges::beside, durations);
+    const double inside = seconds(Schedule::dualpipe_v, shape, Exchanges::inside, durations);
+    const double beside = seconds(Schedule::dualpipe_v, shape, Exchanges::beside, durations);
     // F&B is 8 in place of 11, in each of the first device's pairs.
     CHECK(inside == 2 * m * 11 + (stages - 1) * (11 + 7 - 9));
     const double pairs = 2 * (m - 2 * stages + 1) + stages - 1;
@@ -140,11 +140,11 @@ TEST_CASE("DualPipe-V's bubble counts pairs as they overlap: (p - 1)(F&B + B - 3
 
 TEST_CASE("one more micro batch is held where a forward runs beside a backward") {
   PipelineShape shape{4, 16, 2};
-  const auto inside = in_flight(ScheduleKind::interleaved, shape);
+  const auto inside = in_flight(Schedule::interleaved, shape);
   shape.exchanges = Exchanges::beside;
-  const auto beside = in_flight(ScheduleKind::interleaved, shape);
+  const auto beside = in_flight(Schedule::interleaved, shape);
   for (std::size_t stage = 0; stage < 4; ++stage) CHECK(beside[stage] == inside[stage] + 1);
-  CHECK(in_flight(ScheduleKind::one_f_one_b,
+  CHECK(in_flight(Schedule::one_f_one_b,
                   {1, 8, 1, Sends::overlapped, 0, false, Exchanges::beside})[0] == 2);
 }
 

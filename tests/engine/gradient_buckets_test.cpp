@@ -15,7 +15,7 @@ constexpr double kBackward = 16;
 double seconds(std::uint32_t micro_batches, double reduce, double gather) {
   PipelineShape shape{1, micro_batches};
   shape.buckets = 4;
-  shape.gathers = gather > 0;
+  shape.gathers = gather > 0 ? Gathers::once : Gathers::never;
   BlockTable table(shape);
   table.at(TaskKind::forward, 0) = kForward;
   table.at(TaskKind::forward_bucket, 0) = kForward / 4;
@@ -24,7 +24,7 @@ double seconds(std::uint32_t micro_batches, double reduce, double gather) {
   table.at(TaskKind::gradient_reduce, 0) = reduce;
   table.at(TaskKind::parameter_gather, 0) = gather;
   table.at(TaskKind::optimizer, 0) = 1;
-  return run_clock(ScheduleKind::one_f_one_b, shape, table).seconds;
+  return run_clock(Schedule::one_f_one_b, shape, table).seconds;
 }
 
 TEST_CASE("reduction faster than the backward shows its last bucket only") {
@@ -50,9 +50,9 @@ TEST_CASE("each block has one reduction and one gather a bucket, in every schedu
   for (const Schedule schedule : all_of<Schedule>()) {
     CAPTURE(name(schedule));
     PipelineShape shape{4, 12, chunks_of(schedule, 1)};
-    if (schedule == ScheduleKind::interleaved || traits(schedule).folded) shape.chunks = 2;
+    if (schedule == Schedule::interleaved || traits(schedule).folded) shape.chunks = 2;
     shape.buckets = 3;
-    shape.gathers = true;
+    shape.gathers = Gathers::once;
     std::vector<std::uint32_t> tasks(kTaskKinds);
     const auto graph = build_graph(schedule, shape);
     for (const Task& task : graph.tasks()) ++tasks[task.label.kind];
@@ -68,7 +68,7 @@ TEST_CASE("each block has one reduction and one gather a bucket, in every schedu
 TEST_CASE("what a stage holds is the same with buckets") {
   for (const Schedule schedule : all_of<Schedule>()) {
     PipelineShape shape{4, 12, chunks_of(schedule, 1)};
-    if (schedule == ScheduleKind::interleaved || traits(schedule).folded) shape.chunks = 2;
+    if (schedule == Schedule::interleaved || traits(schedule).folded) shape.chunks = 2;
     const auto held = in_flight(schedule, shape);
     shape.buckets = 3;
     CHECK(in_flight(schedule, shape) == held);
@@ -79,7 +79,7 @@ TEST_CASE("what a stage holds is the same with buckets") {
 ScheduleResult in_chunks(std::uint32_t stages, std::uint32_t chunks, double reduce, double gather) {
   PipelineShape shape{stages, 4 * stages, chunks};
   shape.buckets = 1;
-  shape.gathers = gather > 0;
+  shape.gathers = gather > 0 ? Gathers::once : Gathers::never;
   BlockTable table(shape);
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
@@ -91,7 +91,7 @@ ScheduleResult in_chunks(std::uint32_t stages, std::uint32_t chunks, double redu
       table.at(TaskKind::parameter_gather, stage, chunk) = gather;
     }
   }
-  return run_clock(ScheduleKind::interleaved, shape, table);
+  return run_clock(Schedule::interleaved, shape, table);
 }
 
 TEST_CASE("chunks reduce their gradients over a window of (v - 1)/v of p micro batches") {

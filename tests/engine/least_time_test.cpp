@@ -6,6 +6,9 @@
 
 #include <random>
 
+#include "sim/engine/clock.hpp"
+#include "sim/schedule/emit.hpp"
+
 namespace prequel {
 namespace {
 
@@ -29,10 +32,9 @@ BlockTable alike(const PipelineShape& shape) {
 TEST_CASE("of equal stages the bound of GPipe, 1F1B and interleaved 1F1B is the step itself") {
   for (const std::uint32_t stages : {1, 2, 4, 8}) {
     for (const std::uint32_t micro_batches : {8, 16, 64}) {
-      for (const ScheduleKind kind :
-           {ScheduleKind::gpipe, ScheduleKind::one_f_one_b, ScheduleKind::interleaved}) {
+      for (const Schedule kind : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
         PipelineShape shape{stages, micro_batches};
-        if (kind == ScheduleKind::interleaved) shape.chunks = 2;
+        if (kind == Schedule::interleaved) shape.chunks = 2;
         const BlockTable durations = alike(shape);
         CHECK(least_seconds(kind, shape, durations) ==
               doctest::Approx(run_clock(kind, shape, durations).seconds).epsilon(1e-12));
@@ -42,8 +44,7 @@ TEST_CASE("of equal stages the bound of GPipe, 1F1B and interleaved 1F1B is the 
 }
 
 TEST_CASE("the bounds of the other schedules are within a tenth, once the pipeline is full") {
-  for (const ScheduleKind kind :
-       {ScheduleKind::zb_h1, ScheduleKind::zb_h2, ScheduleKind::dualpipe}) {
+  for (const Schedule kind : {Schedule::zb_h1, Schedule::zb_h2, Schedule::dualpipe}) {
     const PipelineShape shape{8, 128, chunks_of(kind, 1)};
     BlockTable durations = alike(shape);
     const double seconds = run_clock(kind, shape, durations).seconds;
@@ -58,17 +59,26 @@ TEST_CASE("fully sharded layers take as long as the busier of their streams, or 
   std::uniform_real_distribution<double> seconds(0, 1);
   std::uniform_int_distribution<std::uint32_t> count(1, 12);
   for (int round = 0; round < 1000; ++round) {
-    const ShardedShape shape{count(random), count(random), count(random) % 4, round % 2 == 0};
-    ShardedTable durations(shape.units());
-    for (std::uint32_t task = 0; task < kShardedTasks; ++task) {
-      for (std::uint32_t unit = 0; unit < shape.units(); ++unit) {
-        durations.at(static_cast<ShardedTask>(task), unit) = seconds(random);
+    PipelineShape shape;
+    shape.micro_batches = count(random);
+    shape.chunks = count(random) + 1;
+    shape.prefetch = count(random) % 4;
+    shape.gathers = round % 2 == 0 ? Gathers::each_pass : Gathers::each_micro_batch;
+    BlockTable durations(shape);
+    for (const TaskTraits& task : kTasks) {
+      for (std::uint32_t unit = 0; unit < shape.chunks; ++unit) {
+        durations.at(task.kind, 0, unit) = seconds(random);
       }
     }
-    const double least = least_seconds(shape, durations);
-    const ShardedResult result = run_clock(shape, durations);
-    REQUIRE(least <= result.seconds * (1 + 1e-12));
-    REQUIRE(least >= std::max(result.computing, result.communicating) * (1 - 1e-12));
+    const double least = least_seconds(Schedule::one_f_one_b, shape, durations);
+    const auto exact = exact_durations(durations.values(), shape.most_runs());
+    Clock clock(exact, stream_count(shape));
+    emit_fully_sharded(shape, clock);
+    emit_step_end(Schedule::one_f_one_b, shape, clock);
+    REQUIRE(least <= clock.end() * (1 + 1e-12));
+    for (const StageStream stream : {StageStream::compute, StageStream::communication}) {
+      REQUIRE(least >= clock.busy(stream_of(stream, 0)) * (1 - 1e-12));
+    }
   }
 }
 

@@ -7,12 +7,12 @@
 namespace prequel {
 namespace {
 
-PipelineShape valid_shape(ScheduleKind kind, std::mt19937& random) {
+PipelineShape valid_shape(Schedule kind, std::mt19937& random) {
   const auto between = [&](std::uint32_t low, std::uint32_t high) {
     return std::uniform_int_distribution(low, high)(random);
   };
   PipelineShape shape{2 * between(1, 4), 0, chunks_of(kind, 1), Sends::overlapped};
-  if (kind == ScheduleKind::interleaved || traits(kind).folded) shape.chunks = 2;
+  if (kind == Schedule::interleaved || traits(kind).folded) shape.chunks = 2;
   shape.micro_batches = shape.stages * between(2, 4);
   if (between(0, 1) == 0) shape.sends = Sends::blocking;
   return shape;
@@ -54,7 +54,7 @@ TEST_CASE("one slow rank slows its whole stage in the time of a step") {
   durations.at(TaskKind::gradient_reduce, 0) = 5;
   RankSlowness slowness;
   slowness.compute = {1, 1, 1, 1.25};
-  const auto seconds = run_ranks(ScheduleKind::one_f_one_b, shape, durations, {2, 2, 4}, slowness);
+  const auto seconds = run_ranks(Schedule::one_f_one_b, shape, durations, {2, 2, 4}, slowness);
   CHECK(seconds[0] == doctest::Approx(1.25 * 30 + 5).epsilon(1e-12));
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("jitter slows the step on average, as groups wait for their slowest ra
     durations.at(TaskKind::forward, stage) = 1;
     durations.at(TaskKind::backward, stage) = 2;
   }
-  const auto kind = ScheduleKind::one_f_one_b;
+  const auto kind = Schedule::one_f_one_b;
   const double without = run_clock(kind, shape, durations).seconds;
   for (const double seconds : run_ranks(kind, shape, durations, {8, 4, 6}, {}, {0.02, 1}, 20)) {
     CHECK(seconds > without);
@@ -104,9 +104,8 @@ TEST_CASE(
     durations.at(TaskKind::send_forward, stage) = 1e-4;
     durations.at(TaskKind::send_backward, stage) = 1e-4;
   }
-  CHECK(run_ranks(ScheduleKind::one_f_one_b, shape, durations, {8, 8, 1}, {}).front() ==
-        doctest::Approx(run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds)
-            .epsilon(1e-9));
+  CHECK(run_ranks(Schedule::one_f_one_b, shape, durations, {8, 8, 1}, {}).front() ==
+        doctest::Approx(run_clock(Schedule::one_f_one_b, shape, durations).seconds).epsilon(1e-9));
 }
 
 }  // namespace

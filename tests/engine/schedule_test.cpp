@@ -22,7 +22,7 @@ BlockTable equal_stages(const PipelineShape& shape, double forward, double backw
 }
 
 TEST_CASE("GPipe and 1F1B take (m + p - 1)(F + B) on equal stages") {
-  for (const auto kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+  for (const auto kind : {Schedule::gpipe, Schedule::one_f_one_b}) {
     for (std::uint32_t stages : {1, 2, 5, 12}) {
       for (std::uint32_t micro_batches : {1, 3, 12, 500}) {
         const PipelineShape shape{stages, micro_batches};
@@ -39,8 +39,8 @@ TEST_CASE("GPipe and 1F1B take (m + p - 1)(F + B) on equal stages") {
 TEST_CASE("1F1B holds min(m, p - s) micro batches on stage s, GPipe all") {
   for (std::uint32_t micro_batches : {1, 3, 4, 100}) {
     const PipelineShape shape{4, micro_batches};
-    const auto held = in_flight(ScheduleKind::one_f_one_b, shape);
-    const auto all = in_flight(ScheduleKind::gpipe, shape);
+    const auto held = in_flight(Schedule::one_f_one_b, shape);
+    const auto all = in_flight(Schedule::gpipe, shape);
     for (std::uint32_t stage = 0; stage < 4; ++stage) {
       CHECK(held[stage] == std::min(micro_batches, 4 - stage));
       CHECK(all[stage] == micro_batches);
@@ -57,7 +57,7 @@ TEST_CASE("the step ends with reduction, tied embedding and optimizer of each st
   durations.at(TaskKind::embedding_reduce, 1) = 3;
   durations.at(TaskKind::optimizer, 0) = 5;
   durations.at(TaskKind::optimizer, 1) = 7;
-  const auto result = run_clock(ScheduleKind::one_f_one_b, shape, durations);
+  const auto result = run_clock(Schedule::one_f_one_b, shape, durations);
   CHECK(result.stages[0].pipeline_end == 6);
   CHECK(result.stages[1].pipeline_end == 4);
   CHECK(result.stages[0].step_end == 6 + 10 + 3 + 5);
@@ -71,11 +71,11 @@ TEST_CASE("a blocking send occupies the sender, an overlapped one delays only th
   durations.at(TaskKind::send_forward, 0) = 1;
   durations.at(TaskKind::send_backward, 1) = 1;
   // Stage 1: F at 5..9, B at 9..13, send ..14, F ..18, B ..22, send ..23; stage 0: B ..27.
-  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds == 27);
-  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).stages[1].busy == 18);
+  CHECK(run_clock(Schedule::one_f_one_b, shape, durations).seconds == 27);
+  CHECK(run_clock(Schedule::one_f_one_b, shape, durations).stages[1].busy == 18);
   shape.sends = Sends::overlapped;
-  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).seconds == 26);
-  CHECK(run_clock(ScheduleKind::one_f_one_b, shape, durations).stages[1].busy == 16);
+  CHECK(run_clock(Schedule::one_f_one_b, shape, durations).seconds == 26);
+  CHECK(run_clock(Schedule::one_f_one_b, shape, durations).stages[1].busy == 16);
 }
 
 TEST_CASE("schedules are found by name") {
@@ -87,22 +87,22 @@ TEST_CASE("schedules are found by name") {
 }
 
 TEST_CASE("a shape that a schedule cannot run is refused with one that would do") {
-  CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 2}) ==
+  CHECK(shape_problem(Schedule::one_f_one_b, {4, 8, 2}) ==
         "schedule 1f1b has one chunk a stage, but vpp is 2; interleaved-1f1b has more");
-  CHECK(shape_problem(ScheduleKind::one_f_one_b, {4, 8, 1}).empty());
-  CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 2}).empty());
-  CHECK(shape_problem(ScheduleKind::interleaved, {4, 10, 2}) ==
+  CHECK(shape_problem(Schedule::one_f_one_b, {4, 8, 1}).empty());
+  CHECK(shape_problem(Schedule::interleaved, {4, 8, 2}).empty());
+  CHECK(shape_problem(Schedule::interleaved, {4, 10, 2}) ==
         "schedule interleaved-1f1b needs micro batches in multiples of 4, but there are 10; "
         "12 would do");
-  CHECK(shape_problem(ScheduleKind::interleaved, {4, 8, 1}) ==
+  CHECK(shape_problem(Schedule::interleaved, {4, 8, 1}) ==
         "schedule interleaved-1f1b needs at least two chunks a stage, but vpp is 1; "
         "1f1b is the schedule without");
-  CHECK(shape_problem(ScheduleKind::dualpipe, {4, 8, 2}).empty());
-  CHECK(shape_problem(ScheduleKind::dualpipe, {4, 8, 4}) ==
+  CHECK(shape_problem(Schedule::dualpipe, {4, 8, 2}).empty());
+  CHECK(shape_problem(Schedule::dualpipe, {4, 8, 4}) ==
         "schedule dualpipe has one chunk a stage, but vpp is 2; interleaved-1f1b has more");
-  CHECK(shape_problem(ScheduleKind::dualpipe, {3, 8, 2}) ==
+  CHECK(shape_problem(Schedule::dualpipe, {3, 8, 2}) ==
         "schedule dualpipe needs an even number of stages, but pp is 3; 4 would do");
-  CHECK(shape_problem(ScheduleKind::dualpipe, {4, 7, 2}) ==
+  CHECK(shape_problem(Schedule::dualpipe, {4, 7, 2}) ==
         "schedule dualpipe needs micro batches in multiples of 2, 8 or more, but there are 7; 8 "
         "would do");
 }
@@ -112,7 +112,7 @@ TEST_CASE("interleaving divides the bubble of 1F1B by the number of chunks") {
     for (std::uint32_t groups : {2, 3, 50}) {
       for (std::uint32_t chunks : {2, 3, 4}) {
         const PipelineShape shape{stages, groups * stages, chunks};
-        const auto result = run_clock(ScheduleKind::interleaved, shape, equal_stages(shape, 1, 2));
+        const auto result = run_clock(Schedule::interleaved, shape, equal_stages(shape, 1, 2));
         CAPTURE(stages);
         CAPTURE(groups);
         CAPTURE(chunks);
@@ -123,9 +123,9 @@ TEST_CASE("interleaving divides the bubble of 1F1B by the number of chunks") {
 }
 
 TEST_CASE("interleaved 1F1B holds p·v + p - 1 - 2s chunks on stage s, all of them if m = p") {
-  const auto held = in_flight(ScheduleKind::interleaved, {4, 16, 3});
+  const auto held = in_flight(Schedule::interleaved, {4, 16, 3});
   CHECK(held == std::vector<double>{15, 13, 11, 9});
-  const auto all = in_flight(ScheduleKind::interleaved, {4, 4, 3});
+  const auto all = in_flight(Schedule::interleaved, {4, 4, 3});
   CHECK(all == std::vector<double>{12, 12, 12, 12});
 }
 
@@ -143,7 +143,7 @@ BlockTable split_stages(const PipelineShape& shape, double forward, double input
 }
 
 /// The longest time that a stage idles between its first task and its last, as Qi et al. count it.
-double bubble(ScheduleKind kind, const PipelineShape& shape, const BlockTable& durations) {
+double bubble(Schedule kind, const PipelineShape& shape, const BlockTable& durations) {
   const auto graph = build_graph(kind, shape);
   const auto times = run_events(graph, durations.values());
   double longest = 0;
@@ -179,16 +179,16 @@ TEST_CASE("ZB-H1 has the bubble (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2W)") 
         const double w = times[2];
         CAPTURE(f);
         const auto durations = split_stages(shape, f, b, w);
-        CHECK(bubble(ScheduleKind::zb_h1, shape, durations) == waits * (f + b - w));
-        CHECK(bubble(ScheduleKind::zb_h2, shape, durations) == waits * (f + b - 2 * w));
+        CHECK(bubble(Schedule::zb_h1, shape, durations) == waits * (f + b - w));
+        CHECK(bubble(Schedule::zb_h2, shape, durations) == waits * (f + b - 2 * w));
       }
     }
   }
 }
 
 TEST_CASE("all stages hold p micro batches in ZB-H1 and 2p - 1 in ZB-H2") {
-  CHECK(in_flight(ScheduleKind::zb_h1, {4, 20}) == std::vector<double>{4, 4, 4, 4});
-  CHECK(in_flight(ScheduleKind::zb_h2, {4, 20}) == std::vector<double>{7, 7, 7, 7});
+  CHECK(in_flight(Schedule::zb_h1, {4, 20}) == std::vector<double>{4, 4, 4, 4});
+  CHECK(in_flight(Schedule::zb_h2, {4, 20}) == std::vector<double>{7, 7, 7, 7});
 }
 
 TEST_CASE("DualPipe has the bubble (p/2 - 1)(F + B + B - 3W)") {
@@ -198,14 +198,14 @@ TEST_CASE("DualPipe has the bubble (p/2 - 1)(F + B + B - 3W)") {
       CAPTURE(stages);
       CAPTURE(micro_batches);
       const auto durations = split_stages(shape, 4, 4, 3);
-      CHECK(run_clock(ScheduleKind::dualpipe, shape, durations).seconds ==
+      CHECK(run_clock(Schedule::dualpipe, shape, durations).seconds ==
             micro_batches * 11.0 + (stages / 2.0 - 1) * (4 + 7 + 7 - 3 * 3));
     }
   }
 }
 
 TEST_CASE("DualPipe holds p + 1 activations on every device") {
-  CHECK(in_flight(ScheduleKind::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
+  CHECK(in_flight(Schedule::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
 }
 
 TEST_CASE("DualPipe-V has the bubble (p - 1)(F + B + B - 3W) and holds 2p + 1 activations") {
@@ -215,10 +215,10 @@ TEST_CASE("DualPipe-V has the bubble (p - 1)(F + B + B - 3W) and holds 2p + 1 ac
       CAPTURE(stages);
       CAPTURE(micro_batches);
       const auto durations = split_stages(shape, 4, 4, 3);
-      CHECK(run_clock(ScheduleKind::dualpipe_v, shape, durations).seconds ==
+      CHECK(run_clock(Schedule::dualpipe_v, shape, durations).seconds ==
             2 * micro_batches * 11.0 + (stages - 1.0) * (4 + 7 + 7 - 3 * 3));
     }
-    const auto held = in_flight(ScheduleKind::dualpipe_v, {stages, 100, 2});
+    const auto held = in_flight(Schedule::dualpipe_v, {stages, 100, 2});
     CHECK(std::ranges::max(held) == 2 * stages + 1);
   }
 }
@@ -229,8 +229,8 @@ TEST_CASE("ZB-V has no bubble where F = B = W, and holds 2p activations of a chu
       const PipelineShape shape{stages, micro_batches, 2};
       CAPTURE(stages);
       CAPTURE(micro_batches);
-      CHECK(bubble(ScheduleKind::zb_v, shape, split_stages(shape, 1, 1, 1)) == 0);
-      CHECK(std::ranges::max(in_flight(ScheduleKind::zb_v, shape)) == 2 * stages);
+      CHECK(bubble(Schedule::zb_v, shape, split_stages(shape, 1, 1, 1)) == 0);
+      CHECK(std::ranges::max(in_flight(Schedule::zb_v, shape)) == 2 * stages);
     }
   }
 }
@@ -243,8 +243,8 @@ TEST_CASE("V-half holds p activations of a chunk and few more, and has half the 
       CAPTURE(micro_batches);
       // 1F1B holds 2p of a chunk, and its bubble is 6(p - 1) of their passes.
       const std::uint32_t even = stages % 2 == 0 ? 1 : 0;
-      CHECK(std::ranges::max(in_flight(ScheduleKind::v_half, shape)) == stages + 2 + even);
-      const double idle = bubble(ScheduleKind::v_half, shape, split_stages(shape, 1, 1, 1));
+      CHECK(std::ranges::max(in_flight(Schedule::v_half, shape)) == stages + 2 + even);
+      const double idle = bubble(Schedule::v_half, shape, split_stages(shape, 1, 1, 1));
       CHECK(idle >= 3 * (stages - 1) - (even == 1 ? 0 : 1));
       CHECK(idle <= 3 * stages + 2 * even);
     }
@@ -252,7 +252,7 @@ TEST_CASE("V-half holds p activations of a chunk and few more, and has half the 
 }
 
 TEST_CASE("the chunks of a V are the model folded in the middle") {
-  for (const auto kind : {ScheduleKind::dualpipe_v, ScheduleKind::zb_v, ScheduleKind::v_half}) {
+  for (const auto kind : {Schedule::dualpipe_v, Schedule::zb_v, Schedule::v_half}) {
     const PipelineShape shape{4, 20, 2};
     CHECK(model_part(kind, shape, 0, 0) == 0);
     CHECK(model_part(kind, shape, 3, 0) == 3);
@@ -271,12 +271,11 @@ TEST_CASE("interleaved groups may be larger than p, and the last one smaller") {
         CAPTURE(stages);
         CAPTURE(group);
         CAPTURE(micro_batches);
-        CHECK(shape_problem(ScheduleKind::interleaved, shape).empty());
+        CHECK(shape_problem(Schedule::interleaved, shape).empty());
         // The bubble is that of groups of p; larger ones hold more.
-        const auto result = run_clock(ScheduleKind::interleaved, shape, equal_stages(shape, 1, 2));
+        const auto result = run_clock(Schedule::interleaved, shape, equal_stages(shape, 1, 2));
         CHECK(result.seconds == 3 * (micro_batches * 3 + stages - 1));
-        CHECK(in_flight(ScheduleKind::interleaved, shape).front() ==
-              2 * (stages - 1) + 2 * group + 1);
+        CHECK(in_flight(Schedule::interleaved, shape).front() == 2 * (stages - 1) + 2 * group + 1);
       }
     }
   }
@@ -285,15 +284,15 @@ TEST_CASE("interleaved groups may be larger than p, and the last one smaller") {
 TEST_CASE("groups that would leave the pipeline unfilled are refused") {
   PipelineShape shape{4, 8, 2};
   shape.group = 3;
-  CHECK(shape_problem(ScheduleKind::interleaved, shape) ==
+  CHECK(shape_problem(Schedule::interleaved, shape) ==
         "schedule interleaved-1f1b needs groups of pp micro batches or more, but they are of 3; "
         "4 would do");
   shape.group = 6;
-  CHECK(shape_problem(ScheduleKind::interleaved, shape) ==
+  CHECK(shape_problem(Schedule::interleaved, shape) ==
         "schedule interleaved-1f1b needs micro batches in groups of 6, of which the last may have "
         "pp 4 or more, but there are 8; 10 would do");
   shape.micro_batches = 10;
-  CHECK(shape_problem(ScheduleKind::interleaved, shape).empty());
+  CHECK(shape_problem(Schedule::interleaved, shape).empty());
 }
 
 TEST_CASE("a chunk may hold nothing, or an embedding alone") {
@@ -305,10 +304,10 @@ TEST_CASE("a chunk may hold nothing, or an embedding alone") {
   durations.at(TaskKind::forward, 0, 1) = 4;
   durations.at(TaskKind::forward, 1, 1) = 2;
   // Stage 0 waits for block 1 but once, then computes 5 a micro batch.
-  const double all = run_clock(ScheduleKind::interleaved, shape, durations).seconds;
+  const double all = run_clock(Schedule::interleaved, shape, durations).seconds;
   CHECK(all >= 4 * 6 + 1);
   durations.at(TaskKind::forward, 0, 0) = 0;
-  const double empty = run_clock(ScheduleKind::interleaved, shape, durations).seconds;
+  const double empty = run_clock(Schedule::interleaved, shape, durations).seconds;
   CHECK(empty == all - 1);
 }
 
@@ -325,7 +324,7 @@ TEST_CASE("DualPipe reduces gradients once both copies of a stage are done") {
         durations.at(TaskKind::gradient_reduce, stage, chunk) = 1;
       }
     }
-    const auto graph = build_graph(ScheduleKind::dualpipe, shape);
+    const auto graph = build_graph(Schedule::dualpipe, shape);
     const auto times = run_events(graph, durations.values());
     // When the reductions of each stage end, in order.
     std::vector<std::vector<double>> ends(shape.stages);
@@ -342,10 +341,10 @@ TEST_CASE("DualPipe reduces gradients once both copies of a stage are done") {
 }
 
 TEST_CASE("the chunks of DualPipe are the same parts of the model from both ends") {
-  const PipelineShape shape{4, 20, chunks_of(ScheduleKind::dualpipe, 1)};
-  CHECK(model_part(ScheduleKind::dualpipe, shape, 1, 0) == 1);
-  CHECK(model_part(ScheduleKind::dualpipe, shape, 1, 1) == 2);
-  CHECK(model_part(ScheduleKind::interleaved, {4, 20, 3}, 1, 2) == 9);
+  const PipelineShape shape{4, 20, chunks_of(Schedule::dualpipe, 1)};
+  CHECK(model_part(Schedule::dualpipe, shape, 1, 0) == 1);
+  CHECK(model_part(Schedule::dualpipe, shape, 1, 1) == 2);
+  CHECK(model_part(Schedule::interleaved, {4, 20, 3}, 1, 2) == 9);
 }
 
 }  // namespace

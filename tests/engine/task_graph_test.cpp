@@ -31,7 +31,7 @@ TEST_CASE("a task waits for the one before it on its stream and for its tokens, 
 
 TEST_CASE("a stored pipeline takes at most 32 bytes a task") {
   const PipelineShape shape{12, 128};
-  const TaskGraph graph = build_graph(ScheduleKind::one_f_one_b, shape);
+  const TaskGraph graph = build_graph(Schedule::one_f_one_b, shape);
   CHECK(graph.tasks().size() == 2 * 12 * 128 + 2 * 11 * 128 + 12 + 2 + 12);
   CHECK(graph.memory_bytes() <= 32 * graph.tasks().size());
 }

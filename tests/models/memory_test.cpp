@@ -22,7 +22,8 @@ struct Case {
     plan.attention = AttentionKind::flash;
   }
   [[nodiscard]] StageMemory memory(std::int64_t in_flight = 1) const {
-    return stage_memory(part_weights(model, plan, software), model, plan, software, with_parts(chunks, model), in_flight);
+    return stage_memory(part_weights(model, plan, software), model, plan, software,
+                        with_parts(chunks, model), in_flight);
   }
   [[nodiscard]] double parameters() const {
     return stage_parameters(part_weights(model, plan, software), model, plan, software,

@@ -41,8 +41,8 @@ TEST_CASE("a fully sharded model is one stage that holds one micro batch") {
 TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
   for (const char* schedule : {"1f1b", "gpipe", "zb-h2"}) {
     const Scenario scenario = job_with(schedule);
-    const PlanMemory memory =
-        plan_memory(scenario, weights_of(scenario), chunks_in_flight(scenario.plan, scenario.software));
+    const PlanMemory memory = plan_memory(scenario, weights_of(scenario),
+                                          chunks_in_flight(scenario.plan, scenario.software));
     REQUIRE(memory.stages.size() == 6);
     const StageMemory& fullest = memory.stages[memory.fullest];
     for (const StageMemory& stage : memory.stages) CHECK(stage.total() <= fullest.total());
@@ -75,8 +75,10 @@ TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the print
 
 TEST_CASE("more in flight is more memory, by the activations alone") {
   const Scenario scenario = job_with("1f1b");
-  const PlanMemory few = plan_memory(scenario, weights_of(scenario), std::vector<std::int64_t>(6, 1));
-  const PlanMemory many = plan_memory(scenario, weights_of(scenario), std::vector<std::int64_t>(6, 5));
+  const PlanMemory few =
+      plan_memory(scenario, weights_of(scenario), std::vector<std::int64_t>(6, 1));
+  const PlanMemory many =
+      plan_memory(scenario, weights_of(scenario), std::vector<std::int64_t>(6, 5));
   for (std::size_t stage = 0; stage < 6; ++stage) {
     const StageMemory& small = few.stages[stage];
     const StageMemory& large = many.stages[stage];

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/step/iteration.hpp"
+#include "sim/answer/forward_only.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 

@@ -1,0 +1,91 @@
+#include "sim/step/account.hpp"
+
+#include <algorithm>
+
+#include "sim/engine/accounting_clock.hpp"
+#include "sim/engine/clock.hpp"
+#include "sim/step/tell.hpp"
+
+namespace prequel {
+namespace {
+
+/// What the tasks of a step count as.
+enum class Spent : Use { waiting = AccountingClock::kWaiting, passes, pipeline, data, optimizer };
+constexpr std::size_t kSpent = 5;
+
+PricedUse use_of(const TaskTraits& task) {
+  const auto use = [](Spent spent, bool communicates) {
+    return PricedUse{static_cast<Use>(spent), communicates};
+  };
+  if (task.is_pass()) return use(Spent::passes, false);
+  if (task.is_send()) return use(Spent::pipeline, true);
+  if (task.kind == TaskKind::optimizer) return use(Spent::optimizer, false);
+  return use(Spent::data, true);
+}
+
+/// By PriceId.
+std::vector<PricedUse> uses_of(const PipelineShape& shape) {
+  std::vector<PricedUse> uses;
+  uses.reserve(std::size_t{kTaskKinds} * shape.blocks());
+  for (const TaskTraits& task : kTasks) uses.insert(uses.end(), shape.blocks(), use_of(task));
+  return uses;
+}
+
+/// The passes of a stage over all its blocks, in one iteration.
+PassCost passes_of(const Step& step, std::uint32_t stage) {
+  PassCost all;
+  const PipelineShape& shape = step.shape;
+  for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+    const ChunkCosts& costs = step.blocks[chunk * shape.stages + stage].costs;
+    all += costs.forward;
+    all += costs.backward;
+  }
+  const double micro_batches = shape.micro_batches;
+  return (traits(step.schedule).mirrored ? micro_batches / 2 : micro_batches) * all;
+}
+
+}  // namespace
+
+PlayedStep play(const Step& step) {
+  const PipelineShape& shape = step.shape;
+  const auto exact = exact_durations(step.durations.values(), shape.most_runs());
+  const auto uses = uses_of(shape);
+  AccountingClock clock(exact, uses, kSpent, stream_count(shape));
+  tell(step, clock);
+
+  double end = 0;
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    end = std::max(end, clock.finish(stream_of(StageStream::compute, stage)));
+  }
+  PlayedStep played{Seconds{end} + step.fixed, {}};
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    const StreamId compute = stream_of(StageStream::compute, stage);
+    const auto spent = [&](Spent on) {
+      return clock.account(compute)[static_cast<std::size_t>(on)];
+    };
+    const PassCost passes = passes_of(step, stage);
+    StageAccount account;
+    account.busy = clock.busy(compute) - spent(Spent::optimizer);
+    Breakdown& time = account.time;
+    time.compute = passes.compute;
+    time.recompute = passes.recompute;
+    time.tp_comm = passes.tp_comm;
+    time.cp_comm = passes.cp_comm;
+    time.ep_comm = passes.ep_comm;
+    time.host = passes.host;
+    time.pp_comm = spent(Spent::pipeline);
+    // What passes lose to communication beside them is exposed, too. Neither is below 0 but by
+    // rounding.
+    time.dp_comm = spent(Spent::data);
+    if (step.overlap_is_priced) {
+      time.dp_comm += std::max(0.0, spent(Spent::passes) - passes.total());
+    }
+    time.optimizer = spent(Spent::optimizer);
+    time.bubble = spent(Spent::waiting) + (end - clock.finish(compute));
+    time.other = step.fixed.value;
+    played.stages.push_back(account);
+  }
+  return played;
+}
+
+}  // namespace prequel

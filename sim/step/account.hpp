@@ -1,0 +1,26 @@
+#pragma once
+
+/// Where the time of a step goes, stage by stage.
+
+#include <vector>
+
+#include "sim/step/breakdown.hpp"
+#include "sim/step/step.hpp"
+
+namespace prequel {
+
+/// What one stage does in a step.
+struct StageAccount {
+  double busy{};  ///< s of its passes and, where they block, its sends
+  Breakdown time;
+};
+
+/// A step played, with its account of each stage.
+struct PlayedStep {
+  Seconds seconds;  ///< with the fixed time
+  std::vector<StageAccount> stages;
+};
+
+PlayedStep play(const Step& step);
+
+}  // namespace prequel

@@ -1,0 +1,269 @@
+#include "sim/step/step.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include "hw/base/errors.hpp"
+
+namespace prequel {
+namespace {
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+/// How often gradients are reduced where no layer is gathered by itself: ZeRO-2 keeps a shard of
+/// them alone, so it has to after every micro batch (Rajbhandari et al. 2020, "ZeRO", section 5.2).
+double gradient_reductions(const Plan& plan) {
+  return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
+}
+
+/// Whether gradients are reduced while the last backward still runs. Where every micro batch's are,
+/// no known stack overlaps them but those that go layer by layer.
+bool gradients_overlap(const Scenario& scenario) {
+  if (gradient_reductions(scenario.plan) > 1.0) return false;
+  const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
+  const bool wanted = overlap == GradientOverlap::always ||
+                      (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
+  return wanted && scenario.plan.replicas() > 1;
+}
+
+PipelineShape shape_of(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const CommunicationStack& stack = scenario.software.communication;
+  const Gathers gathers = gathers_of(plan, scenario.software);
+  PipelineShape shape;
+  shape.stages = static_cast<std::uint32_t>(plan.pp);
+  shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
+  shape.prefetch = static_cast<std::uint32_t>(stack.prefetch_layers);
+  if (plan.pp == 1 && in_every_micro_batch(gathers)) {
+    shape.gathers = gathers;
+    shape.chunks = static_cast<std::uint32_t>(scenario.model.layers + 1);
+    return shape;
+  }
+  shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
+  shape.sends = stack.blocking_p2p ? Sends::blocking : Sends::overlapped;
+  const bool by_layer = gathers == Gathers::once || in_every_micro_batch(gathers);
+  if (by_layer || gradients_overlap(scenario)) {
+    // A bucket a layer.
+    const std::int64_t blocks = plan.pp * plan.vpp;
+    shape.buckets = static_cast<std::uint32_t>((scenario.model.layers + blocks - 1) / blocks);
+    shape.gathers = gathers;
+  }
+  return shape;
+}
+
+/// Communication of parameters that are gathered, and whose gradients are reduced, at once (s).
+struct Traffic {
+  double gather{};
+  double reduce{};
+};
+
+/// Fills the blocks of a step and the table of durations that it is played with.
+class StepBuilder {
+ public:
+  StepBuilder(const Scenario& scenario, const LayerCosts& layers)
+      : scenario_(scenario),
+        plan_(scenario.plan),
+        layers_(layers),
+        step_{plan_.schedule,
+              shape_of(scenario),
+              {},
+              BlockTable(shape_of(scenario)),
+              0,
+              scenario.software.host.fixed_per_iteration,
+              scenario.software.communication.overlap_contention > 0} {
+    if (const std::string problem = shape_problem(plan_.schedule, step_.shape); !problem.empty()) {
+      throw InputError("plan: " + problem);
+    }
+  }
+
+  Step build() && {
+    step_.shape.is_layer_by_layer() ? add_layers() : add_stages();
+    return std::move(step_);
+  }
+
+ private:
+  [[nodiscard]] StageParameters parameters_of(const std::vector<StageContent>& chunks) const {
+    return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
+  }
+
+  /// Offloaded weights come from the host's memory each time, every rank its part.
+  [[nodiscard]] Traffic traffic(const StageParameters& parameters) const {
+    const double from_host = plan_.offload == Offload::optimizer_params
+                                 ? offloaded_weights_time(scenario_, parameters).value
+                                 : 0.0;
+    return {from_host + parameter_gather_time(scenario_, parameters).value,
+            gradient_reduce_time(scenario_, parameters).value};
+  }
+
+  /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
+  [[nodiscard]] double contention(double compute, double communication) const {
+    return scenario_.software.communication.overlap_contention * std::min(compute, communication);
+  }
+
+  void add_layers() {
+    const Transformer& model = scenario_.model;
+    const StageContent all = whole_model(model);
+    const StageParameters parameters = parameters_of({all});
+    StageParameters root_share = parameters;
+    StageContent root{0, true, true, all.parts};
+    std::optional<Part> told;
+    StageParameters share;
+    Traffic between;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+      const StageContent block = one_block(model, layer);
+      const Part part = part_of(model.kind_of(layer));
+      if (part != told) {
+        told = part;
+        share = parameters_of({block});
+        between = traffic(share);
+      }
+      root_share.dense -= share.dense;
+      root_share.experts -= share.experts;
+      --root.parts[part];
+      step_.blocks.push_back({block, layer, chunk_costs(layers_, block)});
+      add_gathered_layer(static_cast<std::uint32_t>(layer), layers_[part], between);
+    }
+    root_share.experts = std::max(0.0, root_share.experts);
+    const Traffic of_root = traffic(root_share);
+    const ChunkCosts costs = chunk_costs(layers_, root);
+    step_.blocks.push_back({root, 0, costs});
+    const std::uint32_t unit = step_.shape.chunks - 1;
+    set(TaskKind::parameter_gather, unit, of_root.gather);
+    set(TaskKind::forward, unit, costs.forward.total());
+    set(TaskKind::backward, unit, costs.backward.total());
+    set(TaskKind::gradient_reduce, unit, of_root.reduce);
+    set(TaskKind::optimizer, 0, optimizer_time(scenario_, parameters).value);
+    step_.synchronisations = kSynchronisationsOfLayer;
+  }
+
+  void set(TaskKind kind, std::uint32_t unit, double seconds) {
+    step_.durations.at(kind, 0, unit) = seconds;
+  }
+
+  void add_gathered_layer(std::uint32_t unit, const PartCost& costs, Traffic between) {
+    const double forward = costs.forward.total();
+    const double backward = costs.backward.total();
+    const double again = step_.shape.gathers == Gathers::each_pass ? between.gather : 0.0;
+    const double forward_loss = contention(forward, between.gather);
+    const double backward_loss = contention(backward, again + between.reduce);
+    set(TaskKind::parameter_gather, unit, between.gather + forward_loss);
+    set(TaskKind::forward, unit, forward + forward_loss);
+    set(TaskKind::backward_gather, unit, again);
+    set(TaskKind::backward, unit, backward + backward_loss);
+    set(TaskKind::gradient_reduce, unit, between.reduce + backward_loss);
+  }
+
+  void add_stages() {
+    const PipelineShape& shape = step_.shape;
+    const std::vector<StageContent> dealt =
+        chunks_of_plan(scenario_.model, plan_, scenario_.software);
+    std::vector<std::int64_t> first_layer(dealt.size() + 1);
+    for (std::size_t part = 0; part < dealt.size(); ++part) {
+      first_layer[part + 1] = first_layer[part] + dealt[part].blocks;
+    }
+    step_.blocks.resize(shape.blocks());
+    // Of copies, both end stages hold the table whole, and of a V the first one does.
+    const ScheduleTraits its = traits(plan_.schedule);
+    const double tied = its.mirrored || its.folded ? 0 : tied_embedding_time(scenario_).value;
+    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+      std::vector<StageContent> chunks;
+      for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+        const std::uint32_t part = model_part(plan_.schedule, shape, stage, chunk);
+        step_.blocks[chunk * shape.stages + stage] = {dealt[part], first_layer[part],
+                                                      chunk_costs(layers_, dealt[part])};
+        chunks.push_back(dealt[part]);
+        add_passes(stage, chunk);
+        if (shape.buckets > 0) add_buckets(stage, chunk);
+      }
+      add_end(stage, parameters_of(chunks), tied);
+    }
+    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / std::ssize(dealt));
+    step_.synchronisations = kSynchronisationsOfLayer * std::max(1U, layers);
+  }
+
+  void add_end(std::uint32_t stage, const StageParameters& parameters, double tied) {
+    BlockTable& durations = step_.durations;
+    const bool is_end = stage == 0 || stage + 1 == step_.shape.stages;
+    if (step_.shape.buckets == 0) {
+      durations.at(TaskKind::gradient_reduce, stage) =
+          gradient_reductions(plan_) * gradient_reduce_time(scenario_, parameters).value +
+          parameter_gather_time(scenario_, parameters).value;
+    }
+    durations.at(TaskKind::embedding_reduce, stage) = is_end ? tied : 0;
+    durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
+  }
+
+  void add_passes(std::uint32_t stage, std::uint32_t chunk) {
+    const auto& [content, first_layer, costs] = block(stage, chunk);
+    BlockTable& durations = step_.durations;
+    const double backward = costs.backward.total();
+    durations.at(TaskKind::forward, stage, chunk) = costs.forward.total();
+    durations.at(TaskKind::backward, stage, chunk) = backward;
+    durations.at(TaskKind::weight_gradient, stage, chunk) = costs.backward.weight_gradient;
+    durations.at(TaskKind::input_gradient, stage, chunk) =
+        backward - costs.backward.weight_gradient;
+    durations.at(TaskKind::send_forward, stage, chunk) =
+        content.head ? 0 : hop(TaskKind::send_forward, stage, chunk);
+    durations.at(TaskKind::send_backward, stage, chunk) =
+        content.embedding ? 0 : hop(TaskKind::send_backward, stage, chunk);
+  }
+
+  void add_buckets(std::uint32_t stage, std::uint32_t chunk) {
+    const std::uint32_t buckets = step_.shape.buckets;
+    StageParameters parameters = parameters_of({block(stage, chunk).content});
+    parameters.dense /= buckets;
+    parameters.experts /= buckets;
+    const Traffic between = traffic(parameters);
+    const double again = step_.shape.gathers == Gathers::each_pass ? between.gather : 0.0;
+    const auto at = [&](TaskKind kind) -> double& {
+      return step_.durations.at(kind, stage, chunk);
+    };
+    const double forward = at(TaskKind::forward) / buckets;
+    const double backward = at(TaskKind::backward) / buckets;
+    const double forward_loss = contention(forward, between.gather);
+    const double backward_loss = contention(backward, again + between.reduce);
+    at(TaskKind::forward_bucket) = forward + forward_loss;
+    at(TaskKind::backward_bucket) = backward + backward_loss;
+    at(TaskKind::weight_gradient_bucket) = at(TaskKind::weight_gradient) / buckets + backward_loss;
+    at(TaskKind::parameter_gather) = between.gather + forward_loss;
+    at(TaskKind::backward_gather) = again;
+    at(TaskKind::gradient_reduce) = between.reduce + backward_loss;
+  }
+
+  [[nodiscard]] const StepBlock& block(std::uint32_t stage, std::uint32_t chunk) const {
+    return step_.blocks[chunk * step_.shape.stages + stage];
+  }
+
+  /// To the stage that a send of a block goes to. Hops inside a node, and those that leave it, are
+  /// alike.
+  [[nodiscard]] double hop(TaskKind kind, std::uint32_t stage, std::uint32_t chunk) {
+    const std::uint32_t to = receiver(plan_.schedule, step_.shape, kind, stage, chunk);
+    if (to == stage) return 0;
+    std::optional<double>& known = hops_[stages_are_joined(scenario_, stage, to) ? 1 : 0];
+    if (!known) known = stage_transfer_time(scenario_, stage, to).value;
+    return *known;
+  }
+
+  const Scenario& scenario_;
+  const Plan& plan_;
+  const LayerCosts& layers_;
+  Step step_;
+  std::array<std::optional<double>, 2> hops_;
+};
+
+}  // namespace
+
+Step step_of(const Scenario& scenario, const LayerCosts& layers) {
+  return StepBuilder(scenario, layers).build();
+}
+
+Step step_of(const Scenario& scenario) {
+  return step_of(scenario, price_layers(scenario));
+}
+
+}  // namespace prequel

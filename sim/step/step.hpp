@@ -1,0 +1,40 @@
+#pragma once
+
+/// A training step, priced: pipeline stages, layers whose parameters are gathered one by one, or
+/// both. It can be told to any reader (sim/step/tell.hpp).
+
+#include <vector>
+
+#include "sim/price/pricing.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace prequel {
+
+/// How often a tensor-parallel group synchronises in a pass over a layer: after attention and
+/// after the MLP.
+inline constexpr std::uint32_t kSynchronisationsOfLayer = 2;
+
+/// What a step plays as one: a model chunk; where layers are gathered one by one on a single stage,
+/// a layer or the root (embedding and head).
+struct StepBlock {
+  StageContent content;
+  std::int64_t first_layer{};
+  ChunkCosts costs;  ///< of one micro batch
+};
+
+struct Step {
+  Schedule schedule{};
+  PipelineShape shape;
+  std::vector<StepBlock> blocks;  ///< chunk c of stage s at c·stages + s
+  BlockTable durations{PipelineShape{}};
+  std::uint32_t synchronisations{};  ///< of the tensor-parallel group, in one pass over a block
+  Seconds fixed;                     ///< before and after all that is played
+  bool overlap_is_priced{};  ///< whether durations hold what overlapping tasks lose to one another
+};
+
+/// The step of a scenario whose layers are priced as `price_layers` does. Throws InputError when
+/// the schedule cannot run in this shape.
+Step step_of(const Scenario& scenario, const LayerCosts& layers);
+Step step_of(const Scenario& scenario);
+
+}  // namespace prequel

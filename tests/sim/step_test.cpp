@@ -1,0 +1,200 @@
+#include "sim/step/step.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "models/plan/groups.hpp"
+#include "sim/answer/contended_iteration.hpp"
+#include "sim/answer/detailed_time.hpp"
+#include "sim/answer/prediction.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+using Settings = std::vector<std::pair<const char*, const char*>>;
+
+Scenario planned(const char* model, const char* cluster, const char* software,
+                 const Settings& settings) {
+  JobRequest request;
+  request.model = model;
+  request.cluster = cluster;
+  request.software = software;
+  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
+  const Job job = read_job(shipped_library(), request);
+  return {job.model, job.device, job.cluster, job.software,
+          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+}
+
+constexpr const char* kKept = "software.communication.sharded_stages";
+
+/// Llama-3-70B in four stages of 32 GPUs each, fully sharded.
+Scenario sharded_stages(const Settings& more) {
+  Settings settings{{"plan.nodes", "16"}, {"plan.pp", "4"},          {"plan.tp", "4"},
+                    {"plan.mbs", "1"},    {"plan.gbs", "64"},        {"plan.seq_len", "4096"},
+                    {"plan.zero", "3"},   {"plan.recompute", "none"}};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return planned("llama-3-70b", "dgx-h100", "torchtitan-2024", settings);
+}
+
+TEST_CASE("FSDP in pipeline stages gathers once a step and keeps weights and whole gradients") {
+  const Scenario kept = sharded_stages({});
+  const Scenario each_pass = sharded_stages({{kKept, "\"each-pass\""}});
+  const Prediction one = predict(kept);
+  const Prediction other = predict(each_pass);
+  // 2 bytes of a gathered weight and 4 of a gradient, of all that a stage holds before sharding,
+  // in place of those of two layers at a time.
+  const StageMemory& stage = one.stages[1].memory;
+  const StageParameters parameters =
+      stage_parameters(price_layers(kept).weights, kept.model, kept.plan, kept.software,
+                       {chunks_of_plan(kept.model, kept.plan, kept.software)[1]});
+  const double states = 16.0 * parameters.total() / 8.0;
+  CHECK((stage.weights + stage.gradients + stage.optimizer).value ==
+        doctest::Approx(states).epsilon(1e-9));
+  const StageMemory& thrifty = other.stages[1].memory;
+  const double held = (stage.buffers - thrifty.buffers).value;
+  CHECK(held < 6.0 * parameters.total());
+  CHECK(held > 0.8 * 6.0 * parameters.total());
+  // Gathering in every micro batch costs more of what the links carry.
+  CHECK(other.sec_per_iter > one.sec_per_iter);
+  CHECK(other.breakdown.dp_comm > one.breakdown.dp_comm);
+}
+
+TEST_CASE("the detailed engine agrees on sharded stages") {
+  for (const char* stages : {"\"kept\"", "\"each-pass\""}) {
+    for (const char* zero : {"2", "3"}) {
+      for (const char* schedule : {"1f1b", "gpipe"}) {
+        const Scenario scenario =
+            sharded_stages({{kKept, stages}, {"plan.zero", zero}, {"plan.schedule", schedule}});
+        CHECK(detailed_time(scenario).value ==
+              doctest::Approx(predict(scenario).sec_per_iter.value).epsilon(1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("hybrid sharding gathers inside nodes and sums the shares between them") {
+  const auto with_group = [](const char* group) {
+    return planned("llama-3-8b", "dgx-h100", "pytorch-fsdp2-2024",
+                   {{"plan.nodes", "16"},
+                    {"plan.gbs", "128"},
+                    {"plan.mbs", "1"},
+                    {"plan.seq_len", "2048"},
+                    {"plan.sharding_group", group}});
+  };
+  const Scenario all = with_group("all");
+  const Scenario node = with_group("node");
+  const auto [shards, copies] = shard_groups(node.plan, GroupAxis::data);
+  CHECK(shards == RankGroup{8, 1});
+  CHECK(copies == RankGroup{16, 8});
+  CHECK(shard_groups(all.plan, GroupAxis::data).shards == RankGroup{128, 1});
+  CHECK(shard_groups(all.plan, GroupAxis::data).copies.size == 1);
+  const Prediction spread = predict(all);
+  const Prediction hybrid = predict(node);
+  CHECK(hybrid.stages[0].memory.optimizer.value ==
+        doctest::Approx(16 * spread.stages[0].memory.optimizer.value).epsilon(1e-9));
+  const StageParameters parameters{8e9, 0};
+  CHECK(parameter_gather_time(node, parameters) < parameter_gather_time(all, parameters));
+  CHECK(hybrid.breakdown.dp_comm < spread.breakdown.dp_comm);
+}
+
+TEST_CASE("a hop inside a node costs what its links do, one that leaves it what the network does") {
+  // Two stages a node.
+  const Scenario scenario =
+      planned("llama-3-8b", "dgx-h100", "megatron-core-2024",
+              {{"plan.nodes", "4"}, {"plan.tp", "2"}, {"plan.pp", "8"}, {"plan.gbs", "64"}});
+  REQUIRE(scenario.plan.dp == 2);
+  CHECK(stages_are_joined(scenario, 0, 1));
+  CHECK_FALSE(stages_are_joined(scenario, 1, 2));
+  CHECK(stages_are_joined(scenario, 2, 3));
+  CHECK_FALSE(stages_are_joined(scenario, 7, 0));
+  const Seconds inside = stage_transfer_time(scenario, 0, 1);
+  const Seconds across = stage_transfer_time(scenario, 1, 2);
+  CHECK(inside < across);
+  const Step step = step_of(scenario);
+  CHECK(step.durations.at(TaskKind::send_forward, 0) == inside.value);
+  CHECK(step.durations.at(TaskKind::send_forward, 1) == across.value);
+  CHECK(step.durations.at(TaskKind::send_backward, 1) == inside.value);
+  CHECK(step.durations.at(TaskKind::send_backward, 2) == across.value);
+}
+
+TEST_CASE("what a stack puts on the network at the most holds for every stage of ZeRO") {
+  for (const char* zero : {"0", "1", "3"}) {
+    const auto dp_comm = [&](const char* limit) {
+      return predict(planned("llama-2-7b", "dgx-h100", "deepspeed-zero3-2021",
+                             {{"plan.nodes", "4"},
+                              {"plan.gbs", "64"},
+                              {"plan.mbs", "1"},
+                              {"plan.zero", zero},
+                              {"software.communication.rank_rate_limit", limit}}))
+          .breakdown.dp_comm;
+    };
+    CAPTURE(zero);
+    CHECK(dp_comm("\"0.1 GB/s\"") > 5 * dp_comm("\"10 GB/s\""));
+  }
+}
+
+TEST_CASE("a kernel that stands in for one the device lacks is named") {
+  const Scenario scenario = planned(
+      "llama-2-7b", "dgx-h100", "composer-2023",
+      {{"plan.nodes", "1"}, {"plan.gbs", "8"}, {"software.kernels.flash_kernel", "flash-9"}});
+  const std::vector<std::string> warnings = predict(scenario).warnings;
+  CHECK(std::ranges::any_of(warnings, [](const std::string& warning) {
+    return warning.find("stands in for attention kernel flash-9") != std::string::npos;
+  }));
+}
+
+TEST_CASE("the account of every stage adds up to the iteration, on random plans") {
+  std::mt19937 random(17);
+  const auto pick = [&](std::initializer_list<const char*> values) {
+    return values.begin()[std::uniform_int_distribution<std::size_t>(0, values.size() - 1)(random)];
+  };
+  for (int i = 0; i < 150; ++i) {
+    const char* schedule =
+        pick({"gpipe", "1f1b", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe", "zb-v"});
+    const bool interleaved = schedule == std::string("interleaved-1f1b");
+    const bool folded = schedule == std::string("zb-v");
+    const char* pp = pick({"2", "4", "8"});
+    const bool sharded = i % 3 == 0;
+    const Scenario scenario = planned(
+        pick({"llama-3-8b", "gpt-7.5b"}), "dgx-h100",
+        sharded ? "torchtitan-2024" : pick({"megatron-core-2024", "megatron-deepspeed-2022"}),
+        {{"plan.tp", pick({"1", "2", "4"})},
+         {"plan.pp", sharded && i % 2 == 0 ? "1"
+                     : sharded             ? "4"
+                                           : pp},
+         {"plan.dp", "8"},
+         {"plan.nodes", "null"},
+         {"model.num_hidden_layers", "32"},
+         {"plan.schedule", sharded ? "1f1b" : schedule},
+         {"plan.vpp", !sharded && (interleaved || folded) ? "2" : "1"},
+         {"plan.mbs", pick({"1", "2"})},
+         {"plan.gbs", pick({"256", "512", "4096"})},
+         {"plan.seq_len", "2048"},
+         {"plan.zero", sharded ? pick({"2", "3"}) : pick({"0", "1"})},
+         {"software.communication.sharded_stages", pick({"\"kept\"", "\"each-pass\""})},
+         {"software.communication.blocking_p2p", pick({"true", "false"})},
+         {"software.communication.gradient_overlap", pick({"\"always\"", "\"none\""})},
+         {"cluster.network.efficiency", pick({"0.9", "0.1"})},
+         {"plan.recompute", pick({"none", "full"})}});
+    CAPTURE(i);
+    const Prediction prediction = predict(scenario);
+    for (const StagePrediction& stage : prediction.stages) {
+      const Breakdown& time = stage.time;
+      REQUIRE(time.total() == doctest::Approx(prediction.sec_per_iter.value).epsilon(1e-9));
+      for (const double part : {time.compute, time.recompute, time.tp_comm, time.pp_comm,
+                                time.dp_comm, time.bubble, time.optimizer, time.host, time.other}) {
+        REQUIRE(part >= 0);
+      }
+      if (prediction.stages.size() == 1) {
+        REQUIRE(time.bubble == doctest::Approx(0).epsilon(1e-9));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace prequel
