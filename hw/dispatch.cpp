@@ -6,8 +6,6 @@
 namespace prequel {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames{"allgather", "alltoall", "deepep", "hybridep"};
-
 double real(std::int64_t value) {
   return static_cast<double>(value);
 }
@@ -63,20 +61,11 @@ BytesPerSecond outgoing_rate(const Cluster& cluster, const GroupShape& group) {
 
 }  // namespace
 
-std::string_view name(Dispatcher dispatcher) {
-  return kNames[static_cast<std::size_t>(dispatcher)];
-}
-
-std::optional<Dispatcher> dispatcher(std::string_view text) {
-  const auto found = std::find(kNames.begin(), kNames.end(), text);
-  if (found == kNames.end()) return std::nullopt;
-  return static_cast<Dispatcher>(found - kNames.begin());
-}
-
 DispatchModels read_dispatch(const Cursor& cursor) {
   DispatchModels models;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (const auto found = cursor.find(kNames[i])) models.models[i] = read_model(*found);
+  for (const Dispatcher each : all_of<Dispatcher>()) {
+    const auto found = cursor.find(name(each));
+    if (found) models.models[static_cast<std::size_t>(each)] = read_model(*found);
   }
   return models;
 }

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <optional>
-#include <string_view>
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/vocabulary.hpp"
@@ -42,10 +41,6 @@ struct DispatchModels {
     return models[static_cast<std::size_t>(dispatcher)];
   }
 };
-
-/// The name that plans and files use ("deepep"), and back.
-std::string_view name(Dispatcher dispatcher);
-std::optional<Dispatcher> dispatcher(std::string_view text);
 
 /// Reads `{"deepep": {"compute_units", "dispatch": transfer, "combine": transfer,
 /// "network_share"?, "network_limit"?}, …}`, a transfer being `{"latency_s", "link_rate", "row_s"?,

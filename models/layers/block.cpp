@@ -8,10 +8,6 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-std::int64_t norm_parameters(const Transformer& model) {
-  return model.norm == Norm::layer_norm ? 2 * model.hidden : model.hidden;
-}
-
 /// A linear layer with `outputs` rows over `inputs`, and its bias.
 std::int64_t linear_parameters(std::int64_t outputs, std::int64_t inputs, bool bias) {
   return outputs * inputs + (bias ? outputs : 0);

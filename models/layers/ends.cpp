@@ -7,10 +7,6 @@ double real(std::int64_t value) {
   return static_cast<double>(value);
 }
 
-std::int64_t norm_parameters(const Transformer& model) {
-  return model.norm == Norm::layer_norm ? 2 * model.hidden : model.hidden;
-}
-
 std::int64_t rows_of_table(const Transformer& model, const LayerSetting& setting,
                            const Software& software) {
   return padded_vocab(model.vocab, setting.tp, software.vocab_multiple);
@@ -21,6 +17,10 @@ double token_bytes(const Transformer& model, const LayerSetting& setting) {
 }
 
 }  // namespace
+
+std::int64_t norm_parameters(const Transformer& model) {
+  return model.norm == Norm::layer_norm ? 2 * model.hidden : model.hidden;
+}
 
 Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
                      const Software& software) {

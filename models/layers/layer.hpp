@@ -82,6 +82,9 @@ struct Layer {
   double input{};  ///< bytes of what comes in, which the backward pass needs in any case
 };
 
+/// Of one norm over the hidden state.
+std::int64_t norm_parameters(const Transformer& model);
+
 /// One block. Throws InputError for an attention that the stack does not have.
 Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& setting,
                  const Software& software);

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <deque>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "sim/schedule/pipeline_emitter.hpp"

@@ -84,6 +84,7 @@ class RandomPlans {
       if (is_beside && shape.exchanges == Exchanges::inside) continue;
       const bool is_part = in_buckets && task != TaskKind::gradient_reduce;
       if (is_part && shape.buckets == 0) continue;
+      if (task == TaskKind::backward_gather && !in_every_micro_batch(shape.gathers)) continue;
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
         for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
           table.at(task, stage, chunk) =
