@@ -117,11 +117,21 @@ class TraceWriter {
                   nanoseconds(slice.start_s), nanoseconds(slice.end_s));
       write_parts(rank, slice, parts_of(slice), slice.start_s, slice.end_s);
     }
+    write_fixed_time(rank);
     for (const MemoryPoint& point : timeline_.stages[stage].memory) {
       const std::int64_t time = nanoseconds(point.time_s);
       event(R"({{"ph":"C","name":"memory","pid":{},"ts":{}.{:03},"args":{{"GiB":{:.3f}}}}})", rank,
             time / 1000, time % 1000, point.held.value / kGiB);
     }
+  }
+
+  /// What an iteration takes beside all that is played.
+  void write_fixed_time(std::int64_t rank) {
+    double played = 0;
+    for (const TimelineSlice& slice : timeline_.slices) played = std::max(played, slice.end_s);
+    if (timeline_.seconds <= played * (1 + kRounding)) return;
+    write_slice(rank, static_cast<int>(StageStream::compute), "fixed time per iteration",
+                nanoseconds(played), nanoseconds(timeline_.seconds));
   }
 
   /// Parts follow one another and fill the time of what they are parts of.

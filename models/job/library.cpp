@@ -222,11 +222,12 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
 }
 
 /// Whether the request asks for another run than the one that its job file says.
-bool asks_for_another_run(const JobRequest& request) {
+bool asks_for_another_run(const JobRequest& request, const JobFile& job) {
   const auto changes_run = [](const Override& override) {
     return override.path.starts_with("model.") || override.path.starts_with("plan.");
   };
-  return request.model || request.cluster || request.device ||
+  const bool another_stack = request.software && request.software != job.software;
+  return request.model || request.cluster || request.device || another_stack ||
          std::any_of(request.overrides.begin(), request.overrides.end(), changes_run);
 }
 
@@ -394,7 +395,7 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.plan = read_plan(asked.root().at("plan"));
   job.what_if = read_what_if(asked.root().at("what_if"));
   asked.finish();
-  if (!asks_for_another_run(request)) job.measured = job_file.measured;
+  if (!asks_for_another_run(request, job_file)) job.measured = job_file.measured;
   return job;
 }
 

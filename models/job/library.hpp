@@ -115,7 +115,7 @@ struct Job {
   Software software;
   PlanRequest plan;
   WhatIf what_if;
-  std::optional<Measured> measured;  ///< unless another model, cluster or plan was asked for
+  std::optional<Measured> measured;  ///< unless another model, cluster, stack or plan was asked for
 };
 
 /// Reads everything that the request names. Throws InputError with the problems of the first file

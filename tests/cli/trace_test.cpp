@@ -141,6 +141,15 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a trace ends when the iteration does, with its fixed time") {
+  const Traced trace = traced("bloom-176b-jean-zay --gbs 64");
+  std::int64_t end = 0;
+  for (const auto& [thread, slices] : threads(trace.events)) {
+    for (const auto& [from, to] : slices) end = std::max(end, to);
+  }
+  CHECK(end == std::llround(trace.answer.at("sec_per_iter").get<double>() * 1e9));
+}
+
 TEST_CASE("ranks outside the job are refused with those that are in it") {
   CHECK(run_prequel("predict bloom-176b-jean-zay --trace /tmp/none --ranks 0,384").err ==
         "prequel: --ranks 0,384: expected \"stages\" or ranks from 0 to 383, such as 0,383\n");

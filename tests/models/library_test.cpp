@@ -74,7 +74,7 @@ TEST_CASE("every shipped job can be read and resolved") {
 }
 
 TEST_CASE(
-    "what was measured is not held against another model or plan, but against other software") {
+    "what was measured is not held against another model, plan or stack, but against its constants") {
   const TemporaryFolder folder;
   JobRequest request;
   request.job = folder.with("job.json", kJob);
@@ -85,6 +85,9 @@ TEST_CASE(
   CHECK(is_measured({}));
   CHECK(is_measured({{"software.launch", "async", "--set"}}));
   CHECK_FALSE(is_measured({{"plan.gbs", "1024", "--gbs"}}));
+  request.software = "megatron-core-2024";
+  CHECK_FALSE(is_measured({}));
+  request.software.reset();
   request.model = "bloom-176b";
   CHECK_FALSE(is_measured({}));
 }
