@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -125,17 +124,15 @@ class PipelineFlows {
       capacity *= scenario_.cluster.network.efficiency;
     }
     contest.transfers.resize(contest.durations.size());
-    // What takes no time where links take none passes no links; what is left is latency.
-    const BlockTable latencies = instant_links();
-    contest.durations = copied(latencies.values());
     for (const TaskKind kind :
          {TaskKind::send_forward, TaskKind::send_backward, TaskKind::gradient_reduce,
           TaskKind::parameter_gather, TaskKind::embedding_reduce}) {
       const double rate = rate_of_clock(kind);
       for (std::uint32_t block = 0; block < step_.shape.blocks(); ++block) {
         const PriceId price = BlockTable::price(kind, block, step_.shape.blocks());
-        const double seconds = step_.durations.values()[price] - latencies.values()[price];
+        const double seconds = step_.network.values()[price];
         if (!(seconds > 0)) continue;
+        contest.durations[price] -= seconds;
         const std::uint32_t stage = block % step_.shape.stages;
         const std::uint32_t chunk = block / step_.shape.stages;
         contest.transfers[price] = {contest.linked.routes.add(route(flows(kind, stage, chunk))),
@@ -152,12 +149,6 @@ class PipelineFlows {
   static int nodes(const Scenario& scenario) {
     const std::int64_t per_node = fabric(scenario).node.devices;
     return static_cast<int>((scenario.plan.gpus + per_node - 1) / per_node);
-  }
-
-  [[nodiscard]] BlockTable instant_links() const {
-    Scenario instant = scenario_;
-    instant.cluster.network.efficiency = std::numeric_limits<double>::infinity();
-    return step_of(instant).durations;
   }
 
   /// Byte/s that each rank sends where the clock has all groups of the job send at once.

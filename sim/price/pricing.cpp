@@ -24,12 +24,16 @@ GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis) {
   return shape_of_group(scenario, rank_group(scenario.plan, axis));
 }
 
+CommTime comm_time(const CollectivePrice& price) {
+  return {price.time(), price.network};
+}
+
 /// Of weights or gradients, with what the stack puts on the network at the most.
-Seconds data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
-                             Bytes bytes) {
+CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
+                              Bytes bytes) {
   if (group.size == 1) return {};
-  return collective_time(scenario.cluster, op, shape_of_group(scenario, group), bytes,
-                         scenario.software.communication.rank_rate_limit);
+  return comm_time(price(scenario.cluster, op, shape_of_group(scenario, group), bytes,
+                         scenario.software.communication.rank_rate_limit));
 }
 
 WorkKind kind_of_comm(GroupAxis axis) {
@@ -260,8 +264,8 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
 
 /// Adds up what a collective of each group of parameters takes, dense ones and experts'.
 template <class TimeOf>
-Seconds over_groups(const StageParameters& parameters, const TimeOf& time_of) {
-  Seconds time = time_of(GroupAxis::data, parameters.dense);
+CommTime over_groups(const StageParameters& parameters, const TimeOf& time_of) {
+  CommTime time = time_of(GroupAxis::data, parameters.dense);
   if (parameters.experts > 0) time += time_of(GroupAxis::expert_data, parameters.experts);
   return time;
 }
@@ -360,7 +364,7 @@ bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t
   return sender / domain == receiver / domain;
 }
 
-Seconds stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to) {
+CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to) {
   const Plan& plan = scenario.plan;
   const Cluster& cluster = scenario.cluster;
   const bool scattered =
@@ -369,17 +373,16 @@ Seconds stage_transfer_time(const Scenario& scenario, std::int64_t from, std::in
                      bytes_per_element(activation_precision(plan))};
   const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
   const auto [sender, receiver] = farthest_pair(scenario, from, to);
-  Seconds time =
-      price_hop(cluster, shape_of_group(scenario, GroupAxis::pipeline), sender, receiver, sent)
-          .time();
+  CommTime time = comm_time(
+      price_hop(cluster, shape_of_group(scenario, GroupAxis::pipeline), sender, receiver, sent));
   if (scattered && !plan.sequence_parallel && plan.tp > 1) {
-    time += collective_time(cluster, CollectiveOp::all_gather,
-                            shape_of_group(scenario, GroupAxis::tensor), hidden);
+    time += comm_time(price(cluster, CollectiveOp::all_gather,
+                            shape_of_group(scenario, GroupAxis::tensor), hidden));
   }
   return time;
 }
 
-Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
+CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
   const double element = bytes_per_element(plan.grad_precision);
   return over_groups(parameters, [&](GroupAxis axis, double count) {
@@ -389,13 +392,14 @@ Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& pa
                                   bytes);
     }
     const auto [shards, copies] = shard_groups(plan, axis);
-    return data_collective_time(scenario, CollectiveOp::reduce_scatter, shards, bytes) +
-           data_collective_time(scenario, CollectiveOp::all_reduce, copies,
-                                bytes / real(shards.size));
+    CommTime time = data_collective_time(scenario, CollectiveOp::reduce_scatter, shards, bytes);
+    time +=
+        data_collective_time(scenario, CollectiveOp::all_reduce, copies, bytes / real(shards.size));
+    return time;
   });
 }
 
-Seconds parameter_gather_time(const Scenario& scenario, const StageParameters& parameters) {
+CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters) {
   if (scenario.plan.zero == 0) return {};
   const double element = state_bytes(scenario.plan, scenario.software).gathered;
   return over_groups(parameters, [&](GroupAxis axis, double count) {
@@ -410,7 +414,7 @@ Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& 
                         Bytes{sharded_parameters(scenario.plan, parameters) * element});
 }
 
-Seconds tied_embedding_time(const Scenario& scenario) {
+CommTime tied_embedding_time(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   if (plan.pp == 1 || !scenario.model.tied_embeddings) return {};
   const std::int64_t vocab =
@@ -419,8 +423,8 @@ Seconds tied_embedding_time(const Scenario& scenario) {
                     bytes_per_element(plan.grad_precision)};
   // The end stages lie as far apart as neighbours do on a fabric without distance.
   const std::int64_t stage_ranks = rank_group(plan, GroupAxis::pipeline).stride;
-  return collective_time(scenario.cluster, CollectiveOp::all_reduce,
-                         group_shape(scenario.cluster, 2 * stage_ranks, 2, stage_ranks), table);
+  return comm_time(price(scenario.cluster, CollectiveOp::all_reduce,
+                         group_shape(scenario.cluster, 2 * stage_ranks, 2, stage_ranks), table));
 }
 
 Seconds optimizer_time(const Scenario& scenario, const StageParameters& parameters) {

@@ -84,25 +84,37 @@ LayerCosts price_layers(const Scenario& scenario);
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 
+/// Time of communication, and the part of it in which links between nodes carry what is sent.
+struct CommTime {
+  Seconds all{};
+  Seconds network{};
+
+  CommTime& operator+=(const CommTime& other) {
+    all += other.all;
+    network += other.network;
+    return *this;
+  }
+};
+
 /// Whether device links join every rank of a stage to its counterpart on another.
 bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t to);
 
 /// Time of sending one micro batch's hidden states (or their gradients) from a stage to another,
 /// as all ranks do at once: over device links where these join the two, else over the network.
-Seconds stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to);
+CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to);
 
 /// Reduction of the gradients of `parameters` per rank over the data-parallel group: to all of
 /// them, or with ZeRO to the rank that owns them (with hybrid sharding: to those of all nodes).
-Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);
+CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// With ZeRO, gathering as many parameters.
-Seconds parameter_gather_time(const Scenario& scenario, const StageParameters& parameters);
+CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// Where host memory holds the weights: a rank's share of `parameters` on its way to the device.
 Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// All-reduce of the tied embedding's gradient between the first and the last stage.
-Seconds tied_embedding_time(const Scenario& scenario);
+CommTime tied_embedding_time(const Scenario& scenario);
 
 /// The optimizer's pass over the states that one rank owns of `parameters`.
 Seconds optimizer_time(const Scenario& scenario, const StageParameters& parameters);

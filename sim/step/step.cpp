@@ -56,10 +56,9 @@ PipelineShape shape_of(const Scenario& scenario) {
   return shape;
 }
 
-/// Communication of parameters that are gathered, and whose gradients are reduced, at once (s).
+/// Communication of parameters that are gathered, and whose gradients are reduced, at once.
 struct Traffic {
-  double gather{};
-  double reduce{};
+  CommTime gather, reduce;
 };
 
 /// Fills the blocks of a step and the table of durations that it is played with.
@@ -72,6 +71,7 @@ class StepBuilder {
         step_{plan_.schedule,
               shape_of(scenario),
               {},
+              BlockTable(shape_of(scenario)),
               BlockTable(shape_of(scenario)),
               0,
               scenario.software.host.fixed_per_iteration,
@@ -93,11 +93,12 @@ class StepBuilder {
 
   /// Offloaded weights come from the host's memory each time, every rank its part.
   [[nodiscard]] Traffic traffic(const StageParameters& parameters) const {
-    const double from_host = plan_.offload == Offload::optimizer_params
-                                 ? offloaded_weights_time(scenario_, parameters).value
-                                 : 0.0;
-    return {from_host + parameter_gather_time(scenario_, parameters).value,
-            gradient_reduce_time(scenario_, parameters).value};
+    Traffic between{parameter_gather_time(scenario_, parameters),
+                    gradient_reduce_time(scenario_, parameters)};
+    if (plan_.offload == Offload::optimizer_params) {
+      between.gather.all = offloaded_weights_time(scenario_, parameters) + between.gather.all;
+    }
+    return between;
   }
 
   /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
@@ -133,10 +134,10 @@ class StepBuilder {
     const ChunkCosts costs = chunk_costs(layers_, root);
     step_.blocks.push_back({root, 0, costs});
     const std::uint32_t unit = step_.shape.chunks - 1;
-    set(TaskKind::parameter_gather, unit, of_root.gather);
+    communicate(TaskKind::parameter_gather, 0, unit, of_root.gather);
     set(TaskKind::forward, unit, costs.forward.total());
     set(TaskKind::backward, unit, costs.backward.total());
-    set(TaskKind::gradient_reduce, unit, of_root.reduce);
+    communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
     set(TaskKind::optimizer, 0, optimizer_time(scenario_, parameters).value);
     step_.synchronisations = kSynchronisationsOfLayer;
   }
@@ -145,17 +146,34 @@ class StepBuilder {
     step_.durations.at(kind, 0, unit) = seconds;
   }
 
-  void add_gathered_layer(std::uint32_t unit, const PartCost& costs, Traffic between) {
+  /// A task that takes the time of a communication, and `loss` beside it.
+  void communicate(TaskKind kind, std::uint32_t stage, std::uint32_t chunk, const CommTime& time,
+                   double loss = 0) {
+    step_.durations.at(kind, stage, chunk) = time.all.value + loss;
+    step_.network.at(kind, stage, chunk) = time.network.value;
+  }
+
+  /// What gathers and reductions beside the passes of a layer or bucket take, and cost these.
+  struct Losses {
+    double forward{}, backward{};
+  };
+  Losses add_gathers(std::uint32_t stage, std::uint32_t chunk, double forward, double backward,
+                     const Traffic& between) {
+    const CommTime again = step_.shape.gathers == Gathers::each_pass ? between.gather : CommTime{};
+    const Losses losses{contention(forward, between.gather.all.value),
+                        contention(backward, again.all.value + between.reduce.all.value)};
+    communicate(TaskKind::parameter_gather, stage, chunk, between.gather, losses.forward);
+    communicate(TaskKind::backward_gather, stage, chunk, again);
+    communicate(TaskKind::gradient_reduce, stage, chunk, between.reduce, losses.backward);
+    return losses;
+  }
+
+  void add_gathered_layer(std::uint32_t unit, const PartCost& costs, const Traffic& between) {
     const double forward = costs.forward.total();
     const double backward = costs.backward.total();
-    const double again = step_.shape.gathers == Gathers::each_pass ? between.gather : 0.0;
-    const double forward_loss = contention(forward, between.gather);
-    const double backward_loss = contention(backward, again + between.reduce);
-    set(TaskKind::parameter_gather, unit, between.gather + forward_loss);
-    set(TaskKind::forward, unit, forward + forward_loss);
-    set(TaskKind::backward_gather, unit, again);
-    set(TaskKind::backward, unit, backward + backward_loss);
-    set(TaskKind::gradient_reduce, unit, between.reduce + backward_loss);
+    const Losses losses = add_gathers(0, unit, forward, backward, between);
+    set(TaskKind::forward, unit, forward + losses.forward);
+    set(TaskKind::backward, unit, backward + losses.backward);
   }
 
   void add_stages() {
@@ -169,7 +187,7 @@ class StepBuilder {
     step_.blocks.resize(shape.blocks());
     // Of copies, both end stages hold the table whole, and of a V the first one does.
     const ScheduleTraits its = traits(plan_.schedule);
-    const double tied = its.mirrored || its.folded ? 0 : tied_embedding_time(scenario_).value;
+    const CommTime tied = its.mirrored || its.folded ? CommTime{} : tied_embedding_time(scenario_);
     for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
       std::vector<StageContent> chunks;
       for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -186,16 +204,17 @@ class StepBuilder {
     step_.synchronisations = kSynchronisationsOfLayer * std::max(1U, layers);
   }
 
-  void add_end(std::uint32_t stage, const StageParameters& parameters, double tied) {
-    BlockTable& durations = step_.durations;
+  void add_end(std::uint32_t stage, const StageParameters& parameters, const CommTime& tied) {
     const bool is_end = stage == 0 || stage + 1 == step_.shape.stages;
     if (step_.shape.buckets == 0) {
-      durations.at(TaskKind::gradient_reduce, stage) =
-          gradient_reductions(plan_) * gradient_reduce_time(scenario_, parameters).value +
-          parameter_gather_time(scenario_, parameters).value;
+      const CommTime reduce = gradient_reduce_time(scenario_, parameters);
+      const CommTime gather = parameter_gather_time(scenario_, parameters);
+      const double times = gradient_reductions(plan_);
+      communicate(TaskKind::gradient_reduce, stage, 0,
+                  {times * reduce.all + gather.all, times * reduce.network + gather.network});
     }
-    durations.at(TaskKind::embedding_reduce, stage) = is_end ? tied : 0;
-    durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
+    if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
+    step_.durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
   }
 
   void add_passes(std::uint32_t stage, std::uint32_t chunk) {
@@ -207,10 +226,8 @@ class StepBuilder {
     durations.at(TaskKind::weight_gradient, stage, chunk) = costs.backward.weight_gradient;
     durations.at(TaskKind::input_gradient, stage, chunk) =
         backward - costs.backward.weight_gradient;
-    durations.at(TaskKind::send_forward, stage, chunk) =
-        content.head ? 0 : hop(TaskKind::send_forward, stage, chunk);
-    durations.at(TaskKind::send_backward, stage, chunk) =
-        content.embedding ? 0 : hop(TaskKind::send_backward, stage, chunk);
+    if (!content.head) add_hop(TaskKind::send_forward, stage, chunk);
+    if (!content.embedding) add_hop(TaskKind::send_backward, stage, chunk);
   }
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {
@@ -218,42 +235,36 @@ class StepBuilder {
     StageParameters parameters = parameters_of({block(stage, chunk).content});
     parameters.dense /= buckets;
     parameters.experts /= buckets;
-    const Traffic between = traffic(parameters);
-    const double again = step_.shape.gathers == Gathers::each_pass ? between.gather : 0.0;
     const auto at = [&](TaskKind kind) -> double& {
       return step_.durations.at(kind, stage, chunk);
     };
     const double forward = at(TaskKind::forward) / buckets;
     const double backward = at(TaskKind::backward) / buckets;
-    const double forward_loss = contention(forward, between.gather);
-    const double backward_loss = contention(backward, again + between.reduce);
-    at(TaskKind::forward_bucket) = forward + forward_loss;
-    at(TaskKind::backward_bucket) = backward + backward_loss;
-    at(TaskKind::weight_gradient_bucket) = at(TaskKind::weight_gradient) / buckets + backward_loss;
-    at(TaskKind::parameter_gather) = between.gather + forward_loss;
-    at(TaskKind::backward_gather) = again;
-    at(TaskKind::gradient_reduce) = between.reduce + backward_loss;
+    const Losses losses = add_gathers(stage, chunk, forward, backward, traffic(parameters));
+    at(TaskKind::forward_bucket) = forward + losses.forward;
+    at(TaskKind::backward_bucket) = backward + losses.backward;
+    at(TaskKind::weight_gradient_bucket) =
+        at(TaskKind::weight_gradient) / buckets + losses.backward;
   }
 
   [[nodiscard]] const StepBlock& block(std::uint32_t stage, std::uint32_t chunk) const {
     return step_.blocks[chunk * step_.shape.stages + stage];
   }
 
-  /// To the stage that a send of a block goes to. Hops inside a node, and those that leave it, are
-  /// alike.
-  [[nodiscard]] double hop(TaskKind kind, std::uint32_t stage, std::uint32_t chunk) {
+  /// A send to the stage that it goes to. Hops inside a node, and those that leave it, are alike.
+  void add_hop(TaskKind kind, std::uint32_t stage, std::uint32_t chunk) {
     const std::uint32_t to = receiver(plan_.schedule, step_.shape, kind, stage, chunk);
-    if (to == stage) return 0;
-    std::optional<double>& known = hops_[stages_are_joined(scenario_, stage, to) ? 1 : 0];
-    if (!known) known = stage_transfer_time(scenario_, stage, to).value;
-    return *known;
+    if (to == stage) return;
+    std::optional<CommTime>& known = hops_[stages_are_joined(scenario_, stage, to) ? 1 : 0];
+    if (!known) known = stage_transfer_time(scenario_, stage, to);
+    communicate(kind, stage, chunk, *known);
   }
 
   const Scenario& scenario_;
   const Plan& plan_;
   const LayerCosts& layers_;
   Step step_;
-  std::array<std::optional<double>, 2> hops_;
+  std::array<std::optional<CommTime>, 2> hops_;
 };
 
 }  // namespace
