@@ -2,6 +2,7 @@
 
 #include "cli/emit/emitted_plan.hpp"
 #include "hw/device.hpp"
+#include "models/plan/gathers.hpp"
 
 namespace prequel {
 namespace {
@@ -12,11 +13,12 @@ bool is_fsdp2(const Scenario& scenario) {
 }
 
 /// As in torch/distributed/fsdp/api.py; empty where it has none.
-std::string_view sharding_strategy(std::int64_t zero) {
-  switch (zero) {
+std::string_view sharding_strategy(const Plan& plan) {
+  const bool hybrid = plan.sharding_group == ShardingGroup::node;
+  switch (plan.zero) {
     case 0: return "NO_SHARD";
-    case 2: return "SHARD_GRAD_OP";
-    case 3: return "FULL_SHARD";
+    case 2: return hybrid ? "_HYBRID_SHARD_ZERO2" : "SHARD_GRAD_OP";
+    case 3: return hybrid ? "HYBRID_SHARD" : "FULL_SHARD";
     default: return {};
   }
 }
@@ -61,6 +63,9 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   if (plan.zero == 0 && is_fsdp2(scenario)) {
     leave("zero", "fully_shard always shards; for stage 0 there is DistributedDataParallel");
   }
+  if (plan.sharding_group == ShardingGroup::node && is_fsdp2(scenario)) {
+    leave("sharding_group", "node: fully_shard takes a mesh of nodes and of the devices in each");
+  }
   if (plan.offload == Offload::optimizer) {
     leave("offload", "FSDP moves the optimizer to host memory with the parameters only");
   }
@@ -85,7 +90,7 @@ std::string mixed_precision(const char* type, const Plan& plan) {
 /// FullyShardedDataParallel, of PyTorch 1.12 on.
 std::string fsdp1(const Plan& plan) {
   const bool offload = plan.offload == Offload::optimizer_params;
-  const std::string_view strategy = sharding_strategy(plan.zero);
+  const std::string_view strategy = sharding_strategy(plan);
   std::string text = fmt::format(
       "import torch\n"
       "from torch.distributed.fsdp import BackwardPrefetch, {}MixedPrecision, ShardingStrategy\n"
@@ -105,7 +110,8 @@ std::string fsdp1(const Plan& plan) {
 }
 
 /// fully_shard; its prefetching is its own.
-std::string fsdp2(const Plan& plan) {
+std::string fsdp2(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
   const bool offload = plan.offload == Offload::optimizer_params;
   const bool sharded = plan.zero >= 2;
   if (!sharded) return {};
@@ -118,7 +124,7 @@ std::string fsdp2(const Plan& plan) {
       "    mp_policy={},\n"
       "    reshard_after_forward={},\n",
       offload ? "CPUOffloadPolicy, " : "", mixed_precision("MixedPrecisionPolicy", plan),
-      plan.zero == 3 ? "True" : "False");
+      gathers_of(plan, scenario.software) == Gathers::each_pass ? "True" : "False");
   if (offload) text += "    offload_policy=CPUOffloadPolicy(),\n";
   return text +
          ")\n"
@@ -137,7 +143,7 @@ std::string fsdp2(const Plan& plan) {
 
 EmittedPlan emit_fsdp(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  std::string text = is_fsdp2(scenario) ? fsdp2(plan) : fsdp1(plan);
+  std::string text = is_fsdp2(scenario) ? fsdp2(scenario) : fsdp1(plan);
   text += fmt::format("micro_batch_size = {}  # sequences on each GPU\n", plan.mbs);
   text += fmt::format("gradient_accumulation_steps = {}  # to {} sequences an iteration\n",
                       plan.micro_batches(), plan.gbs);

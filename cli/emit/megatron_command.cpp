@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/emit/emitted_plan.hpp"
+#include "models/plan/groups.hpp"
 
 namespace prequel {
 namespace {
@@ -146,6 +147,10 @@ class MegatronCommand {
       return;
     }
     if (plan_.zero == 1) line("--use-distributed-optimizer");
+    if (plan_.zero == 1 && plan_.sharding_group == ShardingGroup::node) {
+      line(fmt::format("--num-distributed-optimizer-instances {}",
+                       shard_groups(plan_, GroupAxis::data).copies.size));
+    }
     if (plan_.zero > 1) {
       leave_out("zero", fmt::format("Megatron-LM shards the optimizer only, as ZeRO 1; stage {} "
                                     "is for DeepSpeed or FSDP",
