@@ -34,6 +34,18 @@ inline CLI::Validator not_negative() {
       "");
 }
 
+/// A share of at least 0 and at most 0.99.
+inline CLI::Validator share_below_one() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const auto number = parse_number(text);
+        return number && *number >= 0 && *number <= 0.99
+                   ? std::string()
+                   : in_quotes(text) + " is not a share from 0 to 0.99, such as 0.1";
+      },
+      "");
+}
+
 /// A file to write beside the answer, which has stdout for itself.
 inline CLI::Validator file_beside_answer() {
   return CLI::Validator(

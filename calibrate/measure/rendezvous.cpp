@@ -33,23 +33,35 @@ int whole(const Environment& environment, const char* name, int least, int most)
   return static_cast<int>(*value);
 }
 
+/// FNV-1a: equal on all machines.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+/// A key that a user sets and the numbers of the job that torchrun and Slurm give.
+std::uint64_t secret_of(const Environment& environment) {
+  std::string known;
+  for (const char* name : {"PREQUEL_RENDEZVOUS_KEY", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID"}) {
+    const char* value = environment(name);
+    known += value ? value : "";
+    known += '\n';
+  }
+  return hash_of(known);
+}
+
 ProcessPlace named_place(const Environment& environment, const char* rank, const char* ranks,
                          const char* local_rank) {
   ProcessPlace place;
   place.ranks = whole(environment, ranks, 1, 1 << 20);
   place.rank = whole(environment, rank, 0, place.ranks - 1);
   place.local_rank = whole(environment, local_rank, 0, place.ranks - 1);
+  place.secret = secret_of(environment);
   if (const char* address = environment("MASTER_ADDR")) place.address = address;
   place.port =
       environment("MASTER_PORT") ? whole(environment, "MASTER_PORT", 1, 65535) : kUsualPort;
   return place;
-}
-
-/// FNV-1a: equal on all machines.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
 }
 
 }  // namespace

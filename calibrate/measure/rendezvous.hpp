@@ -21,6 +21,8 @@ struct ProcessPlace {
   int local_rank{};     ///< among those of its node: its GPU
   std::string address;  ///< of the first process
   int port{};
+  /// What the processes of one job know and strangers do not; equal in all of them.
+  std::uint64_t secret{};
 };
 
 /// The value of an environment variable; null: not set.
@@ -28,8 +30,9 @@ using Environment = std::function<const char*(const char* name)>;
 
 /// From torchrun's variables (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT), else from
 /// Slurm's (SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID; the first host of the step, and a port made
-/// of the job's number, where the master's variables are missing). Throws InputError for a value
-/// that cannot be; one process where no variable is set.
+/// of the job's number, where the master's variables are missing). The secret is made of
+/// PREQUEL_RENDEZVOUS_KEY and of the job's number. Throws InputError for a value that cannot be;
+/// one process where no variable is set.
 ProcessPlace place_from_environment(const Environment& environment);
 
 /// The first name of a host list such as "gpu[003-005,9],login".

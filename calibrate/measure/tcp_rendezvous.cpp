@@ -24,6 +24,9 @@ namespace {
 /// Begins every connection, so that a stranger who connects is turned away.
 constexpr std::uint64_t kGreeting = 0x70726571'75656c31;
 constexpr std::chrono::milliseconds kBetweenTries{100};
+constexpr int kStrangers = 64;           ///< that may be heard beside our own processes
+constexpr Seconds kGreetingTime{5.0};    ///< from connecting to the last byte of a greeting
+constexpr Seconds kLongestSilence{600};  ///< of a peer: more than any single measurement takes
 
 /// Closes its file when it goes.
 class Socket {
@@ -74,7 +77,7 @@ void set(const Socket& socket, int level, int option, int value) {
   setsockopt(socket.file(), level, option, &value, sizeof value);
 }
 
-/// A stranger's silence must not hold up the rest.
+/// A peer that keeps silent for longer counts as gone.
 void wait_at_most(const Socket& socket, Seconds patience) {
   const timeval time{static_cast<time_t>(patience.value), 0};
   setsockopt(socket.file(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
@@ -82,8 +85,61 @@ void wait_at_most(const Socket& socket, Seconds patience) {
 
 struct Greeting {
   std::uint64_t greeting{kGreeting};
+  std::uint64_t secret{};
   std::uint64_t rank{};
 };
+
+/// One that has connected and not yet said all of its greeting.
+struct Visitor {
+  Socket socket;
+  double end{};  ///< of the time it has for that
+  Greeting hello{};
+  std::size_t heard{};  ///< bytes of `hello`
+};
+
+struct Addresses {
+  addrinfo* first{};
+  std::string problem;  ///< why there are none
+
+  Addresses(const std::string& host, int port, int flags) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags;
+    const int status = getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                                   fmt::format("{}", port).c_str(), &hints, &first);
+    if (status != 0) problem = gai_strerror(status);
+  }
+  Addresses(const Addresses&) = delete;
+  Addresses& operator=(const Addresses&) = delete;
+  ~Addresses() {
+    if (first) freeaddrinfo(first);
+  }
+};
+
+bool is_loopback(const addrinfo& one) {
+  if (one.ai_family == AF_INET) {
+    const auto* const address = reinterpret_cast<const sockaddr_in*>(one.ai_addr);
+    return (ntohl(address->sin_addr.s_addr) >> 24) == 127;
+  }
+  const auto* const address = reinterpret_cast<const sockaddr_in6*>(one.ai_addr);
+  return IN6_IS_ADDR_LOOPBACK(&address->sin6_addr);
+}
+
+/// A listener at one of these addresses; not open when none can be had.
+Socket listening(const Addresses& addresses, int backlog, bool at_loopback) {
+  for (const addrinfo* one = addresses.first; one; one = one->ai_next) {
+    if (is_loopback(*one) && !at_loopback) continue;
+    Socket trial(socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+    if (!trial.is_open()) continue;
+    set(trial, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (one->ai_family == AF_INET6) set(trial, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (bind(trial.file(), one->ai_addr, one->ai_addrlen) == 0 &&
+        listen(trial.file(), backlog) == 0) {
+      return trial;
+    }
+  }
+  return Socket();
+}
 
 /// A star: every process is connected with the first.
 class TcpRendezvous final : public Rendezvous {
@@ -126,57 +182,81 @@ class TcpRendezvous final : public Rendezvous {
 
  private:
   static void require(bool done) {
-    if (!done) throw DeviceError("rendezvous: a process of this measurement has ended");
+    if (!done)
+      throw DeviceError("rendezvous: a process of this measurement has ended, or keeps silent");
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
     throw DeviceError(fmt::format("rendezvous at {}: {}", name_, what));
   }
 
+  /// At the address that the others were told. Only where that is no address of this machine, or a
+  /// name that this machine alone takes for itself (127.0.1.1 in Debian's /etc/hosts), at all.
+  Socket listener() const {
+    const int backlog = place_.ranks + kStrangers;
+    const bool local = place_.address == "localhost" || place_.address.starts_with("127.") ||
+                       place_.address == "::1";
+    Socket result = listening({place_.address, place_.port, 0}, backlog, local);
+    if (!result.is_open() && !local) {
+      result = listening({{}, place_.port, AI_PASSIVE}, backlog, true);
+    }
+    if (!result.is_open()) refuse(std::strerror(errno));
+    return result;
+  }
+
+  /// Hears all that have connected at once, so that nobody's silence holds up the rest.
   template <typename Left>
   void accept_all(const Left& left) {
-    Socket listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const bool six = listener.is_open();
-    if (!six) listener = Socket(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
-    sockaddr_in6 any6{};
-    any6.sin6_family = AF_INET6;
-    any6.sin6_port = htons(static_cast<std::uint16_t>(place_.port));
-    sockaddr_in any4{};
-    any4.sin_family = AF_INET;
-    any4.sin_port = any6.sin6_port;
-    if (six) set(listener, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    const auto* address =
-        six ? reinterpret_cast<const sockaddr*>(&any6) : reinterpret_cast<const sockaddr*>(&any4);
-    if (bind(listener.file(), address, six ? sizeof any6 : sizeof any4) != 0 ||
-        listen(listener.file(), place_.ranks) != 0) {
-      refuse(std::strerror(errno));
-    }
+    const Socket door = listener();
     peers_.resize(static_cast<std::size_t>(place_.ranks) - 1);
     std::size_t missing = peers_.size();
+    std::vector<Visitor> visitors;
     while (missing > 0) {
-      pollfd ready{listener.file(), POLLIN, 0};
       if (left() <= 0.0) refuse(fmt::format("{} of {} processes did not come", missing, ranks()));
-      if (poll(&ready, 1, 100) <= 0) continue;
-      Socket peer(accept4(listener.file(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (peer.is_open() && greet(std::move(peer))) --missing;
+      std::vector<pollfd> ready{{door.file(), POLLIN, 0}};
+      for (const Visitor& one : visitors) ready.push_back({one.socket.file(), POLLIN, 0});
+      if (poll(ready.data(), ready.size(), 100) < 0) continue;
+      std::vector<Visitor> silent;
+      for (std::size_t i = 0; i < visitors.size(); ++i) {
+        Visitor& one = visitors[i];
+        const bool open = ready[i + 1].revents == 0 || hear(one);
+        if (one.heard == sizeof one.hello) {
+          missing -= admit(std::move(one)) ? 1 : 0;
+        } else if (open && left() > one.end) {
+          silent.push_back(std::move(one));
+        }
+      }
+      visitors = std::move(silent);
+      if (ready.front().revents == 0) continue;
+      Socket peer(accept4(door.file(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (peer.is_open() && visitors.size() < peers_.size() + kStrangers) {
+        visitors.push_back({std::move(peer), left() - kGreetingTime.value});
+      }
     }
   }
 
-  /// Whether the peer is one of ours that was missing.
-  bool greet(Socket peer) {
-    wait_at_most(peer, {5.0});
-    Greeting hello;
-    if (!receive_all(peer, &hello, sizeof hello) || hello.greeting != kGreeting) return false;
+  /// Takes what has come of a greeting; false where the visitor has gone.
+  static bool hear(Visitor& one) {
+    const ssize_t got = recv(one.socket.file(), reinterpret_cast<char*>(&one.hello) + one.heard,
+                             sizeof one.hello - one.heard, MSG_DONTWAIT);
+    if (got < 0) return errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
+    one.heard += static_cast<std::size_t>(got);
+    return got > 0;
+  }
+
+  /// Whether the visitor is one of ours that was missing.
+  bool admit(Visitor one) {
+    const Greeting& hello = one.hello;
+    if (hello.greeting != kGreeting || hello.secret != place_.secret) return false;
     if (hello.rank == 0 || hello.rank > peers_.size()) return false;
     if (peers_[hello.rank - 1].is_open()) {
       refuse(fmt::format("two processes say that they are rank {}", hello.rank));
     }
-    wait_at_most(peer, {0.0});
-    set(peer, IPPROTO_TCP, TCP_NODELAY, 1);
+    wait_at_most(one.socket, kLongestSilence);
+    set(one.socket, IPPROTO_TCP, TCP_NODELAY, 1);
     const std::uint64_t ranks = static_cast<std::uint64_t>(place_.ranks);
-    if (!send_all(peer, &ranks, sizeof ranks)) return false;
-    peers_[hello.rank - 1] = std::move(peer);
+    if (!send_all(one.socket, &ranks, sizeof ranks)) return false;
+    peers_[hello.rank - 1] = std::move(one.socket);
     return true;
   }
 
@@ -187,7 +267,8 @@ class TcpRendezvous final : public Rendezvous {
       Socket first = connected(reason);
       if (!first.is_open()) continue;
       set(first, IPPROTO_TCP, TCP_NODELAY, 1);
-      const Greeting hello{kGreeting, static_cast<std::uint64_t>(place_.rank)};
+      wait_at_most(first, kLongestSilence);
+      const Greeting hello{kGreeting, place_.secret, static_cast<std::uint64_t>(place_.rank)};
       std::uint64_t ranks = 0;
       if (!send_all(first, &hello, sizeof hello) || !receive_all(first, &ranks, sizeof ranks)) {
         reason = "the first process does not answer";
@@ -205,17 +286,13 @@ class TcpRendezvous final : public Rendezvous {
 
   /// Open when the first process listens already.
   Socket connected(std::string& reason) const {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const int status =
-        getaddrinfo(place_.address.c_str(), fmt::format("{}", place_.port).c_str(), &hints, &found);
-    if (status != 0) {
-      reason = gai_strerror(status);
+    const Addresses found(place_.address, place_.port, 0);
+    if (!found.first) {
+      reason = found.problem;
       return Socket();
     }
     Socket result;
-    for (const addrinfo* one = found; one && !result.is_open(); one = one->ai_next) {
+    for (const addrinfo* one = found.first; one && !result.is_open(); one = one->ai_next) {
       Socket trial(socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
       if (!trial.is_open()) continue;
       if (connect(trial.file(), one->ai_addr, one->ai_addrlen) == 0) {
@@ -224,7 +301,6 @@ class TcpRendezvous final : public Rendezvous {
         reason = std::strerror(errno);
       }
     }
-    freeaddrinfo(found);
     return result;
   }
 

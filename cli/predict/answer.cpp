@@ -41,6 +41,14 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   return details;
 }
 
+/// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
+/// it is wider.
+void state_error(const Interval& interval, Prediction& prediction) {
+  if (interval.earned || interval.expected_error() <= prediction.relative_error) return;
+  prediction.relative_error = interval.expected_error();
+  prediction.error_basis = interval.basis;
+}
+
 }  // namespace
 
 PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
@@ -58,6 +66,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& optio
   answer.scenario = {job.model, job.device, job.cluster, job.software, resolved.plan};
   answer.prediction = predict(answer.scenario, convention);
   answer.details = details_of(options, library, request, job, answer.scenario, answer.prediction);
+  state_error(*answer.details.interval, answer.prediction);
   std::vector<std::string>& warnings = answer.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
   return answer;

@@ -53,6 +53,12 @@ Ink ink(MemoryVerdict verdict) {
   return Ink::bold;
 }
 
+/// Beyond a factor of 1.5 a percentage would reach below nothing.
+std::string time_with_error(double step, double error) {
+  if (error <= 0.5) return fmt::format("{:.2f} s ± {:.0f} %", step, 100 * error);
+  return fmt::format("{:.2f} s, {:.1f} times more or less", step, std::exp(error));
+}
+
 std::string headline(const Scenario& scenario, const Prediction& prediction,
                      const std::optional<Measured>& measured, const Terminal& terminal) {
   const Plan& plan = scenario.plan;
@@ -72,8 +78,7 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
     }
     table.add(std::move(row));
   };
-  add("time per iteration",
-      fmt::format("{:.2f} s ± {:.0f} %", step, 100 * prediction.relative_error),
+  add("time per iteration", time_with_error(step, prediction.relative_error),
       compared && measured->sec_per_iter ? std::optional(measured->sec_per_iter->value)
                                          : std::nullopt,
       step, "s");

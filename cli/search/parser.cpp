@@ -118,7 +118,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   command
       .add_option("--memory-headroom", options.memory_headroom,
                   "share of the device's memory that must stay free")
-      ->check(CLI::Range(0.0, 0.99));
+      ->check(share_below_one());
   command.add_option("--objective", options.objective, "what plans are ranked by")
       ->type_name("time|tokens|gpu-hours|cost")
       ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));

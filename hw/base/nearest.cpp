@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
+
+constexpr std::size_t kLeastBeginning = 2;  // letters that say something about a name
+constexpr std::size_t kMostNamed = 4;
 
 char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
@@ -57,8 +65,21 @@ std::optional<std::string> nearest(std::string_view word,
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
-  const auto meant = nearest(word, candidates);
-  return meant ? " (did you mean " + in_quotes(*meant) + "?)" : "";
+  if (const auto meant = nearest(word, candidates)) {
+    return " (did you mean " + in_quotes(*meant) + "?)";
+  }
+  // Who knows how a name begins gets those that begin so, the shortest first.
+  std::vector<std::string> begun;
+  for (const std::string& candidate : candidates) {
+    if (word.size() >= kLeastBeginning && candidate.starts_with(word)) {
+      begun.push_back(in_quotes(candidate));
+    }
+  }
+  if (begun.empty()) return "";
+  std::ranges::sort(begun, {},
+                    [](const std::string& name) { return std::pair(name.size(), name); });
+  if (begun.size() > kMostNamed) begun.resize(kMostNamed);
+  return " (did you mean " + fmt::format("{}", fmt::join(begun, ", ")) + "?)";
 }
 
 }  // namespace prequel

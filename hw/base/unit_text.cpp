@@ -43,10 +43,12 @@ bool remove_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-/// `amount` in `Quantity`, if it is one that can be.
+/// `amount` in `Quantity`, if it is one that can be: sizes, rates and times of computers lie within
+/// these powers of ten.
 template <class Quantity>
 std::optional<Quantity> positive(double amount) {
-  if (!std::isfinite(amount) || amount <= 0.0) return std::nullopt;
+  constexpr double kLeast = 1e-12, kMost = 1e24;
+  if (!(amount >= kLeast && amount <= kMost)) return std::nullopt;
   return Quantity{amount};
 }
 
@@ -56,7 +58,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   const auto amount = parse_amount(text);
   if (!amount) return std::nullopt;
   std::string_view unit = amount->unit;
-  if (!unit.empty() && !remove_suffix(unit, "B")) return std::nullopt;
+  if (!remove_suffix(unit, "B")) return std::nullopt;
   const auto factor = prefix_factor(unit);
   return factor ? positive<Bytes>(amount->value * *factor) : std::nullopt;
 }
@@ -65,7 +67,6 @@ std::optional<BytesPerSecond> parse_rate(std::string_view text) {
   const auto amount = parse_amount(text);
   if (!amount) return std::nullopt;
   std::string_view unit = amount->unit;
-  if (unit.empty()) return positive<BytesPerSecond>(amount->value);
   if (!remove_suffix(unit, "/s") && !remove_suffix(unit, "ps")) return std::nullopt;
   const bool in_bits = remove_suffix(unit, "bit") || remove_suffix(unit, "b");
   if (!in_bits && !remove_suffix(unit, "B")) return std::nullopt;

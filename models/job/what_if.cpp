@@ -8,6 +8,7 @@ namespace prequel {
 namespace {
 
 constexpr std::int64_t kMostSamples = 1'000'000;
+constexpr Range kSpeedLeft{0.01, 1.0};  // of a node that still takes part; below, jobs time out
 constexpr std::int64_t kLargestSeed = std::int64_t{1} << 53;  // JSON numbers are exact up to here
 
 SlowNode read_slow_node(const std::string& node, const Cursor& speed) {
@@ -17,7 +18,7 @@ SlowNode read_slow_node(const std::string& node, const Cursor& speed) {
   if (error != std::errc{} || stop != end) {
     speed.problem("expected the number of a node as key, such as \"7\"");
   }
-  slow.speed = speed.number(kPositive);
+  slow.speed = speed.number(kSpeedLeft);
   return slow;
 }
 

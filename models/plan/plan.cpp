@@ -114,17 +114,9 @@ class Resolver {
       const std::int64_t devices = plan_.nodes * per_node;
       plan_.dp = request_.dp.value_or(std::max<std::int64_t>(1, devices / model_parallel));
       if (plan_.dp * model_parallel != devices) {
-        const std::int64_t fitting = devices / model_parallel;
-        const std::string nearest =
-            fitting >= 1 && devices % model_parallel == 0
-                ? fmt::format("dp {} would do", fitting)
-                : fmt::format("{} nodes would do",
-                              nearest_multiples(
-                                  std::max<std::int64_t>(1, (model_parallel * plan_.dp) / per_node),
-                                  plan_.nodes));
-        problem(fmt::format("{} x dp {} = {} ranks, but {} nodes of {} have {} GPUs; {}", product,
-                            plan_.dp, plan_.dp * model_parallel, plan_.nodes, cluster_.name,
-                            devices, nearest));
+        problem(fmt::format("{} x dp {} = {} ranks, but {} nodes of {} have {} GPUs; {} would do",
+                            product, plan_.dp, plan_.dp * model_parallel, plan_.nodes,
+                            cluster_.name, devices, fitting_degrees(devices)));
       }
     } else {
       plan_.dp = request_.dp.value_or(1);
@@ -146,6 +138,24 @@ class Resolver {
       problem(fmt::format("{} nodes are needed, but {} has {}", plan_.nodes, cluster_.name,
                           cluster_.nodes));
     }
+  }
+
+  /// What would fill whole nodes in place of the degrees that were asked for.
+  std::string fitting_degrees(std::int64_t devices) const {
+    const std::int64_t model_parallel = plan_.tp * plan_.pp * plan_.cp;
+    if (devices >= model_parallel && devices % model_parallel == 0) {
+      return fmt::format("dp {}", devices / model_parallel);
+    }
+    const std::int64_t per_node = cluster_.devices_per_node;
+    const std::int64_t ranks = model_parallel * request_.dp.value_or(1);
+    const std::int64_t whole = ranks / std::gcd(ranks, per_node);  // nodes that ranks fill
+    std::string fitting = fmt::format(
+        "{} nodes", request_.dp ? fmt::format("{}", whole) : nearest_multiples(whole, plan_.nodes));
+    const std::int64_t others = plan_.tp * plan_.cp;
+    if (plan_.pp == 1 || devices % others != 0) return fitting;
+    std::int64_t pp = std::min(plan_.pp, devices / others);
+    while (devices / others % pp != 0) --pp;
+    return fmt::format("pp {}, or {}", pp, fitting);
   }
 
   void check_not_modelled() {

@@ -25,6 +25,7 @@ constexpr std::size_t at(Uncertain constant) {
 /// How far the constants may be from their values, as a share of the priors.
 struct Level {
   double share{};
+  bool earned{};  ///< by runs of this stack on this cluster
   std::string basis;
 };
 
@@ -33,13 +34,14 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const std::string& cluster = scenario.cluster.name;
   const SpreadLevels& levels = uncertainty.levels;
   if (!software.stands_for.empty()) {
-    return {levels.unknown, fmt::format("constants of {}: none of {} are known", software.name,
-                                        software.stands_for)};
+    return {
+        levels.unknown, false,
+        fmt::format("constants of {}: none of {} are known", software.name, software.stands_for)};
   }
   const bool checked = std::ranges::any_of(uncertainty.checked, [&](const CheckedStack& stack) {
     return stack.software == software.name && stack.cluster == cluster;
   });
-  return {checked ? levels.own : levels.other,
+  return {checked ? levels.own : levels.other, checked,
           fmt::format("constants of {} were {}checked on {}", software.name, checked ? "" : "not ",
                       cluster)};
 }
@@ -245,6 +247,7 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Level level = level_of(scenario, uncertainty);
   const auto& calibration = scenario.software.calibration;
   Spread spread;
+  spread.earned = calibration || level.earned;
   spread.basis = calibration ? "constants calibrated by runs" : level.basis;
   spread.time_noise = calibration ? calibration->time_noise : typical(uncertainty.time_noise);
   spread.memory_noise = typical(uncertainty.memory_noise);
@@ -311,6 +314,7 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   const double width = t4_half_width(level);
   Interval result;
   result.level = level;
+  result.earned = spread.earned;
   result.basis = spread.basis;
   result.time_scale = std::hypot(std::sqrt(variance_of(slopes.time, spread)), spread.time_noise);
   const double time_factor = std::exp(width * result.time_scale);

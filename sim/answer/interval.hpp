@@ -17,6 +17,7 @@ struct Spread {
   std::array<Deviations, kUncertain> covariance{};  ///< of u
   double time_noise{};                              ///< scale of the scatter of ln seconds
   double memory_noise{};                            ///< of ln bytes
+  bool earned{};                                    ///< by runs of this stack on this cluster
   std::string basis;                                ///< what it rests on, in words
 };
 
@@ -51,7 +52,12 @@ struct Interval {
   double time_scale{};                ///< of ln seconds
   double memory_scale{};              ///< of ln bytes
   Deviations slopes{};                ///< of ln seconds over each u
+  bool earned{};                      ///< as of the spread
   std::string basis;
+
+  /// Expected |ln(measured / predicted)| of seconds: the mean of |t| with 4 degrees of freedom
+  /// is 1.
+  [[nodiscard]] double expected_error() const { return time_scale; }
 };
 
 inline constexpr double kIntervalLevel = 0.8;

@@ -40,6 +40,34 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
   prediction.breakdown = busiest->time;
 }
 
+/// A large part that no kernel and no link explains is a quirk of where it was measured.
+void warn_of_fixed_time(const Scenario& scenario, Prediction& prediction) {
+  constexpr double kLarge = 0.2;  // of the step
+  const double fixed = scenario.software.host.fixed_per_iteration.value;
+  const double share = fixed / prediction.sec_per_iter.value;
+  if (share <= kLarge) return;
+  prediction.warnings.push_back(fmt::format(
+      "{:.0f} % of the step, {:.2g} s, is the time that {} spends beside kernels and communication "
+      "in every iteration (software.host.fixed_per_iteration_s); --software of another release or "
+      "--set would change it",
+      100 * share, fixed, scenario.software.name));
+}
+
+/// Flash attention keeps no scores, so that there is little for selective recompute to free.
+void warn_of_idle_recompute(const Scenario& scenario, const std::vector<std::int64_t>& in_flight,
+                            Prediction& prediction) {
+  constexpr double kLittle = 0.01;  // of the peak
+  if (scenario.plan.recompute != Recompute::selective) return;
+  Scenario kept = scenario;
+  kept.plan.recompute = Recompute::none;
+  const Bytes without = plan_memory(kept, weights_of(kept), in_flight).peak;
+  if (without.value - prediction.peak_memory.value > kLittle * without.value) return;
+  prediction.warnings.push_back(
+      fmt::format("recompute selective: frees next to nothing with {} attention; none, full or "
+                  "recompute_modules would do",
+                  name(scenario.plan.attention)));
+}
+
 void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction& prediction) {
   const std::vector<std::int64_t> in_flight = chunks_in_flight(scenario.plan, scenario.software);
   const PlanMemory memory = plan_memory(scenario, weights, in_flight);
@@ -54,6 +82,7 @@ void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction
     prediction.warnings.emplace_back(
         "memory is tight: the allocator may have to free and retry, which can double the time");
   }
+  warn_of_idle_recompute(scenario, in_flight, prediction);
 }
 
 void warn_of_host_memory(const Scenario& scenario, Prediction& prediction) {
@@ -113,6 +142,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   add_memory(scenario, layers.weights, prediction);
   warn_of_host_memory(scenario, prediction);
   warn_of_stand_ins(scenario, prediction);
+  warn_of_fixed_time(scenario, prediction);
   if (std::string said = contradiction(scenario.cluster); !said.empty()) {
     prediction.warnings.push_back(std::move(said));
   }

@@ -1,5 +1,4 @@
 #include "sim/run/training_run.hpp"
-#include "models/layers/parameters.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
+#include "models/layers/parameters.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "sim/answer/forward_only.hpp"
 
@@ -15,8 +15,9 @@ namespace {
 
 constexpr double kFp32 = 4.0;  // bytes
 constexpr double kSecondsPerHour = 3600.0;
-constexpr double kMostLost = 0.8;   // of the time, to failures: beyond, a run hardly gets on
-constexpr double kWellBelow = 0.1;  // of the mtbf: at most 45 % are lost then
+constexpr double kMostIterations = 1e12;  // a microsecond each would fill eleven days
+constexpr double kMostLost = 0.8;         // of the time, to failures: beyond, a run hardly gets on
+constexpr double kWellBelow = 0.1;        // of the mtbf: at most 45 % are lost then
 
 double real(std::int64_t value) {
   return static_cast<double>(value);
@@ -49,6 +50,13 @@ double add_ramp(const RampCurve& curve, double ramp_samples, double samples, Tra
 }
 
 void check(const Plan& plan, const RunQuestion& question) {
+  const double a_step = real(plan.gbs) * real(plan.seq_len);
+  if (question.tokens && *question.tokens / a_step > kMostIterations) {
+    throw InputError(
+        fmt::format("--tokens {:g}: over {:g} iterations of {:g} tokens; at most {:g} "
+                    "would do",
+                    *question.tokens, kMostIterations, a_step, kMostIterations * a_step));
+  }
   if (question.ramp && question.ramp->last != plan.gbs) {
     throw InputError(
         fmt::format("--gbs-ramp: ends at {}, but the global batch size is {}; let it "

@@ -145,7 +145,10 @@ class RequirementParser {
     }
     if (any()) fail("a text alone is no requirement; compare it with == or !=");
     skip_blanks();
-    if (!rest_.empty()) fail("expected an operator or the end");
+    if (rest_.empty()) return;
+    if (is_word("and")) fail("expected an operator or the end; && joins two conditions");
+    if (is_word("or")) fail("expected an operator or the end; || joins two conditions");
+    fail("expected an operator or the end");
   }
 
  private:
@@ -155,6 +158,13 @@ class RequirementParser {
     const std::size_t at = requirement_.text_.size() - rest_.size();
     throw InputError(fmt::format("--require {}: at character {}: {}", in_quotes(requirement_.text_),
                                  at + 1, what));
+  }
+
+  /// Whether `word`, no prefix of a longer one, comes next.
+  bool is_word(std::string_view word) const {
+    return rest_.starts_with(word) &&
+           (rest_.size() == word.size() ||
+            !(is_letter(rest_[word.size()]) || is_digit(rest_[word.size()])));
   }
 
   void skip_blanks() {

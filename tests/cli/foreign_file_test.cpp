@@ -62,6 +62,10 @@ TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precisi
   CHECK(offloaded.gradient_accumulation_steps == 8);
 }
 
+TEST_CASE("what is no text is refused at its first piece, even where it has no end") {
+  CHECK(error_text([] { import_files({"/dev/zero"}); }).starts_with("/dev/zero: holds a NUL byte"));
+}
+
 TEST_CASE("a model and a DeepSpeed config make one job") {
   ImportedJob job =
       import_files({fixture("llama-2-7b-config.json"), fixture("ds-config.json")}).job;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -50,6 +52,21 @@ TEST_CASE("the breakdown adds up to the seconds per iteration, and rates follow 
   CHECK(answer.at("mfu").get<double>() ==
         doctest::Approx(answer.at("tflops_per_gpu").at("model").get<double>() /
                         answer.at("peak_tflops").get<double>()));
+}
+
+TEST_CASE("a stack states the error it earned on its own cluster, and the interval's elsewhere") {
+  const std::string plan =
+      " --software megatron-deepspeed-2022 --nodes 1 --gbs 64 --model gpt2-345m";
+  const Json home = predicted("bloom-176b-jean-zay");
+  CHECK(home["error"]["sec_per_iter"] == 0.04);
+  const Json away = predicted("--cluster dgx-h100" + plan);
+  CHECK(away["error"]["sec_per_iter"] > 0.1);
+  CHECK(away["error"]["basis"] ==
+        "constants of megatron-deepspeed-2022 were not checked on dgx-h100");
+  const double step = away["sec_per_iter"], high = away["interval"]["sec_per_iter"][1];
+  // An 80 % interval of t with 4 degrees of freedom reaches 1.53 times its mean deviation.
+  CHECK(std::log(high / step) / double(away["error"]["sec_per_iter"]) ==
+        doctest::Approx(1.533).epsilon(0.01));
 }
 
 TEST_CASE("the same question gets the same bytes") {
@@ -250,9 +267,11 @@ TEST_CASE("bad values of what-if flags are refused with what would do") {
     return refusal("bloom-176b-jean-zay " + flags);
   };
   CHECK(refused("--slow-node 7") == "prequel: --slow-node 7: expected NODE:SPEED, such as 7:0.9\n");
-  CHECK(refused("--slow-node 7:fast") ==
-        "prequel: bloom-176b-jean-zay: /what_if/slow_nodes/7: expected a number above 0, got "
-        "\"fast\" (from --slow-node)\n");
+  CHECK(
+      refused("--slow-node 7:fast") ==
+      "prequel: bloom-176b-jean-zay: /what_if/slow_nodes/7: expected a number from 0.01 to 1, got "
+      "\"fast\" (from --slow-node)\n");
+  CHECK(refused("--slow-node 0:2").find("from 0.01 to 1") != std::string::npos);
   CHECK(refused("--slow-node 48:0.9") ==
         "prequel: --slow-node 48: the job runs on nodes 0 to 47; 47 would do\n");
   CHECK(refused("--link-fraction spine") ==

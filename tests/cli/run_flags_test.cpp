@@ -107,7 +107,11 @@ TEST_CASE("questions about a whole run that cannot be read are refused") {
         "at most 65536\n");
   CHECK(refused("--checkpoint-bandwidth fast") ==
         "prequel: --checkpoint-bandwidth fast: expected a positive amount such as \"40 GB/s\"\n");
-  CHECK(refused("--checkpoint-bandwidth 1e9 --mtbf never") ==
+  CHECK(refused("--checkpoint-bandwidth 40") ==
+        "prequel: --checkpoint-bandwidth 40: expected a positive amount such as \"40 GB/s\"\n");
+  CHECK(refused("--tokens 1e300").find("--tokens 1e+300: over 1e+12 iterations") !=
+        std::string::npos);
+  CHECK(refused("--checkpoint-bandwidth 1GB/s --mtbf never") ==
         "prequel: --mtbf never: expected a positive amount such as 5d\n");
   CHECK(refused("--gbs-ramp 16:1024:16 --gbs 2048") ==
         "prequel: --gbs-ramp: ends at 1024, but the global batch size is 2048; let it end there, "

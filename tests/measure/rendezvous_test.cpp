@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <map>
 #include <string>
 
@@ -88,6 +89,72 @@ TEST_CASE("five processes gather by rank, again and again") {
   }));
 }
 
+/// Connects as soon as somebody listens, says `greeting` and keeps silent until it is killed.
+pid_t stranger(int port, const std::string& greeting) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  for (;;) {
+    const int file = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(file, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+      (void)!write(file, greeting.data(), greeting.size());
+      for (;;) pause();
+    }
+    close(file);
+    usleep(1000);
+  }
+}
+
+TEST_CASE("strangers who keep silent, talk or do not know the secret hold nobody up") {
+  const int port = free_port();
+  std::vector<pid_t> strangers;
+  for (int i = 0; i < 8; ++i) strangers.push_back(stranger(port, i % 2 ? "GET / HTTP/1.1" : ""));
+  strangers.push_back(fork());
+  if (strangers.back() == 0) {
+    try {
+      meet_by_tcp({1, 2, 1, "127.0.0.1", port, 666}, {60.0});
+    } catch (const DeviceError&) {
+    }
+    _exit(0);
+  }
+  const pid_t friendly = fork();
+  if (friendly == 0) {
+    bool content = false;
+    try {
+      const auto meeting = meet_by_tcp({1, 2, 1, "127.0.0.1", port, 42}, {60.0});
+      content = meeting->all_gather(8) == std::vector<std::uint64_t>{7, 8};
+    } catch (const DeviceError&) {
+    }
+    _exit(content ? 0 : 1);
+  }
+  const auto meeting = meet_by_tcp({0, 2, 0, "127.0.0.1", port, 42}, {60.0});
+  CHECK(meeting->all_gather(7) == std::vector<std::uint64_t>{7, 8});
+  int status = 1;
+  waitpid(friendly, &status, 0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  for (const pid_t one : strangers) {
+    kill(one, SIGKILL);
+    waitpid(one, &status, 0);
+  }
+}
+
+TEST_CASE("the secret is the user's key and the number of the job") {
+  const auto secret = [](const std::string& key, const std::string& job) {
+    return place_from_environment(environment({{"SLURM_PROCID", "0"},
+                                               {"SLURM_NTASKS", "1"},
+                                               {"SLURM_LOCALID", "0"},
+                                               {"SLURM_JOB_ID", job},
+                                               {"PREQUEL_RENDEZVOUS_KEY", key}}))
+        .secret;
+  };
+  CHECK(secret("a", "1") == secret("a", "1"));
+  CHECK(secret("a", "1") != secret("b", "1"));
+  CHECK(secret("a", "1") != secret("a", "2"));
+}
+
 TEST_CASE("the longest time is known to all, and processes of one machine share its node") {
   CHECK(all_content(3, [](Rendezvous& meeting) {
     const Seconds time = longest(meeting, {0.5 * (meeting.rank() + 1)});
@@ -101,7 +168,8 @@ TEST_CASE("a process that ends is noticed by the others") {
     try {
       for (;;) meeting.all_gather(1);
     } catch (const DeviceError& error) {
-      return std::string(error.what()) == "rendezvous: a process of this measurement has ended";
+      return std::string(error.what()) ==
+             "rendezvous: a process of this measurement has ended, or keeps silent";
     }
   }));
 }

@@ -89,9 +89,9 @@ TEST_CASE("ranks that are not the GPUs of the nodes are refused") {
   question.request.pp = 7;
   question.request.gbs = 2047 * 4;
   question.model.layers = 70;
-  CHECK(
-      question.problems().starts_with("plan: tp 8 x pp 7 x dp 6 = 336 ranks, but 48 nodes of "
-                                      "jean-zay-a100 have 384 GPUs; 42 or 84 nodes would do"));
+  CHECK(question.problems().starts_with(
+      "plan: tp 8 x pp 7 x dp 6 = 336 ranks, but 48 nodes of "
+      "jean-zay-a100 have 384 GPUs; pp 6, or 42 or 49 nodes would do"));
 }
 
 TEST_CASE("ranks that leave a node in part empty are refused") {

@@ -273,6 +273,28 @@ TEST_CASE("78 layers on 12 stages are as slow as the stages of 7 that they make"
   CHECK(prediction.sec_per_iter.value > seconds(plan));
 }
 
+bool warns(const Prediction& prediction, const std::string& words) {
+  return std::ranges::any_of(prediction.warnings, [&](const std::string& warning) {
+    return warning.find(words) != std::string::npos;
+  });
+}
+
+TEST_CASE("a fixed time above a fifth of the step is warned of") {
+  CHECK_FALSE(warns(predict_with({}), "software.host.fixed_per_iteration_s"));
+  CHECK(warns(predict_with({{"plan.gbs", "64"}, {"software.host.fixed_per_iteration_s", "5.5"}}),
+              "software.host.fixed_per_iteration_s"));
+}
+
+TEST_CASE("selective recompute that frees nothing is warned of, as flash attention's is") {
+  const char* const kIdle = "frees next to nothing";
+  CHECK_FALSE(warns(predict_with({{"plan.recompute", "selective"}}), kIdle));
+  CHECK(warns(predict_with({{"software", "megatron-core-2024"},
+                            {"plan.precision", "bf16"},
+                            {"plan.attention", "flash"},
+                            {"plan.recompute", "selective"}}),
+              kIdle));
+}
+
 TEST_CASE("synchronous launches cost time") {
   CHECK(seconds({{"software.launch", "blocking"}}) > seconds({{"software.launch", "async"}}));
 }

@@ -55,4 +55,6 @@ TEST_CASE("a very long word is compared with nothing shorter") {
 TEST_CASE("the hint names the word, or is empty") {
   CHECK(did_you_mean("pipline", kWords) == " (did you mean \"pipeline\"?)");
   CHECK(did_you_mean("zebra", kWords).empty());
+  CHECK(did_you_mean("h100", {"h100-sxm-96gb", "h200-sxm", "h100-sxm", "gh100-sxm-long-name"}) ==
+        " (did you mean \"h100-sxm\", \"h100-sxm-96gb\"?)");
 }
