@@ -125,6 +125,9 @@ struct TaskTraits {
   [[nodiscard]] constexpr bool is_send() const {
     return stream == StageStream::send_forward || stream == StageStream::send_backward;
   }
+  [[nodiscard]] constexpr bool is_exchange() const {
+    return stream == StageStream::exchange_forward || stream == StageStream::exchange_backward;
+  }
 };
 
 inline constexpr std::array kTasks = [] {

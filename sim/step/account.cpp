@@ -10,8 +10,8 @@ namespace prequel {
 namespace {
 
 /// What the tasks of a step count as.
-enum class Spent : Use { waiting = AccountingClock::kWaiting, passes, pipeline, data, optimizer };
-constexpr std::size_t kSpent = 5;
+enum class Spent : Use { waiting = AccountingClock::kWaiting, passes, pipeline, exchange, data, optimizer };
+constexpr std::size_t kSpent = 6;
 
 PricedUse use_of(const TaskTraits& task) {
   const auto use = [](Spent spent, bool communicates) {
@@ -19,6 +19,7 @@ PricedUse use_of(const TaskTraits& task) {
   };
   if (task.is_pass()) return use(Spent::passes, false);
   if (task.is_send()) return use(Spent::pipeline, true);
+  if (task.is_exchange()) return use(Spent::exchange, true);
   if (task.kind == TaskKind::optimizer) return use(Spent::optimizer, false);
   return use(Spent::data, true);
 }
@@ -77,7 +78,11 @@ PlayedStep play(const Step& step) {
     // What passes lose to communication beside them is exposed, too. Neither is below 0 but by
     // rounding.
     time.dp_comm = spent(Spent::data);
-    if (step.overlap_is_priced) {
+    if (shape.exchanges == Exchanges::beside) {
+      // Exchanges that run beside other passes are exposed where these wait for them or run longer.
+      time.ep_comm =
+          spent(Spent::exchange) + spent(Spent::passes) - (passes.total() - passes.ep_comm);
+    } else if (step.overlap_is_priced) {
       time.dp_comm += std::max(0.0, spent(Spent::passes) - passes.total());
     }
     time.optimizer = spent(Spent::optimizer);
