@@ -119,8 +119,8 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   };
   place(held(plan, parameters, 3) * states.weights, plan.offload == Offload::optimizer_params,
         memory.weights);
-  place(held(plan, parameters, 1) * states.optimizer, plan.offload != Offload::none,
-        memory.optimizer);
+  place(held(plan, parameters, states.always_sharded ? 0 : 1) * states.optimizer,
+        plan.offload != Offload::none, memory.optimizer);
   memory.gradients = {held(plan, parameters, 2) * states.gradients};
 
   const bool full = plan.recompute == Recompute::full;
@@ -167,7 +167,7 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
         real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
   live += gathered_bytes(model, plan, software, parameters, states.gathered);
-  if (plan.replicas() > 1) live += stack.reduce_bytes * parameters.total();
+  if (plan.replicas() > 1) live += states.reduced * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;

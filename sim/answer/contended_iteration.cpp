@@ -299,7 +299,9 @@ std::vector<double> pipeline_launches(const Scenario& scenario, const PipelineGa
 }
 
 ContendedIteration pipeline_contended(const Scenario& scenario) {
-  const PipelineGame game = pipeline_game(scenario);
+  Scenario alone = scenario;
+  alone.software.communication.overlap_contention = 0;
+  const PipelineGame game = pipeline_game(alone);
   Contest contest;
   contest.durations = copied(game.durations.values());
   contest.launches = pipeline_launches(scenario, game);

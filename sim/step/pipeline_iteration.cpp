@@ -158,10 +158,38 @@ class Iteration {
     StageParameters parameters = parameters_of({content(stage, chunk)});
     parameters.dense /= shape_.buckets;
     parameters.experts /= shape_.buckets;
-    durations.at(TaskKind::gradient_reduce, stage, chunk) =
-        gradient_reduce_time(scenario_, parameters).value;
-    durations.at(TaskKind::parameter_gather, stage, chunk) =
-        parameter_gather_time(scenario_, parameters).value;
+    const double reduce = gradient_reduce_time(scenario_, parameters).value;
+    const double gather = parameter_gather_time(scenario_, parameters).value;
+    durations.at(TaskKind::gradient_reduce, stage, chunk) = reduce;
+    durations.at(TaskKind::parameter_gather, stage, chunk) = gather;
+    const auto slow = [&](TaskKind part, double communication) {
+      double& pass = durations.at(part, stage, chunk);
+      pass += contention(pass, communication);
+    };
+    slow(TaskKind::backward_bucket, reduce);
+    slow(TaskKind::weight_gradient_bucket, reduce);
+    if (shape_.gathers) slow(TaskKind::forward_bucket, gather);
+  }
+
+  /// What a pass loses to communication beside it. Stages of a pipeline communicate while they wait
+  /// for each other.
+  [[nodiscard]] double contention(double pass, double communication) const {
+    if (shape_.stages > 1) return 0;
+    return scenario_.software.communication.overlap_contention * std::min(pass, communication);
+  }
+
+  /// That of all buckets of a stage.
+  [[nodiscard]] double lost_beside_buckets(std::uint32_t stage, const BlockTable& durations) const {
+    double lost = 0;
+    for (std::uint32_t chunk = 0; shape_.buckets > 0 && chunk < shape_.chunks; ++chunk) {
+      const auto more = [&](TaskKind part, TaskKind whole) {
+        return shape_.buckets * durations.at(part, stage, chunk) -
+               durations.at(whole, stage, chunk);
+      };
+      lost += more(TaskKind::backward_bucket, TaskKind::backward);
+      if (shape_.gathers) lost += more(TaskKind::forward_bucket, TaskKind::forward);
+    }
+    return std::max(0.0, lost);
   }
 
   [[nodiscard]] StageParameters parameters_of(const std::vector<StageContent>& chunks) const {
@@ -210,6 +238,7 @@ class Iteration {
     } else {
       // What the passes do not hide: at the end, and of gathers where no bubble does either.
       parts.dp_comm += std::max(0.0, times.buckets_end - times.pipeline_end);
+      parts.dp_comm += lost_beside_buckets(stage, durations);
       if (shape_.stages == 1) parts.dp_comm += times.pipeline_end - times.busy;
     }
     return parts;
