@@ -21,14 +21,17 @@ double real(std::int64_t value) {
 /// What one block of a kind takes of one micro batch, on one rank.
 struct BlockActivations {
   double whole{};       ///< everything that the backward pass reads
-  double kept{};        ///< of that, what is not computed again
+  double kept{};        ///< of that, what is not computed again; a mean where blocks differ
+  double repeated{};    ///< what is computed again, in a block that it is in
   double checkpoint{};  ///< the input of the block alone
 };
 
 BlockActivations block_activations(const Transformer& model, const Plan& plan,
                                    const Software& software, LayerKind kind) {
   const Layer block = tell_block(model, kind, layer_setting(plan), software);
-  return {kept_bytes(block, {}), kept_bytes(block, repeated_modules(plan)), block.input};
+  const double whole = kept_bytes(block, {});
+  const double repeated = whole - kept_bytes(block, repeated_modules(plan));
+  return {whole, whole - repeated_blocks(plan) * repeated, repeated, block.input};
 }
 
 double split_over_ranks(const Plan& plan, double dense, double experts) {
@@ -158,14 +161,18 @@ StageMemory stage_memory(const Transformer& model, const Plan& plan, const Softw
   memory.activations = {in_flight * (most_kept + inputs)};
 
   double live = stack.layer_workspace_factor *
-                (full ? repeated * heaviest.whole : heaviest.whole - heaviest.kept);
+                (full ? repeated * heaviest.whole : heaviest.repeated);
+  const double backward = stack.backward_bytes * tokens *
+                          real(model.hidden + model.ffn_hidden) / real(plan.tp);
+  double logits = 0;
   const auto head =
       std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });
   if (head != chunks_of_stage.end()) {
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-    live +=
+    logits =
         real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
+  live += std::max(logits, backward);
   live += gathered_bytes(model, plan, software, parameters, states.gathered);
   if (plan.replicas() > 1) live += stack.reduce_bytes * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();

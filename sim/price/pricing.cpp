@@ -181,13 +181,25 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   return all;
 }
 
+/// What the host does for one collective of the tensor group besides launching it.
+Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& question) {
+  if (!question.staged_over_nodes) return {};
+  const std::int64_t ranks = question.setting.tp;
+  return scenario.software.host.staged_collectives.time(
+      ranks, ranks > scenario.cluster.devices_per_node);
+}
+
 /// What a pass waits for the host: as stated by the layer, or by the rule of HostStack.
-void add_launches(KernelCosts& kernels, const HostStack& host, double layers, double launches) {
+void add_launches(KernelCosts& kernels, const HostStack& host, double layers, double launches,
+                  Seconds each_tensor_collective) {
   double waits = launch_seconds(host, layers);
   if (host.one_launch.value > 0) {
     double device = 0;
-    for (const KernelCost& kernel : kernels) device += kernel.seconds;
-    const double busy = host.one_launch.value * launches;
+    double busy = host.one_launch.value * launches;
+    for (const KernelCost& kernel : kernels) {
+      device += kernel.seconds;
+      if (kernel.kind == WorkKind::tensor_comm) busy += each_tensor_collective.value;
+    }
     waits += std::max(0.0, busy - device) + host.lost_share * std::min(device, busy);
   }
   if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
@@ -201,18 +213,22 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   kernels.forward = pricer.price(forward_operators(layer, software));
   if (is_block(part)) {
     kernels.backward = pricer.price(repeated_operators(layer, software, question.repeated));
-    for (KernelCost& kernel : kernels.backward) kernel.repeated = true;
+    for (KernelCost& kernel : kernels.backward) {
+      kernel.repeated = true;
+      kernel.seconds *= question.repeated_blocks;  // the mean of blocks that do and do not
+    }
   }
   const KernelCosts backward = pricer.price(backward_operators(layer, software));
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
   const bool whole = question.repeated == ModuleSet::all();
   const HostStack& host = software.host;
-  const double again = whole ? 1.0 : 0.0;
+  const double again = whole ? question.repeated_blocks : 0.0;
   const LaunchCounts launches = launches_of(kind_of(part), scenario.model, question, host.launches);
-  add_launches(kernels.forward, host, 1.0, launches.forward);
+  const Seconds each_collective = tensor_collective_launch(scenario, question);
+  add_launches(kernels.forward, host, 1.0, launches.forward, each_collective);
   add_launches(kernels.backward, host, host.backward_launch_factor + again,
-               launches.backward + again * launches.forward);
+               launches.backward + again * launches.forward, each_collective);
   return kernels;
 }
 
@@ -282,9 +298,11 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
   question.setting = layer_setting(plan);
   question.repeated = repeated_modules(plan);
+  question.repeated_blocks = repeated_blocks(plan);
   const std::int64_t per_node = cluster.devices_per_node;
   const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
   question.gpus = in_node ? 0 : plan.gpus;
+  question.staged_over_nodes = plan.pp > 1 && plan.tp > 1 && plan.gpus > per_node;
   question.overlap = plan.overlap;
   question.graphs = plan.cuda_graphs;
   return question;
@@ -321,6 +339,11 @@ ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content) {
   return costs;
 }
 
+Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters) {
+  const double bytes = scenario.software.kernels.accumulation_bytes * parameters.total();
+  return price(scenario.device, Stream{StreamKind::optimizer, {bytes}});
+}
+
 Seconds stage_transfer_time(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   if (plan.pp == 1) return {};
@@ -342,10 +365,15 @@ Seconds stage_transfer_time(const Scenario& scenario) {
 
 Seconds gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
-  const CollectiveOp op = plan.zero == 0 ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter;
+  const CommunicationStack& stack = scenario.software.communication;
+  const bool to_all = plan.zero == 0 || (plan.zero == 1 && stack.reduces_to_all);
+  const CollectiveOp op = to_all ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter;
   return over_groups(parameters, [&](GroupAxis axis, double count) {
-    return collective_time(scenario.cluster, op, shape_of_group(scenario, axis),
-                           Bytes{count * bytes_per_element(plan.grad_precision)});
+    const Bytes gradients{count * bytes_per_element(plan.grad_precision)};
+    const double bucket = stack.gradient_bucket.value;
+    const double buckets = bucket > 0 ? std::max(1.0, gradients.value / bucket) : 1.0;
+    return buckets * collective_time(scenario.cluster, op, shape_of_group(scenario, axis),
+                                     gradients / buckets);
   });
 }
 

@@ -69,6 +69,8 @@ using ChunkCosts = PartCost;
 struct LayerQuestion {
   LayerSetting setting;
   ModuleSet repeated;
+  double repeated_blocks{1};  ///< share of the blocks that repeat these
+  bool staged_over_nodes{};   ///< in a pipeline that spans nodes
   std::int64_t gpus{};  ///< of the job; 0: all groups of a layer lie inside a node
   WordSet<Overlapped> overlap;
   WordSet<GraphedModule> graphs;
@@ -81,6 +83,9 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster);
 LayerCosts price_layers(const Scenario& scenario);
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
+
+/// Adding one micro batch's gradients of `parameters` to those before it.
+Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters);
 
 /// Time of sending one micro batch's hidden states (or their gradients) to the next stage.
 Seconds stage_transfer_time(const Scenario& scenario);

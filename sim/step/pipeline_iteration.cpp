@@ -135,9 +135,19 @@ class Iteration {
     return durations;
   }
 
+  /// Of a chunk's layers, and of what a micro batch adds to its gradients.
+  [[nodiscard]] ChunkCosts costs_of(const StageContent& chunk) const {
+    ChunkCosts costs = chunk_costs(layers_, chunk);
+    const double added = accumulation_time(scenario_, parameters_of({chunk})).value;
+    costs.backward.compute += added;
+    costs.backward.stream += added;
+    costs.backward.weight_gradient += added;
+    return costs;
+  }
+
   void add_passes(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk) const {
     const StageContent& held = content(stage, chunk);
-    const ChunkCosts costs = chunk_costs(layers_, held);
+    const ChunkCosts costs = costs_of(held);
     const double backward = costs.backward.total();
     durations.at(TaskKind::forward, stage, chunk) = costs.forward.total();
     durations.at(TaskKind::backward, stage, chunk) = backward;
@@ -171,7 +181,7 @@ class Iteration {
   [[nodiscard]] StagePrediction stage_prediction(std::uint32_t stage, double busy) const {
     StagePrediction result;
     for (const StageContent& chunk : chunks_of(stage)) {
-      const ChunkCosts costs = chunk_costs(layers_, chunk);
+      const ChunkCosts costs = costs_of(chunk);
       result.blocks += chunk.blocks;
       each_part([&](Part part) { result.parts[part] += chunk.parts[part]; });
       result.forward_s += costs.forward.total();
@@ -187,7 +197,7 @@ class Iteration {
                                     const StageTimes& times) const {
     PassCost all;
     for (const StageContent& chunk : chunks_of(stage)) {
-      const ChunkCosts costs = chunk_costs(layers_, chunk);
+      const ChunkCosts costs = costs_of(chunk);
       all += costs.forward;
       all += costs.backward;
     }
