@@ -50,7 +50,9 @@ enum class ShardingGroup : std::uint8_t { all, node };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<ShardingGroup>{"all", "node"};
 
-/// What selective recompute computes again (Megatron-Core's `--recompute-modules`).
+/// What selective recompute computes again: modules as Megatron-Core's `--recompute-modules` names
+/// them, or as PyTorch's stacks do it (torchtitan's `selective_ac_option`) all operators but
+/// attention, reductions and every second product, or the whole of every second block.
 enum class RecomputeModule : std::uint8_t {
   core_attn,
   mla_up_proj,
@@ -58,11 +60,14 @@ enum class RecomputeModule : std::uint8_t {
   layernorm,
   mlp,
   moe,
-  shared_experts
+  shared_experts,
+  operators,
+  blocks
 };
 template <>
-inline constexpr std::array<std::string_view, 7> kWordsOf<RecomputeModule>{
-    "core_attn", "mla_up_proj", "moe_act", "layernorm", "mlp", "moe", "shared_experts"};
+inline constexpr std::array<std::string_view, 9> kWordsOf<RecomputeModule>{
+    "core_attn", "mla_up_proj",    "moe_act",   "layernorm", "mlp",
+    "moe",       "shared_experts", "operators", "blocks"};
 
 /// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
 enum class OffloadModule : std::uint8_t { expert_fc1, moe_act, core_attn, attn_proj, qkv_linear };

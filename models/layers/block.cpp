@@ -45,7 +45,7 @@ class BlockTeller {
     tell_norm();
     model_.is_latent() ? tell_latent_projections() : tell_qkv();
     tell_attention_core();
-    tell_linear("projection", tokens_, model_.hidden, model_.attention_width(), split_inputs());
+    tell_projection();
     // Side by side, attention and MLP share their norm, their sum and their collectives.
     if (!model_.parallel_block) {
       tell_end_of_attention();
@@ -65,13 +65,14 @@ class BlockTeller {
     bool bias{};
     Module module{Module::other};
     double kept{};
+    double operator_share{0.5};  ///< every second product
   };
 
   [[nodiscard]] Split split_outputs() const {
-    return {false, setting_.tp, model_.linear_bias, Module::other, 0};
+    return {.ranks = setting_.tp, .bias = model_.linear_bias};
   }
   [[nodiscard]] Split split_inputs() const {
-    return {true, setting_.tp, model_.linear_bias, Module::other, 0};
+    return {.inputs = true, .ranks = setting_.tp, .bias = model_.linear_bias};
   }
 
   void tell_linear(std::string_view name, std::int64_t rows, std::int64_t outputs,
@@ -80,7 +81,7 @@ class BlockTeller {
     const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
     layer_.pieces.push_back(
         {name, LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0}, split.module,
-         linear_parameters(outputs, inputs, split.bias), false, split.kept});
+         linear_parameters(outputs, inputs, split.bias), false, split.kept, split.operator_share});
   }
 
   /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a
@@ -101,7 +102,9 @@ class BlockTeller {
 
   void tell_collective(std::string_view name, GroupAxis axis, double bytes,
                        std::optional<CollectiveOp> forward, std::optional<CollectiveOp> backward) {
-    layer_.pieces.push_back({name, LayerCollective{axis, {bytes}, forward, backward}});
+    LayerPiece piece{name, LayerCollective{axis, {bytes}, forward, backward}};
+    if (forward == CollectiveOp::reduce_scatter) piece.operator_share = 0;
+    layer_.pieces.push_back(piece);
   }
 
   /// Norms read and write once forward; backward two kernels make five passes. What products read
@@ -109,8 +112,9 @@ class BlockTeller {
   void tell_norm() {
     const auto ranks = real(setting_.token_split());
     const double norms = model_.post_norms ? 2 : 1;
+    const double kept_split = software_.memory.keeps_gathers ? 1 : ranks;
     tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
-                   token_bytes_ / element_ * operand_ / ranks,
+                   token_bytes_ / element_ * operand_ / kept_split,
                    static_cast<std::int64_t>(norms) * norm_parameters(model_));
   }
 
@@ -125,21 +129,34 @@ class BlockTeller {
                    mask + (last ? 0 : token_bytes_ / ranks));
   }
 
+  /// The fourth product, after queries, keys and values.
+  void tell_projection() {
+    Split split = split_inputs();
+    split.operator_share = 1;
+    tell_linear("projection", tokens_, model_.hidden, model_.attention_width(), split);
+  }
+
   void tell_qkv() {
     const auto tp = real(setting_.tp);
     const double elements = real(tokens_ * model_.qkv_width()) / tp;
     Split split = split_outputs();
     split.bias = model_.qkv_bias;
     split.kept = elements * element_;
+    // Queries, keys and values are a product each; every second one is that of keys.
+    const double keys = real(model_.kv_heads * model_.head_dim);
+    split.operator_share = keys / real(model_.qkv_width());
     tell_linear("qkv", tokens_, model_.qkv_width(), model_.hidden, split);
     tell_cast("qkv cast", Module::other, 0, elements);
     // Splitting into heads and merging; rotary positions read and write all once more.
     const double width = real(model_.qkv_width()) / real(model_.hidden);
     const double passes = model_.position == PositionEmbedding::rope ? 2 * width : width;
-    tell_pointwise("heads", Module::other, passes, passes + 1, tp);
+    const double part =
+        real((model_.heads + model_.kv_heads) * model_.head_dim) / real(model_.hidden);
+    const bool copied =
+        model_.position == PositionEmbedding::rope && software_.memory.keeps_copies;
+    tell_pointwise("heads", Module::other, passes, passes + 1, tp,
+                   copied ? part * token_bytes_ / tp : 0);
     if (model_.qk_norm) {
-      const double part =
-          real((model_.heads + model_.kv_heads) * model_.head_dim) / real(model_.hidden);
       tell_pointwise("query and key norms", Module::norm, 2 * part, 5 * part, tp,
                      part * token_bytes_ / tp, 2 * model_.head_dim);
     }
@@ -153,8 +170,8 @@ class BlockTeller {
     const std::int64_t down = latent.q_rank + latent.kv_rank + latent.rope;
     const std::int64_t up = model_.heads * (latent.nope + latent.value);
     const auto bytes = [&](std::int64_t width) { return real(tokens_ * width) * element_; };
-    const Split whole{false, 1, false, Module::other, 0};
-    Split heads{false, setting_.tp, false, Module::mla_up_projection, 0};
+    const Split whole{};
+    Split heads{.ranks = setting_.tp, .module = Module::mla_up_projection};
 
     Split narrow = whole;
     narrow.kept = bytes(2 * latent.kv_rank + latent.rope);  // before its norm and behind
@@ -211,14 +228,15 @@ class BlockTeller {
     if (kind_.windowed && sinks > 0 && setting_.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
-    layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept});
+    layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept, 0});
     // The context is kept for the projection whether or not the core is repeated.
     const double context = real(tokens_ * model_.attention_width()) / real(setting_.tp);
     layer_.pieces.push_back(
         {"context", PointwiseKernels{}, Module::other, 0, false,
          context * operand_ + (setting_.attention == AttentionKind::flash && operand_ != element_
                                    ? context * element_
-                                   : 0)});
+                                   : 0),
+         0});
     tell_cast("context cast", Module::other, context, real(tokens_ * model_.hidden));
   }
 
@@ -298,7 +316,10 @@ class BlockTeller {
     layer_.pieces.push_back({name,
                              PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
                                               (gated ? 5 : 3) * pass},
-                             module, 0, false, elements * operand_});
+                             module, 0, false,
+                             elements * (operand_ + (gated && software_.memory.keeps_copies
+                                                         ? element_
+                                                         : 0.0))});
   }
 
   void tell_mlp_of(std::string_view in, std::string_view out, std::int64_t inner, Module module) {
@@ -307,11 +328,14 @@ class BlockTeller {
     Split first = split_outputs();
     first.module = module;
     first.kept = in_elements * element_;
+    // Of the gate, what it gates and the second product, every second one; of two, the second.
+    first.operator_share = is_gated(model_.mlp) ? 0.5 : 0.0;
     tell_linear(in, tokens_, model_.in_width(inner), model_.hidden, first);
     tell_activation("activation", module, inner_elements, inner_elements);
     tell_cast("mlp casts", module, inner_elements, in_elements + real(tokens_ * model_.hidden));
     Split second = split_inputs();
     second.module = module;
+    second.operator_share = is_gated(model_.mlp) ? 0.0 : 1.0;
     tell_linear(out, tokens_, model_.hidden, inner, second);
   }
 

@@ -18,9 +18,10 @@ double real(std::int64_t value) {
 double forward_flops(const Layer& layer, ModuleSet modules) {
   double flops = 0;
   for (const LayerPiece& piece : layer.pieces) {
-    if (!modules.has(piece.module)) continue;
+    const double share = piece.repeated_share(modules);
+    if (share <= 0) continue;
     if (const auto* linear = std::get_if<LinearLayer>(&piece.what)) {
-      flops += 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
+      flops += share * 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
     } else if (const auto* attention = std::get_if<AttentionCore>(&piece.what)) {
       const FusedAttention& shape = attention->shape;
       const std::int64_t seen =

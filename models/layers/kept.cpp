@@ -5,7 +5,7 @@ namespace prequel {
 double kept_bytes(const Layer& layer, ModuleSet repeated) {
   double bytes = layer.input;
   for (const LayerPiece& piece : layer.pieces) {
-    if (!repeated.has(piece.module)) bytes += piece.kept;
+    bytes += (1.0 - piece.repeated_share(repeated)) * piece.kept;
   }
   return bytes;
 }

@@ -74,6 +74,13 @@ struct LayerPiece {
   std::int64_t parameters{};  ///< of the whole tensors, before any split
   bool of_experts{};          ///< split over the experts' groups; others over the tensor group
   double kept{};              ///< bytes of results for the backward pass, on this rank
+  double operator_share{1};   ///< of it, repeated where operators are (Module::operators)
+
+  /// How much of it a set repeats.
+  [[nodiscard]] double repeated_share(ModuleSet repeated) const {
+    if (repeated.has(module)) return 1.0;
+    return repeated.has(Module::operators) ? operator_share : 0.0;
+  }
 };
 
 /// The pieces in the order of the forward pass.

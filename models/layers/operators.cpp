@@ -1,5 +1,6 @@
 #include "models/layers/operators.hpp"
 
+#include <cmath>
 #include <ranges>
 
 namespace prequel {
@@ -12,6 +13,17 @@ class Lister {
  public:
   Lister(Pass pass, const Software& software)
       : backward_(pass == Pass::backward), software_(software) {}
+
+  /// Of products, so much of the outputs; of others, all.
+  void add(const LayerPiece& piece, double share) {
+    if (share <= 0) return;
+    const auto* linear = std::get_if<LinearLayer>(&piece.what);
+    if (!linear || share >= 1) return add(piece);
+    name_ = piece.name;
+    LinearLayer part = *linear;
+    part.outputs = std::llround(share * static_cast<double>(linear->outputs));
+    add(part);
+  }
 
   void add(const LayerPiece& piece) {
     name_ = piece.name;
@@ -130,7 +142,7 @@ Operators backward_operators(const Layer& layer, const Software& software) {
 Operators repeated_operators(const Layer& layer, const Software& software, ModuleSet repeated) {
   Lister lister(Pass::forward, software);
   for (const LayerPiece& piece : layer.pieces) {
-    if (repeated.has(piece.module)) lister.add(piece);
+    lister.add(piece, piece.repeated_share(repeated));
   }
   return std::move(lister).list();
 }

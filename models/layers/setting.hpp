@@ -20,33 +20,35 @@ enum class Module : std::uint8_t {
   mlp,
   experts,
   shared_experts,
-  other  ///< repeated with the whole layer alone
+  other,     ///< repeated with the whole layer alone
+  operators  ///< of no piece: in a set, shares of all pieces (LayerPiece::operator_share)
 };
 
 /// A set of modules.
 class ModuleSet {
  public:
   constexpr ModuleSet() = default;
-  static constexpr ModuleSet all() { return ModuleSet{0xff}; }
-  constexpr void add(Module module) { bits_ = static_cast<std::uint8_t>(bits_ | bit(module)); }
+  static constexpr ModuleSet all() { return ModuleSet{0x1ff}; }
+  constexpr void add(Module module) { bits_ = static_cast<std::uint16_t>(bits_ | bit(module)); }
   [[nodiscard]] constexpr bool has(Module module) const { return (bits_ & bit(module)) != 0; }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
   auto operator<=>(const ModuleSet&) const = default;
 
  private:
-  explicit constexpr ModuleSet(std::uint8_t bits) : bits_(bits) {}
-  static constexpr std::uint8_t bit(Module module) {
-    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(module));
+  explicit constexpr ModuleSet(std::uint16_t bits) : bits_(bits) {}
+  static constexpr std::uint16_t bit(Module module) {
+    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(module));
   }
-  std::uint8_t bits_{};
+  std::uint16_t bits_{};
 };
 
-/// What a plan's recompute repeats. Selective recompute is that of attention's core unless modules
-/// are named.
+/// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute is
+/// that of attention's core unless modules are named.
 constexpr ModuleSet repeated_modules(Recompute mode, WordSet<RecomputeModule> named = {}) {
   if (mode == Recompute::full) return ModuleSet::all();
   ModuleSet modules;
   if (mode == Recompute::none) return modules;
+  if (named.has(RecomputeModule::blocks)) return ModuleSet::all();
   if (named.empty()) modules.add(Module::core_attention);
   const auto add = [&](RecomputeModule name, Module module) {
     if (named.has(name)) modules.add(module);
@@ -59,7 +61,13 @@ constexpr ModuleSet repeated_modules(Recompute mode, WordSet<RecomputeModule> na
   add(RecomputeModule::moe, Module::experts);
   add(RecomputeModule::moe, Module::expert_activation);
   add(RecomputeModule::shared_experts, Module::shared_experts);
+  add(RecomputeModule::operators, Module::operators);
   return modules;
+}
+
+/// In which share of the blocks.
+constexpr double repeated_blocks(Recompute mode, WordSet<RecomputeModule> named) {
+  return mode == Recompute::selective && named.has(RecomputeModule::blocks) ? 0.5 : 1.0;
 }
 
 struct LayerSetting {

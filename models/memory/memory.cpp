@@ -64,7 +64,8 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     if (!is_block(part) || held[part] == 0) return;
     const Layer block = tell_block(model, kind_of(part), setting, software);
     weights[part].whole = kept_bytes(block, {});
-    weights[part].kept = kept_bytes(block, repeated_modules(plan));
+    weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
+    weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
     weights[part].checkpoint = block.input;
   });
   return weights;
@@ -165,14 +166,18 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   memory.activations = {in_flight * (most_kept + inputs)};
 
   double live = stack.layer_workspace_factor *
-                (full ? repeated * heaviest.whole : heaviest.whole - heaviest.kept);
+                (full ? repeated * heaviest.whole : heaviest.repeated);
+  const double backward = stack.backward_bytes * tokens *
+                          real(model.hidden + model.ffn_hidden) / real(plan.tp);
+  double logits = 0;
   const auto head =
       std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });
   if (head != chunks_of_stage.end()) {
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-    live +=
+    logits =
         real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
   }
+  live += std::max(logits, backward);
   live +=
       gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
   if (plan.replicas() > 1) live += states.reduced * parameters.total();

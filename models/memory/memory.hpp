@@ -50,13 +50,14 @@ struct PartWeight {
   ParameterCount parameters;  ///< whole tensors, as `part_parameters` counts them
   /// Activations of one micro batch of a block, on one rank, bytes.
   double whole{};       ///< everything that the backward pass reads
-  double kept{};        ///< of that, what is not computed again
+  double kept{};        ///< of that, what is not computed again; a mean where blocks differ
+  double repeated{};    ///< what is computed again, in a block that it is in
   double checkpoint{};  ///< the input of the block alone
 };
 using PartWeights = PerPart<PartWeight>;
 
 /// Of the parts that the model has. Plans with the same layers (`layer_setting`,
-/// `repeated_modules`) have the same.
+/// `repeated_modules`, `repeated_blocks`) have the same.
 PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software);
 
 /// Of a stage, its vpp chunks together. Norms and biases of row-parallel layers are replicated,

@@ -31,6 +31,10 @@ ModuleSet repeated_modules(const Plan& plan) {
   return repeated_modules(plan.recompute, plan.recompute_modules);
 }
 
+double repeated_blocks(const Plan& plan) {
+  return repeated_blocks(plan.recompute, plan.recompute_modules);
+}
+
 LayerSetting layer_setting(const Plan& plan) {
   LayerSetting setting;
   setting.mbs = plan.mbs;

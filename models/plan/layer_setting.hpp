@@ -12,5 +12,7 @@ LayerSetting layer_setting(const Plan& plan);
 Precision activation_precision(const Plan& plan);
 /// What the backward pass computes again.
 ModuleSet repeated_modules(const Plan& plan);
+/// In which share of the blocks.
+double repeated_blocks(const Plan& plan);
 
 }  // namespace prequel

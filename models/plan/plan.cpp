@@ -255,7 +255,8 @@ class Resolver {
     if (!narrow && plan_.fp8_param_gather && request_.fp8_param_gather) {
       warn(fmt::format("fp8_param_gather: no effect with precision {}", name(plan_.precision)));
     }
-    if (plan_.recompute != Recompute::selective && !plan_.recompute_modules.empty()) {
+    if (plan_.recompute != Recompute::selective && request_.recompute_modules &&
+        !plan_.recompute_modules.empty()) {
       warn(fmt::format("recompute_modules: no effect with recompute {}", name(plan_.recompute)));
     }
   }

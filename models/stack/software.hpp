@@ -80,6 +80,9 @@ struct KernelStack {
   std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
   double optimizer_traffic_bytes{};  ///< per parameter and step: states and gradient read, written
   Seconds optimizer_time_per_parameter{};  ///< where the update is not memory-bound (CPU)
+  /// Per parameter and micro batch, traffic of kernels that add a gradient to those before it;
+  /// 0 where the products of weight gradients do.
+  double accumulation_bytes{};
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
@@ -130,6 +133,17 @@ struct LayerLaunches {
   LaunchCounts each_expert_amax;  ///< more, where tensors are scaled by their largest element
 };
 
+/// What collectives of tensor ranks add to the host's time.
+struct CollectiveLaunches {
+  Seconds each{};               ///< of any of them
+  Seconds ring_step{};          ///< and for every step of a ring inside a node
+  Seconds network_ring_step{};  ///< the same where the ring crosses nodes
+
+  [[nodiscard]] Seconds time(std::int64_t ranks, bool across_nodes) const {
+    return each + static_cast<double>(ranks - 1) * (across_nodes ? network_ring_step : ring_step);
+  }
+};
+
 /// Time that the host adds. A stack either states what each layer waits for, or how long a launch
 /// takes and how many there are; then the host runs ahead of the device, and a layer takes
 ///
@@ -146,6 +160,7 @@ struct HostStack {
   double dropless_lost_share{};  ///< of layers of experts that drop no tokens
   double deepep_lost_share{};    ///< of these where DeepEP has the host wait for the counts
   LayerLaunches launches;
+  CollectiveLaunches staged_collectives;  ///< in pipelines that span nodes, besides `launches`
   double backward_launch_factor{1.5};  ///< launches of a backward pass over those of a forward one
   /// Waits of a forward pass for how many tokens other ranks send to each expert, and what is left
   /// of them beside another micro batch. Mostly the ranks' skew.
@@ -182,6 +197,8 @@ struct CommunicationStack {
   Seconds context_step{};
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
+  bool reduces_to_all{};    ///< gradients are all-reduced with ZeRO-1 too, not to their owners
+  Bytes gradient_bucket{};  ///< of one reduction; 0: a layer's, or a stage's
 };
 
 /// States of an optimizer that a stack has for bf16 alone, bytes per parameter (DeepSpeed's
@@ -201,7 +218,12 @@ struct MemoryStack {
   double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
   double unsharded_bytes{};         ///< per parameter, copies that the optimizer makes without ZeRO
   double layer_workspace_factor{};  ///< over the activations of the one layer that is live
-  double logit_bytes{};             ///< per logit on the last stage
+  /// Gradients that are live in a layer's backward pass, per token and column of its hidden states
+  /// and its MLP; what logits take instead, where that is more.
+  double backward_bytes{};
+  bool keeps_copies{};   ///< eager kernels: rotated queries and keys and the gate's activation too
+  bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
+  double logit_bytes{};  ///< per logit on the last stage
   double score_bytes{};             ///< per attention score kept for the backward pass (unfused)
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
   double live_parameters{};               ///< most that ZeRO-3 holds gathered; 0: whole layers

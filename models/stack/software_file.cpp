@@ -80,6 +80,7 @@ KernelStack read_kernels(const Cursor& section) {
       section.at("cross_entropy_backward_bytes").number(kNonNegative);
   kernels.optimizer_traffic_bytes = section.at("optimizer_traffic_bytes").number(kNonNegative);
   kernels.optimizer_time_per_parameter = {factor_or(section, "optimizer_s_per_parameter", 0.0)};
+  kernels.accumulation_bytes = factor_or(section, "accumulation_bytes", 0.0);
   kernels.unfused = read_score_traffic(section, "unfused");
   kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
   if (const auto grouped = section.find("grouped_products")) {
@@ -130,6 +131,10 @@ HostStack read_host(const Cursor& section) {
     read_launches(*launches, "each_expert_casts", layer.each_expert_casts);
     read_launches(*launches, "each_expert_amax", layer.each_expert_amax);
   }
+  if (const auto staged = section.find("staged_collectives")) {
+    host.staged_collectives = {time(*staged, "each_s"), time(*staged, "ring_step_s"),
+                               time(*staged, "network_ring_step_s")};
+  }
   const bool counted = host.one_launch.value > 0;
   host.async_launch_per_layer = counted ? time_or_none("async_launch_per_layer_s")
                                         : time(section, "async_launch_per_layer_s");
@@ -169,6 +174,12 @@ CommunicationStack read_communication(const Cursor& section) {
     communication.rank_rate_limit = limit->rate();
   }
   communication.offload_fixed = {factor_or(section, "offload_fixed_s", 0.0)};
+  if (const auto to_all = section.find("reduces_to_all")) {
+    communication.reduces_to_all = to_all->boolean();
+  }
+  if (const auto bucket = section.find("gradient_bucket")) {
+    communication.gradient_bucket = bucket->bytes();
+  }
   return communication;
 }
 
@@ -182,6 +193,11 @@ MemoryStack read_memory(const Cursor& section) {
   memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);
   memory.unsharded_bytes = factor_or(section, "unsharded_bytes", 0.0);
   memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
+  memory.backward_bytes = factor_or(section, "backward_bytes", 0.0);
+  if (const auto copies = section.find("keeps_copies")) memory.keeps_copies = copies->boolean();
+  if (const auto gathers = section.find("keeps_gathers")) {
+    memory.keeps_gathers = gathers->boolean();
+  }
   memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);
   if (const auto extra = section.find("extra_pipeline_buffers")) {

@@ -17,15 +17,15 @@ double real(std::int64_t value) {
 }
 
 void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
-  const PlayedStep played = play(step_of(scenario, layers));
+  const Step step = step_of(scenario, layers);
+  const PlayedStep played = play(step);
   prediction.sec_per_iter = played.seconds;
-  const std::vector<std::vector<StageContent>> held = stage_chunks(scenario);
-  for (std::size_t i = 0; i < held.size(); ++i) {
+  for (std::size_t i = 0; i < played.stages.size(); ++i) {
     StagePrediction stage;
-    for (const StageContent& chunk : held[i]) {
-      const ChunkCosts costs = chunk_costs(layers, chunk);
-      stage.blocks += chunk.blocks;
-      each_part([&](Part part) { stage.parts[part] += chunk.parts[part]; });
+    for (std::size_t block = i; block < step.blocks.size(); block += played.stages.size()) {
+      const auto& [content, first_layer, costs] = step.blocks[block];
+      stage.blocks += content.blocks;
+      each_part([&](Part part) { stage.parts[part] += content.parts[part]; });
       stage.forward_s += costs.forward.total();
       stage.backward_s += costs.backward.total();
       stage.recompute_s += costs.backward.recompute;

@@ -231,10 +231,19 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   return all;
 }
 
+/// What the host does for one collective of the tensor group besides launching it.
+Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& question) {
+  if (!question.staged_over_nodes) return {};
+  const std::int64_t ranks = question.setting.tp;
+  return scenario.software.host.staged_collectives.time(
+      ranks, ranks > scenario.cluster.devices_per_node);
+}
+
 /// What the host has to do for a pass.
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
   double beside{};  ///< share of what experts exchange that keeps no kernel waiting
+  Seconds tensor_collective;  ///< what each collective of the tensor group costs besides its launch
 };
 
 /// What a pass waits for the host: as stated by the layer, or by the rule of HostStack.
@@ -243,11 +252,12 @@ void add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLaun
   double waits = launch_seconds(host, pass.layers) + pass.count_wait;
   if (host.one_launch.value > 0) {
     double device = 0;
+    double busy = host.one_launch.value * scenario.cluster.host.launch_factor * pass.launches;
     for (const KernelCost& kernel : kernels) {
       const bool hidden = kernel.kind == WorkKind::expert_comm;
       device += kernel.seconds * (hidden ? 1.0 - pass.beside : 1.0);
+      if (kernel.kind == WorkKind::tensor_comm) busy += pass.tensor_collective.value;
     }
-    const double busy = host.one_launch.value * scenario.cluster.host.launch_factor * pass.launches;
     waits += std::max(0.0, busy - device) + pass.lost_share * std::min(device, busy);
   }
   if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
@@ -276,23 +286,27 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   kernels.forward = pricer.price(forward_operators(layer, software));
   if (is_block(part)) {
     kernels.backward = pricer.price(repeated_operators(layer, software, question.repeated));
-    for (KernelCost& kernel : kernels.backward) kernel.repeated = true;
+    for (KernelCost& kernel : kernels.backward) {
+      kernel.repeated = true;
+      kernel.seconds *= question.repeated_blocks;  // the mean of blocks that do and do not
+    }
   }
   const KernelCosts backward = pricer.price(backward_operators(layer, software));
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
   const LayerKind kind = kind_of(part);
   const bool whole = question.repeated == ModuleSet::all();
-  const double again = whole ? 1.0 : 0.0;
+  const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
   const LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside = exchange_beside(scenario);
-  add_launches(kernels.forward, scenario, {1.0, launches.forward, lost, wait, beside});
+  const Seconds collective = tensor_collective_launch(scenario, question);
+  add_launches(kernels.forward, scenario, {1.0, launches.forward, lost, wait, beside, collective});
   add_launches(kernels.backward, scenario,
                {host.backward_launch_factor + again, launches.backward + again * launches.forward,
-                lost, again * wait, beside});
+                lost, again * wait, beside, collective});
   return kernels;
 }
 
@@ -379,9 +393,11 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
   question.setting = layer_setting(plan);
   question.repeated = repeated_modules(plan);
+  question.repeated_blocks = repeated_blocks(plan);
   const std::int64_t per_node = cluster.devices_per_node;
   const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
   question.gpus = in_node ? 0 : plan.gpus;
+  question.staged_over_nodes = plan.pp > 1 && plan.tp > 1 && plan.gpus > per_node;
   question.overlap = plan.overlap;
   question.beside = exchanges_beside(plan);
   question.graphs = plan.cuda_graphs;
@@ -418,6 +434,11 @@ ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content) {
     costs.backward += real(count) * layers[part].backward;
   });
   return costs;
+}
+
+Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters) {
+  const double bytes = scenario.software.kernels.accumulation_bytes * parameters.total();
+  return price(scenario.device, Stream{StreamKind::optimizer, {bytes}});
 }
 
 namespace {
@@ -467,18 +488,22 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
 
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
+  const CommunicationStack& stack = scenario.software.communication;
   const double element = bytes_per_element(plan.grad_precision);
   return over_groups(parameters, [&](GroupAxis axis, double count) {
     const Bytes bytes{count * element};
-    if (plan.zero == 0) {
-      return data_collective_time(scenario, CollectiveOp::all_reduce, rank_group(plan, axis),
-                                  bytes);
+    const double bucket = stack.gradient_bucket.value;
+    const double buckets = bucket > 0 ? std::max(1.0, bytes.value / bucket) : 1.0;
+    if (plan.zero == 0 || (plan.zero == 1 && stack.reduces_to_all)) {
+      return buckets * data_collective_time(scenario, CollectiveOp::all_reduce,
+                                            rank_group(plan, axis), bytes / buckets);
     }
     const auto [shards, copies] = shard_groups(plan, axis);
-    CommTime time = data_collective_time(scenario, CollectiveOp::reduce_scatter, shards, bytes);
-    time +=
-        data_collective_time(scenario, CollectiveOp::all_reduce, copies, bytes / real(shards.size));
-    return time;
+    CommTime time =
+        data_collective_time(scenario, CollectiveOp::reduce_scatter, shards, bytes / buckets);
+    time += data_collective_time(scenario, CollectiveOp::all_reduce, copies,
+                                 bytes / (buckets * real(shards.size)));
+    return buckets * time;
   });
 }
 

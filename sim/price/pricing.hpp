@@ -71,6 +71,8 @@ using ChunkCosts = PartCost;
 struct LayerQuestion {
   LayerSetting setting;
   ModuleSet repeated;
+  double repeated_blocks{1};  ///< share of the blocks that repeat these
+  bool staged_over_nodes{};   ///< in a pipeline that spans nodes
   std::int64_t gpus{};  ///< of the job; 0: all groups of a layer lie inside a node
   WordSet<Overlapped> overlap;
   bool beside{};  ///< tokens are exchanged with experts beside another micro batch
@@ -92,6 +94,9 @@ LayerCosts price_layers(const Scenario& scenario);
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 
+/// Adding one micro batch's gradients of `parameters` to those before it.
+Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters);
+
 /// Time of communication, and the part of it in which links between nodes carry what is sent.
 struct CommTime {
   Seconds all{};
@@ -101,6 +106,9 @@ struct CommTime {
     all += other.all;
     network += other.network;
     return *this;
+  }
+  friend CommTime operator*(double times, const CommTime& time) {
+    return {times * time.all, times * time.network};
   }
 };
 

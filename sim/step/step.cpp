@@ -197,7 +197,7 @@ class StepBuilder {
       for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
         const std::uint32_t part = model_part(plan_.schedule, shape, stage, chunk);
         step_.blocks[chunk * shape.stages + stage] = {dealt[part], first_layer[part],
-                                                      chunk_costs(layers_, dealt[part])};
+                                                      costs_of(dealt[part])};
         chunks.push_back(dealt[part]);
         add_passes(stage, chunk);
         if (shape.buckets > 0) add_buckets(stage, chunk);
@@ -219,6 +219,16 @@ class StepBuilder {
     }
     if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
     step_.durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
+  }
+
+  /// Of a chunk's layers, and of what a micro batch adds to its gradients.
+  [[nodiscard]] ChunkCosts costs_of(const StageContent& chunk) const {
+    ChunkCosts costs = chunk_costs(layers_, chunk);
+    const double added = accumulation_time(scenario_, parameters_of({chunk})).value;
+    costs.backward.compute += added;
+    costs.backward.stream += added;
+    costs.backward.weight_gradient += added;
+    return costs;
   }
 
   void add_passes(std::uint32_t stage, std::uint32_t chunk) {
