@@ -80,7 +80,7 @@ class TimelineBuilder {
     return timeline_.stages.size() == 1 ? std::uint16_t{0} : task.label.stage;
   }
 
-  /// `held(stage, parts)`: bytes that a stage holds with so many parts of blocks in flight, of
+  /// `held(stage, parts)`: what a stage holds with so many parts of blocks in flight, of
   /// which a whole block has `parts`.
   template <class Held>
   Timeline build(const Recorder& recorder, std::int64_t parts, Seconds fixed, const Held& held) && {
@@ -134,16 +134,21 @@ class TimelineBuilder {
     }
   }
 
+  void add_point(std::uint16_t stage, double time, MemoryPoint point) {
+    point.time_s = time;
+    timeline_.stages[stage].memory.push_back(point);
+  }
+
   template <class Held>
   void add_memory(std::int64_t parts, const Held& held) {
     std::vector<std::int64_t> in_flight(timeline_.stages.size());
     const auto change = [&](std::uint16_t stage, double time, std::int64_t by) {
       if (by == 0) return;
       in_flight[stage] += by;
-      timeline_.stages[stage].memory.push_back({time, held(stage, in_flight[stage])});
+      add_point(stage, time, held(stage, in_flight[stage]));
     };
     for (std::uint16_t stage = 0; stage < timeline_.stages.size(); ++stage) {
-      timeline_.stages[stage].memory.push_back({0, held(stage, 0)});
+      add_point(stage, 0, held(stage, 0));
     }
     for (TaskId id = 0; id < tasks_.size(); ++id) {
       const PlayedTask& task = tasks_[id];
@@ -195,6 +200,12 @@ class TimelineBuilder {
   Timeline timeline_;
 };
 
+/// What is held of it, at no time yet.
+MemoryPoint point_of(const StageMemory& memory, const Scenario& scenario) {
+  const Bytes held = printed_peak(memory, scenario.device, scenario.software);
+  return {0, held, memory.activations, memory.total() - held};
+}
+
 Timeline pipeline_timeline(const Scenario& scenario) {
   const PipelineGame game = pipeline_game(scenario);
   const PipelineShape& shape = game.shape;
@@ -229,14 +240,14 @@ Timeline pipeline_timeline(const Scenario& scenario) {
                  traits(kind).in_buckets ? std::max(1U, shape.buckets) : 1U};
   };
   // A chunk that is held in part is counted whole, as the memory model knows no parts.
-  std::vector<std::vector<Bytes>> known(shape.stages);
+  std::vector<std::vector<MemoryPoint>> known(shape.stages);
   const auto held = [&](std::uint32_t stage, std::int64_t held_parts) {
     const auto chunks = static_cast<std::size_t>((held_parts + parts - 1) / parts);
     while (known[stage].size() <= chunks) {
       const auto count = static_cast<std::int64_t>(known[stage].size());
       const StageMemory memory =
           stage_memory(scenario.model, scenario.plan, scenario.software, stages[stage], count);
-      known[stage].push_back(printed(memory, scenario.device, scenario.software).total());
+      known[stage].push_back(point_of(memory, scenario));
     }
     return known[stage][chunks];
   };
@@ -288,7 +299,7 @@ Timeline sharded_timeline(const Scenario& scenario) {
   const auto held = [&](std::uint32_t /*stage*/, std::int64_t held_units) {
     StageMemory memory = full;
     memory.activations = (real(held_units) / units) * full.activations;
-    return printed(memory, scenario.device, scenario.software).total();
+    return point_of(memory, scenario);
   };
   return TimelineBuilder(recorder, sharded_piece, 1, std::move(blocks))
       .build(recorder, 1, scenario.software.host.fixed_per_iteration, held);
