@@ -224,8 +224,9 @@ class Normals {
   std::mt19937_64 bits_{20'240'817};
 };
 
-/// The lower triangle L with L·Lᵀ = covariance; columns of constants that are certain are 0.
-std::array<Deviations, kUncertain> factor(const std::array<Deviations, kUncertain>& covariance) {
+}  // namespace
+
+std::array<Deviations, kUncertain> Spread::root() const {
   std::array<Deviations, kUncertain> lower{};
   for (std::size_t i = 0; i < kUncertain; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
@@ -240,8 +241,6 @@ std::array<Deviations, kUncertain> factor(const std::array<Deviations, kUncertai
   }
   return lower;
 }
-
-}  // namespace
 
 Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Level level = level_of(scenario, uncertainty);
@@ -339,7 +338,7 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
 
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread) {
   constexpr int kDraws = 1000;
-  const auto lower = factor(spread.covariance);
+  const auto lower = spread.root();
   const double own = spread.time_noise * std::numbers::sqrt2 / 2.0;
   std::vector<Odds> result(plans.size());
   std::vector<double> values(plans.size());
@@ -357,11 +356,12 @@ std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& sp
       values[i] = plans[i].value * std::exp(moved);
     }
     const auto best = std::ranges::min_element(values);
-    result[static_cast<std::size_t>(best - values.begin())].best += 1.0 / kDraws;
+    result[static_cast<std::size_t>(best - values.begin())].best += 1.0;  // counted exactly
     for (std::size_t i = 0; i < plans.size(); ++i) {
       result[i].expected_loss += (values[i] / *best - 1.0) / kDraws;
     }
   }
+  for (Odds& one : result) one.best /= kDraws;
   return result;
 }
 

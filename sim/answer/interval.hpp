@@ -19,6 +19,9 @@ struct Spread {
   double memory_noise{};                            ///< of ln bytes
   bool earned{};                                    ///< by runs of this stack on this cluster
   std::string basis;                                ///< what it rests on, in words
+
+  /// The lower triangle L with L·Lᵀ = covariance; columns of constants that are certain are 0.
+  [[nodiscard]] std::array<Deviations, kUncertain> root() const;
 };
 
 /// The spreads that the files state; of other constants the prior's, by how well the stack is known
