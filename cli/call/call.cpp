@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/context.hpp"
+#include "cli/drawing.hpp"
 #include "cli/import_answer.hpp"
 #include "cli/parse_problem.hpp"
 #include "cli/parsers.hpp"
@@ -242,7 +243,8 @@ std::vector<std::string> callable_commands() {
 CallAnswer answer_call(const std::string& command, const Json& arguments,
                        const CallSession& session) {
   Parser parser(command);
-  const Words words = words_of(command, parser, arguments);
+  Words words = words_of(command, parser, arguments);
+  words.documents.insert(session.documents.begin(), session.documents.end());
   parse(parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
   CallAnswer answer;
@@ -252,6 +254,9 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
     PredictAnswer predicted = answer_predict(library, parser.predict, tell);
     predicted.details.context = context();
     answer.document = prediction_json(predicted);
+    if (session.drawn_slices > 0) {
+      answer.drawing = drawing_json(predicted, session.drawn_slices).dump();
+    }
     answer.is_no = predicted.is_no();
   } else if (command == "search") {
     parser.search.format = OutputFormat::json;

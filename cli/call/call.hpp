@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,11 +23,14 @@ struct CallSession {
   std::shared_ptr<FileCache> files;                        ///< kept from call to call; empty: none
   const std::atomic<bool>* stop{};                         ///< ends a search
   std::function<void(std::size_t, std::size_t)> progress;  ///< done, of how many; or empty
+  std::size_t drawn_slices{};  ///< most tasks of a prediction's timeline to draw; 0: no drawing
+  std::map<std::string, std::string> documents{};  ///< texts of files, by names that ask for them
 };
 
 struct CallAnswer {
   std::string document;  ///< JSON, as the program prints it
   bool is_no{};          ///< whether the answer is "no", as the exit status 1 says
+  std::string drawing;   ///< JSON, as `drawing_json` says, where one was asked for
   std::string remarks;   ///< lines on what was read, assumed and left out of other tools' files
 };
 
