@@ -44,7 +44,7 @@ const asked = (page, args) => page.evaluate((args) => window.prequel.call("predi
 /// Plans of every cluster, with its own stack, and models and layouts in turn; those that are refused
 /// are among them.
 function* questions() {
-  const names = (kind) => JSON.parse(spawnSync(program, ["show", kind, "--json"], { encoding: "utf8" }).stdout)[kind];
+  const names = (kind) => spawnSync(program, ["show", kind], { encoding: "utf8" }).stdout.trim().split("\n");
   const models = names("models"), clusters = names("clusters");
   let seed = 1;
   const one = (list) => list[(seed = (seed * 48271) % 2147483647) % list.length];
@@ -148,6 +148,7 @@ const checks = {
     await page.locator("#problems-mbs li").first().waitFor();
     assert.match((await problems(page))[0], /expected a whole number from 1 to 1048576, got "three"/);
     await page.getByRole("button", { name: "Leave mbs open" }).click();
+    await page.getByRole("button", { name: "Leave gbs open" }).click();
     await page.waitForFunction(() => !document.querySelector("#answer.stale"));
     assert.deepEqual(page.problems, []);
   },
@@ -187,9 +188,7 @@ const checks = {
     await page.getByRole("button", { name: "look at plan 1", exact: true }).click();
     await page.waitForFunction((wanted) => window.prequel.shown().sec_per_iter === wanted, plans[0].sec_per_iter);
     await page.locator("#keep").uncheck();
-    await page.evaluate(() => { document.getElementById("nodes").value = "1-384"; document.getElementById("nodes").dispatchEvent(new Event("input")); });
-    await page.getByRole("button", { name: "Search", exact: true }).click();
-    await page.getByRole("button", { name: "Stop" }).click();
+    await page.evaluate(() => { for (const id of ["start-search", "stop-search"]) document.getElementById(id).click(); });
     await page.locator("#found .problem").waitFor();
     assert.deepEqual(page.problems, []);
   },
