@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdint>
+#include <initializer_list>
 #include <limits>
 
 #include "hw/base/portable_math.hpp"
