@@ -1,17 +1,13 @@
 #include "cli/report.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/drawing.hpp"
 #include "cli/report_page.hpp"
 #include "cli/validate/validation_format.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
-#include "sim/answer/sensitivity.hpp"
-#include "sim/answer/timeline.hpp"
 
 namespace prequel {
 namespace {
@@ -52,52 +48,15 @@ std::string page(const std::string& title, Json data) {
   return text;
 }
 
-/// Tasks on the compute stream, and what its stage waits for; [kind, stage, chunk, micro batch,
-/// start, duration], in seconds to nine digits.
-Json timeline_json(const std::vector<TimelineSlice>& slices) {
-  Json rows = Json::array();
-  const auto nanoseconds = [](double s) { return std::round(s * 1e9) / 1e9; };
-  for (const TimelineSlice& slice : slices) {
-    const bool hidden =
-        slice.stream == StageStream::send_forward || slice.stream == StageStream::send_backward;
-    if (hidden) continue;
-    rows.push_back({static_cast<int>(slice.kind), slice.stage, slice.chunk, slice.micro_batch,
-                    nanoseconds(slice.start_s), nanoseconds(slice.end_s - slice.start_s)});
-  }
-  return rows;
-}
-
 /// A report stays small enough to open at once.
 constexpr std::size_t kMostSlices = 30000;
 
 }  // namespace
 
-std::string prediction_report(const Scenario& scenario, const Prediction& prediction,
-                              const std::optional<Measured>& measured) {
-  Json data{{"kind", "prediction"},
-            {"prediction", Json::parse(prediction_json(scenario, prediction, measured))},
-            {"timeline", Json::array()},
-            {"timeline_note", ""}};
-  Json slices = Json::array();
-  if (timeline_passes(scenario) <= kMostTimelinePasses) {
-    slices = timeline_json(timeline(scenario).slices);
-  } else {
-    data["timeline_note"] = "Too many micro batches to draw.";
-  }
-  if (slices.size() > kMostSlices) {
-    data["timeline_note"] =
-        fmt::format("The first {} of {} tasks are shown.", kMostSlices, slices.size());
-    std::stable_sort(slices.begin(), slices.end(), [](const Json& a, const Json& b) {
-      return a[4].get<double>() < b[4].get<double>();
-    });
-    slices.erase(slices.begin() + kMostSlices, slices.end());
-  }
-  data["timeline"] = std::move(slices);
-  Json gains = Json::array();
-  for (const Sensitivity& one : sensitivity(scenario)) {
-    gains.push_back({{"resource", one.resource}, {"sec_per_iter", one.sec_per_iter}});
-  }
-  data["sensitivity"] = std::move(gains);
+std::string prediction_report(const PredictAnswer& answer) {
+  const Scenario& scenario = answer.scenario;
+  Json data{{"kind", "prediction"}, {"prediction", Json::parse(prediction_json(answer))}};
+  data.update(drawing_json(answer, kMostSlices));
   return page(fmt::format("{} on {} nodes - prequel", scenario.model.name, scenario.plan.nodes),
               std::move(data));
 }

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "calibrate/validation.hpp"
-#include "cli/predict/prediction_format.hpp"
+#include "cli/predict/answer.hpp"
 
 namespace prequel {
 
 /// The numbers, the timeline, memory, breakdown and sensitivity of a prediction. Throws InputError
 /// where this build has no reports, as do all of these.
-std::string prediction_report(const Scenario& scenario, const Prediction& prediction,
-                              const std::optional<Measured>& measured);
+std::string prediction_report(const PredictAnswer& answer);
 
 /// Predicted against measured, and the residuals by each column of the runs.
 std::string validation_report(const std::vector<ValidatedRun>& runs,

@@ -25,7 +25,8 @@ set(PREQUEL_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thre
 
 add_library(prequel_options INTERFACE)
 target_compile_options(prequel_options INTERFACE
-  $<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion;-Wno-restrict>
+  $<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>
+  $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>>
   $<$<BOOL:${PREQUEL_WERROR}>:$<BUILD_INTERFACE:-Werror>>)
 # Contracted multiply-adds would make results depend on the machine.
 target_compile_options(prequel_options INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)

@@ -1,5 +1,5 @@
-# HTML reports need uPlot, which npm fetches once, and nothing else of Node. Without npm everything
-# else builds, and `--report` says that this build has none.
+# HTML reports and the page need uPlot, which npm fetches once, and nothing else of Node. Without npm
+# everything else builds, and `--report` says that this build has none.
 option(PREQUEL_REPORTS "Build HTML reports where npm is there" ON)
 
 set(PREQUEL_REPORT_MODULES "")
@@ -30,17 +30,18 @@ if(PREQUEL_REPORT_MISSING)
   message(STATUS "No HTML reports: ${PREQUEL_REPORT_MISSING}")
 endif()
 
-# prequel_report_page(OUTPUT): a source file with the report's page, styles and scripts inlined, or
-# with an empty page.
-function(prequel_report_page output)
-  set(source ${PROJECT_SOURCE_DIR}/cli/report)
-  set(dist ${PREQUEL_REPORT_MODULES}/uplot/dist)
-  set(parts ${source}/page.html ${source}/page.css ${source}/page.js)
-  if(PREQUEL_REPORT_MODULES)
-    list(APPEND parts ${dist}/uPlot.min.css ${dist}/uPlot.iife.min.js)
-  endif()
+# prequel_inline_page(OUTPUT FOLDER [FILE...]): FOLDER/page.html as one file, with styles and scripts
+# of that folder, of cli/drawing, uPlot and these other files inlined.
+function(prequel_inline_page output folder)
+  set(folders ${folder} ${PROJECT_SOURCE_DIR}/cli/drawing ${PREQUEL_REPORT_MODULES}/uplot/dist)
+  foreach(file ${ARGN})
+    get_filename_component(place ${file} DIRECTORY)
+    list(APPEND folders ${place})
+  endforeach()
+  list(JOIN folders "|" folders)
+  file(GLOB parts CONFIGURE_DEPENDS ${folder}/page.* ${PROJECT_SOURCE_DIR}/cli/drawing/*)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DSOURCE=${source} -DDIST=${dist}
-      "-DMISSING=${PREQUEL_REPORT_MISSING}" -P ${PROJECT_SOURCE_DIR}/cmake/EmbedReport.cmake
-    DEPENDS ${parts} ${PROJECT_SOURCE_DIR}/cmake/EmbedReport.cmake VERBATIM)
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DPAGE=${folder}/page.html "-DFOLDERS=${folders}"
+      "-DMISSING=${PREQUEL_REPORT_MISSING}" -P ${PROJECT_SOURCE_DIR}/cmake/InlinePage.cmake
+    DEPENDS ${parts} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/InlinePage.cmake VERBATIM)
 endfunction()

@@ -9,6 +9,7 @@ usage: sh cmake/setup.sh run [ARGUMENT…]   build, then run prequel with these 
                                            build with warnings as errors, then run every test
                                            (PRESET: release, debug or tsan; default release) or
                                            those that the arguments for ctest choose
+       sh cmake/setup.sh web               build the page: build/web/index.html
 END
   exit 2
 }
@@ -53,6 +54,19 @@ report_packages() {
   command -v npm >/dev/null 2>&1 || echo nodejs npm
 }
 
+# What the page's engine is compiled with and from.
+page_packages='cmake ninja-build libboost-dev nlohmann-json3-dev libcli11-dev libfmt-dev emscripten'
+
+# Builds the page in build/web. Emscripten's own scripts want Debian's modules of Node, whichever Node
+# comes first on PATH.
+build_page() {
+  # shellcheck disable=SC2046,SC2086 # lists of words
+  install_packages $page_packages $(report_packages)
+  NODE_PATH=${NODE_PATH:+$NODE_PATH:}/usr/share/nodejs
+  export NODE_PATH
+  build wasm
+}
+
 # Builds the target $2 (all of them where it is left out) of the preset $1 in build/$1.
 build() {
   # A build folder that was copied here from elsewhere is of no use: begin it anew.
@@ -93,9 +107,20 @@ case $task in
     [ $# -eq 0 ] || shift
     # shellcheck disable=SC2086 # a list of words
     install_packages $test_packages $(report_packages) chromium
+    # A page that is there is tested as it is built now; without one its test is skipped.
+    [ ! -e "$root/build/web" ] || build_page
     build "$preset"
     cd "$root"
     exec ctest --preset "$preset" --parallel "$(nproc)" "$@"
+    ;;
+  web)
+    [ $# -eq 0 ] || usage
+    build_page
+    if [ ! -e "$root/build/web/index.html" ]; then
+      echo "setup: there is no page: npm could not fetch uPlot" >&2
+      exit 1
+    fi
+    echo "$root/build/web/index.html"
     ;;
   *) usage ;;
 esac

@@ -1,7 +1,8 @@
 #include "hw/dispatch.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
@@ -16,7 +17,7 @@ Bytes token_bytes(const Dispatch& dispatch) {
 
 /// Of `bins` that are equally likely, how many `draws` hit.
 double distinct(double bins, double draws) {
-  return bins * (1.0 - std::pow(1.0 - 1.0 / bins, draws));
+  return bins * (1.0 - portable::pow(1.0 - 1.0 / bins, draws));
 }
 
 TransferModel read_transfer(const Cursor& cursor) {
@@ -87,7 +88,7 @@ Seconds transfer_time(const TransferModel& model, double units, double rows, Byt
   const Seconds links = bytes / model.link_rate;
   if (model.unit_rate.value <= 0.0 || units <= 0.0) return links;
   const Seconds kernels = (model.row + width / model.unit_rate) * (rows / units);
-  return {std::pow(std::pow(kernels.value, 4.0) + std::pow(links.value, 4.0), 0.25)};
+  return {portable::four_norm(kernels.value, links.value)};
 }
 
 double hits(double blocks, const Dispatch& dispatch) {

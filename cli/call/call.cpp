@@ -12,19 +12,16 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/calibrate/parser.hpp"
-#include "cli/calibrate/runs_answer.hpp"
-#include "cli/calibrate/runs_format.hpp"
 #include "cli/compare/answer.hpp"
 #include "cli/compare/format.hpp"
 #include "cli/compare/parser.hpp"
 #include "cli/context.hpp"
+#include "cli/drawing.hpp"
 #include "cli/import_answer.hpp"
 #include "cli/parse_problem.hpp"
 #include "cli/parsers.hpp"
 #include "cli/predict/answer.hpp"
 #include "cli/predict/parser.hpp"
-#include "cli/report.hpp"
 #include "cli/search/answer.hpp"
 #include "cli/search/format.hpp"
 #include "cli/search/parser.hpp"
@@ -36,6 +33,12 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/file_cache.hpp"
+#ifndef __EMSCRIPTEN__  // the page fits nothing, and draws its reports itself
+#include "cli/calibrate/parser.hpp"
+#include "cli/calibrate/runs_answer.hpp"
+#include "cli/calibrate/runs_format.hpp"
+#include "cli/report.hpp"
+#endif
 
 namespace prequel {
 namespace {
@@ -77,7 +80,9 @@ struct CallParser {
   SearchOptions search;
   CompareOptions compare;
   ValidateOptions validate;
+#ifndef __EMSCRIPTEN__
   CalibrateRunsOptions runs;
+#endif
   ImportOptions import;
   ShowOptions show;
 
@@ -93,8 +98,10 @@ struct CallParser {
       add_compare(app, compare, nothing);
     } else if (command == "validate") {
       add_validate(app, validate, nothing);
+#ifndef __EMSCRIPTEN__
     } else if (command == "calibrate runs") {
       add_calibrate_runs(*app.add_subcommand("calibrate")->fallthrough(), runs, nothing);
+#endif
     } else if (command == "import") {
       add_import(app, import, nothing);
     } else if (command == "show") {
@@ -113,7 +120,9 @@ struct CallParser {
     search = {};
     compare = {};
     validate = {};
+#ifndef __EMSCRIPTEN__
     runs = {};
+#endif
     import = {};
     show = {};
   }
@@ -373,7 +382,8 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
   std::unique_ptr<CallParser> taken =
       session.parsers ? session.parsers->take(command) : std::make_unique<CallParser>(command);
   CallParser& parser = *taken;
-  const Words words = words_of(command, parser, arguments);
+  Words words = words_of(command, parser, arguments);
+  words.documents.insert(session.documents.begin(), session.documents.end());
   parse(parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
   CallAnswer answer;
@@ -383,6 +393,9 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
     PredictAnswer predicted = answer_predict(library, parser.predict, tell);
     predicted.details.context = context();
     answer.document = prediction_json(predicted);
+    if (session.drawn_slices > 0) {
+      answer.drawing = drawing_json(predicted, session.drawn_slices).dump();
+    }
     answer.is_no = predicted.is_no();
   } else if (command == "search") {
     parser.search.format = OutputFormat::json;
@@ -402,10 +415,12 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
           if (session.progress) session.progress(done, of);
         });
     answer.document = validation_json(validated.runs, validated.groups, context());
+#ifndef __EMSCRIPTEN__
   } else if (command == "calibrate runs") {
     RunsAnswer fitted = answer_calibrate_runs(library, parser.runs, session.stop);
     answer.document = run_fit_json(fitted, context());
     answer.files = std::move(fitted.files);
+#endif
   } else if (command == "import") {
     const ImportAnswer imported = answer_import(library, parser.import);
     answer.document = import_json(imported);
@@ -417,6 +432,7 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
   return answer;
 }
 
+#ifndef __EMSCRIPTEN__
 std::string report_call(const std::string& command, const Json& arguments,
                         const std::string& document, const CallSession& session) {
   if (command == "search") return search_report(document);
@@ -436,6 +452,7 @@ std::string report_call(const std::string& command, const Json& arguments,
   }
   throw InputError(command + ": there is no report of it");
 }
+#endif
 
 Json arguments_schema(const std::string& command) {
   CallParser parser(command);

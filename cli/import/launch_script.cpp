@@ -581,7 +581,7 @@ class Reader {
     chains_.pop_back();
     std::vector<Alternative>& alternatives = chain.alternatives;
     const bool complete = std::ranges::any_of(alternatives, &Alternative::otherwise);
-    std::erase_if(alternatives, &Alternative::leaves);
+    std::erase_if(alternatives, [](const Alternative& one) { return one.leaves; });
     if (alternatives.empty()) return;
     const auto otherwise = std::ranges::find_if(alternatives, &Alternative::otherwise);
     auto taken = static_cast<std::size_t>(

@@ -77,7 +77,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     print_text(options, answer, terminal(stdout, common.color));
   }
   if (!options.report.empty()) {
-    write_file(options.report, prediction_report(scenario, prediction, job.measured));
+    write_file(options.report, prediction_report(answer));
   }
   return answer.is_no() ? kExitNo : kExitDone;
 }

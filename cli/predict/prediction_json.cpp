@@ -60,6 +60,15 @@ Json timeline_json(const Timeline& timeline) {
 
 }  // namespace
 
+std::string_view name(MemoryVerdict verdict) {
+  switch (verdict) {
+    case MemoryVerdict::fits: return "fits";
+    case MemoryVerdict::tight: return "tight";
+    case MemoryVerdict::oom: return "oom";
+  }
+  return "";
+}
+
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
                             const PredictionDetails& details) {

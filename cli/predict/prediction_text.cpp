@@ -186,15 +186,6 @@ std::string contention_text(const ContendedIteration& contended) {
       contended.seconds, added(contended.links), overlap, added(contended.launches));
 }
 
-std::string_view name(MemoryVerdict verdict) {
-  switch (verdict) {
-    case MemoryVerdict::fits: return "fits";
-    case MemoryVerdict::tight: return "tight";
-    case MemoryVerdict::oom: return "oom";
-  }
-  return "";
-}
-
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured, const Terminal& terminal) {
   return heading(scenario, terminal) + "\n" + headline(scenario, prediction, measured, terminal) +

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 #include <vector>
-#else
+#elif !defined(__EMSCRIPTEN__)
 #include <tbb/parallel_for.h>
 #endif
 
@@ -35,6 +35,13 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
     for (auto& thread : threads) thread = std::jthread(work);
   }
   if (error) std::rethrow_exception(error);
+}
+
+#elif defined(__EMSCRIPTEN__)
+
+// Threads of a page need headers of a server, which a page opened from disk has not got.
+void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
+  for (std::size_t i = 0; i < count; ++i) body(i);
 }
 
 #else

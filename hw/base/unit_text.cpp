@@ -31,10 +31,11 @@ std::optional<double> prefix_factor(std::string_view prefix) {
   const char letter = prefix[0] == 'K' ? 'k' : prefix[0];
   const std::size_t index = kPrefixes.find(letter);
   if (index == std::string_view::npos) return std::nullopt;
-  const auto power = static_cast<double>(index + 1);
-  if (prefix.size() == 1) return std::pow(1000.0, power);
-  if (prefix.substr(1) == "i") return std::pow(1024.0, power);
-  return std::nullopt;
+  if (prefix.size() > 1 && prefix.substr(1) != "i") return std::nullopt;
+  const double step = prefix.size() == 1 ? 1000.0 : 1024.0;
+  double factor = 1.0;
+  for (std::size_t power = 0; power <= index; ++power) factor *= step;
+  return factor;
 }
 
 bool remove_suffix(std::string_view& text, std::string_view suffix) {

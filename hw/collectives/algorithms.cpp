@@ -4,13 +4,15 @@
 #include <cmath>
 #include <optional>
 
+#include "hw/base/portable_math.hpp"
+
 namespace prequel {
 namespace {
 
 using Op = CollectiveOp;
 
 double log2_up(int count) {
-  return std::ceil(std::log2(count));
+  return std::ceil(portable::log2(count));
 }
 
 bool gathers_or_scatters(Op op) {
@@ -53,7 +55,7 @@ bool has_tree(Op op, const Levels& levels) {
 }
 
 CollectivePrice tree_inside(Op op, const Levels& levels, Bytes bytes) {
-  return inside(*levels.device->tree, op, levels.ranks, bytes, 2.0 * std::log2(levels.ranks));
+  return inside(*levels.device->tree, op, levels.ranks, bytes, 2.0 * portable::log2(levels.ranks));
 }
 
 bool reduces_in_switch(const Levels& levels) {
@@ -138,7 +140,7 @@ CollectivePrice switch_tree(Op op, const Levels& levels, Bytes bytes) {
   // The same kernels feed switch and NICs, so that neither hides the other wholly: the 4-norm
   // meets 16 ranks on two nodes of H100 and of B200 (coreweave/nccl-tests pull 92) within 10 %.
   const Seconds longer = std::max(block.device, transfer);
-  const Seconds both{std::pow(std::pow(block.device.value, 4) + std::pow(transfer.value, 4), 0.25)};
+  const Seconds both{portable::four_norm(block.device.value, transfer.value)};
   CollectivePrice price = beside(waiting_time(levels.network, steps, transfer) + block.latency,
                                  block.device, transfer, sent);
   (transfer >= block.device ? price.device : price.network) = both - longer;

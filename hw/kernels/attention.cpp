@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "hw/base/portable_math.hpp"
+
 namespace prequel {
 namespace {
 
@@ -130,7 +132,7 @@ struct Terms {
   double launch{};
 
   [[nodiscard]] Seconds time() const {
-    return {launch + std::hypot(full_rate + short_rows + longest_block, traffic)};
+    return {launch + portable::hypot(full_rate + short_rows + longest_block, traffic)};
   }
 };
 

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string_view>
 
+#include "hw/base/portable_math.hpp"
+
 namespace prequel {
 namespace {
 
@@ -70,7 +72,7 @@ double waves(double tiles, double units, double tail) {
 
 double sustained_clock_factor(double droop, double flop) {
   if (flop <= 1e11) return 1.0;
-  return 1.0 + droop * std::min(std::log10(flop / 1e11), 1.5);
+  return 1.0 + droop * std::min(portable::log10(flop / 1e11), 1.5);
 }
 
 /// Both operands and the result of every product, once each.

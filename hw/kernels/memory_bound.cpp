@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/base/portable_math.hpp"
+
 namespace prequel {
 
 std::string_view name(StreamKind kind) {
@@ -47,7 +49,7 @@ Terms terms_of(const StreamModel& model, const DeviceRates& rates, const Stream&
   if (stream.rows <= 0.0 || model.row_rate.value <= 0.0) return {{bytes}, {transfer}, {}};
   const double one_row = stream.bytes.value / stream.rows / model.row_rate.value;
   const double waves = transfer * wave_factor(model, stream.rows, rates.compute_units);
-  const double both = std::sqrt(std::hypot(waves * waves, one_row * one_row));
+  const double both = portable::four_norm(waves, one_row);
   return {{bytes}, {transfer}, {both - transfer}};
 }
 

@@ -1,7 +1,6 @@
 #include "models/layers/operators.hpp"
 
 #include <cmath>
-#include <ranges>
 
 namespace prequel {
 namespace {
@@ -135,7 +134,9 @@ Operators forward_operators(const Layer& layer, const Software& software) {
 
 Operators backward_operators(const Layer& layer, const Software& software) {
   Lister lister(Pass::backward, software);
-  for (const LayerPiece& piece : layer.pieces | std::views::reverse) lister.add(piece);
+  for (auto piece = layer.pieces.rbegin(); piece != layer.pieces.rend(); ++piece) {
+    lister.add(*piece);
+  }
   return std::move(lister).list();
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "hw/base/portable_math.hpp"
 #include "models/layers/parts.hpp"
 #include "sim/answer/student_t.hpp"
 #include "sim/step/plan_memory.hpp"
@@ -80,7 +81,7 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
   for (std::size_t i = 0; i < more.size(); ++i) {
     const std::optional<double> stated = stated_spread(scenario, more[i].path);
     if (!stated || more[i].value <= 0 || less[i].value <= 0) continue;
-    const double rate = std::abs(std::log(more[i].value / less[i].value)) / (2 * kSmall);
+    const double rate = std::abs(portable::log(more[i].value / less[i].value)) / (2 * kSmall);
     if (rate > 1e-3) widest = std::max(widest.value_or(0.0), *stated / rate);
   }
   return widest;
@@ -195,7 +196,7 @@ std::pair<double, double> log_memory(const Scenario& scenario, const Prediction&
   for (const StageMemory& stage : memory.stages) {
     needed = std::max(needed, stage.allocated().value);
   }
-  return {std::log(memory.peak.value), std::log(needed)};
+  return {portable::log(memory.peak.value), portable::log(needed)};
 }
 
 double most_needed(const Prediction& prediction) {
@@ -210,11 +211,11 @@ double most_needed(const Prediction& prediction) {
 class Normals {
  public:
   double operator()() {
-    const double radius = std::sqrt(-2.0 * std::log(uniform()));
-    return radius * std::cos(2.0 * std::numbers::pi * uniform());
+    const double radius = std::sqrt(-2.0 * portable::log(uniform()));
+    return radius * portable::cos(2.0 * std::numbers::pi * uniform());
   }
   /// sqrt(4 / chi² with 4 degrees of freedom): times a normal, Student's t.
-  double heavy() { return std::sqrt(4.0 / (-2.0 * std::log(uniform() * uniform()))); }
+  double heavy() { return std::sqrt(4.0 / (-2.0 * portable::log(uniform() * uniform()))); }
 
  private:
   double uniform() {
@@ -280,7 +281,8 @@ Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
                  const Uncertainty& uncertainty, const Spread& spread) {
   const LayerCosts layers = price_layers(scenario);
   const auto log_seconds = [&](const Scenario& after, Uncertain constant) {
-    return std::log(iteration_time(after, layers_after(scenario, layers, after, constant)).value);
+    return portable::log(
+        iteration_time(after, layers_after(scenario, layers, after, constant)).value);
   };
   Slopes slopes;
   slopes.time[at(Uncertain::all)] = 1.0;
@@ -315,22 +317,23 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   result.level = level;
   result.earned = spread.earned;
   result.basis = spread.basis;
-  result.time_scale = std::hypot(std::sqrt(variance_of(slopes.time, spread)), spread.time_noise);
-  const double time_factor = std::exp(width * result.time_scale);
+  result.time_scale =
+      portable::hypot(std::sqrt(variance_of(slopes.time, spread)), spread.time_noise);
+  const double time_factor = portable::exp(width * result.time_scale);
   result.time_low = prediction.sec_per_iter / time_factor;
   result.time_high = prediction.sec_per_iter * time_factor;
   result.memory_scale =
-      std::hypot(std::sqrt(variance_of(slopes.printed, spread)), spread.memory_noise);
-  const double memory_factor = std::exp(width * result.memory_scale);
+      portable::hypot(std::sqrt(variance_of(slopes.printed, spread)), spread.memory_noise);
+  const double memory_factor = portable::exp(width * result.memory_scale);
   result.memory_low = prediction.peak_memory / memory_factor;
   // No more is printed than there is, unless the plan does not fit.
   result.memory_high =
       std::max(prediction.peak_memory,
                std::min(prediction.peak_memory * memory_factor, scenario.device.memory));
-  const double need_scale = std::hypot(std::sqrt(variance_of(slopes.needed, spread)),
-                                       std::hypot(spread.memory_noise, kCardScatter));
+  const double need_scale = portable::hypot(std::sqrt(variance_of(slopes.needed, spread)),
+                                            portable::hypot(spread.memory_noise, kCardScatter));
   result.fits_probability =
-      t4_below(std::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
+      t4_below(portable::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;
@@ -353,7 +356,7 @@ std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& sp
     for (std::size_t i = 0; i < plans.size(); ++i) {
       double moved = own * normal() * normal.heavy();
       for (std::size_t k = 0; k < kUncertain; ++k) moved += plans[i].slopes[k] * u[k];
-      values[i] = plans[i].value * std::exp(moved);
+      values[i] = plans[i].value * portable::exp(moved);
     }
     const auto best = std::ranges::min_element(values);
     result[static_cast<std::size_t>(best - values.begin())].best += 1.0;  // counted exactly

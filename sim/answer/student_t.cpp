@@ -2,10 +2,12 @@
 
 #include <cmath>
 
+#include "hw/base/portable_math.hpp"
+
 namespace prequel {
 
 double log_t4(double z) {
-  return std::log(0.375) - 2.5 * std::log1p(0.25 * z * z);
+  return portable::log(0.375) - 2.5 * portable::log1p(0.25 * z * z);
 }
 
 double t4_below(double z) {
@@ -15,7 +17,7 @@ double t4_below(double z) {
 
 double t4_quantile(double share) {
   const double root = 2.0 * std::sqrt(share * (1.0 - share));
-  const double inner = std::cos(std::acos(root) / 3.0) / root;
+  const double inner = portable::cos(portable::acos(root) / 3.0) / root;
   return std::copysign(2.0 * std::sqrt(std::fmax(0.0, inner - 1.0)), share - 0.5);
 }
 

@@ -8,6 +8,7 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/base/portable_math.hpp"
 #include "hw/base/schema.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/prediction.hpp"
@@ -32,23 +33,23 @@ double moved_share(double value, double u) {
   constexpr double kAlmostAll = 0.97;
   if (value <= 0) return value;
   const double start = std::min(value, kAlmostAll);
-  const double moved = 1.0 / (1.0 + (1.0 / start - 1.0) * std::exp(-u));
+  const double moved = 1.0 / (1.0 + (1.0 / start - 1.0) * portable::exp(-u));
   return std::min(1.0, value / start * moved);
 }
 
 double moved(double value, Course course, const ConstantPrior& prior, double u) {
   switch (course) {
-    case Course::up: return value * std::exp(u);
-    case Course::down: return value * std::exp(-u);
-    case Course::fraction: return std::min(std::max(1.0, value), value * std::exp(-u));
+    case Course::up: return value * portable::exp(u);
+    case Course::down: return value * portable::exp(-u);
+    case Course::fraction: return std::min(std::max(1.0, value), value * portable::exp(-u));
     case Course::above_least: {
       const double least = std::min(prior.least, value);
-      return least + (value - least) * std::exp(u);
+      return least + (value - least) * portable::exp(u);
     }
-    case Course::above_one: return 1.0 + (value - 1.0) * std::exp(u);
+    case Course::above_one: return 1.0 + (value - 1.0) * portable::exp(u);
     case Course::from_zero: {
       const double short_of = std::max(0.0, prior.from_zero - value);
-      return value * std::exp(u) + short_of * std::max(0.0, std::expm1(u));
+      return value * portable::exp(u) + short_of * std::max(0.0, portable::expm1(u));
     }
     case Course::share_lost: return moved_share(value, -u);
     case Course::share: return moved_share(value, u);
@@ -246,21 +247,21 @@ std::optional<Uncertain> uncertain_named(std::string_view text) {
 double log_density(const NoisePrior& prior, double noise) {
   double density = 0.0, weights = 0.0;
   for (const NoisePart& part : prior) {
-    const double z = std::log(noise / part.median) / part.log_sd;
-    density +=
-        part.weight * std::exp(-0.5 * z * z) / (part.log_sd * std::sqrt(2.0 * std::numbers::pi));
+    const double z = portable::log(noise / part.median) / part.log_sd;
+    density += part.weight * portable::exp(-0.5 * z * z) /
+               (part.log_sd * std::sqrt(2.0 * std::numbers::pi));
     weights += part.weight;
   }
-  return std::log(std::max(density / weights, 1e-300));
+  return portable::log(std::max(density / weights, 1e-300));
 }
 
 double typical(const NoisePrior& prior) {
   double sum = 0.0, weights = 0.0;
   for (const NoisePart& part : prior) {
-    sum += part.weight * std::log(part.median);
+    sum += part.weight * portable::log(part.median);
     weights += part.weight;
   }
-  return std::exp(sum / weights);
+  return portable::exp(sum / weights);
 }
 
 Uncertainty read_uncertainty(const Document& document) {
@@ -328,8 +329,9 @@ LogAnswer log_answer(Scenario scenario, const Uncertainty& uncertainty, const De
     needed = std::max(needed, stage.memory.allocated().value);
   }
   const double peak = moved[static_cast<std::size_t>(Uncertain::peak)];
-  return {std::log(prediction.sec_per_iter.value) + moved[static_cast<std::size_t>(Uncertain::all)],
-          std::log(prediction.peak_memory.value) + peak, std::log(needed) + peak};
+  return {portable::log(prediction.sec_per_iter.value) +
+              moved[static_cast<std::size_t>(Uncertain::all)],
+          portable::log(prediction.peak_memory.value) + peak, portable::log(needed) + peak};
 }
 
 }  // namespace prequel

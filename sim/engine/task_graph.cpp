@@ -38,7 +38,7 @@ TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
 
 std::span<const TaskId> TaskGraph::successors(TaskId task) const {
   const auto [first, last] = boost::adjacent_vertices(task, rows_->graph);
-  return {first, last};
+  return {std::to_address(first), static_cast<std::size_t>(last - first)};
 }
 
 std::vector<std::uint32_t> TaskGraph::predecessor_counts() const {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "hw/base/portable_math.hpp"
+
 namespace prequel {
 
 Seconds young_interval(const FailureModel& failures) {
@@ -18,8 +20,8 @@ Seconds daly_interval(const FailureModel& failures) {
 
 Seconds expected_time(Seconds work, Seconds interval, const FailureModel& failures) {
   const double mtbf = failures.mtbf.value;
-  const double segment = mtbf * std::exp(failures.restart.value / mtbf) *
-                         std::expm1((interval.value + failures.save.value) / mtbf);
+  const double segment = mtbf * portable::exp(failures.restart.value / mtbf) *
+                         portable::expm1((interval.value + failures.save.value) / mtbf);
   return {segment * work.value / interval.value};
 }
 

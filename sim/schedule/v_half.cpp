@@ -56,9 +56,11 @@ StageOrder repeated(const BuildingBlock& block, std::uint32_t micro_batches) {
   };
   // From `last` on all passes repeat, until no forward is left.
   const std::uint32_t begun = (last - block.front().time + kInterval - 1) / kInterval;
-  const std::uint64_t times = micro_batches > begun ? micro_batches - begun : 0;
+  const std::size_t times = micro_batches > begun ? micro_batches - begun : 0;
   return {passes(0, last), passes(last, last + kInterval),
-          passes(last + kInterval * times, last + std::uint64_t{kInterval} * micro_batches), times};
+          passes(last + std::uint64_t{kInterval} * times,
+                 last + std::uint64_t{kInterval} * micro_batches),
+          times};
 }
 
 }  // namespace

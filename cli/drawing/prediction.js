@@ -1,0 +1,156 @@
+"use strict";
+// A prediction in pictures: the document `prequel/prediction/1`, and what `drawing_json` tells beside it.
+const predictionDrawing = (() => {
+  const { bars, cell, chart, css, details, element, legend, numbers, percent, seconds, section, signed, table } = drawing;
+  const kParts = [["compute", "compute"], ["recompute", "recompute"], ["tp_comm", "communication"],
+    ["cp_comm", "communication"], ["ep_comm", "communication"], ["pp_comm", "communication"], ["dp_comm", "communication"], ["bubble", "bubble"],
+    ["optimizer", "optimizer"], ["host", "host"], ["other", "other"]];
+  const kMemory = [["weights", "weights"], ["gradients", "gradients"], ["optimizer", "states"],
+    ["activations", "activations"], ["buffers", "buffers"], ["framework", "framework"]];
+
+  function title(p) {
+    const plan = p.plan;
+    return [element("h1", {}, `${p.model} on ${plan.nodes} node${plan.nodes === 1 ? "" : "s"}`),
+      element("p", {}, `${plan.gpus} x ${p.device}, cluster ${p.cluster}, software ${p.software}`),
+      element("p", { class: "soft" }, `dp ${plan.dp}, tp ${plan.tp}, pp ${plan.pp}${plan.vpp > 1 ? ", vpp " + plan.vpp : ""}, ` +
+        `mbs ${plan.mbs}, gbs ${plan.gbs}, seq ${plan.seq_len}, ${plan.precision}, ZeRO ${plan.zero}, recompute ` +
+        `${plan.recompute}, attention ${plan.attention}, ${plan.schedule}`)];
+  }
+
+  // From 0 s to a little beyond the interval: the interval as a band, and the prediction as a line in it.
+  function intervalBar(p) {
+    const [low, high] = p.interval.sec_per_iter, most = 1.1 * high, at = (s) => `${(100 * s / most).toFixed(3)}%`;
+    const text = `${percent(p.interval.level, 0)} interval`;
+    return element("div", { class: "bars" }, element("span", {}, text),
+      element("div", { class: "track interval", role: "img", "aria-label": `${text}: ${seconds(low)} to ${seconds(high)}, around ` +
+        seconds(p.sec_per_iter) }, element("i", { style: `left: ${at(low)}; width: ${at(high - low)}` }),
+      element("b", { style: `left: ${at(p.sec_per_iter)}` })),
+      element("span", { class: "value" }, `${seconds(low)} to ${seconds(high)}`));
+  }
+
+  // The numbers that count, the interval of the time and what it rests on.
+  function headline(p) {
+    const memory = p.memory, measured = p.measured ?? {}, [low, high] = p.interval.sec_per_iter;
+    const against = (predicted, was, unit) =>
+      was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
+    return [numbers([
+      ["time per iteration", `${p.sec_per_iter.toFixed(2)} s`, [`${seconds(low)} to ${seconds(high)}`,
+        against(p.sec_per_iter, measured.sec_per_iter, "s")]],
+      ["throughput", `${p.tokens_per_sec.toFixed(0)} tokens/s`, `${p.samples_per_sec.toFixed(2)} samples/s`],
+      ["hardware FLOPs per GPU", `${p.tflops_per_gpu.hardware.toFixed(1)} TFLOP/s`,
+        [`HFU ${percent(p.hfu)}`, against(p.tflops_per_gpu.hardware, measured.tflops_per_gpu, "TFLOP/s")]],
+      ["model FLOPs per GPU", `${p.tflops_per_gpu.model.toFixed(1)} TFLOP/s`, `MFU ${percent(p.mfu)}`],
+      ["peak memory", `${memory.peak_gib.toFixed(1)} GiB, ${memory.verdict}`,
+        [`of ${memory.capacity_gib.toFixed(1)} GiB`, `fits with a probability of ${percent(p.interval.fits_probability)}`, against(memory.peak_gib, measured.mem_gib, "GiB")],
+        memory.verdict]]),
+    intervalBar(p),
+    element("p", { class: "soft" }, `Interval: ${p.interval.basis}; most of its width: ${p.interval.sources.map((source) => source.name).join(", ")}. ` +
+      `Error: ${percent(p.error.sec_per_iter, 0)}, ${p.error.basis}. FLOPs counted as "${p.flops_convention}", of a peak of ` +
+      `${p.peak_tflops.toFixed(0)} TFLOP/s.`),
+    ...p.warnings.map((warning) => element("p", { class: "warning" }, warning))];
+  }
+
+  function breakdown(p) {
+    const step = p.sec_per_iter;
+    return section("Where the time goes", element("p", { class: "soft" }, `Stage ${p.slowest_stage}, the busiest.`),
+      bars(kParts.filter(([part]) => p.breakdown_s[part] > 1e-9 * step).map(([part, colour]) => ({
+        label: part.replace("_", " "), parts: [[p.breakdown_s[part] / step, colour, part]],
+        value: `${seconds(p.breakdown_s[part])}  ${percent(p.breakdown_s[part] / step)}` }))));
+  }
+
+  function timeline(p, slices, note) {
+    const stages = p.memory.stages.map((s) => ({ recompute: s.backward_s > 0 ? s.recompute_s / s.backward_s : 0 }));
+    if (slices.length === 0) return section("Timeline of the iteration", element("p", { class: "soft" }, note));
+    // kind, stage, chunk, micro batch, start and duration in s; backward begins with what is recomputed.
+    const names = ["forward", "backward", "input gradient", "weight gradient", "send forward", "send backward",
+      "gradient reduction", "tied embedding reduction", "optimizer", "parameter gather", "forward, layers of a bucket",
+      "backward, layers of a bucket", "weight gradient, layers of a bucket"];
+    const colours = ["compute", "backward", "backward", "backward", "communication", "communication",
+      "communication", "communication", "optimizer", "communication", "compute", "backward", "backward"];
+    // Communication is painted first: what passes over layers do not cover of it is exposed.
+    const layers = slices.map(([kind]) => colours[kind] === "communication" ? 0 : 1);
+    const end = p.sec_per_iter, played = end - p.breakdown_s.other, count = stages.length;
+    const rowOf = (stage) => count - 1 - stage;
+    const items = slices.map(([kind, stage, chunk, batch, start, duration]) => ({
+      x: start + duration / 2, y: rowOf(stage) + 0.5, kind, stage, start, duration,
+      text: () => `${names[kind]}${kind < 6 ? ", micro batch " + batch : ""}, stage ${stage}` +
+        `${p.plan.vpp > 1 && kind < 6 ? ", chunk " + chunk : ""}\n${seconds(start)} to ${seconds(start + duration)}` +
+        ` (${seconds(duration)})` + ((kind === 1 || kind === 11) && stages[stage].recompute > 0
+          ? `\nof it ${percent(stages[stage].recompute)} recomputes` : "") }));
+    return section("Timeline of the iteration",
+      element("p", { class: "soft" }, "One row a pipeline stage; drag to zoom. What is empty is bubble. " + note),
+      legend([["compute", "forward"], ["backward", "backward"], ["recompute", "recompute"],
+        ["communication", "exposed communication"], ["optimizer", "optimizer"], ["bubble", "bubble"], ["other", "fixed time per iteration"]]),
+      chart({
+        label: `Timeline: ${count} pipeline stages over ${seconds(end)}, ${percent(p.breakdown_s.bubble / end)} bubble.`,
+        height: Math.min(620, 90 + 34 * count), x: [0, end], y: [0, count], items,
+        splits: stages.map((_, i) => i + 0.5), yText: (v) => String(count - 0.5 - v), xLabel: "seconds", yLabel: "stage",
+        find: (u, left, top) => {
+          const time = u.posToVal(left, "x"), stage = count - 1 - Math.floor(u.posToVal(top, "y"));
+          const under = (layer) => items.findIndex((i, index) => layers[index] === layer && i.stage === stage &&
+            time >= i.start && time <= i.start + i.duration);
+          return under(1) >= 0 ? under(1) : under(0);
+        },
+        draw: (u, ctx, chosen) => {
+          const ink = Object.fromEntries(["compute", "backward", "recompute", "communication", "optimizer", "bubble",
+            "other", "ink", "paper"].map((name) => [name, css(name)]));
+          const at = (value) => u.valToPos(value, "x", true);
+          const [low, high] = [u.scales.x.min, u.scales.x.max];
+          for (let stage = 0; stage < count; ++stage) {
+            const top = u.valToPos(rowOf(stage) + 0.92, "y", true), bottom = u.valToPos(rowOf(stage) + 0.08, "y", true);
+            ctx.fillStyle = ink.bubble;
+            ctx.fillRect(at(0), top, at(played) - at(0), bottom - top);
+            ctx.fillStyle = ink.other;
+            ctx.fillRect(at(played), top, at(end) - at(played), bottom - top);
+          }
+          for (const layer of [0, 1]) items.forEach((item, index) => {
+            if (layers[index] !== layer || item.start > high || item.start + item.duration < low) return;
+            const top = u.valToPos(rowOf(item.stage) + 0.92, "y", true);
+            const bottom = u.valToPos(rowOf(item.stage) + 0.08, "y", true);
+            const left = at(item.start), width = Math.max(0.5, at(item.start + item.duration) - left);
+            ctx.fillStyle = ink[colours[item.kind]];
+            ctx.fillRect(left, top, width, bottom - top);
+            if (item.kind === 1 || item.kind === 11) {
+              ctx.fillStyle = ink.recompute;
+              ctx.fillRect(left, top, width * stages[item.stage].recompute, bottom - top);
+            }
+            if (width > 5) {
+              ctx.fillStyle = ink.paper;
+              ctx.fillRect(left + width - 1, top, 1, bottom - top);
+            }
+            if (index === chosen) {
+              ctx.strokeStyle = ink.ink;
+              ctx.lineWidth = 3;
+              ctx.strokeRect(left, top, width, bottom - top);
+            }
+          });
+        },
+      }));
+  }
+
+  function memory(p) {
+    const memory = p.memory;
+    const most = Math.max(memory.capacity_gib, ...memory.stages.map((s) => s.peak_gib)) * 1.03;
+    return section("Memory per pipeline stage",
+      element("p", { class: "soft" }, `GiB of one GPU; the red line is its capacity, ${memory.capacity_gib.toFixed(1)} GiB.`),
+      legend(kMemory.map(([part, colour]) => [colour, part])),
+      bars(memory.stages.map((s) => ({ label: `stage ${s.stage}`, mark: memory.capacity_gib / most,
+        value: `${s.peak_gib.toFixed(1)} GiB`,
+        parts: kMemory.map(([part, colour]) => [s[part + "_gib"] / most, colour, `${part}: ${s[part + "_gib"].toFixed(1)} GiB`]) }))),
+      details("Stages as a table", table("Stages", ["stage", "layers", ...kMemory.map(([part]) => part), "peak GiB",
+        "forward", "backward", "busy"], memory.stages.map((s) => [cell(s.stage), cell(s.layers),
+        ...kMemory.map(([part]) => cell(s[part + "_gib"], (v) => v.toFixed(1))), cell(s.peak_gib, (v) => v.toFixed(1)),
+        cell(s.forward_s, seconds), cell(s.backward_s, seconds), cell(s.busy_s, seconds)]))));
+  }
+
+  function sensitivity(p, resources) {
+    const gains = resources.map((s) => ({ ...s, gain: 1 - s.sec_per_iter / p.sec_per_iter }));
+    const largest = Math.max(1e-9, ...gains.map((s) => s.gain));
+    return section("What 10 % more would bring",
+      element("p", { class: "soft" }, "The iteration with 10 % more of one resource and everything else as it is."),
+      bars(gains.map((s) => ({ label: s.resource, parts: [[s.gain / largest, "compute", s.resource]],
+        value: `${seconds(s.sec_per_iter)}  −${percent(s.gain)}` }))));
+  }
+
+  return { title, headline, breakdown, timeline, memory, sensitivity };
+})();

@@ -1,0 +1,97 @@
+/// The page's engine: prequel's answers as JSON texts, called by cli/web/worker.js.
+
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+
+#include <emscripten.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/axes_json.hpp"
+#include "cli/call/call.hpp"
+#include "cli/version.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_parse.hpp"
+#include "models/job/file_cache.hpp"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// clang-format off
+EM_JS(void, tell_progress, (double done, double of), {
+  if (Module.onProgress) Module.onProgress(done, of);
+});
+// clang-format on
+
+/// What prequel_call answered last.
+std::string& last_answer() {
+  static std::string text;
+  return text;
+}
+
+const char* answer_with(const Json& json) {
+  last_answer() = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return last_answer().c_str();
+}
+
+/// {"NAME": "TEXT"}. Throws InputError.
+std::map<std::string, std::string> documents_of(const char* text) {
+  std::map<std::string, std::string> documents;
+  const Json json = prequel::parse_json("documents", text);
+  for (const auto& [name, document] : json.items()) {
+    if (document.is_string()) documents[name] = document.get<std::string>();
+  }
+  return documents;
+}
+
+prequel::CallSession session(int drawn_slices) {
+  static const auto files = std::make_shared<prequel::FileCache>();
+  const auto progress = [](std::size_t done, std::size_t of) {
+    tell_progress(static_cast<double>(done), static_cast<double>(of));
+  };
+  return {{}, files, nullptr, progress, drawn_slices > 0 ? std::size_t(drawn_slices) : 0, {}};
+}
+
+}  // namespace
+
+extern "C" {
+
+/// The answer to `command` with these `arguments`, JSON as of `prequel::answer_call`, and the texts
+/// of `documents` by the names that arguments have for them: {"document", "is_no", "remarks",
+/// "drawing"}, of which the document is a text, as the program prints it, and the drawing there
+/// where `drawn_slices` is not 0; or {"problems"}, the messages of what was wrong. The text lives
+/// until the next call.
+EMSCRIPTEN_KEEPALIVE const char* prequel_call(const char* command, const char* arguments,
+                                              const char* documents, int drawn_slices) {
+  try {
+    const Json asked = prequel::parse_json("arguments", arguments);
+    prequel::CallSession calls = session(drawn_slices);
+    calls.documents = documents_of(documents);
+    const prequel::CallAnswer answer = prequel::answer_call(command, asked, calls);
+    Json json{{"document", answer.document}, {"is_no", answer.is_no}, {"remarks", answer.remarks}};
+    if (!answer.drawing.empty()) json["drawing"] = answer.drawing;
+    return answer_with(json);
+  } catch (const prequel::InputError& error) {
+    return answer_with({{"problems", error.problems()}});
+  } catch (const std::bad_alloc&) {
+    return answer_with({{"problems", {"this takes more memory than a page has"}}});
+  } catch (const std::exception& error) {
+    return answer_with({{"problems", {error.what()}}});
+  }
+}
+
+/// {"version", "axes"}: of the engine, and what controls are made of.
+EMSCRIPTEN_KEEPALIVE const char* prequel_about() {
+  return answer_with({{"version", prequel::version()}, {"axes", prequel::axes_json()}});
+}
+
+}  // extern "C"
+
+int main() {
+  setenv("PREQUEL_DATA", "/data", 1);
+  return 0;
+}

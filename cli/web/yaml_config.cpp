@@ -1,0 +1,21 @@
+#include "cli/import/yaml_config.hpp"
+
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+
+// The page's engine: yaml-cpp is no library of headers alone, and the page asks for JSON.
+namespace prequel {
+
+bool looks_like_yaml(std::string_view /*text*/) {
+  return false;
+}
+
+bool is_neox_config(std::string_view /*text*/) {
+  return false;
+}
+
+void read_yaml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
+  throw InputError(printable(file) + ": the page reads no YAML; JSON would do");
+}
+
+}  // namespace prequel
