@@ -35,6 +35,7 @@ struct SearchAnswer {
   ShapeChoice shapes;
   std::optional<Context> context;
   std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
+  std::vector<std::string> notes;  ///< values asked for that no plan takes, and what was widened
 
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;

@@ -127,6 +127,9 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   answer.context = {common.call, library.inputs()};
   const SearchResult& result = answer.result;
   if (options.plans && !common.quiet) print_left_out(answer);
+  if (!common.quiet) {
+    for (const std::string& note : answer.notes) fmt::print(stderr, "warning: {}\n", note);
+  }
   print_disagreements(answer);
   if (!options.emit.empty() && !result.plans.empty()) {
     emit_best(common, answer);

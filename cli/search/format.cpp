@@ -68,9 +68,8 @@ std::string relaxations_text(const SearchAnswer& answer) {
   std::string text = "What to relax, each alone:\n";
   for (const Relaxation& relaxation : answer.relaxations) {
     const FoundPlan& best = relaxation.best;
-    const bool more_nodes = relaxation.limit.starts_with("--nodes");
-    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n", more_nodes ? "" : "without ",
-                        relaxation.limit, relaxation.fitting,
+    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n",
+                        relaxation.given_up ? "without " : "", relaxation.limit, relaxation.fitting,
                         relaxation.fitting == 1 ? "plan would" : "plans would",
                         shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
                         best.sec_per_iter, gib(best.peak_memory));
@@ -208,6 +207,36 @@ std::string try_text(const SearchAnswer& answer, std::size_t width) {
          "\n";
 }
 
+/// An axis that has no column of its own.
+struct ColumnOfAxis {
+  std::string name;
+  std::vector<std::string> cells;  ///< of each of the best plans
+};
+
+constexpr std::string_view kShown[] = {"nodes", "dp",        "tp",
+                                       "pp",    "vpp",       "mbs",
+                                       "gbs",   "zero",      "recompute",
+                                       "schedule", "sequence_parallel"};
+
+/// Degrees beyond 1, and axes of which the best plans have several values.
+std::vector<ColumnOfAxis> further_columns(const SearchAnswer& answer) {
+  std::vector<ColumnOfAxis> columns;
+  each_axis([&](const auto& axis) {
+    if (std::ranges::find(kShown, axis.name) != std::end(kShown)) return;
+    ColumnOfAxis column{std::string(axis.name), {}};
+    std::ranges::replace(column.name, '_', ' ');
+    for (std::size_t i = 0; i < answer.best.size(); ++i) {
+      column.cells.push_back(cell_of(axis.of(answer.result.plans[i].plan)));
+    }
+    const bool is_degree = axis.name == "cp" || axis.name == "ep" || axis.name == "etp";
+    const std::string usual = is_degree ? "1" : column.cells.front();
+    const bool is_usual = std::ranges::all_of(
+        column.cells, [&](const std::string& cell) { return cell == usual; });
+    if (!is_usual) columns.push_back(std::move(column));
+  });
+  return columns;
+}
+
 Json gains_json(const std::vector<Gain>& gains) {
   Json all = Json::array();
   for (const Gain& gain : gains) {
@@ -247,6 +276,8 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   const bool priced = answer.options.tokens && answer.options.price > 0;
   if (priced) header.insert(header.begin() + 12, "cost");
   if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
+  const std::vector<ColumnOfAxis> others = further_columns(answer);
+  for (const ColumnOfAxis& column : others) header.push_back(column.name);
   const bool shaped = answer.has_shapes();
   if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
   TextTable table(header);
@@ -281,6 +312,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     for (const auto& total : {cost(answer, found), gpu_hours(answer, found)}) {
       if (total) row.insert(row.begin() + 12, fmt::format("{:.0f}", *total));
     }
+    for (const ColumnOfAxis& column : others) row.push_back(column.cells[i]);
     if (shaped) {
       const auto& [layers, hidden, heads] = found.shape;
       row.insert(row.begin() + 1,
@@ -357,6 +389,7 @@ std::string search_json(const SearchAnswer& answer) {
   Json relaxed = Json::array();
   for (const Relaxation& relaxation : answer.relaxations) {
     relaxed.push_back({{"limit", relaxation.limit},
+                       {"given_up", relaxation.given_up},
                        {"fitting", relaxation.fitting},
                        {"sec_per_iter", relaxation.best.sec_per_iter},
                        {"model_shape", shape_json(inputs, relaxation.best.shape)},
@@ -374,6 +407,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"fitting", result.fitting},
       {"seconds", answer.seconds},
       {"interrupted", result.interrupted},
+      {"warnings", answer.notes},
       {"objective", answer.options.objective},
       {"error",
        {{"sec_per_iter", inputs.software.relative_error}, {"basis", inputs.software.error_basis}}},

@@ -39,6 +39,14 @@ std::string list_form(const Domain<Enum>& domain) {
   return fmt::format("{}", fmt::join(words(domain), ","));
 }
 
+template <Worded Enum>
+std::string list_form(const Domain<WordSet<Enum>>& /*sets*/) {
+  return fmt::format("none/{}", fmt::join(kWordsOf<Enum>, ","));
+}
+std::string list_form(const Domain<std::string>& /*text*/) {
+  return "auto|LAYOUT";
+}
+
 template <class Axis>
 ListFlag list_flag(const Axis& axis) {
   constexpr bool kSwitch = std::is_same_v<typename Axis::Value, bool>;

@@ -31,7 +31,7 @@ struct Explanation {
   ModelShape shape;                     ///< of the model, for `plan`
   std::optional<Prediction> predicted;  ///< of `plan`
   Bytes needed, room;                   ///< oom: on the fullest device
-  std::size_t rank{};                   ///< ranked: from 1, its place among the plans found
+  std::size_t rank{};  ///< ranked: from 1, its place; 0: behind the best, which alone are told
   bool searched{};                      ///< ranked: whether the search found it, too
   double value{};                       ///< ranked: what it is ranked by; less is better
 };

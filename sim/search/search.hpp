@@ -25,6 +25,7 @@ struct SearchLimits {
   /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
   /// be among them are passed over.
   std::size_t best{};
+  bool front{};  ///< with those, the Pareto front of all
 };
 
 /// One plan that fits, in short.
@@ -53,6 +54,9 @@ struct SearchResult {
       plans;  ///< that fit, best first (of them, those wanted); equals in the order of the axes
   std::vector<TooLarge> nearest_misses;  ///< the smallest, where none fits
   std::vector<RefusedPlan> refused;      ///< as the candidates say
+  /// How many of `plans` are the best ones in order; those behind are of the front alone, and
+  /// others, which are not told, may be better.
+  std::size_t ranked{};
   bool interrupted{};
 };
 
