@@ -22,8 +22,8 @@
 namespace prequel {
 namespace {
 
-constexpr std::ptrdiff_t kConfirmed = 10;  // of the best plans, by the detailed engine
-constexpr std::size_t kJudged = 30;        // of them, that get intervals and odds
+constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
+constexpr std::size_t kJudged = 30;            // of them, that get intervals and odds
 constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
 
 /// Whether all plans of a search share an axis that the user does not list: of those that stacks
@@ -94,7 +94,8 @@ void check_shared(const SearchInputs& inputs, const SearchAxes& said) {
   if (!judged.problems.empty()) throw InputError(judged.problems);
 }
 
-/// What of a job's plan holds for all plans, as the stack offers nothing else; the rest is searched.
+/// What of a job's plan holds for all plans, as the stack offers nothing else; the rest is
+/// searched.
 PlanRequest shared_by_all(PlanRequest plan, const Software& software) {
   each_axis([&](const auto& axis) {
     if (is_searched(axis.use) && !is_shared(axis, software)) axis.of(plan).reset();
@@ -114,6 +115,8 @@ SearchLimits limits_of(const SearchOptions& options) {
   }
   limits.memory_headroom = options.memory_headroom;
   limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
+  if (options.fewest_gpus) limits.objective = Objective::gpus;
+  if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
 }
 
@@ -124,17 +127,78 @@ void set_wanted(const SearchOptions& options, const Candidates& candidates, Sear
   limits.best = all && candidates.plans() <= kMostPlayed ? 0 : options.top;
 }
 
+/// The plans of a search that fit with the probability that is asked for: the next ones take the
+/// places of those that do not.
+class Searcher {
+ public:
+  Searcher(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
+           const SearchWatch& watch)
+      : options_(options), inputs_(inputs), watch_(watch) {
+    if (options.risk) uncertainty_ = read_uncertainty(library.open("uncertainty", "priors"));
+  }
+
+  [[nodiscard]] SearchResult search(const Candidates& candidates, SearchLimits limits) const {
+    if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
+    const std::size_t wanted = limits.best == 0 ? options_.top : limits.best;
+    limits.front = false;
+    for (limits.best = wanted;; limits.best *= 4) {
+      SearchResult result = prequel::search(candidates, inputs_, limits, watch_);
+      const bool all = result.plans.size() < limits.best || result.interrupted;
+      keep_probable(result);
+      if (!all && result.plans.size() < wanted) continue;
+      result.plans.resize(std::min(result.plans.size(), wanted));
+      result.ranked = result.plans.size();
+      return result;
+    }
+  }
+
+ private:
+  void keep_probable(SearchResult& result) const {
+    std::vector<double> probabilities(result.plans.size());
+    parallel_for(probabilities.size(), [&](std::size_t i) {
+      const FoundPlan& found = result.plans[i];
+      const Scenario scenario = scenario_of(inputs_, found.plan, found.shape);
+      probabilities[i] = interval(scenario, predict(scenario), *uncertainty_).fits_probability;
+    });
+    std::vector<FoundPlan> kept;
+    for (std::size_t i = 0; i < probabilities.size(); ++i) {
+      if (probabilities[i] >= *options_.risk) kept.push_back(std::move(result.plans[i]));
+    }
+    result.plans = std::move(kept);
+  }
+
+  const SearchOptions& options_;
+  const SearchInputs& inputs_;
+  const SearchWatch& watch_;
+  std::optional<Uncertainty> uncertainty_;
+};
+
+/// Of the plans that are in time, those of the fewest GPUs and of the fewest GPU-hours.
+void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidates& candidates,
+                  SearchLimits limits) {
+  if (!answer.options.within || answer.result.plans.empty()) return;
+  limits.best = 1;
+  limits.front = false;
+  const auto best_by = [&](Objective objective) {
+    limits.objective = objective;
+    const SearchResult result = searcher.search(candidates, limits);
+    return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
+  };
+  answer.fewest_gpus = best_by(Objective::gpus);
+  answer.cheapest = best_by(Objective::efficiency);
+}
+
 /// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:
 /// "no" would be false where a node cannot hold the model.
 void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axes,
-                   Candidates& candidates, SearchLimits& limits, const SearchWatch& watch) {
+                   Candidates& candidates, SearchLimits& limits, const Searcher& searcher) {
   const SearchOptions& options = answer.options;
   const SearchResult& result = answer.result;
   if (!result.plans.empty() || result.interrupted || !said.tp.empty() || options.everything) return;
   SearchAxes further = fill_axes(said, answer.inputs, Reach::beyond_links);
   Candidates more = legal_plans(further, answer.inputs);
   set_wanted(options, more, limits);
-  SearchResult found = search(more, answer.inputs, limits, watch);
+  SearchResult found = searcher.search(more, limits);
   if (found.plans.empty()) return set_wanted(options, candidates, limits);
   answer.notes.push_back(
       fmt::format("no plan fits whose tensor-parallel groups stay where device links join them: tp "
@@ -157,8 +221,16 @@ void check_objective(const SearchOptions& options) {
   if (total && !options.tokens) {
     throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
   }
-  if (options.objective == "cost" && !(options.price > 0)) {
+  if (options.objective == "cost" && !(options.price > 0) && options.prices.empty()) {
     throw InputError("--objective cost: needs --price of one GPU-hour");
+  }
+}
+
+/// Refuses prices of clusters that nobody searches.
+void check_prices(const SearchOptions& options, const Cluster& cluster) {
+  for (const auto& [name, price] : options.prices) {
+    if (name == cluster.name || name == options.request.cluster) continue;
+    throw InputError("--price-of " + printable(name) + ": the cluster is " + cluster.name);
   }
 }
 
@@ -191,7 +263,12 @@ void add_odds(const Library& library, SearchAnswer& answer) {
   });
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
-    plans.push_back({answer.result.plans[i].value, answer.intervals[i].slopes});
+    const FoundPlan& found = answer.result.plans[i];
+    // Of as many devices, the fastest is the best; more of them cost as much more.
+    const double value = answer.options.fewest_gpus
+                             ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
+                             : found.value;
+    plans.push_back({value, answer.intervals[i].slopes});
   }
   answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
 }
@@ -216,6 +293,7 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   SearchAnswer answer;
   answer.options = options;
   SearchInputs& inputs = answer.inputs = read_inputs(library, options, tell);
+  check_prices(options, inputs.cluster);
   if (!options.plans) check_overrides(options, inputs.software);
 
   const auto begin = std::chrono::steady_clock::now();
@@ -238,11 +316,13 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
     candidates = legal_plans(axes, inputs);
   }
   set_wanted(options, candidates, limits);
-  SearchResult& result = answer.result = search(candidates, inputs, limits, watch);
+  const Searcher searcher(library, options, inputs, watch);
+  SearchResult& result = answer.result = searcher.search(candidates, limits);
   if (!options.plans) {
-    reach_further(answer, said, axes, candidates, limits, watch);
+    reach_further(answer, said, axes, candidates, limits, searcher);
     note_untaken(answer, untaken_values(said, axes, candidates, inputs));
   }
+  add_deadline(answer, searcher, candidates, limits);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   answer.seconds = seconds.count();
 

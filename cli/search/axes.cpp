@@ -57,8 +57,8 @@ std::vector<WordSet<Enum>> list_of(const std::string& flag, const std::string& t
   for (const std::string& part : split(text, '/')) {
     const auto set = part.empty() ? std::nullopt : of_cell(part, domain);
     if (!set) {
-      throw InputError(fmt::format("{} {}: expected {}, with / between sets", flag,
-                                   printable(text), expected(domain)));
+      throw InputError(fmt::format("{} {}: expected {}, with / between sets", flag, printable(text),
+                                   expected(domain)));
     }
     sets.push_back(*set);
   }
@@ -90,6 +90,18 @@ std::vector<Enum> list_of(const std::string& flag, const std::string& text,
     values.push_back(static_cast<Enum>(place));
   }
   return values;
+}
+
+/// Every number of nodes at first, then fewer and fewer: steps of at most an eighth.
+std::vector<std::int64_t> any_number(std::int64_t most) {
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = 1; count <= most;) {
+    counts.push_back(count);
+    std::int64_t step = 1;
+    while (16 * step <= count) step *= 2;
+    count += step;
+  }
+  return counts;
 }
 
 /// Those that degrees fill which leave no choice, as of a single plan; else all.
@@ -124,6 +136,10 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
                                    *options.max_nodes));
     }
     return counts;
+  } else if (options.within || options.fewest_gpus) {
+    counts = any_number(inputs.cluster.nodes - options.reserve);
+    if (!counts.empty()) return counts;
+    counts = {inputs.cluster.nodes};
   } else {
     counts = {inputs.fixed.nodes.value_or(nodes_of(degrees, inputs.cluster))};
     check("plan.nodes", counts.back());

@@ -69,9 +69,9 @@ std::string place(const Explanation& answer, const SearchResult& found) {
   const std::string unsearched = answer.searched ? "" : ", though it was not searched";
   if (behind < 0) return fmt::format("{:.1f} % better than the best{}", -behind, unsearched);
   if (answer.rank == 1) return "it is the best" + unsearched;
-  const std::string rank =
-      answer.rank == 0 ? fmt::format("behind the first {}", found.ranked)
-                       : fmt::format("rank {} of {}", answer.rank, found.fitting);
+  const std::string rank = answer.rank == 0
+                               ? fmt::format("behind the first {}", found.ranked)
+                               : fmt::format("rank {} of {}", answer.rank, found.fitting);
   return fmt::format("{}{}; {:.1f} % behind the best", rank, unsearched, behind);
 }
 

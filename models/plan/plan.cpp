@@ -277,9 +277,10 @@ class Resolver {
     // Ulysses: a rank has all tokens of its share of a tensor rank's heads.
     const std::int64_t ranks = plan_.tp * plan_.cp;
     if (plan_.cp_comm == ContextComm::a2a && model_.heads % ranks != 0) {
-      problem(fmt::format("cp_comm a2a: heads {} is not a multiple of tp x cp = {}; cp_comm p2p "
-                          "would do",
-                          model_.heads, ranks));
+      problem(
+          fmt::format("cp_comm a2a: heads {} is not a multiple of tp x cp = {}; cp_comm p2p "
+                      "would do",
+                      model_.heads, ranks));
     }
   }
 

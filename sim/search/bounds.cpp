@@ -40,8 +40,8 @@ std::shared_ptr<const PassBounds::Dealing> PassBounds::dealt(const Scenario& sce
   const std::lock_guard guard(lock_);
   auto& known = dealt_[{scenario.model.layers, plan.pp, plan.vpp, plan.layout, plan.stage_split}];
   if (!known) {
-    known = std::make_shared<const Dealing>(
-        chunks_of_plan(scenario.model, plan, scenario.software));
+    known =
+        std::make_shared<const Dealing>(chunks_of_plan(scenario.model, plan, scenario.software));
   }
   return known;
 }

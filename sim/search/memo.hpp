@@ -33,13 +33,30 @@ class Classes {
   [[nodiscard]] std::vector<Value> of_each(const std::vector<Candidate>& plans,
                                            const Compute& compute) const {
     std::vector<Value> values(examples_.size());
-    parallel_for(examples_.size(), [&](std::size_t i) { values[i] = compute(plans[examples_[i]]); });
+    parallel_for(examples_.size(),
+                 [&](std::size_t i) { values[i] = compute(plans[examples_[i]]); });
     return values;
   }
 
  private:
   std::vector<std::size_t> of_;
   std::vector<std::size_t> examples_;  ///< the first of each class
+};
+
+/// A value for each of many candidates, computed once for all that have one key.
+template <class Value>
+class Memo {
+ public:
+  /// `key` and `compute` take a candidate; `compute` runs on several cores.
+  template <class Key, class Compute>
+  Memo(const std::vector<Candidate>& plans, const Key& key, const Compute& compute)
+      : classes_(plans, key), values_(classes_.of_each<Value>(plans, compute)) {}
+
+  [[nodiscard]] const Value& of(std::size_t plan) const { return values_[classes_.of(plan)]; }
+
+ private:
+  Classes classes_;
+  std::vector<Value> values_;
 };
 
 }  // namespace prequel

@@ -32,6 +32,11 @@ class Relaxer {
       fuller.memory_headroom = 0;
       give_up("--memory-headroom", candidates, fuller);
     }
+    if (limits_.least_rate > 0) {
+      SearchLimits longer = limits_;
+      longer.least_rate = 0;
+      give_up("--within", candidates, longer);
+    }
   }
 
   /// Without what is said of an axis.
@@ -54,7 +59,8 @@ class Relaxer {
     if (!best) return;
     std::string value = cell_of(axis.of(best->best.plan));
     if (axis.name == "layout") value = kAutoLayout;
-    found_.push_back({std::string(first_flag(axis)) + " " + value, false, best->fitting, best->best});
+    found_.push_back(
+        {std::string(first_flag(axis)) + " " + value, false, best->fitting, best->best});
   }
 
   void more_nodes(SearchAxes axes) {

@@ -106,7 +106,7 @@ const std::array kOperators{
     Applied{"-", 2, [](double a, double b) { return std::optional(a - b); }},
     Applied{"*", 2, [](double a, double b) { return std::optional(a * b); }},
     Applied{"/", 2,
-             [](double a, double b) { return b == 0 ? std::nullopt : std::optional(a / b); }},
+            [](double a, double b) { return b == 0 ? std::nullopt : std::optional(a / b); }},
     Applied{
         "%", 2,
         [](double a, double b) { return b == 0 ? std::nullopt : std::optional(std::fmod(a, b)); }},

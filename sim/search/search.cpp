@@ -1,7 +1,9 @@
 #include "sim/search/search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -33,8 +35,16 @@ auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
 
 double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
   if (objective == Objective::time) return sec_per_iter;
+  // Seconds tell plans of as many devices apart.
+  if (objective == Objective::gpus) {
+    return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
+  }
   return sec_per_iter * static_cast<double>(plan.gpus) /
          static_cast<double>(plan.gbs * plan.seq_len);
+}
+
+bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  return static_cast<double>(plan.gbs * plan.seq_len) >= limits.least_rate * sec_per_iter;
 }
 
 /// Whether the facts meet the requirements that speak of the memory, or those that do not.
@@ -97,16 +107,15 @@ Fit fit_of(const Scenario& scenario, const std::vector<std::int64_t>& in_flight,
 std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch) {
-  const Classes passes(plans, passes_key);
-  const auto in_flight =
-      passes.of_each<std::vector<std::int64_t>>(plans, [&](const Candidate& candidate) {
+  const Memo<std::vector<std::int64_t>> in_flight(
+      plans, passes_key, [&](const Candidate& candidate) {
         return chunks_in_flight(candidate.plan, inputs.software);
       });
   std::vector<std::optional<Fit>> fits(plans.size());
   for_blocks(0, plans.size(), inputs, [&](std::size_t i, Scenario& scenario) {
     if (is_stopped(watch)) return;
     set_candidate(plans[i], inputs, scenario);
-    fits[i] = fit_of(scenario, in_flight[passes.of(i)], limits);
+    fits[i] = fit_of(scenario, in_flight.of(i), limits);
   });
   return fits;
 }
@@ -200,13 +209,16 @@ class Contest {
     return values;
   }
 
-  /// Of a bound in seconds.
+  /// Of a bound in seconds; infinite for a plan that cannot be in time.
   [[nodiscard]] double value_at(const Plan& plan, double seconds) const {
-    return value_of(limits_.objective, plan, (1 - kRounding) * seconds);
+    const double least = (1 - kRounding) * seconds;
+    if (!is_in_time(limits_, plan, least)) return std::numeric_limits<double>::infinity();
+    return value_of(limits_.objective, plan, least);
   }
 
   /// Whether a plan of this candidate whose value is not below `bound` can be among those wanted.
   [[nodiscard]] bool can_win(double bound, std::size_t candidate) const {
+    if (std::isinf(bound)) return false;
     const auto better = [&](const Found& one) { return one.plan.value < bound; };
     if (static_cast<std::size_t>(std::ranges::count_if(found_, better)) < limits_.best) return true;
     if (!limits_.front) return false;
@@ -239,7 +251,9 @@ class Contest {
       for (std::size_t v = 0; v < variants.size(); ++v) {
         set_variant(scenario.plan, variants[v]);
         if (!all && !can_win_yet(scenario, layers[v], wave[i])) continue;
-        played[i].push_back({found_plan(scenario, layers[v], wave[i]), wave[i], v});
+        FoundPlan found = found_plan(scenario, layers[v], wave[i]);
+        if (!is_in_time(limits_, found.plan, found.sec_per_iter)) continue;
+        played[i].push_back({std::move(found), wave[i], v});
       }
     });
     std::size_t count = 0;

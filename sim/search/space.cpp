@@ -16,8 +16,8 @@
 namespace prequel {
 namespace {
 
-constexpr std::int64_t kMostMicroBatch = 64;  // sequences; the batch bounds it in practice
-constexpr std::int64_t kMostChunks = 16;      // of one stage
+constexpr std::int64_t kMostMicroBatch = 64;   // sequences; the batch bounds it in practice
+constexpr std::int64_t kMostChunks = 16;       // of one stage
 constexpr std::int64_t kMostTensorRanks = 16;  // over device links or one-device nodes
 constexpr std::int64_t kContextTokens = 4096;  // of a rank that shares a sequence with others
 constexpr std::size_t kNearest = 3;
@@ -83,9 +83,8 @@ std::vector<std::int64_t> tensor_degrees(const Cluster& cluster, Reach reach) {
 std::vector<std::int64_t> context_degrees(const SearchInputs& inputs, Reach reach) {
   const std::int64_t tokens = inputs.fixed.seq_len.value_or(inputs.model.max_positions);
   const std::int64_t most = std::max<std::int64_t>(1, tokens / kContextTokens);
-  return powers_of_two(reach == Reach::everything
-                           ? std::max(most, inputs.cluster.devices_per_node)
-                           : most);
+  return powers_of_two(reach == Reach::everything ? std::max(most, inputs.cluster.devices_per_node)
+                                                  : most);
 }
 
 /// The stack's, as far as the cluster's file tells what they cost.
@@ -114,7 +113,8 @@ std::vector<WordSet<RecomputeModule>> growing_recompute() {
 }
 
 std::vector<WordSet<Overlapped>> all_overlaps(const SearchInputs& inputs) {
-  const WordSet<Overlapped> usual = inputs.software.defaults.overlap.value_or(WordSet<Overlapped>{});
+  const WordSet<Overlapped> usual =
+      inputs.software.defaults.overlap.value_or(WordSet<Overlapped>{});
   std::vector<WordSet<Overlapped>> sets{usual};
   for (const bool tensor : {false, true}) {
     for (const bool expert : {false, true}) {
@@ -267,6 +267,10 @@ class Combiner {
       for (const std::int64_t tp : axes_.tp) {
         request_.tp = tp;
         for (const std::int64_t cp : axes_.cp) {
+          if (cp > 1 && !splits_contexts() && holds(axes_.cp, std::int64_t{1})) {
+            collector_.skip();
+            continue;
+          }
           request_.cp = cp;
           for (const std::int64_t pp : axes_.pp) {
             request_.pp = pp;
@@ -275,6 +279,13 @@ class Combiner {
         }
       }
     }
+  }
+
+  /// Whether the kernel of attention can do with a part of each sequence.
+  [[nodiscard]] bool splits_contexts() const {
+    const auto& usual = inputs_.software.defaults.attention;
+    return inputs_.fixed.attention.value_or(usual.value_or(AttentionKind::unfused)) ==
+           AttentionKind::flash;
   }
 
   void degrees() {
@@ -591,7 +602,8 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
   fill(axes.tp, tensor_degrees(inputs.cluster, reach));
   fill(axes.cp, context_degrees(inputs, reach));
   fill(axes.pp, up_to(layers));
-  fill(axes.ep, inputs.model.has_experts() ? divisors(experts.count) : std::vector<std::int64_t>{1});
+  fill(axes.ep,
+       inputs.model.has_experts() ? divisors(experts.count) : std::vector<std::int64_t>{1});
   fill(axes.etp, everything && inputs.model.has_experts()
                      ? powers_of_two(inputs.cluster.devices_per_node)
                      : std::vector<std::int64_t>{1});

@@ -83,21 +83,22 @@ struct Candidates {
 
 /// How far a search goes beyond what the user says.
 enum class Reach : std::uint8_t {
-  usual,        ///< what the stack offers, tensor groups where device links join their ranks
-  beyond_links, ///< the same with tensor groups of several nodes
-  everything    ///< all values of all axes, but those that change what is computed
+  usual,         ///< what the stack offers, tensor groups where device links join their ranks
+  beyond_links,  ///< the same with tensor groups of several nodes
+  everything     ///< all values of all axes, but those that change what is computed
 };
 
-/// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that device
-/// links join (powers of two and a node's divisors), cp for long sequences, ep by the experts, pp
-/// and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as the software's
-/// choices say, or by `reach`. A schedule follows from chunks that are said, as in a single plan.
+/// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that
+/// device links join (powers of two and a node's divisors), cp for long sequences, ep by the
+/// experts, pp and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as the
+/// software's choices say, or by `reach`. A schedule follows from chunks that are said, as in a
+/// single plan.
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach);
 
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
-/// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1, dispatchers
-/// where ranks keep their tokens) take one value only, of those in the axis. HybridEP stays inside
-/// the domain of device links, unless no other dispatcher is wanted.
+/// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1,
+/// dispatchers where ranks keep their tokens) take one value only, of those in the axis. HybridEP
+/// stays inside the domain of device links, unless no other dispatcher is wanted.
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
 
 /// Which refused plans are told.
