@@ -23,6 +23,7 @@
 #include "cli/predict/answer.hpp"
 #include "cli/predict/parser.hpp"
 #include "cli/search/answer.hpp"
+#include "cli/search/clusters.hpp"
 #include "cli/search/format.hpp"
 #include "cli/search/parser.hpp"
 #include "cli/show_answer.hpp"
@@ -399,8 +400,15 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
     answer.is_no = predicted.is_no();
   } else if (command == "search") {
     parser.search.format = OutputFormat::json;
-    SearchAnswer found =
-        answer_search(library, parser.search, tell, {session.progress, session.stop});
+    const SearchWatch watch{session.progress, session.stop};
+    if (asks_clusters(parser.search)) {
+      std::vector<SearchAnswer> found = answer_clusters(library, parser.search, tell, watch);
+      found.front().context = context();
+      answer.document = clusters_json(found);
+      answer.is_no = is_no(found);
+      return answer;
+    }
+    SearchAnswer found = answer_search(library, parser.search, tell, watch);
     found.context = context();
     answer.document = search_json(found);
     answer.is_no = found.result.plans.empty();

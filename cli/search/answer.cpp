@@ -22,8 +22,15 @@
 namespace prequel {
 namespace {
 
-constexpr std::ptrdiff_t kConfirmed = 10;  // of the best plans, by the detailed engine
-constexpr std::size_t kJudged = 30;        // of them, that get intervals and odds
+constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
+constexpr std::size_t kJudged = 30;            // of them, that get intervals and odds
+constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
+
+/// Whether all plans of a search share an axis that the user does not list: of those that stacks
+/// offer, where this one offers nothing else than its default.
+bool is_shared(const auto& axis, const Software& software) {
+  return axis.use == AxisUse::offered && axis.of(software.choices).empty();
+}
 
 /// With a table of plans, an axis flag says what its rows leave out.
 void fix_axes(const SearchOptions& options, JobRequest& request) {
@@ -40,13 +47,13 @@ void fix_axes(const SearchOptions& options, JobRequest& request) {
 }
 
 /// Refuses what --set says of fields whose values are searched.
-void check_overrides(const SearchOptions& options) {
+void check_overrides(const SearchOptions& options, const Software& software) {
   each_axis([&](const auto& axis) {
     const std::string path = "plan." + std::string(axis.name);
     for (const Override& override : options.request.overrides) {
       if (override.from != "--set" || override.path != path || !is_listed(axis.use)) continue;
       const std::string set = printable("--set " + override.path + "=" + override.value);
-      if (is_searched(axis.use)) {
+      if (is_searched(axis.use) && !is_shared(axis, software)) {
         throw InputError(
             fmt::format("{}: {} is searched; {} restricts it", set, axis.name, first_flag(axis)));
       }
@@ -59,9 +66,23 @@ void check_overrides(const SearchOptions& options) {
   });
 }
 
+/// What is said of an axis once is shared by all plans.
+template <class Value>
+std::optional<Value> single(const std::vector<Value>& said) {
+  return said.size() == 1 ? std::optional<Value>(said.front()) : std::nullopt;
+}
+
 /// Refuses what all plans share and none may have, as a single plan that has it is refused.
-void check_shared(const SearchInputs& inputs) {
+void check_shared(const SearchInputs& inputs, const SearchAxes& said) {
   PlanRequest plainest = inputs.fixed;
+  plainest.cp = single(said.cp);
+  plainest.cp_comm = single(said.cp_comm);
+  if (!inputs.model.has_experts()) {
+    plainest.ep = single(said.ep);
+    plainest.etp = single(said.etp);
+  }
+  if (!plainest.precision) plainest.precision = single(said.precision);
+  if (!plainest.fp8_recipe) plainest.fp8_recipe = single(said.fp8_recipe);
   plainest.nodes = std::nullopt;
   plainest.gbs = 1;
   plainest.zero = 0;
@@ -73,10 +94,11 @@ void check_shared(const SearchInputs& inputs) {
   if (!judged.problems.empty()) throw InputError(judged.problems);
 }
 
-/// What of a job's plan holds for all plans; the rest is searched.
-PlanRequest shared_by_all(PlanRequest plan) {
+/// What of a job's plan holds for all plans, as the stack offers nothing else; the rest is
+/// searched.
+PlanRequest shared_by_all(PlanRequest plan, const Software& software) {
   each_axis([&](const auto& axis) {
-    if (is_searched(axis.use)) axis.of(plan).reset();
+    if (is_searched(axis.use) && !is_shared(axis, software)) axis.of(plan).reset();
   });
   return plan;
 }
@@ -93,10 +115,105 @@ SearchLimits limits_of(const SearchOptions& options) {
   }
   limits.memory_headroom = options.memory_headroom;
   limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
-  // Explanations and the Pareto front speak of all plans that fit.
-  const bool all = is_document(options) || options.pareto || !options.explain.empty();
-  limits.best = all ? 0 : options.top;
+  if (options.fewest_gpus) limits.objective = Objective::gpus;
+  if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
+}
+
+/// Explanations and the Pareto front speak of all plans that fit, where these are not too many.
+void set_wanted(const SearchOptions& options, const Candidates& candidates, SearchLimits& limits) {
+  limits.front = is_document(options) || options.pareto;
+  const bool all = limits.front || !options.explain.empty();
+  limits.best = all && candidates.plans() <= kMostPlayed ? 0 : options.top;
+}
+
+/// The plans of a search that fit with the probability that is asked for: the next ones take the
+/// places of those that do not.
+class Searcher {
+ public:
+  Searcher(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
+           const SearchWatch& watch)
+      : options_(options), inputs_(inputs), watch_(watch) {
+    if (options.risk) uncertainty_ = read_uncertainty(library.open("uncertainty", "priors"));
+  }
+
+  [[nodiscard]] SearchResult search(const Candidates& candidates, SearchLimits limits) const {
+    if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
+    const std::size_t wanted = limits.best == 0 ? options_.top : limits.best;
+    limits.front = false;
+    for (limits.best = wanted;; limits.best *= 4) {
+      SearchResult result = prequel::search(candidates, inputs_, limits, watch_);
+      const bool all = result.plans.size() < limits.best || result.interrupted;
+      keep_probable(result);
+      if (!all && result.plans.size() < wanted) continue;
+      result.plans.resize(std::min(result.plans.size(), wanted));
+      result.ranked = result.plans.size();
+      return result;
+    }
+  }
+
+ private:
+  void keep_probable(SearchResult& result) const {
+    std::vector<double> probabilities(result.plans.size());
+    parallel_for(probabilities.size(), [&](std::size_t i) {
+      const FoundPlan& found = result.plans[i];
+      const Scenario scenario = scenario_of(inputs_, found.plan, found.shape);
+      probabilities[i] = interval(scenario, predict(scenario), *uncertainty_).fits_probability;
+    });
+    std::vector<FoundPlan> kept;
+    for (std::size_t i = 0; i < probabilities.size(); ++i) {
+      if (probabilities[i] >= *options_.risk) kept.push_back(std::move(result.plans[i]));
+    }
+    result.plans = std::move(kept);
+  }
+
+  const SearchOptions& options_;
+  const SearchInputs& inputs_;
+  const SearchWatch& watch_;
+  std::optional<Uncertainty> uncertainty_;
+};
+
+/// Of the plans that are in time, those of the fewest GPUs and of the fewest GPU-hours.
+void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidates& candidates,
+                  SearchLimits limits) {
+  if (!answer.options.within || answer.result.plans.empty()) return;
+  limits.best = 1;
+  limits.front = false;
+  const auto best_by = [&](Objective objective) {
+    limits.objective = objective;
+    const SearchResult result = searcher.search(candidates, limits);
+    return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
+  };
+  answer.fewest_gpus = best_by(Objective::gpus);
+  answer.cheapest = best_by(Objective::efficiency);
+}
+
+/// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:
+/// "no" would be false where a node cannot hold the model.
+void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axes,
+                   Candidates& candidates, SearchLimits& limits, const Searcher& searcher) {
+  const SearchOptions& options = answer.options;
+  const SearchResult& result = answer.result;
+  if (!result.plans.empty() || result.interrupted || !said.tp.empty() || options.everything) return;
+  SearchAxes further = fill_axes(said, answer.inputs, Reach::beyond_links);
+  Candidates more = legal_plans(further, answer.inputs);
+  set_wanted(options, more, limits);
+  SearchResult found = searcher.search(more, limits);
+  if (found.plans.empty()) return set_wanted(options, candidates, limits);
+  answer.notes.push_back(
+      fmt::format("no plan fits whose tensor-parallel groups stay where device links join them: tp "
+                  "up to {} was searched, over the network",
+                  further.tp.back()));
+  answer.result = std::move(found);
+  axes = std::move(further);
+  candidates = std::move(more);
+}
+
+void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken) {
+  for (const UntakenValue& one : untaken) {
+    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", one.flag, one.value,
+                                       one.why.empty() ? "" : "; " + one.why));
+  }
 }
 
 void check_objective(const SearchOptions& options) {
@@ -104,8 +221,16 @@ void check_objective(const SearchOptions& options) {
   if (total && !options.tokens) {
     throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
   }
-  if (options.objective == "cost" && !(options.price > 0)) {
+  if (options.objective == "cost" && !(options.price > 0) && options.prices.empty()) {
     throw InputError("--objective cost: needs --price of one GPU-hour");
+  }
+}
+
+/// Refuses prices of clusters that nobody searches.
+void check_prices(const SearchOptions& options, const Cluster& cluster) {
+  for (const auto& [name, price] : options.prices) {
+    if (name == cluster.name || name == options.request.cluster) continue;
+    throw InputError("--price-of " + printable(name) + ": the cluster is " + cluster.name);
   }
 }
 
@@ -138,7 +263,12 @@ void add_odds(const Library& library, SearchAnswer& answer) {
   });
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
-    plans.push_back({answer.result.plans[i].value, answer.intervals[i].slopes});
+    const FoundPlan& found = answer.result.plans[i];
+    // Of as many devices, the fastest is the best; more of them cost as much more.
+    const double value = answer.options.fewest_gpus
+                             ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
+                             : found.value;
+    plans.push_back({value, answer.intervals[i].slopes});
   }
   answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
 }
@@ -156,13 +286,15 @@ std::vector<std::size_t> SearchAnswer::to_try() const {
 SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
                            const SearchWatch& watch) {
   check_objective(options);
-  if (!options.plans) check_overrides(options);
-  const SearchLimits limits = limits_of(options);
+  SearchLimits limits = limits_of(options);
+  const Reach reach = options.everything ? Reach::everything : Reach::usual;
   std::vector<PlanRequest> layouts;
   for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
   SearchAnswer answer;
   answer.options = options;
   SearchInputs& inputs = answer.inputs = read_inputs(library, options, tell);
+  check_prices(options, inputs.cluster);
+  if (!options.plans) check_overrides(options, inputs.software);
 
   const auto begin = std::chrono::steady_clock::now();
   Candidates candidates;
@@ -175,23 +307,28 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
     answer.overruled = std::move(table.overruled);
     candidates = legal_plans(table.requests, inputs, Refusals::all);
   } else {
-    inputs.fixed = shared_by_all(inputs.fixed);
-    check_shared(inputs);
-    axes = read_axes(options, inputs);
+    inputs.fixed = shared_by_all(inputs.fixed, inputs.software);
+    said = read_axes(options, inputs);
+    check_shared(inputs, said);
     answer.shapes = read_shapes(options, inputs.model);
-    axes.shapes = answer.shapes.shapes;
-    said = axes;
-    axes = fill_axes(std::move(axes), inputs, options.everything);
+    said.shapes = answer.shapes.shapes;
+    axes = fill_axes(said, inputs, reach);
     candidates = legal_plans(axes, inputs);
   }
-  SearchResult& result = answer.result = search(candidates, inputs, limits, watch);
+  set_wanted(options, candidates, limits);
+  const Searcher searcher(library, options, inputs, watch);
+  SearchResult& result = answer.result = searcher.search(candidates, limits);
+  if (!options.plans) {
+    reach_further(answer, said, axes, candidates, limits, searcher);
+    note_untaken(answer, untaken_values(said, axes, candidates, inputs));
+  }
+  add_deadline(answer, searcher, candidates, limits);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   answer.seconds = seconds.count();
 
   std::vector<FoundPlan> best(
       result.plans.begin(),
-      result.plans.begin() +
-          std::min(std::ssize(result.plans), static_cast<std::ptrdiff_t>(options.top)));
+      result.plans.begin() + static_cast<std::ptrdiff_t>(std::min(result.ranked, options.top)));
   for (const FoundPlan& found : best) {
     answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
@@ -202,7 +339,7 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   answer.gains = gains(best, candidates, inputs, limits);
   if (result.plans.empty() && !result.interrupted) {
     answer.relaxations = options.plans ? relaxations(candidates, inputs, limits)
-                                       : relaxations(said, inputs, limits, options.everything);
+                                       : relaxations(said, inputs, limits, reach);
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     answer.explained.push_back(

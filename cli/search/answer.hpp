@@ -35,6 +35,9 @@ struct SearchAnswer {
   ShapeChoice shapes;
   std::optional<Context> context;
   std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
+  /// With a deadline: of the plans that are in time.
+  std::optional<FoundPlan> fewest_gpus, cheapest;
+  std::vector<std::string> notes;  ///< values asked for that no plan takes, and what was widened
 
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
@@ -42,7 +45,16 @@ struct SearchAnswer {
   [[nodiscard]] std::vector<std::size_t> to_try() const;
   /// Whether a plan is for a model of another shape than the one that was given.
   [[nodiscard]] bool has_shapes() const;
+
+  /// Of one GPU-hour on this cluster; 0 where it is not said.
+  [[nodiscard]] double price() const;
+  /// Of the whole training, where its tokens are said.
+  [[nodiscard]] std::optional<double> training_seconds(const FoundPlan& found) const;
+  [[nodiscard]] std::optional<double> gpu_hours(const FoundPlan& found) const;
+  [[nodiscard]] std::optional<double> cost(const FoundPlan& found) const;
 };
+
+double tokens_per_gpu(const FoundPlan& found);  ///< tokens per second of one GPU
 
 /// Searches what the options ask; `tell` hears what was made of other tools' files, `watch` may
 /// stop it. Throws InputError.

@@ -49,6 +49,21 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
   return places;
 }
 
+/// Sets are between slashes, as commas are inside them.
+template <Worded Enum>
+std::vector<WordSet<Enum>> list_of(const std::string& flag, const std::string& text,
+                                   const Domain<WordSet<Enum>>& domain) {
+  std::vector<WordSet<Enum>> sets;
+  for (const std::string& part : split(text, '/')) {
+    const auto set = part.empty() ? std::nullopt : of_cell(part, domain);
+    if (!set) {
+      throw InputError(fmt::format("{} {}: expected {}, with / between sets", flag, printable(text),
+                                   expected(domain)));
+    }
+    sets.push_back(*set);
+  }
+  return sets;
+}
 /// Of what no list can be written: one value.
 template <class Value>
 std::vector<Value> list_of(const std::string& flag, const std::string& text,
@@ -77,7 +92,32 @@ std::vector<Enum> list_of(const std::string& flag, const std::string& text,
   return values;
 }
 
-std::vector<std::int64_t> node_counts(const SearchOptions& options, const SearchInputs& inputs) {
+/// Every number of nodes at first, then fewer and fewer: steps of at most an eighth.
+std::vector<std::int64_t> any_number(std::int64_t most) {
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = 1; count <= most;) {
+    counts.push_back(count);
+    std::int64_t step = 1;
+    while (16 * step <= count) step *= 2;
+    count += step;
+  }
+  return counts;
+}
+
+/// Those that degrees fill which leave no choice, as of a single plan; else all.
+std::int64_t nodes_of(const SearchAxes& degrees, const Cluster& cluster) {
+  std::int64_t ranks = degrees.cp.empty() ? 1 : degrees.cp.back();
+  for (const auto* axis : {&degrees.dp, &degrees.tp, &degrees.pp}) {
+    if (axis->size() != 1) return cluster.nodes;
+    ranks *= axis->front();
+  }
+  const std::int64_t per_node = cluster.devices_per_node;
+  const bool whole = degrees.cp.size() <= 1 && ranks % per_node == 0;
+  return whole && ranks <= cluster.nodes * per_node ? ranks / per_node : cluster.nodes;
+}
+
+std::vector<std::int64_t> node_counts(const SearchOptions& options, const SearchInputs& inputs,
+                                      const SearchAxes& degrees) {
   const auto said = options.axes.find("nodes");
   std::vector<std::int64_t> counts;
   const auto check = [&](const char* from, std::int64_t count) {
@@ -96,8 +136,12 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
                                    *options.max_nodes));
     }
     return counts;
+  } else if (options.within || options.fewest_gpus) {
+    counts = any_number(inputs.cluster.nodes - options.reserve);
+    if (!counts.empty()) return counts;
+    counts = {inputs.cluster.nodes};
   } else {
-    counts = {inputs.fixed.nodes.value_or(inputs.cluster.nodes)};
+    counts = {inputs.fixed.nodes.value_or(nodes_of(degrees, inputs.cluster))};
     check("plan.nodes", counts.back());
   }
   for (std::int64_t& count : counts) {
@@ -181,7 +225,7 @@ SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
     if (said == options.axes.end()) return;
     axis.of(axes) = list_of(std::string(first_flag(axis)), said->second, axis.domain);
   });
-  axes.nodes = node_counts(options, inputs);
+  axes.nodes = node_counts(options, inputs, axes);
   if (axes.gbs.empty() && inputs.fixed.gbs) axes.gbs = {*inputs.fixed.gbs};
   if (axes.gbs.empty()) {
     throw InputError("gbs: missing; the global batch size in sequences is needed (--gbs)");

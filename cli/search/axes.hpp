@@ -21,7 +21,8 @@ inline std::string list_key(const auto& axis) {
   return std::string(first_flag(axis).substr(2));
 }
 
-/// The axes that the options say; the others empty, but nodes and gbs, which are the job's.
+/// The axes that the options say; the others empty, but nodes and gbs, which are the job's; where
+/// the fewest GPUs or a deadline are asked for and no number of nodes, any number.
 /// Throws InputError where gbs is not said, or fewer nodes are left than one.
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs);
 

@@ -11,6 +11,7 @@
 #include "cli/layout_text.hpp"
 #include "cli/report.hpp"
 #include "cli/search/answer.hpp"
+#include "cli/search/clusters.hpp"
 #include "cli/search/format.hpp"
 #include "hw/base/files.hpp"
 #include "sim/search/confirmation.hpp"
@@ -112,9 +113,37 @@ void emit_best(const CommonOptions& common, const SearchAnswer& answer) {
   print_emitted(answer.options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
 }
 
+/// Of several clusters at once.
+int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
+  const Library library(common.data_directories);
+  std::vector<SearchAnswer> answers;
+  {
+    const Interruption interruption;
+    const ProgressLine progress(common.quiet);
+    answers = answer_clusters(library, options, tell_stderr(common.quiet),
+                              {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
+                               &Interruption::flag()});
+  }
+  for (SearchAnswer& answer : answers) {
+    answer.context = {common.call, library.inputs()};
+    for (const std::string& note : answer.notes) {
+      if (!common.quiet) {
+        fmt::print(stderr, "warning: {}: {}\n", answer.inputs.cluster.name, note);
+      }
+    }
+    print_disagreements(answer);
+  }
+  const bool json = options.format == OutputFormat::json;
+  fmt::print(
+      "{}", json ? clusters_json(answers) : clusters_text(answers, terminal(stdout, common.color)));
+  if (answers.back().result.interrupted) return kExitInterrupted;
+  return is_no(answers) ? kExitNo : kExitDone;
+}
+
 }  // namespace
 
 int run_search(const CommonOptions& common, const SearchOptions& options) {
+  if (asks_clusters(options)) return run_on_clusters(common, options);
   const Library library(common.data_directories);
   SearchAnswer answer;
   {
@@ -127,6 +156,9 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   answer.context = {common.call, library.inputs()};
   const SearchResult& result = answer.result;
   if (options.plans && !common.quiet) print_left_out(answer);
+  if (!common.quiet) {
+    for (const std::string& note : answer.notes) fmt::print(stderr, "warning: {}\n", note);
+  }
   print_disagreements(answer);
   if (!options.emit.empty() && !result.plans.empty()) {
     emit_best(common, answer);

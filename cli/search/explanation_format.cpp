@@ -69,8 +69,10 @@ std::string place(const Explanation& answer, const SearchResult& found) {
   const std::string unsearched = answer.searched ? "" : ", though it was not searched";
   if (behind < 0) return fmt::format("{:.1f} % better than the best{}", -behind, unsearched);
   if (answer.rank == 1) return "it is the best" + unsearched;
-  return fmt::format("rank {} of {}{}; {:.1f} % behind the best", answer.rank, found.plans.size(),
-                     unsearched, behind);
+  const std::string rank = answer.rank == 0
+                               ? fmt::format("behind the first {}", found.ranked)
+                               : fmt::format("rank {} of {}", answer.rank, found.fitting);
+  return fmt::format("{}{}; {:.1f} % behind the best", rank, unsearched, behind);
 }
 
 }  // namespace
@@ -143,8 +145,8 @@ Json explanation_json(const ExplainedLayout& explained, const SearchResult& foun
                         {"stage", answer.predicted->fullest_stage}};
       break;
     case LayoutVerdict::ranked:
-      json["rank"] = answer.rank;
-      json["of"] = found.plans.size();
+      if (answer.rank > 0) json["rank"] = answer.rank;
+      json["of"] = found.fitting;
       json["searched"] = answer.searched;
       json["sec_per_iter"] = answer.predicted->sec_per_iter.value;
       json["breakdown_s"] = breakdown_json(answer.predicted->breakdown);

@@ -21,6 +21,8 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kRefused = 20;  // plans of a table that are told why
+constexpr double kHour = 3600;        // s
+constexpr double kDay = 24 * kHour;
 
 using Json = nlohmann::ordered_json;
 
@@ -40,21 +42,6 @@ double exposed(const Breakdown& parts) {
   return parts.tp_comm + parts.cp_comm + parts.ep_comm + parts.pp_comm + parts.dp_comm;
 }
 
-double tokens_per_gpu(const FoundPlan& found) {
-  return real(found.plan.gbs * found.plan.seq_len) / (found.sec_per_iter * real(found.plan.gpus));
-}
-
-std::optional<double> gpu_hours(const SearchAnswer& answer, const FoundPlan& found) {
-  if (!answer.options.tokens) return std::nullopt;
-  return *answer.options.tokens / tokens_per_gpu(found) / 3600.0;
-}
-
-std::optional<double> cost(const SearchAnswer& answer, const FoundPlan& found) {
-  const auto hours = gpu_hours(answer, found);
-  return hours && answer.options.price > 0 ? std::optional(*hours * answer.options.price)
-                                           : std::nullopt;
-}
-
 std::string counts(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
   return fmt::format(
@@ -68,9 +55,8 @@ std::string relaxations_text(const SearchAnswer& answer) {
   std::string text = "What to relax, each alone:\n";
   for (const Relaxation& relaxation : answer.relaxations) {
     const FoundPlan& best = relaxation.best;
-    const bool more_nodes = relaxation.limit.starts_with("--nodes");
-    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n", more_nodes ? "" : "without ",
-                        relaxation.limit, relaxation.fitting,
+    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n",
+                        relaxation.given_up ? "without " : "", relaxation.limit, relaxation.fitting,
                         relaxation.fitting == 1 ? "plan would" : "plans would",
                         shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
                         best.sec_per_iter, gib(best.peak_memory));
@@ -112,6 +98,12 @@ std::string nothing(const SearchAnswer& answer, std::size_t width) {
       text += " --require '" + requirement + "'";
     }
     text += ". Relax one of them.\n";
+  } else if (result.fitting > 0) {
+    text = fmt::format("None of {} plans that fit is in time", result.fitting);
+    if (answer.options.risk) {
+      text += fmt::format(" and fits with a probability of {:.0f} %", 100 * *answer.options.risk);
+    }
+    text += ".\n";
   } else {
     text = fmt::format(
         "None of {} plans fits into {} GiB{}. The nearest:\n", result.required,
@@ -208,6 +200,70 @@ std::string try_text(const SearchAnswer& answer, std::size_t width) {
          "\n";
 }
 
+/// An axis that has no column of its own.
+struct ColumnOfAxis {
+  std::string name;
+  std::vector<std::string> cells;  ///< of each of the best plans
+};
+
+constexpr std::string_view kShown[] = {"nodes",
+                                       "dp",
+                                       "tp",
+                                       "pp",
+                                       "vpp",
+                                       "mbs",
+                                       "gbs",
+                                       "zero",
+                                       "recompute",
+                                       "schedule",
+                                       "sequence_parallel"};
+
+/// Degrees beyond 1, and axes of which the best plans have several values.
+std::vector<ColumnOfAxis> further_columns(const SearchAnswer& answer) {
+  std::vector<ColumnOfAxis> columns;
+  each_axis([&](const auto& axis) {
+    if (std::ranges::find(kShown, axis.name) != std::end(kShown)) return;
+    ColumnOfAxis column{std::string(axis.name), {}};
+    std::ranges::replace(column.name, '_', ' ');
+    for (std::size_t i = 0; i < answer.best.size(); ++i) {
+      column.cells.push_back(cell_of(axis.of(answer.result.plans[i].plan)));
+    }
+    const bool is_degree = axis.name == "cp" || axis.name == "ep" || axis.name == "etp";
+    const std::string usual = is_degree ? "1" : column.cells.front();
+    const bool is_usual =
+        std::ranges::all_of(column.cells, [&](const std::string& cell) { return cell == usual; });
+    if (!is_usual) columns.push_back(std::move(column));
+  });
+  return columns;
+}
+
+/// What the whole training takes by this plan.
+std::string training_text(const SearchAnswer& answer, const FoundPlan& found) {
+  std::string text = fmt::format("{} GPUs, {:.1f} days, {:.0f} GPU-hours", found.plan.gpus,
+                                 *answer.training_seconds(found) / kDay, *answer.gpu_hours(found));
+  if (const auto cost = answer.cost(found)) text += fmt::format(", cost {:.0f}", *cost);
+  return text + ": " + shape_text(found.shape, answer.inputs.model) + layout_text(found.plan);
+}
+
+std::string deadline_text(const SearchAnswer& answer, std::size_t width) {
+  if (!answer.fewest_gpus || !answer.cheapest) return {};
+  const auto line = [&](const char* what, const FoundPlan& found) {
+    return "  " + wrapped(what + training_text(answer, found), width - 2, "    ") + "\n";
+  };
+  return fmt::format("\nWithin {:.4g} days:\n", *answer.options.within / kDay) +
+         line("fewest GPUs: ", *answer.fewest_gpus) + line("cheapest: ", *answer.cheapest);
+}
+
+Json training_json(const SearchAnswer& answer, const FoundPlan& found) {
+  Json json{{"gpus", found.plan.gpus},
+            {"sec_per_iter", found.sec_per_iter},
+            {"days", *answer.training_seconds(found) / kDay},
+            {"gpu_hours", *answer.gpu_hours(found)}};
+  if (const auto cost = answer.cost(found)) json["cost"] = *cost;
+  json["plan"] = plan_json(found.plan);
+  return json;
+}
+
 Json gains_json(const std::vector<Gain>& gains) {
   Json all = Json::array();
   for (const Gain& gain : gains) {
@@ -221,7 +277,35 @@ Json gains_json(const std::vector<Gain>& gains) {
 
 bool SearchAnswer::is_tie(std::size_t rank) const {
   const double least = result.plans.front().value;
-  return rank > 0 && result.plans[rank].value <= least * (1 + inputs.software.relative_error);
+  if (rank == 0) return false;
+  const double error = 1 + inputs.software.relative_error;
+  const FoundPlan& first = result.plans.front();
+  const FoundPlan& found = result.plans[rank];
+  if (!options.fewest_gpus) return found.value <= least * error;
+  return found.plan.gpus == first.plan.gpus && found.sec_per_iter <= first.sec_per_iter * error;
+}
+
+double tokens_per_gpu(const FoundPlan& found) {
+  return real(found.plan.gbs * found.plan.seq_len) / (found.sec_per_iter * real(found.plan.gpus));
+}
+
+double SearchAnswer::price() const {
+  return options.prices.empty() ? options.price : options.prices.begin()->second;
+}
+
+std::optional<double> SearchAnswer::training_seconds(const FoundPlan& found) const {
+  if (!options.tokens) return std::nullopt;
+  return *options.tokens / (tokens_per_gpu(found) * real(found.plan.gpus));
+}
+
+std::optional<double> SearchAnswer::gpu_hours(const FoundPlan& found) const {
+  const auto all = training_seconds(found);
+  return all ? std::optional(*all * real(found.plan.gpus) / kHour) : std::nullopt;
+}
+
+std::optional<double> SearchAnswer::cost(const FoundPlan& found) const {
+  const auto hours = gpu_hours(found);
+  return hours && price() > 0 ? std::optional(*hours * price()) : std::nullopt;
 }
 
 bool SearchAnswer::has_shapes() const {
@@ -244,9 +328,11 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
                                   "vpp",      "mbs",      "gbs",    "zero",  "recompute",
                                   "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
                                   "free %",   "bubble %", "comm %", "memory"};
-  const bool priced = answer.options.tokens && answer.options.price > 0;
+  const bool priced = answer.options.tokens && answer.price() > 0;
   if (priced) header.insert(header.begin() + 12, "cost");
   if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
+  const std::vector<ColumnOfAxis> others = further_columns(answer);
+  for (const ColumnOfAxis& column : others) header.push_back(column.name);
   const bool shaped = answer.has_shapes();
   if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
   TextTable table(header);
@@ -278,9 +364,10 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
         fmt::format("{:.1f}", 100 * prediction.breakdown.bubble / step),
         fmt::format("{:.1f}", 100 * exposed(prediction.breakdown) / step),
         std::string(name(found.verdict))};
-    for (const auto& total : {cost(answer, found), gpu_hours(answer, found)}) {
+    for (const auto& total : {answer.cost(found), answer.gpu_hours(found)}) {
       if (total) row.insert(row.begin() + 12, fmt::format("{:.0f}", *total));
     }
+    for (const ColumnOfAxis& column : others) row.push_back(column.cells[i]);
     if (shaped) {
       const auto& [layers, hidden, heads] = found.shape;
       row.insert(row.begin() + 1,
@@ -298,6 +385,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   }
   text += try_text(answer, terminal.at_most(100));
   text += confirmation_text(answer);
+  text += deadline_text(answer, terminal.at_most(100));
   if (!answer.result.refused.empty()) {
     text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
   }
@@ -344,8 +432,9 @@ std::string search_json(const SearchAnswer& answer) {
     plan["next_bottleneck"] = {{"resource", gains.front().resource},
                                {"saved_by_10_percent_more", gains.front().saved}};
     plan["gains_of_10_percent_more"] = gains_json(gains);
-    if (const auto hours = gpu_hours(answer, found)) plan["gpu_hours"] = *hours;
-    if (const auto sum = cost(answer, found)) plan["cost"] = *sum;
+    if (const auto seconds = answer.training_seconds(found)) plan["days"] = *seconds / kDay;
+    if (const auto hours = answer.gpu_hours(found)) plan["gpu_hours"] = *hours;
+    if (const auto sum = answer.cost(found)) plan["cost"] = *sum;
     plans.push_back(std::move(plan));
   }
   Json misses = Json::array();
@@ -357,6 +446,7 @@ std::string search_json(const SearchAnswer& answer) {
   Json relaxed = Json::array();
   for (const Relaxation& relaxation : answer.relaxations) {
     relaxed.push_back({{"limit", relaxation.limit},
+                       {"given_up", relaxation.given_up},
                        {"fitting", relaxation.fitting},
                        {"sec_per_iter", relaxation.best.sec_per_iter},
                        {"model_shape", shape_json(inputs, relaxation.best.shape)},
@@ -374,7 +464,8 @@ std::string search_json(const SearchAnswer& answer) {
       {"fitting", result.fitting},
       {"seconds", answer.seconds},
       {"interrupted", result.interrupted},
-      {"objective", answer.options.objective},
+      {"warnings", answer.notes},
+      {"objective", answer.options.fewest_gpus ? "fewest-gpus" : answer.options.objective},
       {"error",
        {{"sec_per_iter", inputs.software.relative_error}, {"basis", inputs.software.error_basis}}},
       {"model", inputs.model.name},
@@ -396,6 +487,11 @@ std::string search_json(const SearchAnswer& answer) {
   for (const ExplainedLayout& explained : answer.explained) {
     document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
   }
+  if (answer.fewest_gpus && answer.cheapest) {
+    document["within"] = {{"seconds", *answer.options.within},
+                          {"fewest_gpus", training_json(answer, *answer.fewest_gpus)},
+                          {"cheapest", training_json(answer, *answer.cheapest)}};
+  }
   if (answer.context) document["context"] = context_json(*answer.context);
   return document.dump(2) + "\n";
 }
@@ -409,7 +505,7 @@ std::string search_csv(const SearchAnswer& answer) {
   for (const char* column : {"sec_per_iter", "tokens_per_sec_per_gpu", "mfu", "mem_gib", "verdict"})
     header.emplace_back(column);
   if (answer.options.tokens) header.emplace_back("gpu_hours");
-  if (answer.options.tokens && answer.options.price > 0) header.emplace_back("cost");
+  if (answer.options.tokens && answer.price() > 0) header.emplace_back("cost");
   std::string text = fmt::format("{}\n", fmt::join(header, ","));
   const auto number = [](double value) { return fmt::format("{:.6g}", value); };
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
@@ -426,7 +522,7 @@ std::string search_csv(const SearchAnswer& answer) {
                {number(found.sec_per_iter), number(tokens_per_gpu(found)),
                 number(prediction.model_flops_rate(found.plan) / prediction.peak.value),
                 number(found.peak_memory.value / kGiB), std::string(name(found.verdict))});
-    for (const auto& total : {gpu_hours(answer, found), cost(answer, found)}) {
+    for (const auto& total : {answer.gpu_hours(found), answer.cost(found)}) {
       if (total) row.push_back(number(*total));
     }
     text += fmt::format("{}\n", fmt::join(row, ","));

@@ -28,9 +28,13 @@ struct SearchOptions {
   std::vector<std::string> explain;  ///< layouts: "tp=8,pp=12"
   bool pareto{};                     ///< show the Pareto front of all plans that fit
   double memory_headroom{};
-  std::string objective{"time"};  ///< time, tokens, gpu-hours, cost
-  std::optional<double> tokens;   ///< of the whole training
-  double price{};                 ///< of one GPU-hour
+  std::string objective{"time"};         ///< time, tokens, gpu-hours, cost
+  std::optional<double> tokens;          ///< of the whole training
+  double price{};                        ///< of one GPU-hour
+  std::map<std::string, double> prices;  ///< the same of one cluster by its name
+  std::optional<double> within;          ///< seconds that the whole training may take
+  bool fewest_gpus{};                    ///< ranked by devices, then seconds
+  std::optional<double> risk;            ///< probability with which a plan has to fit
   std::size_t top{10};
   std::size_t try_first{3};  ///< plans that are named to be run first
   std::string emit;          ///< the framework to print the best plan for; empty: none

@@ -20,7 +20,7 @@ std::string pareto_text(const SearchResult& result, bool shaped, const Terminal&
   for (const std::size_t place : front) {
     const FoundPlan& found = result.plans[place];
     const Plan& plan = found.plan;
-    std::vector<std::string> row{fmt::format("{}", place + 1)};
+    std::vector<std::string> row{place < result.ranked ? fmt::format("{}", place + 1) : ""};
     if (shaped) {
       for (const std::int64_t part : {found.shape.layers, found.shape.hidden, found.shape.heads}) {
         row.push_back(fmt::format("{}", part));
@@ -37,7 +37,7 @@ std::string pareto_text(const SearchResult& result, bool shaped, const Terminal&
   }
   return fmt::format(
              "Pareto front: {} of {} plans that no other beats in time, memory and nodes at once\n",
-             front.size(), result.plans.size()) +
+             front.size(), result.fitting) +
          table.text(terminal.width);
 }
 
@@ -45,14 +45,14 @@ Json pareto_json(const SearchResult& result) {
   Json front = Json::array();
   for (const std::size_t place : pareto_front(result.plans)) {
     const FoundPlan& found = result.plans[place];
-    front.push_back({{"rank", place + 1},
-                     {"sec_per_iter", found.sec_per_iter},
+    front.push_back({{"sec_per_iter", found.sec_per_iter},
                      {"memory", {{"peak_gib", found.peak_memory.value / kGiB}}},
                      {"model_shape",
                       {{"layers", found.shape.layers},
                        {"hidden", found.shape.hidden},
                        {"heads", found.shape.heads}}},
                      {"plan", plan_json(found.plan)}});
+    if (place < result.ranked) front.back()["rank"] = place + 1;
   }
   return front;
 }

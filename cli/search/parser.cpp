@@ -3,6 +3,8 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +13,9 @@
 #include "cli/flag_checks.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/search/axes.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
 
 namespace prequel {
@@ -39,12 +44,47 @@ std::string list_form(const Domain<Enum>& domain) {
   return fmt::format("{}", fmt::join(words(domain), ","));
 }
 
+template <Worded Enum>
+std::string list_form(const Domain<WordSet<Enum>>& /*sets*/) {
+  return fmt::format("none/{}", fmt::join(kWordsOf<Enum>, ","));
+}
+std::string list_form(const Domain<std::string>& /*text*/) {
+  return "auto|LAYOUT";
+}
+
 template <class Axis>
 ListFlag list_flag(const Axis& axis) {
   constexpr bool kSwitch = std::is_same_v<typename Axis::Value, bool>;
   const std::string said = axis.use == AxisUse::listed ? " (default: the job's)" : "";
   return {std::string(kSwitch ? first_flag(axis) : axis.flags), list_key(axis),
           std::string(axis.help) + said, list_form(axis.domain)};
+}
+
+/// "a=2.1".
+void add_price(const std::string& text, std::map<std::string, double>& prices) {
+  const std::size_t equals = text.rfind('=');
+  const auto price = equals == std::string::npos || equals == 0
+                         ? std::nullopt
+                         : parse_number(text.substr(equals + 1));
+  if (!price || !(*price > 0)) {
+    throw InputError("--price-of " + printable(text) +
+                     ": expected a cluster and a number above 0, such as dgx-h100=2.1");
+  }
+  if (!prices.emplace(text.substr(0, equals), *price).second) {
+    throw InputError("--price-of " + printable(text) + ": said twice");
+  }
+}
+
+/// Seconds of "30d", "12h", "90m" or "3600s".
+double duration(const std::string& flag, const std::string& text) {
+  constexpr std::pair<char, double> kUnits[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+  for (const auto& [unit, seconds] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    const auto number = parse_number(text.substr(0, text.size() - 1));
+    if (number && *number > 0) return *number * seconds;
+  }
+  throw InputError(flag + " " + printable(text) +
+                   ": expected a time above 0 with its unit, such as 30d, 12h or 90m");
 }
 
 }  // namespace
@@ -128,6 +168,30 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   command.add_option("--price", options.price, "of one GPU-hour")
       ->check(positive_amount())
       ->needs(tokens);
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--price-of",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) add_price(text, options.prices);
+          },
+          "of one GPU-hour on one of several clusters (repeatable)")
+      ->type_name("CLUSTER=PRICE")
+      ->allow_extra_args(false)
+      ->needs(tokens);
+  command
+      .add_option_function<std::string>(
+          "--within",
+          [&options](const std::string& text) { options.within = duration("--within", text); },
+          "the whole training must not take longer; on any number of nodes, unless that is said")
+      ->type_name("30d|12h|90m")
+      ->needs(tokens);
+  command
+      .add_flag("--fewest-gpus", options.fewest_gpus,
+                "rank by GPUs, then by seconds, on any number of nodes, unless that is said")
+      ->excludes("--objective");
+  command
+      .add_option("--risk", options.risk, "only plans that fit with this probability, such as 0.9")
+      ->check(CLI::Range(0.0, 0.999));
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
   command
       .add_option("--try", options.try_first,

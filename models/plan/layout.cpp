@@ -1,10 +1,14 @@
 #include "models/plan/layout.hpp"
 
+#include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "hw/base/text.hpp"
+#include "models/layers/parameters.hpp"
 
 namespace prequel {
 namespace {
@@ -65,6 +69,50 @@ class Expander {
   const std::string& text_;
   std::size_t place_{};
 };
+
+/// Parameters of products that a token passes: what a part weighs against others.
+double passed_parameters(const Transformer& model) {
+  const ParameterCount block = block_parameters(model, model.kind_of(model.layers - 1));
+  const double chosen = model.has_experts() ? static_cast<double>(model.experts.top_k) /
+                                                  static_cast<double>(model.experts.count)
+                                            : 0.0;
+  return static_cast<double>(block.dense) + chosen * static_cast<double>(block.experts);
+}
+
+/// Blocks of each chunk so that no chunk, with what it holds already, is heavier than it must be;
+/// those that are left over are in the middle.
+std::vector<std::int64_t> level(const std::vector<double>& loads, std::int64_t blocks) {
+  const std::size_t chunks = loads.size();
+  std::vector<std::size_t> order(chunks);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return std::abs(2 * static_cast<double>(i) - static_cast<double>(chunks - 1));
+  });
+  std::vector<std::int64_t> dealt(chunks);
+  for (; blocks > 0; --blocks) {
+    const auto lightest = std::ranges::min_element(order, {}, [&](std::size_t i) {
+      return std::round(4 * (loads[i] + static_cast<double>(dealt[i])));  // in quarters of a block
+    });
+    ++dealt[*lightest];
+  }
+  return dealt;
+}
+
+/// Chunks with bars between them; those that repeat in a row are written once.
+std::string joined(const std::vector<std::string>& chunks) {
+  std::string text;
+  for (std::size_t i = 0; i < chunks.size();) {
+    std::size_t end = i + 1;
+    while (end + 1 < chunks.size() && chunks[end] == chunks[i]) ++end;
+    if (end - i > 1) {
+      text += fmt::format("({}|)*{}", chunks[i], end - i);
+    } else {
+      text += chunks[i] + (end < chunks.size() ? "|" : "");
+    }
+    i = end;
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -133,6 +181,32 @@ std::vector<StageContent> deal_layout(const std::string& text, const Transformer
     stages.push_back(stage);
   }
   return stages;
+}
+
+std::vector<std::string> balanced_layouts(const Transformer& model, std::int64_t chunks) {
+  const double head =
+      static_cast<double>(embedding_parameters(model, model.vocab)) / passed_parameters(model);
+  const std::int64_t more = model.next_token_layers;
+  const auto last = static_cast<std::size_t>(chunks - 1);
+  const std::size_t place_of_more = chunks >= 4 ? last - 1 : last;
+  std::vector<std::string> layouts;
+  for (const double embedding : {0.0, 1.0}) {
+    std::vector<double> loads(last + 1);
+    loads.front() = embedding;
+    loads[last] += head;
+    loads[place_of_more] += static_cast<double>(more) * (1 + head);
+    const std::vector<std::int64_t> dealt = level(loads, model.layers);
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i <= last; ++i) {
+      std::string text = i == 0 ? "E" : "";
+      text += std::string(static_cast<std::size_t>(dealt[i]), 't');
+      if (i == place_of_more) text += std::string(static_cast<std::size_t>(more), 'm');
+      texts.push_back(text + (i == last ? "L" : ""));
+    }
+    std::string layout = joined(texts);
+    if (std::ranges::find(layouts, layout) == layouts.end()) layouts.push_back(std::move(layout));
+  }
+  return layouts;
 }
 
 }  // namespace prequel

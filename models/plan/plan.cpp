@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <numeric>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -93,6 +94,9 @@ class Resolver {
       plan_.grad_precision = is_quantized(plan_.precision) ? Precision::bf16 : plan_.precision;
     }
     if (!request_.schedule && plan_.vpp > 1) plan_.schedule = Schedule::interleaved;
+    if (!request_.sequence_parallel && plan_.ep > 1 && plan_.tp > 1 && offers_sequence_parallel()) {
+      plan_.sequence_parallel = true;
+    }
     if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
     if (!request_.seq_len && plan_.seq_len > kLongSequence) {
@@ -230,9 +234,11 @@ class Resolver {
       if (plan_.tp == 1 && request_.sequence_parallel) {
         warn("sequence_parallel: no effect with tp 1");
       }
-      if (plan_.seq_len % plan_.tp != 0) {
-        problem(fmt::format("sequence_parallel: seq_len {} is not a multiple of tp {}; {} would do",
-                            plan_.seq_len, plan_.tp, nearest_multiples(plan_.tp, plan_.seq_len)));
+      const std::int64_t ranks = plan_.tp * plan_.cp;
+      if (plan_.seq_len % ranks != 0) {
+        problem(fmt::format("sequence_parallel: seq_len {} is not a multiple of {} {}; {} would do",
+                            plan_.seq_len, plan_.cp == 1 ? "tp" : "tp x cp =", ranks,
+                            nearest_multiples(ranks, plan_.seq_len)));
       }
     }
   }
@@ -292,6 +298,14 @@ class Resolver {
     if (plan_.attention != AttentionKind::flash) {
       problem(fmt::format("cp {}: needs attention flash, not {}", plan_.cp, name(plan_.attention)));
     }
+    // Ulysses: a rank has all tokens of its share of a tensor rank's heads.
+    const std::int64_t ranks = plan_.tp * plan_.cp;
+    if (plan_.cp_comm == ContextComm::a2a && model_.heads % ranks != 0) {
+      problem(
+          fmt::format("cp_comm a2a: heads {} is not a multiple of tp x cp = {}; cp_comm p2p "
+                      "would do",
+                      model_.heads, ranks));
+    }
   }
 
   void check_expert_parallel() {
@@ -317,7 +331,24 @@ class Resolver {
           "ep {} x etp {}: the {} ranks of a stage are not a multiple of it; ep {} would do",
           plan_.ep, plan_.etp, stage,
           nearest_divisor(stage / std::gcd(stage, plan_.etp), plan_.ep)));
+      return;
     }
+    if (plan_.ep > 1 && plan_.tp > 1 && !plan_.sequence_parallel && offers_sequence_parallel()) {
+      problem(fmt::format("ep {}: with tp {} the framework wants sequence_parallel; on would do",
+                          plan_.ep, plan_.tp));
+    }
+    if (plan_.ep > 1 && plan_.dispatcher == Dispatcher::hybridep &&
+        group_shape(cluster_, plan_.gpus, plan_.ep, plan_.etp).crosses_network()) {
+      warn(fmt::format("dispatcher hybridep: expert groups of {} ranks reach beyond device links",
+                       plan_.ep));
+    }
+  }
+
+  /// Megatron-Core: "sequence parallelism must be used" with experts and tensor parallelism.
+  [[nodiscard]] bool offers_sequence_parallel() const {
+    const auto& offered = software_.choices.sequence_parallel;
+    return software_.framework == "megatron-lm" &&
+           std::find(offered.begin(), offered.end(), true) != offered.end();
   }
 
   void fill_imbalance() {
@@ -515,6 +546,7 @@ class Resolver {
   /// Of a plan that nobody can run on this stack, the price is still worth knowing.
   void check_offered() {
     each_axis([this](const auto& axis) {
+      if constexpr (!std::is_scalar_v<typename std::decay_t<decltype(axis)>::Value>) return;
       const auto& offered = axis.of(software_.choices);
       const auto& value = axis.of(plan_);
       if (offered.empty() || std::find(offered.begin(), offered.end(), value) != offered.end()) {

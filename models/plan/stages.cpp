@@ -131,8 +131,11 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
   if (dealing == StageDealing::refuse && units % chunks != 0) {
     return fmt::format(
         "layers {}: not a multiple of {}, which this framework needs; {}{} layers "
-        "would do",
-        layers, where, below > 0 ? fmt::format("{} or ", below) : "", above);
+        "would do{}",
+        layers, where, below > 0 ? fmt::format("{} or ", below) : "", above,
+        split == StageSplit::blocks && (layers + 2) % chunks == 0
+            ? ", or stage_split embedding-as-layer"
+            : ", or a layout");
   }
   const auto stages = deal_stages(layers, pp, vpp, dealing, split);
   for (std::size_t i = 0; i < stages.size(); ++i) {

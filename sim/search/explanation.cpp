@@ -90,7 +90,10 @@ Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const Sea
     explanation.refused = candidates.nearest;
     return explanation;
   }
-  const SearchResult result = search(candidates, asked, limits);
+  SearchLimits one = limits;
+  one.best = 1;
+  one.front = false;
+  const SearchResult result = search(candidates, asked, one);
   if (result.required == 0) {
     explanation.verdict = LayoutVerdict::excluded;
     explanation.unmet = unmet_by(candidates, asked, limits);
@@ -109,7 +112,9 @@ Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const Sea
     explanation.shape = best.shape;
     explanation.value = best.value;
     const auto place = std::ranges::lower_bound(found.plans, best.value, {}, &FoundPlan::value);
-    explanation.rank = static_cast<std::size_t>(place - found.plans.begin()) + 1;
+    const auto better = static_cast<std::size_t>(place - found.plans.begin());
+    const bool all_told = std::ssize(found.plans) == found.fitting;
+    explanation.rank = all_told || better < found.ranked ? better + 1 : 0;
     explanation.searched = std::ranges::any_of(
         found.plans, [&](const FoundPlan& other) { return has(other.plan, layout); });
   }

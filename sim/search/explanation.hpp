@@ -31,9 +31,9 @@ struct Explanation {
   ModelShape shape;                     ///< of the model, for `plan`
   std::optional<Prediction> predicted;  ///< of `plan`
   Bytes needed, room;                   ///< oom: on the fullest device
-  std::size_t rank{};                   ///< ranked: from 1, its place among the plans found
-  bool searched{};                      ///< ranked: whether the search found it, too
-  double value{};                       ///< ranked: what it is ranked by; less is better
+  std::size_t rank{};  ///< ranked: from 1, its place; 0: behind the best, which alone are told
+  bool searched{};     ///< ranked: whether the search found it, too
+  double value{};      ///< ranked: what it is ranked by; less is better
 };
 
 /// Explains the plans that have what `layout` says and are else within `axes`, against the plans

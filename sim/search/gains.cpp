@@ -24,8 +24,11 @@ Gain memory_gain(const FoundPlan& found, const Candidates& candidates, const Sea
   }
   SearchInputs roomier = inputs;
   roomier.device.memory = more * inputs.device.memory;
-  const SearchResult now = search(alike, inputs, limits);
-  const SearchResult then = search(alike, roomier, limits);
+  SearchLimits one = limits;
+  one.best = 1;
+  one.front = false;
+  const SearchResult now = search(alike, inputs, one);
+  const SearchResult then = search(alike, roomier, one);
   Gain gain{"memory", 0, {}};
   if (now.plans.empty() || then.plans.empty()) return gain;
   const FoundPlan& best = then.plans.front();

@@ -1,10 +1,12 @@
 #include "sim/search/relaxation.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
+#include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
@@ -13,21 +15,27 @@ constexpr std::int64_t kFineNodes = 8;  // from which on not every number is tri
 
 class Relaxer {
  public:
-  Relaxer(const SearchInputs& inputs, const SearchLimits& limits, bool everything)
-      : inputs_(inputs), limits_(limits), everything_(everything) {
+  Relaxer(const SearchInputs& inputs, const SearchLimits& limits, Reach reach)
+      : inputs_(inputs), limits_(limits), reach_(reach) {
     limits_.best = 1;
+    limits_.front = false;
   }
 
   void without_limits(const Candidates& candidates) {
     for (std::size_t i = 0; i < limits_.requirements.size(); ++i) {
       SearchLimits fewer = limits_;
       fewer.requirements.erase(fewer.requirements.begin() + static_cast<std::ptrdiff_t>(i));
-      add("--require '" + limits_.requirements[i].text() + "'", candidates, fewer);
+      give_up("--require '" + limits_.requirements[i].text() + "'", candidates, fewer);
     }
     if (limits_.memory_headroom > 0) {
       SearchLimits fuller = limits_;
       fuller.memory_headroom = 0;
-      add("--memory-headroom", candidates, fuller);
+      give_up("--memory-headroom", candidates, fuller);
+    }
+    if (limits_.least_rate > 0) {
+      SearchLimits longer = limits_;
+      longer.least_rate = 0;
+      give_up("--within", candidates, longer);
     }
   }
 
@@ -36,50 +44,81 @@ class Relaxer {
   void without(const Axis& axis, SearchAxes said) {
     if (axis.of(said).empty()) return;
     axis.of(said).clear();
-    add(std::string(first_flag(axis)), plans_of(said), limits_);
+    give_up(std::string(first_flag(axis)), plans_of(said), limits_);
+  }
+
+  /// With all values of an axis of which the stack offers a few.
+  template <class Axis>
+  void with_all(const Axis& axis, const SearchAxes& said) {
+    SearchAxes axes = fill_axes(said, inputs_, reach_);
+    SearchAxes all = fill_axes(said, inputs_, Reach::everything);
+    all.layout = {std::string(kAutoLayout)};
+    if (!axis.of(said).empty() || axis.of(axes) == axis.of(all)) return;
+    axis.of(axes) = axis.of(all);
+    const auto best = best_of(legal_plans(axes, inputs_), limits_);
+    if (!best) return;
+    std::string value = cell_of(axis.of(best->best.plan));
+    if (axis.name == "layout") value = kAutoLayout;
+    found_.push_back(
+        {std::string(first_flag(axis)) + " " + value, false, best->fitting, best->best});
   }
 
   void more_nodes(SearchAxes axes) {
     for (std::int64_t nodes = axes.nodes.back() + 1; nodes <= inputs_.cluster.nodes;
          nodes += 1 + nodes / kFineNodes) {
       axes.nodes = {nodes};
-      if (add(fmt::format("--nodes {}", nodes), plans_of(axes), limits_)) return;
+      if (auto best = best_of(plans_of(axes), limits_)) {
+        best->limit = fmt::format("--nodes {}", nodes);
+        found_.push_back(std::move(*best));
+        return;
+      }
     }
   }
 
   [[nodiscard]] Candidates plans_of(const SearchAxes& said) const {
-    return legal_plans(fill_axes(said, inputs_, everything_), inputs_);
+    return legal_plans(fill_axes(said, inputs_, reach_), inputs_);
   }
 
   std::vector<Relaxation> result() && { return std::move(found_); }
 
  private:
-  /// Whether plans then fit.
-  bool add(std::string limit, const Candidates& candidates, const SearchLimits& limits) {
+  void give_up(std::string limit, const Candidates& candidates, const SearchLimits& limits) {
+    auto best = best_of(candidates, limits);
+    if (!best) return;
+    best->limit = std::move(limit);
+    best->given_up = true;
+    found_.push_back(std::move(*best));
+  }
+
+  /// What then fits; its limit is for the caller to say.
+  [[nodiscard]] std::optional<Relaxation> best_of(const Candidates& candidates,
+                                                  const SearchLimits& limits) const {
     try {
       const SearchResult result = search(candidates, inputs_, limits);
-      if (result.plans.empty()) return false;
-      found_.push_back({std::move(limit), result.fitting, result.plans.front()});
-      return true;
+      if (result.plans.empty()) return std::nullopt;
+      return Relaxation{{}, false, result.fitting, result.plans.front()};
     } catch (const InputError&) {
-      return false;  // a requirement that divides by zero for plans that were not asked for
+      return std::nullopt;  // a requirement divides by zero for plans that were not asked for
     }
   }
 
   const SearchInputs& inputs_;
   SearchLimits limits_;
-  bool everything_;
+  Reach reach_;
   std::vector<Relaxation> found_;
 };
 
 }  // namespace
 
 std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& inputs,
-                                    const SearchLimits& limits, bool everything) {
-  Relaxer relaxer(inputs, limits, everything);
+                                    const SearchLimits& limits, Reach reach) {
+  Relaxer relaxer(inputs, limits, reach);
   relaxer.without_limits(relaxer.plans_of(said));
   each_axis([&](const auto& axis) {
     if (is_searched(axis.use)) relaxer.without(axis, said);
+  });
+  each_axis([&](const auto& axis) {
+    if (is_searched(axis.use)) relaxer.with_all(axis, said);
   });
   relaxer.more_nodes(said);
   return std::move(relaxer).result();
@@ -87,7 +126,7 @@ std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& 
 
 std::vector<Relaxation> relaxations(const Candidates& candidates, const SearchInputs& inputs,
                                     const SearchLimits& limits) {
-  Relaxer relaxer(inputs, limits, false);
+  Relaxer relaxer(inputs, limits, Reach::usual);
   relaxer.without_limits(candidates);
   return std::move(relaxer).result();
 }

@@ -11,16 +11,17 @@ namespace prequel {
 
 /// One limit that stands in the way: without it, plans fit.
 struct Relaxation {
-  std::string limit;       ///< "--recompute", "--require 'dp > 5000'", "--nodes 4"
+  std::string limit;       ///< "--recompute", "--require 'dp > 5000'", "--nodes 4", "--zero 1"
+  bool given_up{};         ///< it is left out; else it is said in addition
   std::int64_t fitting{};  ///< plans that then fit
   FoundPlan best;          ///< of them
 };
 
 /// Limits of which giving up one alone lets plans fit: those of `limits`, axes of `said`, which are
-/// as the user said them (and filled with `everything` as by `fill_axes`), or the number of nodes,
-/// for a few more of them.
+/// as the user said them (and filled with `reach` as by `fill_axes`), what the stack does not offer
+/// of an axis that is not said, or the number of nodes, for a few more of them.
 std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& inputs,
-                                    const SearchLimits& limits, bool everything);
+                                    const SearchLimits& limits, Reach reach);
 
 /// The same for plans given one by one: only `limits` can be given up.
 std::vector<Relaxation> relaxations(const Candidates& candidates, const SearchInputs& inputs,

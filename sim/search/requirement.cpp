@@ -18,6 +18,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
+#include "sim/search/space.hpp"
 
 namespace prequel {
 namespace {
@@ -84,7 +85,7 @@ const std::vector<Name>& names() {
   return kNames;
 }
 
-struct Operator {
+struct Applied {
   std::string_view text;
   int operands;
   /// Nothing where it divides by zero.
@@ -93,28 +94,28 @@ struct Operator {
 
 // Longer spellings before their beginnings, so that the first match is the right one.
 const std::array kOperators{
-    Operator{"||", 2, [](double a, double b) { return std::optional(double(a != 0 || b != 0)); }},
-    Operator{"&&", 2, [](double a, double b) { return std::optional(double(a != 0 && b != 0)); }},
-    Operator{"==", 2, [](double a, double b) { return std::optional(double(a == b)); }},
-    Operator{"!=", 2, [](double a, double b) { return std::optional(double(a != b)); }},
-    Operator{"<=", 2, [](double a, double b) { return std::optional(double(a <= b)); }},
-    Operator{">=", 2, [](double a, double b) { return std::optional(double(a >= b)); }},
-    Operator{"<", 2, [](double a, double b) { return std::optional(double(a < b)); }},
-    Operator{">", 2, [](double a, double b) { return std::optional(double(a > b)); }},
-    Operator{"+", 2, [](double a, double b) { return std::optional(a + b); }},
-    Operator{"-", 2, [](double a, double b) { return std::optional(a - b); }},
-    Operator{"*", 2, [](double a, double b) { return std::optional(a * b); }},
-    Operator{"/", 2,
-             [](double a, double b) { return b == 0 ? std::nullopt : std::optional(a / b); }},
-    Operator{
+    Applied{"||", 2, [](double a, double b) { return std::optional(double(a != 0 || b != 0)); }},
+    Applied{"&&", 2, [](double a, double b) { return std::optional(double(a != 0 && b != 0)); }},
+    Applied{"==", 2, [](double a, double b) { return std::optional(double(a == b)); }},
+    Applied{"!=", 2, [](double a, double b) { return std::optional(double(a != b)); }},
+    Applied{"<=", 2, [](double a, double b) { return std::optional(double(a <= b)); }},
+    Applied{">=", 2, [](double a, double b) { return std::optional(double(a >= b)); }},
+    Applied{"<", 2, [](double a, double b) { return std::optional(double(a < b)); }},
+    Applied{">", 2, [](double a, double b) { return std::optional(double(a > b)); }},
+    Applied{"+", 2, [](double a, double b) { return std::optional(a + b); }},
+    Applied{"-", 2, [](double a, double b) { return std::optional(a - b); }},
+    Applied{"*", 2, [](double a, double b) { return std::optional(a * b); }},
+    Applied{"/", 2,
+            [](double a, double b) { return b == 0 ? std::nullopt : std::optional(a / b); }},
+    Applied{
         "%", 2,
         [](double a, double b) { return b == 0 ? std::nullopt : std::optional(std::fmod(a, b)); }},
-    Operator{"negative", 1, [](double a, double) { return std::optional(-a); }},
-    Operator{"!", 1, [](double a, double) { return std::optional(double(a == 0)); }},
+    Applied{"negative", 1, [](double a, double) { return std::optional(-a); }},
+    Applied{"!", 1, [](double a, double) { return std::optional(double(a == 0)); }},
 };
 
 int operator_named(std::string_view text) {
-  const auto* const found = std::ranges::find(kOperators, text, &Operator::text);
+  const auto* const found = std::ranges::find(kOperators, text, &Applied::text);
   return static_cast<int>(std::distance(kOperators.begin(), found));
 }
 
@@ -290,6 +291,7 @@ class RequirementParser {
     }
     rest_.remove_prefix(length);
     requirement_.needs_memory_ |= word == "mem_gib";
+    requirement_.needs_variant_ |= is_of_variant(word);
     requirement_.steps_.push_back(
         {Kind::name, static_cast<int>(std::distance(names().begin(), found)), 0});
     return found->is_text;
@@ -330,7 +332,7 @@ bool Requirement::holds(const PlanFacts& facts) const {
       case Step::Kind::name: stack.push_back(names()[which].of(facts)); break;
       case Step::Kind::text: stack.emplace_back(texts_[which]); break;
       case Step::Kind::apply: {
-        const Operator& op = kOperators[which];
+        const Applied& op = kOperators[which];
         const Value right = op.operands == 2 ? pop() : Value{0.0};
         const Value left = pop();
         if (std::holds_alternative<std::string>(left)) {

@@ -35,6 +35,8 @@ class Requirement {
   [[nodiscard]] const std::string& text() const { return text_; }
   /// Whether it can be judged only when the memory is known.
   [[nodiscard]] bool needs_memory() const { return needs_memory_; }
+  /// Whether it speaks of what tells the variants of a plan apart.
+  [[nodiscard]] bool needs_variant() const { return needs_variant_; }
   /// Throws InputError where it divides by zero.
   [[nodiscard]] bool holds(const PlanFacts& facts) const;
 
@@ -52,6 +54,7 @@ class Requirement {
   std::vector<std::string> texts_;
   std::vector<Step> steps_;
   bool needs_memory_{};
+  bool needs_variant_{};
 };
 
 }  // namespace prequel

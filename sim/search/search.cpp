@@ -1,20 +1,26 @@
 #include "sim/search/search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
 
 #include "hw/base/parallel.hpp"
+#include "sim/search/bounds.hpp"
 #include "sim/search/memo.hpp"
+#include "sim/search/pareto.hpp"
 #include "sim/step/plan_memory.hpp"
 
 namespace prequel {
 namespace {
 
-constexpr std::size_t kBlock = 8;        // plans that one thread takes at a time
-constexpr std::size_t kWave = 512;       // plans that are played between looks at the watch
-constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds
+constexpr std::size_t kBlock = 8;        // candidates that one thread takes at a time
+constexpr std::size_t kWave = 512;       // that are played between looks at the watch
+constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds, at most
 constexpr double kRounding = 1e-9;       // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
 
@@ -24,16 +30,27 @@ auto weight_key(const Candidate& candidate) {
                     repeated_modules(candidate.plan), repeated_blocks(candidate.plan));
 }
 
-/// What of a candidate the prices of its layers depend on.
+/// What of a candidate the prices of its layers depend on, for all of its variants together.
 auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
-  return std::tuple(candidate.shape.hidden, candidate.shape.heads,
-                    layer_question(candidate.plan, inputs.cluster));
+  LayerQuestion question = layer_question(candidate.plan, inputs.cluster);
+  // In a pipeline the last micro batch has others beside it.
+  const std::int64_t batches = candidate.plan.pp > 1 ? 0 : candidate.plan.micro_batches();
+  return std::tuple(candidate.shape.hidden, candidate.shape.heads, question, batches,
+                    candidate.variants.get());
 }
 
 double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
   if (objective == Objective::time) return sec_per_iter;
+  // Seconds tell plans of as many devices apart.
+  if (objective == Objective::gpus) {
+    return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
+  }
   return sec_per_iter * static_cast<double>(plan.gpus) /
          static_cast<double>(plan.gbs * plan.seq_len);
+}
+
+bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  return static_cast<double>(plan.gbs * plan.seq_len) >= limits.least_rate * sec_per_iter;
 }
 
 /// Whether the facts meet the requirements that speak of the memory, or those that do not.
@@ -113,84 +130,201 @@ std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
   return fits;
 }
 
-/// Plans that fit, to be played.
+/// Candidates that fit, to be played.
 class Contest {
  public:
-  Contest(std::vector<Candidate> plans, std::vector<Fit> fits, const SearchInputs& inputs,
+  Contest(std::vector<Candidate> candidates, std::vector<Fit> fits, const SearchInputs& inputs,
           const SearchLimits& limits)
-      : plans_(std::move(plans)),
+      : candidates_(std::move(candidates)),
         fits_(std::move(fits)),
         inputs_(inputs),
         limits_(limits),
-        layers_(
-            plans_, [&](const Candidate& candidate) { return layer_key(inputs, candidate); },
-            [&](const Candidate& candidate) {
-              return price_layers(scenario_of(inputs, candidate.plan, candidate.shape));
-            }) {}
+        rows_(candidates_,
+              [&](const Candidate& candidate) { return layer_key(inputs, candidate); }),
+        bounds_(inputs) {
+    for (const Candidate& candidate : candidates_) plans_ += candidate.plans();
+  }
 
   /// The best first; `result.interrupted` where the search was stopped before all were played.
-  void play(const SearchWatch& watch, SearchResult& result) const {
-    const bool all = limits_.best == 0 || limits_.best >= plans_.size();
-    const std::vector<double> bounds = all ? std::vector<double>(plans_.size()) : least_values();
-    std::vector<std::size_t> order(plans_.size());
+  void play(const SearchWatch& watch, SearchResult& result) {
+    const bool all = limits_.best == 0 || limits_.best >= plans_;
+    const std::vector<double> bounds =
+        all ? std::vector<double>(candidates_.size()) : least_values();
+    std::vector<std::size_t> order(candidates_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return bounds[i]; });
 
-    std::vector<std::pair<std::size_t, FoundPlan>> found;  // with their places in `plans_`
-    const std::size_t wave = all ? kWave : kPrunedWave;
-    while (found.size() < order.size()) {
-      const std::size_t done = found.size();
-      if (!all && cannot_win(bounds[order[done]], found)) break;
+    std::size_t played = 0;
+    std::size_t size = all ? kWave : 1;
+    for (std::size_t done = 0; done < order.size();) {
       if (done > 0 && is_stopped(watch)) {
         result.interrupted = true;
         break;
       }
-      found.resize(std::min(done + wave, order.size()));
-      for_blocks(done, found.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
-        found[i] = {order[i], played(order[i], scenario)};
-      });
-      if (watch.progress) watch.progress(found.size(), order.size());
+      std::vector<std::size_t> wave;
+      for (; done < order.size() && wave.size() < size; ++done) {
+        const std::size_t i = order[done];
+        if (all || can_win(bounds[i], i)) {
+          wave.push_back(i);
+        } else if (!limits_.front) {
+          done = order.size() - 1;  // bounds rise
+        }
+      }
+      played += play(wave, all);
+      if (watch.progress) watch.progress(played, plans_);
+      size = std::min(2 * size, all ? kWave : kPrunedWave);
     }
-    std::ranges::sort(found, {},
-                      [](const auto& one) { return std::pair(one.second.value, one.first); });
-    if (!all) found.resize(std::min(found.size(), limits_.best));
-    for (auto& [place, plan] : found) result.plans.push_back(std::move(plan));
+    result.ranked = std::min(found_.size(), all ? found_.size() : limits_.best);
+    for (Found& found : found_) result.plans.push_back(std::move(found.plan));
   }
 
  private:
-  [[nodiscard]] FoundPlan played(std::size_t i, Scenario& scenario) const {
-    set_candidate(plans_[i], inputs_, scenario);
-    const double seconds = iteration_time(scenario, layers_.of(i)).value;
-    return {plans_[i].plan,   plans_[i].shape,
-            seconds,          value_of(limits_.objective, plans_[i].plan, seconds),
-            fits_[i].printed, fits_[i].verdict};
+  struct Found {
+    FoundPlan plan;
+    std::size_t candidate{}, variant{};  ///< equals keep the order of the axes
+
+    [[nodiscard]] auto place() const { return std::tuple(plan.value, candidate, variant); }
+  };
+
+  /// Prices of the layers of each variant, for candidates that share them.
+  [[nodiscard]] std::vector<LayerCosts> prices(const Candidate& candidate) const {
+    Scenario scenario = scenario_of(inputs_, candidate.plan, candidate.shape);
+    std::vector<LayerCosts> costs;
+    for (const PlanVariant& variant : variants_of(candidate)) {
+      set_variant(scenario.plan, variant);
+      costs.push_back(price_layers(scenario));
+    }
+    return costs;
   }
 
-  /// What no plan's value is below.
-  [[nodiscard]] std::vector<double> least_values() const {
-    std::vector<double> values(plans_.size());
-    for_blocks(0, plans_.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
-      set_candidate(plans_[i], inputs_, scenario);
-      const double seconds = (1 - kRounding) * least_iteration_time(scenario, layers_.of(i)).value;
-      values[i] = value_of(limits_.objective, plans_[i].plan, seconds);
+  /// What no plan of a candidate is ranked below.
+  [[nodiscard]] std::vector<double> least_values() {
+    const std::vector<LayerCosts> least =
+        rows_.of_each<LayerCosts>(candidates_, [&](const Candidate& candidate) {
+          const std::vector<LayerCosts> all = prices(candidate);
+          LayerCosts lowest = all.front();
+          for (const LayerCosts& costs : all) lowest = least_of(lowest, costs);
+          return lowest;
+        });
+    std::vector<double> values(candidates_.size());
+    for_blocks(0, candidates_.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
+      set_candidate(candidates_[i], inputs_, scenario);
+      for (const PlanVariant& variant : variants_of(candidates_[i])) {
+        if (!variant.overlap.has(Overlapped::ep)) continue;
+        scenario.plan.overlap.add(Overlapped::ep);
+        break;
+      }
+      values[i] = value_at(scenario.plan, bounds_.least_time(scenario, least[rows_.of(i)]).value);
     });
     return values;
   }
 
-  /// Whether a plan of this bound is behind as many as are wanted.
-  [[nodiscard]] bool cannot_win(double bound,
-                                const std::vector<std::pair<std::size_t, FoundPlan>>& found) const {
-    const auto better =
-        std::ranges::count_if(found, [&](const auto& one) { return one.second.value < bound; });
-    return static_cast<std::size_t>(better) >= limits_.best;
+  /// Of a bound in seconds; infinite for a plan that cannot be in time.
+  [[nodiscard]] double value_at(const Plan& plan, double seconds) const {
+    const double least = (1 - kRounding) * seconds;
+    if (!is_in_time(limits_, plan, least)) return std::numeric_limits<double>::infinity();
+    return value_of(limits_.objective, plan, least);
   }
 
-  std::vector<Candidate> plans_;
+  /// Whether a plan of this candidate whose value is not below `bound` can be among those wanted.
+  [[nodiscard]] bool can_win(double bound, std::size_t candidate) const {
+    if (std::isinf(bound)) return false;
+    const auto better = [&](const Found& one) { return one.plan.value < bound; };
+    if (static_cast<std::size_t>(std::ranges::count_if(found_, better)) < limits_.best) return true;
+    if (!limits_.front) return false;
+    return std::ranges::none_of(found_, [&](const Found& one) {
+      return better(one) && one.plan.peak_memory <= fits_[candidate].printed &&
+             one.plan.plan.nodes <= candidates_[candidate].plan.nodes;
+    });
+  }
+
+  /// Plays those of the wave that can win yet, and says how many these are.
+  std::size_t play(const std::vector<std::size_t>& wave, bool all) {
+    std::vector<std::size_t> rows;
+    for (const std::size_t i : wave) {
+      if (!prices_.contains(rows_.of(i))) rows.push_back(i);
+    }
+    std::ranges::stable_sort(rows, {}, [&](std::size_t i) { return rows_.of(i); });
+    const auto again = std::ranges::unique(rows, {}, [&](std::size_t i) { return rows_.of(i); });
+    rows.erase(again.begin(), again.end());
+    std::vector<std::vector<LayerCosts>> priced(rows.size());
+    parallel_for(rows.size(), [&](std::size_t i) { priced[i] = prices(candidates_[rows[i]]); });
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      prices_.emplace(rows_.of(rows[i]), std::move(priced[i]));
+    }
+
+    std::vector<std::vector<Found>> played(wave.size());
+    for_blocks(0, wave.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
+      set_candidate(candidates_[wave[i]], inputs_, scenario);
+      const std::vector<PlanVariant> variants = variants_of(candidates_[wave[i]]);
+      const std::vector<LayerCosts>& layers = prices_.at(rows_.of(wave[i]));
+      for (std::size_t v = 0; v < variants.size(); ++v) {
+        set_variant(scenario.plan, variants[v]);
+        if (!all && !can_win_yet(scenario, layers[v], wave[i])) continue;
+        FoundPlan found = found_plan(scenario, layers[v], wave[i]);
+        if (!is_in_time(limits_, found.plan, found.sec_per_iter)) continue;
+        played[i].push_back({std::move(found), wave[i], v});
+      }
+    });
+    std::size_t count = 0;
+    for (std::vector<Found>& plans : played) {
+      count += plans.size();
+      std::ranges::move(plans, std::back_inserter(found_));
+    }
+    std::ranges::sort(found_, {}, &Found::place);
+    if (!all) keep_wanted();
+    return count;
+  }
+
+  /// By one bound after another, each tighter and dearer.
+  [[nodiscard]] bool can_win_yet(const Scenario& scenario, const LayerCosts& layers,
+                                 std::size_t candidate) {
+    const Plan& plan = scenario.plan;
+    return can_win(value_at(plan, bounds_.least_time(scenario, layers).value), candidate) &&
+           can_win(value_at(plan, least_iteration_time(scenario, layers).value), candidate);
+  }
+
+  [[nodiscard]] FoundPlan found_plan(const Scenario& scenario, const LayerCosts& layers,
+                                     std::size_t i) const {
+    const double seconds = iteration_time(scenario, layers).value;
+    return {scenario.plan,    candidates_[i].shape,
+            seconds,          value_of(limits_.objective, scenario.plan, seconds),
+            fits_[i].printed, fits_[i].verdict};
+  }
+
+  /// The best, and where it is wanted the front.
+  void keep_wanted() {
+    if (found_.size() <= limits_.best) return;
+    std::vector<Found> rest;
+    if (limits_.front) {
+      std::vector<FoundPlan> plans;
+      for (const Found& one : found_) plans.push_back(one.plan);
+      for (const std::size_t i : pareto_front(plans)) {
+        if (i >= limits_.best) rest.push_back(std::move(found_[i]));
+      }
+    }
+    found_.resize(limits_.best);
+    std::ranges::move(rest, std::back_inserter(found_));
+  }
+
+  std::vector<Candidate> candidates_;
   std::vector<Fit> fits_;
   const SearchInputs& inputs_;
   const SearchLimits& limits_;
-  Memo<LayerCosts> layers_;
+  Classes rows_;  ///< of candidates whose layers cost the same
+  PassBounds bounds_;
+  std::size_t plans_{};
+  std::map<std::size_t, std::vector<LayerCosts>> prices_;  ///< by row, variant by variant
+  std::vector<Found> found_;
 };
+
+/// The legal plans, variants apart where requirements tell them apart.
+std::vector<Candidate> required(const Candidates& candidates, const SearchLimits& limits) {
+  if (std::ranges::none_of(limits.requirements, &Requirement::needs_variant)) {
+    return candidates.legal;
+  }
+  return plans_apart(candidates.legal);
+}
 
 void keep_nearest(std::vector<TooLarge>& misses) {
   std::ranges::stable_sort(misses, {}, &TooLarge::allocated);
@@ -203,11 +337,11 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
                     const SearchLimits& limits, const SearchWatch& watch) {
   SearchResult result;
   result.considered = candidates.considered;
-  result.legal = std::ssize(candidates.legal);
+  result.legal = candidates.plans();
   result.refused = candidates.nearest;
   std::vector<Candidate> plans;
   Transformer model = inputs.model;
-  for (const Candidate& candidate : candidates.legal) {
+  for (const Candidate& candidate : required(candidates, limits)) {
     if (candidate.shape != shape_of(model)) model = reshaped(inputs.model, candidate.shape);
     if (meets(limits, {candidate.plan, model}, false)) plans.push_back(candidate);
   }
@@ -219,15 +353,16 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   for (std::size_t i = 0; i < plans.size(); ++i) {
     result.interrupted |= !fits[i];
     if (!fits[i] || !fits[i]->required) continue;
-    ++result.required;
+    const auto count = static_cast<std::int64_t>(plans[i].plans());
+    result.required += count;
     if (fits[i]->fits) {
+      result.fitting += count;
       fitting.push_back(plans[i]);
       their_fits.push_back(*fits[i]);
     } else {
       result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
     }
   }
-  result.fitting = std::ssize(fitting);
   if (fitting.empty()) {
     keep_nearest(result.nearest_misses);
     return result;

@@ -14,8 +14,9 @@ namespace prequel {
 
 /// What plans are ranked by.
 enum class Objective : std::uint8_t {
-  time,       ///< seconds per iteration
-  efficiency  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost
+  time,        ///< seconds per iteration
+  efficiency,  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost
+  gpus         ///< the fewest devices, then seconds
 };
 
 struct SearchLimits {
@@ -25,6 +26,8 @@ struct SearchLimits {
   /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
   /// be among them are passed over.
   std::size_t best{};
+  bool front{};         ///< with those, the Pareto front of all
+  double least_rate{};  ///< tokens per second that a plan must reach to be in time; 0: any
 };
 
 /// One plan that fits, in short.
@@ -45,14 +48,17 @@ struct TooLarge {
 };
 
 struct SearchResult {
-  std::int64_t considered{};  ///< combinations looked at
-  std::int64_t legal{};       ///< that the rules allow
-  std::int64_t required{};    ///< of those, that meet all requirements
-  std::int64_t fitting{};     ///< of those, that fit
-  std::vector<FoundPlan>
-      plans;  ///< that fit, best first (of them, those wanted); equals in the order of the axes
+  std::int64_t considered{};     ///< combinations looked at
+  std::int64_t legal{};          ///< that the rules allow
+  std::int64_t required{};       ///< of those, that meet all requirements
+  std::int64_t fitting{};        ///< of those, that fit
+  std::vector<FoundPlan> plans;  ///< that fit and are in time, best first (of them, those wanted);
+                                 ///< equals in the order of the axes
   std::vector<TooLarge> nearest_misses;  ///< the smallest, where none fits
   std::vector<RefusedPlan> refused;      ///< as the candidates say
+  /// How many of `plans` are the best ones in order; those behind are of the front alone, and
+  /// others, which are not told, may be better.
+  std::size_t ranked{};
   bool interrupted{};
 };
 

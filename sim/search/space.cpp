@@ -1,14 +1,28 @@
 #include "sim/search/space.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "hw/dispatch_model.hpp"
+#include "models/axes/axis_text.hpp"
+#include "models/plan/groups.hpp"
+#include "models/plan/layout.hpp"
+#include "models/plan/stages.hpp"
 
 #include "models/plan/gathers.hpp"
 
 namespace prequel {
 namespace {
 
-constexpr std::int64_t kMostMicroBatch = 64;  // sequences; the batch bounds it in practice
-constexpr std::int64_t kMostChunks = 16;      // of one stage
+constexpr std::int64_t kMostMicroBatch = 64;   // sequences; the batch bounds it in practice
+constexpr std::int64_t kMostChunks = 16;       // of one stage
+constexpr std::int64_t kMostTensorRanks = 16;  // over device links or one-device nodes
+constexpr std::int64_t kContextTokens = 4096;  // of a rank that shares a sequence with others
 constexpr std::size_t kNearest = 3;
 
 template <class Value>
@@ -35,14 +49,87 @@ std::vector<std::int64_t> up_to(std::int64_t most) {
   return values;
 }
 
-std::vector<std::int64_t> tensor_degrees(std::int64_t per_node, bool across_nodes) {
-  std::vector<std::int64_t> values = powers_of_two(across_nodes ? 2 * per_node : per_node);
-  for (std::int64_t value = 1; value <= per_node; ++value) {
-    if (per_node % value == 0) values.push_back(value);
-  }
+std::vector<std::int64_t> ascending(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t whole) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = 1; value <= whole; ++value) {
+    if (whole % value == 0) values.push_back(value);
+  }
+  return values;
+}
+
+/// How many ranks device links join.
+std::int64_t linked_ranks(const Cluster& cluster) {
+  const std::int64_t all = cluster.nodes * cluster.devices_per_node;
+  return group_shape(cluster, all, all, 1).ranks_in_domain;
+}
+
+/// Up to a node, or as far as device links reach; where nodes have one device, every group crosses
+/// the network.
+std::vector<std::int64_t> tensor_degrees(const Cluster& cluster, Reach reach) {
+  const std::int64_t per_node = cluster.devices_per_node;
+  std::int64_t most = std::max(per_node, std::min(kMostTensorRanks, linked_ranks(cluster)));
+  if (per_node == 1) most = kMostTensorRanks;
+  if (reach == Reach::beyond_links) most *= 4;
+  if (reach == Reach::everything) most *= 2;
+  std::vector<std::int64_t> values = powers_of_two(most);
+  const std::vector<std::int64_t> of_node = divisors(per_node);
+  values.insert(values.end(), of_node.begin(), of_node.end());
+  return ascending(std::move(values));
+}
+
+std::vector<std::int64_t> context_degrees(const SearchInputs& inputs, Reach reach) {
+  const std::int64_t tokens = inputs.fixed.seq_len.value_or(inputs.model.max_positions);
+  const std::int64_t most = std::max<std::int64_t>(1, tokens / kContextTokens);
+  return powers_of_two(reach == Reach::everything ? std::max(most, inputs.cluster.devices_per_node)
+                                                  : most);
+}
+
+/// The stack's, as far as the cluster's file tells what they cost.
+std::vector<Dispatcher> known_dispatchers(const SearchInputs& inputs, bool everything) {
+  const auto all = all_of<Dispatcher>();
+  std::vector<Dispatcher> values = inputs.software.choices.dispatcher;
+  if (everything) values.assign(all.begin(), all.end());
+  const auto usual = inputs.software.defaults.dispatcher.value_or(Dispatcher::alltoall);
+  std::erase_if(values, [&](Dispatcher each) {
+    const auto* known = inputs.cluster.dispatch.get();
+    const bool by_collectives = each == Dispatcher::allgather || each == Dispatcher::alltoall;
+    return each != usual && !by_collectives && !(known && known->of(each));
+  });
+  return values;
+}
+
+/// Sets that save more and more memory.
+std::vector<WordSet<RecomputeModule>> growing_recompute() {
+  using enum RecomputeModule;
+  return {{},
+          {layernorm},
+          {layernorm, moe_act},
+          {layernorm, moe_act, mla_up_proj},
+          {layernorm, moe_act, mla_up_proj, mlp, shared_experts},
+          {layernorm, moe, mla_up_proj}};
+}
+
+std::vector<WordSet<Overlapped>> all_overlaps(const SearchInputs& inputs) {
+  const WordSet<Overlapped> usual =
+      inputs.software.defaults.overlap.value_or(WordSet<Overlapped>{});
+  std::vector<WordSet<Overlapped>> sets{usual};
+  for (const bool tensor : {false, true}) {
+    for (const bool expert : {false, true}) {
+      WordSet<Overlapped> set;
+      for (const Overlapped each : all_of<Overlapped>()) {
+        const bool switched = each == Overlapped::tp || each == Overlapped::ep;
+        if (switched ? (each == Overlapped::tp ? tensor : expert) : usual.has(each)) set.add(each);
+      }
+      if (set != usual) sets.push_back(set);
+    }
+  }
+  return sets;
 }
 
 /// Plans of one shape of the model after another.
@@ -61,8 +148,10 @@ class Collector {
   [[nodiscard]] const Transformer& model() const { return model_; }
   [[nodiscard]] bool has_shape() const { return shape_problem_.empty(); }
 
-  void consider(const PlanRequest& request) {
-    ++found_.considered;
+  /// `request` has the first of `variants`.
+  void consider(const PlanRequest& request,
+                std::shared_ptr<const std::vector<PlanVariant>> variants = {}) {
+    found_.considered += variants ? std::ssize(*variants) : 1;
     PlanJudgement judged;
     if (has_shape()) {
       judged = judge_plan(request, model_, inputs_.cluster, inputs_.software);
@@ -70,7 +159,7 @@ class Collector {
       judged.problems.push_back("model: " + shape_problem_);
     }
     if (judged.problems.empty()) {
-      found_.legal.push_back({std::move(judged.plan), shape_});
+      found_.legal.push_back({std::move(judged.plan), shape_, std::move(variants)});
     } else if (refusals_ == Refusals::all) {
       found_.nearest.push_back({request, shape_, std::move(judged.problems)});
     } else if (found_.legal.empty()) {
@@ -121,6 +210,36 @@ std::vector<Value> effective(const std::vector<Value>& axis, bool has_effect, Va
   return has_effect || !holds(axis, otherwise) ? axis : std::vector<Value>{otherwise};
 }
 
+/// The first of those that `effect` makes the same.
+template <class Value, class Effect>
+std::vector<Value> distinct(const std::vector<Value>& axis, const Effect& effect) {
+  std::vector<Value> firsts;
+  for (const Value& value : axis) {
+    const bool known = std::ranges::any_of(
+        firsts, [&](const Value& other) { return effect(other) == effect(value); });
+    if (!known) firsts.push_back(value);
+  }
+  return firsts;
+}
+
+template <Worded Enum>
+WordSet<Enum> without(WordSet<Enum> set, std::initializer_list<Enum> values) {
+  WordSet<Enum> rest;
+  for (const Enum each : all_of<Enum>()) {
+    if (set.has(each) && std::ranges::find(values, each) == values.end()) rest.add(each);
+  }
+  return rest;
+}
+
+/// The modules that a model has.
+WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeModule> set) {
+  using enum RecomputeModule;
+  if (!model.is_latent()) set = without(set, {mla_up_proj});
+  if (!model.has_experts()) set = without(set, {moe_act, moe, shared_experts});
+  if (model.experts.shared_hidden == 0) set = without(set, {shared_experts});
+  return set;
+}
+
 /// Combines the axes from the outside in: what decides most about legality first.
 class Combiner {
  public:
@@ -130,6 +249,7 @@ class Combiner {
   Candidates combine() && {
     for (const ModelShape& shape : axes_.shapes) {
       collector_.begin(shape);
+      layouts_.clear();
       if (collector_.has_shape()) {
         plans();
       } else {
@@ -142,79 +262,262 @@ class Combiner {
   }
 
  private:
+  [[nodiscard]] const Transformer& model() const { return collector_.model(); }
+
   void plans() {
     for (const std::int64_t nodes : axes_.nodes) {
       request_.nodes = nodes;
       for (const std::int64_t tp : axes_.tp) {
         request_.tp = tp;
-        for (const std::int64_t pp : axes_.pp) degrees(nodes, tp, pp);
-      }
-    }
-  }
-
-  void degrees(std::int64_t nodes, std::int64_t tp, std::int64_t pp) {
-    const std::int64_t devices = nodes * inputs_.cluster.devices_per_node;
-    const std::int64_t model_parallel = tp * pp * inputs_.fixed.cp.value_or(1);
-    const std::int64_t dp = devices / model_parallel;
-    const bool wanted = axes_.dp.empty() || holds(axes_.dp, dp);
-    if (devices % model_parallel != 0 || !wanted || collector_.model().heads % tp != 0) {
-      return collector_.skip();
-    }
-    request_.pp = pp;
-    request_.dp = dp;
-    for (const std::int64_t gbs : axes_.gbs) {
-      request_.gbs = gbs;
-      for (const std::int64_t mbs : axes_.mbs) {
-        request_.mbs = mbs;
-        if (gbs % (dp * mbs) != 0) {
-          collector_.skip();
-        } else {
-          schedules(tp, pp, dp);
+        for (const std::int64_t cp : axes_.cp) {
+          if (cp > 1 && !splits_contexts() && holds(axes_.cp, std::int64_t{1})) {
+            collector_.skip();
+            continue;
+          }
+          request_.cp = cp;
+          for (const std::int64_t pp : axes_.pp) {
+            request_.pp = pp;
+            degrees();
+          }
         }
       }
     }
   }
 
-  void schedules(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
+  /// Whether the kernel of attention can do with a part of each sequence.
+  [[nodiscard]] bool splits_contexts() const {
+    const auto& usual = inputs_.software.defaults.attention;
+    return inputs_.fixed.attention.value_or(usual.value_or(AttentionKind::unfused)) ==
+           AttentionKind::flash;
+  }
+
+  void degrees() {
+    const std::int64_t devices = *request_.nodes * inputs_.cluster.devices_per_node;
+    const std::int64_t model_parallel = *request_.tp * *request_.pp * *request_.cp;
+    const std::int64_t dp = devices / model_parallel;
+    const bool wanted = axes_.dp.empty() || holds(axes_.dp, dp);
+    if (devices % model_parallel != 0 || !wanted || model().heads % *request_.tp != 0) {
+      return collector_.skip();
+    }
+    request_.dp = dp;
+    const std::int64_t stage = dp * *request_.tp * *request_.cp;
+    for (const std::int64_t ep : effective(axes_.ep, model().has_experts(), std::int64_t{1})) {
+      request_.ep = ep;
+      for (const std::int64_t etp : effective(axes_.etp, model().has_experts(), std::int64_t{1})) {
+        request_.etp = etp;
+        const bool divided = stage % (ep * etp) == 0;
+        if (divided || is_single(axes_.ep, axes_.etp)) {
+          batches();
+        } else {
+          collector_.skip();
+        }
+      }
+    }
+  }
+
+  /// Whether the user leaves no choice, so that the rules have to say what is wrong.
+  static bool is_single(const auto&... axes) { return ((axes.size() == 1) && ...); }
+
+  void batches() {
+    for (const std::int64_t gbs : axes_.gbs) {
+      request_.gbs = gbs;
+      for (const std::int64_t mbs : axes_.mbs) {
+        request_.mbs = mbs;
+        if (gbs % (*request_.dp * mbs) != 0) {
+          collector_.skip();
+        } else {
+          schedules();
+        }
+      }
+    }
+  }
+
+  void schedules() {
+    const std::int64_t pp = *request_.pp;
     const Schedule usual = inputs_.software.defaults.schedule.value_or(Schedule::one_f_one_b);
     for (const Schedule schedule : effective(axes_.schedule, pp > 1, usual)) {
       request_.schedule = schedule;
       const bool chunks = pp > 1 && traits(schedule).interleaved;
       const std::int64_t usual_chunks = pp > 1 && traits(schedule).folded ? 2 : 1;
       for (const std::int64_t vpp : effective(axes_.vpp, chunks, usual_chunks)) {
-        if (chunks && (vpp == 1 || vpp * pp > collector_.model().layers)) {
+        // Embedding and head can be a chunk each.
+        if (chunks && (vpp == 1 || vpp * pp > model().layers + 2)) {
           collector_.skip();
           continue;
         }
         request_.vpp = vpp;
-        memory_axes(tp, pp, dp);
+        stages();
       }
     }
   }
 
-  void memory_axes(std::int64_t tp, std::int64_t pp, std::int64_t dp) {
+  void stages() {
+    const std::int64_t pp = *request_.pp;
+    for (const StageSplit split : effective(axes_.stage_split, pp > 1, axes_.stage_split.front())) {
+      request_.stage_split = split;
+      for (const std::string& layout : layouts()) {
+        request_.layout = layout;
+        states();
+      }
+    }
+  }
+
+  /// Layouts of as many chunks as the plan has.
+  const std::vector<std::string>& layouts() {
+    const std::int64_t chunks = *request_.pp * *request_.vpp;
+    const auto [known, is_new] = layouts_.try_emplace({chunks, *request_.stage_split});
+    std::vector<std::string>& all = known->second;
+    if (!is_new) return all;
+    for (const std::string& layout : axes_.layout) {
+      if (layout != kAutoLayout) {
+        if (*request_.pp > 1 || !layout.empty()) all.push_back(layout);
+        continue;
+      }
+      if (!holds(all, std::string())) all.emplace_back();
+      if (*request_.pp == 1) continue;
+      for (std::string& other : balanced_layouts(model(), chunks)) {
+        if (!is_usual(other)) all.push_back(std::move(other));
+      }
+    }
+    if (all.empty()) all.emplace_back();
+    return all;
+  }
+
+  /// Whether the stack deals layers so by itself.
+  [[nodiscard]] bool is_usual(const std::string& layout) const {
+    const Software& software = inputs_.software;
+    const std::int64_t pp = *request_.pp;
+    const std::int64_t vpp = *request_.vpp;
+    if (!stage_problem(model().layers, pp, vpp, software.stage_dealing, *request_.stage_split)
+             .empty()) {
+      return false;
+    }
+    Plan plan;
+    plan.pp = pp;
+    plan.vpp = vpp;
+    plan.stage_split = *request_.stage_split;
+    return chunks_of_plan(model(), plan, software) == deal_layout(layout, model());
+  }
+
+  void states() {
+    const std::int64_t dp = *request_.dp;
     for (const std::int64_t zero : effective(axes_.zero, dp > 1, axes_.zero.front())) {
       request_.zero = zero;
-      if (zero >= 2 && pp > 1 && !stages_shard_gradients(zero, inputs_.software)) {
+      if (zero >= 2 && *request_.pp > 1 && !stages_shard_gradients(zero, inputs_.software)) {
         refuse_sharded_gradients();
         continue;
       }
       for (const Offload offload : effective(axes_.offload, zero > 0, Offload::none)) {
         request_.offload = offload;
-        for (const bool sequence_parallel : effective(axes_.sequence_parallel, tp > 1, false)) {
-          request_.sequence_parallel = sequence_parallel;
-          for (const Recompute recompute : axes_.recompute) {
-            request_.recompute = recompute;
-            const bool full = recompute == Recompute::full;
-            for (const std::int64_t layers :
-                 effective(axes_.recompute_layers, full, std::int64_t{1})) {
-              request_.recompute_layers = layers;
-              collector_.consider(request_);
-            }
+        formats();
+      }
+    }
+  }
+
+  /// A recipe belongs to a format of 8 or 4 bits.
+  void formats() {
+    for (const Precision precision : axes_.precision) {
+      request_.precision = precision;
+      const bool narrow = is_quantized(precision);
+      std::vector<Fp8Recipe> recipes = effective(axes_.fp8_recipe, narrow, Fp8Recipe::none);
+      if (narrow && recipes.size() > 1) std::erase(recipes, Fp8Recipe::none);
+      for (const Fp8Recipe recipe : recipes) {
+        request_.fp8_recipe = recipe;
+        activations();
+      }
+    }
+  }
+
+  void activations() {
+    for (const bool split : effective(axes_.sequence_parallel, *request_.tp > 1, false)) {
+      request_.sequence_parallel = split;
+      for (const Recompute recompute : axes_.recompute) {
+        request_.recompute = recompute;
+        const bool full = recompute == Recompute::full;
+        for (const std::int64_t layers : effective(axes_.recompute_layers, full, std::int64_t{1})) {
+          request_.recompute_layers = layers;
+          for (const auto& modules : modules_for(recompute)) {
+            request_.recompute_modules = modules;
+            consider();
           }
         }
       }
     }
+  }
+
+  [[nodiscard]] std::vector<WordSet<RecomputeModule>> modules_for(Recompute recompute) const {
+    if (recompute != Recompute::selective) return {axes_.recompute_modules.front()};
+    return distinct(axes_.recompute_modules,
+                    [&](const auto& set) { return modules_of(model(), set); });
+  }
+
+  void consider() {
+    const Variants& groups = variants_here();
+    if (groups.empty()) return collector_.skip();
+    for (const auto& variants : groups) {
+      const PlanVariant& first = variants->front();
+      request_.cp_comm = first.cp_comm;
+      request_.dispatcher = first.dispatcher;
+      request_.overlap = first.overlap;
+      request_.cuda_graphs = first.cuda_graphs;
+      collector_.consider(request_, variants);
+    }
+  }
+
+  /// Variants that hold as much memory stand together: exchanges beside another micro batch keep
+  /// one more in flight. None where the rules leave none.
+  using Variants = std::vector<std::shared_ptr<const std::vector<PlanVariant>>>;
+  [[nodiscard]] const Variants& variants_here() {
+    const bool exchanges = model().has_experts() && *request_.ep * *request_.etp > 1;
+    const bool crosses = exchanges && axes_.dispatcher.size() > 1 && crosses_links();
+    const std::tuple key(*request_.tp > 1, *request_.cp, *request_.tp, exchanges, crosses);
+    const auto [known, is_new] = variants_.try_emplace(key);
+    if (is_new) known->second = all_variants(exchanges, crosses);
+    return known->second;
+  }
+
+  /// Whether tokens leave the domain of device links on their way to their experts.
+  [[nodiscard]] bool crosses_links() const {
+    const std::int64_t gpus = *request_.nodes * inputs_.cluster.devices_per_node;
+    return group_shape(inputs_.cluster, gpus, *request_.ep, *request_.etp).crosses_network();
+  }
+
+  [[nodiscard]] Variants all_variants(bool exchanges, bool crosses) const {
+    const Software& software = inputs_.software;
+    const auto overlapped = [&](WordSet<Overlapped> set) {
+      const CommunicationStack& stack = software.communication;
+      if (*request_.tp == 1 || stack.exposed_tensor >= 1) set = without(set, {Overlapped::tp});
+      const bool exposed = !exchanges || stack.beside <= 0;
+      return exposed ? without(set, {Overlapped::ep}) : set;
+    };
+    const auto launched = [&](WordSet<GraphedModule> set) {
+      return software.host.one_launch.value > 0 ? set : WordSet<GraphedModule>{};
+    };
+    std::vector<Dispatcher> dispatchers =
+        effective(axes_.dispatcher, exchanges, axes_.dispatcher.front());
+    if (crosses) std::erase(dispatchers, Dispatcher::hybridep);
+    std::vector<PlanVariant> inside, beside;
+    for (const ContextComm cp_comm :
+         effective(axes_.cp_comm, *request_.cp > 1, axes_.cp_comm.front())) {
+      if (axes_.cp_comm.size() > 1 && cp_comm == ContextComm::a2a &&
+          model().kv_heads % (*request_.tp * *request_.cp) != 0) {
+        continue;
+      }
+      for (const Dispatcher dispatcher : dispatchers) {
+        for (const auto& overlap : distinct(axes_.overlap, overlapped)) {
+          for (const auto& graphs : distinct(axes_.cuda_graphs, launched)) {
+            (overlap.has(Overlapped::ep) ? beside : inside)
+                .push_back({cp_comm, dispatcher, overlap, graphs});
+          }
+        }
+      }
+    }
+    Variants groups;
+    for (std::vector<PlanVariant>& group : {std::ref(inside), std::ref(beside)}) {
+      if (group.empty()) continue;
+      groups.push_back(std::make_shared<const std::vector<PlanVariant>>(std::move(group)));
+    }
+    return groups;
   }
 
   /// They do not go with pipeline stages. The rule is asked only where other stages of ZeRO, which
@@ -224,42 +527,125 @@ class Combiner {
       return collector_.skip();
     }
     request_.offload = axes_.offload.front();
+    request_.precision = axes_.precision.front();
+    request_.fp8_recipe.reset();
     request_.sequence_parallel = axes_.sequence_parallel.front();
     request_.recompute = axes_.recompute.front();
     request_.recompute_layers = axes_.recompute_layers.front();
-    collector_.consider(request_);
+    request_.recompute_modules = axes_.recompute_modules.front();
+    consider();
   }
 
   const SearchAxes& axes_;
   const SearchInputs& inputs_;
   Collector collector_;
   PlanRequest request_;
+  std::map<std::pair<std::int64_t, StageSplit>, std::vector<std::string>> layouts_;
+  std::map<std::tuple<bool, std::int64_t, std::int64_t, bool, bool>, Variants> variants_;
 };
+
+/// Frameworks whose stages need not be equal write such layouts.
+std::vector<std::string> usual_layouts(const Software& software) {
+  const bool automatic = software.stage_dealing == StageDealing::balanced;
+  return {automatic ? std::string(kAutoLayout) : std::string()};
+}
+
+/// Chunks that are said want a schedule that has them, unless that is said, too.
+void add_schedule_of_chunks(SearchAxes& axes, const std::vector<std::int64_t>& vpp) {
+  const bool chunks = std::ranges::any_of(vpp, [](std::int64_t each) { return each > 1; });
+  if (chunks && !holds(axes.schedule, Schedule::interleaved)) {
+    axes.schedule.push_back(Schedule::interleaved);
+  }
+}
 
 }  // namespace
 
-SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything) {
+PlanVariant variant_of(const Plan& plan) {
+  return {plan.cp_comm, plan.dispatcher, plan.overlap, plan.cuda_graphs};
+}
+
+void set_variant(Plan& plan, const PlanVariant& variant) {
+  plan.cp_comm = variant.cp_comm;
+  plan.dispatcher = variant.dispatcher;
+  plan.overlap = variant.overlap;
+  plan.cuda_graphs = variant.cuda_graphs;
+}
+
+bool is_of_variant(std::string_view axis) {
+  return axis == "cp_comm" || axis == "dispatcher" || axis == "overlap" || axis == "cuda_graphs";
+}
+
+std::vector<PlanVariant> variants_of(const Candidate& candidate) {
+  return candidate.variants ? *candidate.variants
+                            : std::vector<PlanVariant>{variant_of(candidate.plan)};
+}
+
+std::vector<Candidate> plans_apart(const std::vector<Candidate>& candidates) {
+  std::vector<Candidate> apart;
+  for (const Candidate& candidate : candidates) {
+    for (const PlanVariant& variant : variants_of(candidate)) {
+      apart.push_back({candidate.plan, candidate.shape, {}});
+      set_variant(apart.back().plan, variant);
+    }
+  }
+  return apart;
+}
+
+std::int64_t Candidates::plans() const {
+  std::int64_t all = 0;
+  for (const Candidate& candidate : legal) all += static_cast<std::int64_t>(candidate.plans());
+  return all;
+}
+
+SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
+  const bool everything = reach == Reach::everything;
   const std::int64_t most_gbs =
       axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
+  const bool schedule_said = !axes.schedule.empty();
+  const std::vector<std::int64_t> chunks_said = axes.vpp;
+  const bool recipe_said = !axes.fp8_recipe.empty();
   fill(axes.shapes, {shape_of(inputs.model)});
   const std::int64_t layers =
       std::ranges::max_element(axes.shapes, {}, &ModelShape::layers)->layers;
+  const Experts& experts = inputs.model.experts;
   fill(axes.nodes, up_to(inputs.cluster.nodes));
-  fill(axes.tp, tensor_degrees(inputs.cluster.devices_per_node, everything));
+  fill(axes.tp, tensor_degrees(inputs.cluster, reach));
+  fill(axes.cp, context_degrees(inputs, reach));
   fill(axes.pp, up_to(layers));
+  fill(axes.ep,
+       inputs.model.has_experts() ? divisors(experts.count) : std::vector<std::int64_t>{1});
+  fill(axes.etp, everything && inputs.model.has_experts()
+                     ? powers_of_two(inputs.cluster.devices_per_node)
+                     : std::vector<std::int64_t>{1});
   fill(axes.vpp, up_to(std::min(kMostChunks, layers)));
   fill(axes.mbs, powers_of_two(std::min(kMostMicroBatch, most_gbs)));
+  fill(axes.layout, usual_layouts(inputs.software));
+  fill(axes.dispatcher, known_dispatchers(inputs, everything));
   if (everything) {
     fill(axes.zero, {0, 1, 2, 3});
     fill_with_all(axes.recompute);
+    fill(axes.recompute_modules, growing_recompute());
     fill(axes.sequence_parallel, {false, true});
     fill_with_all(axes.schedule);
+    fill_with_all(axes.stage_split);
+    fill_with_all(axes.cp_comm);
+    fill(axes.overlap, all_overlaps(inputs));
+    fill(axes.cuda_graphs,
+         {{}, {GraphedModule::attn, GraphedModule::moe_router}, {GraphedModule::full}});
   }
   each_axis([&](const auto& axis) {
     if (axis.use != AxisUse::offered) return;
     fill(axis.of(axes), axis.of(inputs.software.choices));
-    fill(axis.of(axes), {axis.of(inputs.software.defaults).value_or(plainest(axis.domain))});
+    const auto& fixed = axis.of(inputs.fixed);
+    const auto& usual = axis.of(inputs.software.defaults);
+    fill(axis.of(axes), {fixed ? *fixed : usual ? *usual : plainest(axis.domain)});
   });
+  const bool wide =
+      std::ranges::any_of(axes.precision, [](Precision each) { return !is_quantized(each); });
+  if (!recipe_said && wide && !holds(axes.fp8_recipe, Fp8Recipe::none)) {
+    axes.fp8_recipe.push_back(Fp8Recipe::none);
+  }
+  if (!schedule_said) add_schedule_of_chunks(axes, chunks_said);
   return axes;
 }
 
@@ -275,6 +661,44 @@ Candidates legal_plans(const std::vector<CandidateRequest>& requests, const Sear
     collector.consider(request.plan);
   }
   return std::move(collector).result();
+}
+
+namespace {
+
+/// Whether a legal plan has the value.
+bool is_taken(const auto& axis, const auto& value, const Candidates& candidates) {
+  return std::ranges::any_of(candidates.legal, [&](const Candidate& candidate) {
+    if (axis.of(candidate.plan) == value) return true;
+    if (!candidate.variants || !is_of_variant(axis.name)) return false;
+    Plan plan;
+    return std::ranges::any_of(*candidate.variants, [&](const PlanVariant& variant) {
+      set_variant(plan, variant);
+      return axis.of(plan) == value;
+    });
+  });
+}
+
+}  // namespace
+
+std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxes& axes,
+                                         const Candidates& candidates, const SearchInputs& inputs) {
+  std::vector<UntakenValue> untaken;
+  if (candidates.legal.empty()) return untaken;
+  each_axis([&](const auto& axis) {
+    if (!is_listed(axis.use) || axis.of(said).size() < 2) return;
+    for (const auto& value : axis.of(said)) {
+      if (is_taken(axis, value, candidates)) continue;
+      SearchAxes alone = axes;
+      axis.of(alone) = {value};
+      const Candidates refused = legal_plans(alone, inputs);
+      UntakenValue one{std::string(first_flag(axis)), cell_of(value), {}};
+      if (refused.legal.empty() && !refused.nearest.empty()) {
+        one.why = refused.nearest.front().problems.front();
+      }
+      untaken.push_back(std::move(one));
+    }
+  });
+  return untaken;
 }
 
 }  // namespace prequel

@@ -3,7 +3,9 @@
 /// Which plans a search looks at.
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/job/model_shape.hpp"
@@ -26,11 +28,36 @@ struct SearchInputs {
   PlanRequest fixed;
 };
 
-/// A plan, and the shape of the model that it is for.
-struct Candidate {
-  Plan plan;
-  ModelShape shape;
+/// In the axis of layouts: as the stack deals, and where stages are then uneven, layouts that give
+/// the ends fewer layers for the embedding and the head that they hold.
+inline constexpr std::string_view kAutoLayout = "auto";
+
+/// What of a plan its memory does not depend on.
+struct PlanVariant {
+  ContextComm cp_comm{};
+  Dispatcher dispatcher{};
+  WordSet<Overlapped> overlap;
+  WordSet<GraphedModule> cuda_graphs;
+
+  auto operator<=>(const PlanVariant&) const = default;
 };
+PlanVariant variant_of(const Plan& plan);
+void set_variant(Plan& plan, const PlanVariant& variant);
+/// Whether an axis is one of those.
+bool is_of_variant(std::string_view axis);
+
+/// Plans that differ in their variants alone, and the shape of the model that they are for.
+struct Candidate {
+  Plan plan;  ///< of the first variant
+  ModelShape shape;
+  /// All of them, in the order of the axes; none: the plan as it is.
+  std::shared_ptr<const std::vector<PlanVariant>> variants;
+
+  [[nodiscard]] std::size_t plans() const { return variants ? variants->size() : 1; }
+};
+std::vector<PlanVariant> variants_of(const Candidate& candidate);
+/// Each plan as a candidate of its own.
+std::vector<Candidate> plans_apart(const std::vector<Candidate>& candidates);
 
 struct CandidateRequest {
   PlanRequest plan;
@@ -45,20 +72,33 @@ struct RefusedPlan {
 };
 
 struct Candidates {
-  std::int64_t considered{};
+  std::int64_t considered{};  ///< combinations; those that rules pass over as a whole are one
   std::vector<Candidate> legal;
   /// A few of those that broke the fewest rules, where none is legal, or all as asked for.
   std::vector<RefusedPlan> nearest;
+
+  /// How many plans are legal.
+  [[nodiscard]] std::int64_t plans() const;
 };
 
-/// Fills empty axes with all that makes sense: the model's own shape, tp up to a node (powers of
-/// two and the node's divisors), pp and vpp up to the layers, mbs in powers of two, dp from the
-/// nodes; the rest as the software's choices say, or with `everything`, all values that there are.
-SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, bool everything);
+/// How far a search goes beyond what the user says.
+enum class Reach : std::uint8_t {
+  usual,         ///< what the stack offers, tensor groups where device links join their ranks
+  beyond_links,  ///< the same with tensor groups of several nodes
+  everything     ///< all values of all axes, but those that change what is computed
+};
+
+/// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that
+/// device links join (powers of two and a node's divisors), cp for long sequences, ep by the
+/// experts, pp and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as the
+/// software's choices say, or by `reach`. A schedule follows from chunks that are said, as in a
+/// single plan.
+SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach);
 
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
-/// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1) take one
-/// value only, of those in the axis.
+/// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1,
+/// dispatchers where ranks keep their tokens) take one value only, of those in the axis. HybridEP
+/// stays inside the domain of device links, unless no other dispatcher is wanted.
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
 
 /// Which refused plans are told.
@@ -70,5 +110,15 @@ enum class Refusals : std::uint8_t {
 /// The same for requests given one by one.
 Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs,
                        Refusals refusals = Refusals::nearest);
+
+/// A value that was asked for and that no legal plan has.
+struct UntakenValue {
+  std::string flag, value;
+  std::string why;  ///< the rule in its way, where one alone can be named
+};
+
+/// Of what `said` lists, what no plan of `candidates` takes; nothing where none is legal.
+std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxes& axes,
+                                         const Candidates& candidates, const SearchInputs& inputs);
 
 }  // namespace prequel

@@ -17,14 +17,14 @@ void run(benchmark::State& state, std::vector<std::int64_t> nodes) {
   SearchAxes axes;
   axes.nodes = std::move(nodes);
   axes.gbs = {2048};
-  axes = fill_axes(axes, inputs, true);
+  axes = fill_axes(axes, inputs, Reach::everything);
   SearchLimits limits;
   limits.best = 10;  // as the command prints
   std::size_t plans = 0;
   for ([[maybe_unused]] auto _ : state) {
     const Candidates candidates = legal_plans(axes, inputs);
     benchmark::DoNotOptimize(search(candidates, inputs, limits));
-    plans = candidates.legal.size();
+    plans = static_cast<std::size_t>(candidates.plans());
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plans));
   state.counters["plans"] = static_cast<double>(plans);
@@ -45,6 +45,42 @@ void search_any_nodes(benchmark::State& state) {
 }
 BENCHMARK(search_any_nodes)
     ->Name("search/any_nodes")
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
+
+/// All axes of a model with experts on 1,024 GPUs. An item is a combination of their values.
+void search_moe(benchmark::State& state) {
+  JobRequest request;
+  request.model = "deepseek-v3";
+  request.cluster = "nvidia-dgx-h100";
+  request.software = "megatron-core-moe-2026";
+  Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
+  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  inputs.fixed.seq_len = 4096;
+  SearchAxes axes;
+  axes.nodes = {128};
+  axes.gbs = {8192};
+  axes.etp = {1};
+  axes.cp = {1};
+  axes.zero = {1};
+  axes.stage_split = {StageSplit::blocks};
+  axes.precision = {Precision::bf16, Precision::fp8};
+  axes.fp8_recipe = {Fp8Recipe::none, Fp8Recipe::block};
+  axes.schedule = {Schedule::one_f_one_b, Schedule::interleaved};
+  axes = fill_axes(axes, inputs, Reach::everything);
+  SearchLimits limits;
+  limits.best = 10;
+  Candidates candidates;
+  for ([[maybe_unused]] auto _ : state) {
+    candidates = legal_plans(axes, inputs);
+    benchmark::DoNotOptimize(search(candidates, inputs, limits));
+  }
+  state.SetItemsProcessed(state.iterations() * candidates.considered);
+  state.counters["combinations"] = static_cast<double>(candidates.considered);
+  state.counters["plans"] = static_cast<double>(candidates.plans());
+}
+BENCHMARK(search_moe)
+    ->Name("search/moe_any")
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime();
 

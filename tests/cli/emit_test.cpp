@@ -42,7 +42,8 @@ Space space_of(const std::string& model, const std::string& cluster, std::int64_
   axes.gbs = {256};
   axes.offload = {Offload::none, Offload::optimizer};
   std::vector<Plan> plans;
-  for (const Candidate& candidate : legal_plans(fill_axes(axes, inputs, true), inputs).legal) {
+  for (const Candidate& candidate :
+       legal_plans(fill_axes(axes, inputs, Reach::everything), inputs).legal) {
     plans.push_back(candidate.plan);
   }
   return {std::move(inputs), std::move(plans)};

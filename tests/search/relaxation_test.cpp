@@ -39,7 +39,7 @@ TEST_CASE("of limits that stand in the way, those are named that suffice alone")
   said.pp = {12};
   said.vpp = {1};
   said.recompute = {Recompute::none};
-  const auto found = relaxations(said, inputs, {}, false);
+  const auto found = relaxations(said, inputs, {}, Reach::usual);
   const std::vector<std::string> limits = limits_of(found);
   check(found, inputs);
   CHECK(std::ranges::count(limits, "--tp") == 1);
@@ -50,7 +50,7 @@ TEST_CASE("of limits that stand in the way, those are named that suffice alone")
 
 TEST_CASE("where the model is too large for the nodes, a few more are named") {
   const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
-  const auto found = relaxations(said_of(2, 2048), inputs, {}, false);
+  const auto found = relaxations(said_of(2, 2048), inputs, {}, Reach::usual);
   check(found, inputs);
   REQUIRE(found.size() == 1);
   CHECK(found.front().limit == "--nodes " + std::to_string(found.front().best.plan.nodes));
@@ -68,7 +68,7 @@ TEST_CASE("requirements and the head-room are given up one by one, also of plans
 
   SearchLimits roomy;
   roomy.memory_headroom = 0.99;
-  CHECK(limits_of(relaxations(said_of(48, 2048), inputs, roomy, false)) ==
+  CHECK(limits_of(relaxations(said_of(48, 2048), inputs, roomy, Reach::usual)) ==
         std::vector<std::string>{"--memory-headroom"});
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("a requirement that divides by zero for plans that nobody asked for is
   said.pp = {6};
   SearchLimits limits;
   limits.requirements = {Requirement::parse("gbs / (pp - 12) > 1e9")};
-  const auto found = relaxations(said, inputs, limits, false);
+  const auto found = relaxations(said, inputs, limits, Reach::usual);
   CHECK(limits_of(found) == std::vector<std::string>{"--require 'gbs / (pp - 12) > 1e9'"});
 }
 

@@ -3,8 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
+#include "sim/search/pareto.hpp"
 #include "tests/limited_threads.hpp"
 #include "tests/search/shipped_inputs.hpp"
 
@@ -13,19 +14,15 @@ namespace {
 
 /// Whether they are one plan of a space.
 bool same(const FoundPlan& a, const FoundPlan& b) {
-  const auto axes = [](const FoundPlan& found) {
-    const Plan& plan = found.plan;
-    return std::tuple(found.shape, plan.nodes, plan.dp, plan.tp, plan.pp, plan.vpp, plan.mbs,
-                      plan.gbs, plan.zero, plan.offload, plan.recompute, plan.sequence_parallel,
-                      plan.schedule);
-  };
-  return axes(a) == axes(b);
+  bool all = a.shape == b.shape;
+  each_axis([&](const auto& axis) { all = all && axis.of(a.plan) == axis.of(b.plan); });
+  return all;
 }
 
 /// Every plan by the ordinary prediction, the best first.
 std::vector<FoundPlan> one_by_one(const std::vector<Candidate>& plans, const SearchInputs& inputs) {
   std::vector<FoundPlan> found;
-  for (const auto& [plan, shape] : plans) {
+  for (const auto& [plan, shape, none] : plans_apart(plans)) {
     const Prediction prediction = predict_plan(inputs, plan, shape);
     if (prediction.verdict == MemoryVerdict::oom) continue;
     const double seconds = prediction.sec_per_iter.value;
@@ -40,13 +37,19 @@ void check_against_predictions(const SearchInputs& inputs, const SearchAxes& axe
   const Candidates candidates = legal_plans(axes, inputs);
   const SearchResult result = search(candidates, inputs, {});
   const std::vector<FoundPlan> expected = one_by_one(candidates.legal, inputs);
-  CHECK(result.legal == std::ssize(candidates.legal));
+  CHECK(result.legal == candidates.plans());
   REQUIRE(result.plans.size() == expected.size());
   CHECK(expected.size() > 20);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(result.plans[i].sec_per_iter == expected[i].sec_per_iter);
     CHECK(result.plans[i].peak_memory.value == expected[i].peak_memory.value);
+    CHECK(same(result.plans[i], expected[i]));
   }
+  SearchLimits few;
+  few.best = 10;
+  const SearchResult best = search(candidates, inputs, few);
+  REQUIRE(best.plans.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(same(best.plans[i], expected[i]));
 }
 
 TEST_CASE("a search ranks as the prediction of each plan alone does: to the last bit") {
@@ -80,6 +83,76 @@ TEST_CASE("a search finds the same to the last bit on one thread and on several"
       REQUIRE(best.plans.size() == 5);
       for (std::size_t i = 0; i < 5; ++i) CHECK(same(best.plans[i], expected.plans[i]));
     });
+  }
+}
+
+TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too") {
+  SearchInputs lite = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
+  lite.fixed.seq_len = 4096;
+  SearchAxes axes;
+  axes.nodes = {2};
+  axes.gbs = {64};
+  axes.tp = {1, 2};
+  axes.pp = {1, 2, 4};
+  axes.cp = {1, 2};
+  axes.ep = {1, 8, 16};
+  axes.etp = {1, 2};
+  axes.mbs = {1, 2};
+  axes.vpp = {1, 2};
+  axes.zero = {1};
+  axes.dispatcher = {Dispatcher::alltoall, Dispatcher::deepep, Dispatcher::hybridep};
+  axes.cp_comm = {ContextComm::p2p, ContextComm::all_gather};
+  axes.overlap = {{}, {Overlapped::tp}, {Overlapped::tp, Overlapped::ep}};
+  axes.cuda_graphs = {{}, {GraphedModule::attn}, {GraphedModule::full}};
+  axes.recompute = {Recompute::none, Recompute::selective};
+  axes.recompute_modules = {{}, {RecomputeModule::moe_act, RecomputeModule::layernorm}};
+  axes.precision = {Precision::bf16, Precision::fp8};
+  axes.fp8_recipe = {Fp8Recipe::none, Fp8Recipe::block};
+  check_against_predictions(lite, fill_axes(axes, lite, Reach::usual));
+  SearchInputs oss = shipped_inputs("gpt-oss-20b", "gb200-nvl72", 32);
+  oss.fixed.seq_len = 4096;
+  SearchAxes few;
+  few.nodes = {4};
+  few.gbs = {32};
+  few.mbs = {1, 4};
+  few.overlap = {{}, {Overlapped::ep}};
+  check_against_predictions(oss, fill_axes(few, oss, Reach::usual));
+}
+
+TEST_CASE("the Pareto front of many plans is found without playing all of them") {
+  SearchInputs lite = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
+  lite.fixed.seq_len = 4096;
+  const Candidates candidates = legal_plans(axes_for(lite, 2), lite);
+  const SearchResult all = search(candidates, lite, {});
+  SearchLimits limits;
+  limits.best = 5;
+  limits.front = true;
+  const SearchResult some = search(candidates, lite, limits);
+  CHECK(some.ranked == 5);
+  CHECK(some.plans.size() < all.plans.size() / 2);
+  const auto front = [](const SearchResult& result) {
+    std::vector<FoundPlan> plans;
+    for (const std::size_t i : pareto_front(result.plans)) plans.push_back(result.plans[i]);
+    return plans;
+  };
+  const std::vector<FoundPlan> expected = front(all);
+  const std::vector<FoundPlan> found = front(some);
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(same(found[i], expected[i]));
+}
+
+TEST_CASE("a requirement tells variants of a plan apart") {
+  SearchInputs lite = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
+  lite.fixed.seq_len = 4096;
+  SearchAxes axes = axes_for(lite, 2);
+  axes.dispatcher = {Dispatcher::alltoall, Dispatcher::deepep};
+  SearchLimits limits;
+  limits.requirements = {Requirement::parse("dispatcher == 'deepep' && ep == 8")};
+  limits.best = 3;
+  const SearchResult result = search(legal_plans(axes, lite), lite, limits);
+  REQUIRE(result.plans.size() == 3);
+  for (const FoundPlan& found : result.plans) {
+    CHECK(found.plan.dispatcher == Dispatcher::deepep);
   }
 }
 

@@ -27,7 +27,7 @@ inline SearchAxes axes_for(const SearchInputs& inputs, std::int64_t nodes,
   SearchAxes axes;
   axes.nodes = {nodes};
   axes.gbs = {*inputs.fixed.gbs};
-  return fill_axes(axes, inputs, everything);
+  return fill_axes(axes, inputs, everything ? Reach::everything : Reach::usual);
 }
 
 }  // namespace prequel

@@ -107,7 +107,9 @@ def search(
 
     ``limits`` are the flags of ``prequel search``: lists of values an axis (``tp=[4, 8]``),
     ``max_nodes``, ``require=["dp % 4 == 0"]``, ``memory_headroom`` (a fraction), ``tokens``,
-    ``price`` (of a GPU-hour), ``explain=["tp=4,pp=12"]``, ``top``. Ctrl-C raises KeyboardInterrupt.
+    ``price`` (of a GPU-hour), ``within="30d"``, ``fewest_gpus=True``, ``risk=0.9``,
+    ``explain=["tp=4,pp=12"]``, ``top``. Several clusters are written ``cluster="a,b"``. Ctrl-C raises
+    KeyboardInterrupt.
     """
     inputs = dict(job=job, model=model, cluster=cluster, software=software, device=device)
     return _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)

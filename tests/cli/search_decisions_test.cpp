@@ -1,0 +1,163 @@
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::json;
+
+Json searched(const std::string& arguments) {
+  const ProgramResult result = run_prequel("search " + arguments + " --json");
+  CAPTURE(result.err);
+  REQUIRE(result.status == 0);
+  return Json::parse(result.out);
+}
+
+const std::string kSmall = "--model gpt-7.5b --gbs 512 --seq-len 2048 --pp 1,2,4 --mbs 1,2,4 ";
+
+TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least cost told") {
+  const std::string arguments =
+      kSmall + "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d --price 2 --top 40";
+  const Json answer = searched(arguments);
+  REQUIRE(answer.at("plans").size() > 3);
+  for (const Json& plan : answer.at("plans")) {
+    CHECK(plan.at("days") <= 30.0);
+    const double gpus = plan.at("plan").at("gpus");
+    CHECK(plan.at("days").get<double>() * 24 * gpus ==
+          doctest::Approx(plan.at("gpu_hours").get<double>()));
+  }
+  const Json& within = answer.at("within");
+  const Json cheapest = searched(kSmall +
+                                 "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d "
+                                 "--price 2 --objective cost --top 1")
+                            .at("plans")[0];
+  CHECK(within.at("cheapest").at("cost") == cheapest.at("cost"));
+  const Json fewest =
+      searched(kSmall + "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d --fewest-gpus")
+          .at("plans")[0];
+  CHECK(within.at("fewest_gpus").at("plan") == fewest.at("plan"));
+  // One node less is not in time.
+  const std::int64_t nodes = fewest.at("plan").at("nodes");
+  REQUIRE(nodes > 1);
+  const ProgramResult less =
+      run_prequel("search " + kSmall + "--cluster selene --tokens 2e11 --within 30d --max-nodes " +
+                  std::to_string(nodes - 1));
+  CHECK(less.status == 1);
+  CHECK(less.out.find("is in time") != std::string::npos);
+  CHECK(less.out.find("without --within") != std::string::npos);
+}
+
+TEST_CASE("the fewest GPUs come first, the fastest plan of them before the others") {
+  const Json plans =
+      searched(kSmall + "--cluster selene --max-nodes 4 --fewest-gpus --top 20").at("plans");
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    const auto key = [](const Json& plan) {
+      return std::pair(plan.at("plan").at("gpus").get<int>(),
+                       plan.at("sec_per_iter").get<double>());
+    };
+    CHECK(key(plans[i - 1]) <= key(plans[i]));
+  }
+}
+
+TEST_CASE("with a risk only plans are told that fit with that probability") {
+  const std::string arguments = "--model bloom-176b --cluster jean-zay-a100 --gbs 2048 --nodes 48 ";
+  const Json all = searched(arguments + "--top 10");
+  const Json safe = searched(arguments + "--risk 0.9 --top 10");
+  for (const Json& plan : safe.at("plans")) CHECK(plan.at("fits_probability") >= 0.9);
+  // The first plan of all that is safe is the first of the safe ones.
+  for (const Json& plan : all.at("plans")) {
+    if (plan.at("fits_probability") < 0.9) continue;
+    CHECK(plan.at("plan") == safe.at("plans")[0].at("plan"));
+    break;
+  }
+  CHECK(run_prequel("search " + arguments + "--risk 1.5").status == 2);
+}
+
+TEST_CASE("several clusters are searched at once, each at its price") {
+  const Json answer = searched(kSmall +
+                               "--cluster selene,dgx-a100 --max-nodes 4 --tokens 1e11 --price-of "
+                               "selene=2 --price-of dgx-a100=1.5 --objective cost --top 6");
+  REQUIRE(answer.at("clusters").size() == 2);
+  std::int64_t fitting = 0;
+  for (const Json& cluster : answer.at("clusters")) fitting += cluster.at("fitting").get<int>();
+  CHECK(answer.at("fitting") == fitting);
+  double before = 0;
+  for (const Json& plan : answer.at("plans")) {
+    CHECK(plan.at("cost") >= before);
+    before = plan.at("cost");
+    const double price = plan.at("cluster") == "selene" ? 2 : 1.5;
+    CHECK(before == doctest::Approx(price * plan.at("gpu_hours").get<double>()));
+  }
+  const ProgramResult text =
+      run_prequel("search " + kSmall + "--cluster selene,dgx-a100 --max-nodes 2");
+  CHECK(text.status == 0);
+  CHECK(text.out.find("gpt-7.5b on 2 clusters") != std::string::npos);
+}
+
+TEST_CASE("prices, times and clusters that say nothing are refused") {
+  const auto refusal = [](const std::string& arguments) {
+    const ProgramResult result = run_prequel("search " + kSmall + arguments);
+    CHECK(result.status == 2);
+    return result.err;
+  };
+  CHECK(refusal("--cluster selene,,dgx-a100").find("a name between two commas is missing") !=
+        std::string::npos);
+  CHECK(refusal("--cluster selene,dgx-a100 --tokens 1e9 --price-of other=2")
+            .find("--price-of other is none of them") != std::string::npos);
+  CHECK(refusal("--cluster selene --tokens 1e9 --price-of dgx-a100=2")
+            .find("the cluster is selene") != std::string::npos);
+  CHECK(refusal("--cluster selene --tokens 1e9 --within 30").find("such as 30d, 12h or 90m") !=
+        std::string::npos);
+  CHECK(refusal("--cluster selene --tokens 1e9 --price-of selene")
+            .find("expected a cluster and a number above 0") != std::string::npos);
+  CHECK(refusal("--cluster selene,dgx-a100 --pareto").find("speak of one cluster") !=
+        std::string::npos);
+}
+
+TEST_CASE("values asked for that no plan takes are named, with the rule in their way") {
+  const ProgramResult result = run_prequel(
+      "search --model gpt-18b --cluster selene --gbs 256 --nodes 8 --tp 1,2,3 --pp 4 --mbs 1");
+  CHECK(result.status == 0);
+  CHECK(result.err.find("warning: --tp 3: no legal plan has it") != std::string::npos);
+  CHECK(result.err.find("--tp 2") == std::string::npos);
+}
+
+TEST_CASE("chunks that are asked for bring their schedule, as in a single plan") {
+  const std::string plan =
+      "--model gpt-39b --cluster dgx-a100 --nodes 8 --gbs 128 --tp 2 --pp 2 --vpp 2 --mbs 1 ";
+  const Json one = Json::parse(run_prequel("predict " + plan + "--json").out);
+  CHECK(one.at("plan").at("schedule") == "interleaved-1f1b");
+  const Json best = searched(plan).at("plans")[0];
+  CHECK(best.at("plan").at("schedule") == "interleaved-1f1b");
+  CHECK(best.at("sec_per_iter").get<double>() <= one.at("sec_per_iter").get<double>());
+}
+
+TEST_CASE("tensor groups of several nodes are searched where nothing else fits") {
+  const ProgramResult fugaku =
+      run_prequel("search --model gpt-30b --cluster fugaku --nodes 384 --gbs 96 --json");
+  CHECK(fugaku.status == 0);
+  CHECK(Json::parse(fugaku.out).at("plans")[0].at("plan").at("tp") >= 4);
+}
+
+TEST_CASE("what would deal 126 layers to 64 chunks is named") {
+  const ProgramResult result = run_prequel(
+      "search --model llama-3-405b --cluster dgx-h100 --software megatron-core-2024 --nodes 128 "
+      "--gbs 1024 --tp 8 --pp 8 --vpp 8");
+  CHECK(result.status == 1);
+  CHECK(result.out.find("--stage-split embedding-as-layer") != std::string::npos);
+  CHECK(result.out.find("--layout auto") != std::string::npos);
+}
+
+TEST_CASE("a model with experts is searched over the axes of experts by default") {
+  const Json answer = searched(
+      "--model qwen3-30b-a3b --cluster nvidia-dgx-h100 --nodes 2 --gbs 256 --seq-len 4096 --top 3");
+  const Json& plan = answer.at("plans")[0].at("plan");
+  CHECK(plan.at("ep") > 1);
+  CHECK(answer.at("plans")[0].contains("detailed_sec_per_iter"));
+}
+
+}  // namespace
+}  // namespace prequel
