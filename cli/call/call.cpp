@@ -263,7 +263,7 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
   } else if (command == "validate") {
     const auto progress = session.progress ? session.progress : [](std::size_t, std::size_t) {};
     const ValidateAnswer validated = answer_validate(library, parser.validate, progress);
-    answer.document = validation_json(validated.runs, validated.groups, context());
+    answer.document = validation_json(validated.runs, validated.groups, validated.causes, context());
   } else if (command == "import") {
     const ImportAnswer imported = answer_import(library, parser.import);
     answer.document = import_json(imported);
