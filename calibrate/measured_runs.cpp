@@ -132,6 +132,7 @@ class Cells {
   std::string contradiction_;
 };
 
+constexpr std::string_view kContradicts = "contradicts";  ///< begins the `check` of rows apart
 constexpr std::int64_t kMost = 1 << 20;
 constexpr std::array<std::string_view, 5> kMlps{"gelu", "swiglu", "geglu", "relu", "squared-relu"};
 constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
@@ -271,16 +272,13 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   }
   check_agreement(cells, run);
   run.contradiction = cells.contradiction();
+  const std::string check = cells.text("check");
+  if (check.starts_with(kContradicts)) run.apart = check;
   return run;
 }
 
 void check_columns(const CsvReader& table, const std::string& file) {
-  std::vector<std::string> known = run_columns();
-  each_axis([&](const auto& axis) {
-    if (axis.column != axis.name) known.emplace_back(axis.name);
-  });
-  known.insert(known.end(), std::begin(kMoreJobColumns), std::end(kMoreJobColumns));
-  known.insert(known.end(), std::begin(kDescribing), std::end(kDescribing));
+  const std::vector<std::string> known = known_columns();
   std::vector<std::string> problems;
   if (std::none_of(known.begin(), known.end(),
                    [&](const auto& one) { return table.column(one); })) {
@@ -340,6 +338,16 @@ std::vector<std::string> run_columns() {
   each_axis([&](const auto& axis) { columns.emplace_back(axis.column); });
   columns.insert(columns.end(), std::begin(kRunColumns), std::end(kRunColumns));
   return columns;
+}
+
+std::vector<std::string> known_columns() {
+  std::vector<std::string> known = run_columns();
+  each_axis([&](const auto& axis) {
+    if (axis.column != axis.name) known.emplace_back(axis.name);
+  });
+  known.insert(known.end(), std::begin(kMoreJobColumns), std::end(kMoreJobColumns));
+  known.insert(known.end(), std::begin(kDescribing), std::end(kDescribing));
+  return known;
 }
 
 std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {

@@ -33,6 +33,9 @@ struct MeasuredRun {
   std::string notes;
   /// Why the row contradicts itself or cannot be read; empty when it is sound.
   std::string contradiction;
+  /// Why a sound row is counted apart: what its `check` says after "contradicts". It is predicted,
+  /// but in no error, verdict, ranking or fit.
+  std::string apart;
 };
 
 /// The model of a row whose name is that of a shipped one: what its columns leave out is as there.
@@ -40,6 +43,9 @@ Transformer completed(const Transformer& row, const Transformer& shipped, const 
 
 /// The columns that a table may have, in the order that `import` writes.
 std::vector<std::string> run_columns();
+
+/// All columns that are known, those that only describe too.
+std::vector<std::string> known_columns();
 
 /// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or
 /// `status` column, an unknown column, broken quoting); a row that cannot be read is kept with its

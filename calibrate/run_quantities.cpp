@@ -30,7 +30,7 @@ std::vector<ObservedRun> observed(const Library& library, const std::vector<Meas
   RunInputs inputs(library, {});
   std::vector<ObservedRun> result;
   for (const MeasuredRun& run : runs) {
-    if (!run.contradiction.empty() || !run.plan.gbs) continue;
+    if (!run.contradiction.empty() || !run.apart.empty() || !run.plan.gbs) continue;
     try {
       Scenario scenario = inputs.scenario(run).scenario;
       const std::optional<Seen> seen = observe(run, scenario);

@@ -33,7 +33,7 @@ std::vector<Uncertain> constants_of_time() {
 std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<MeasuredRun>& runs) {
   std::map<std::string, std::vector<MeasuredRun>> tables;
   for (const MeasuredRun& run : runs) {
-    if (run.status != RunStatus::ok || !run.sec_per_iter) continue;
+    if (run.status != RunStatus::ok || !run.sec_per_iter || !run.apart.empty()) continue;
     tables[fmt::format("{} {} {}", run.file, run.cluster, run.software)].push_back(run);
   }
   for (auto& [name, rows] : tables) {

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/ranking.hpp"
@@ -59,10 +62,33 @@ bool states_alone_exceed(const RunScenario& sized) {
   return memory.weights + memory.gradients + memory.optimizer > scenario.device.memory;
 }
 
+constexpr std::array<std::pair<std::int64_t, const char*>, 5> kScales{
+    {{8, "up to 8"},
+     {64, "9 to 64"},
+     {256, "65 to 256"},
+     {1024, "257 to 1024"},
+     {std::numeric_limits<std::int64_t>::max(), "over 1024"}}};
+
+/// The derived columns, as cells; what a scenario says before what other cells do.
+void derive(MeasuredRun& run, const Scenario* scenario) {
+  run.cells["file"] = std::filesystem::path(run.file).stem().string();
+  const bool experts =
+      scenario != nullptr ? scenario->model.has_experts() : run.cells.contains("experts");
+  run.cells["kind"] = experts ? "experts" : "dense";
+  const std::string card = scenario != nullptr ? scenario->device.name : cell(run, "gpu");
+  if (!card.empty()) run.cells["card"] = card;
+  const auto gpus = scenario != nullptr ? std::optional(scenario->plan.gpus) : run.gpus;
+  if (gpus) {
+    run.cells["scale"] =
+        std::ranges::find_if(kScales, [&](const auto& one) { return *gpus <= one.first; })->second;
+  }
+}
+
 ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, MeasuredRun run) {
   ValidatedRun result;
   result.run = std::move(run);
   const MeasuredRun& row = result.run;
+  derive(result.run, nullptr);
   if (!row.contradiction.empty()) {
     result.outcome = Outcome::invalid;
     result.reason = row.contradiction;
@@ -82,7 +108,9 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
       return result;
     }
     RunScenario scenario = inputs.scenario(row);
+    derive(result.run, &scenario.scenario);
     const Software& software = scenario.scenario.software;
+    result.stack = software.name;
     if (!software.stands_for.empty()) result.stand_in = software.name;
     result.prediction = predict(scenario.scenario);
     first_stage = software.memory.prints_first_stage;
@@ -109,6 +137,11 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   return result;
 }
 
+/// Whether the row is in errors, verdicts and rankings.
+bool is_counted(const ValidatedRun& run) {
+  return run.run.apart.empty();
+}
+
 /// The baseline that peers' simplest models are: hardware FLOPs over one efficiency, here the
 /// median efficiency of all rows.
 void add_baseline(std::vector<ValidatedRun>& runs) {
@@ -119,7 +152,9 @@ void add_baseline(std::vector<ValidatedRun>& runs) {
            (prediction.peak.value * static_cast<double>(run.run.gpus.value_or(1)));
   };
   for (const ValidatedRun& run : runs) {
-    if (run.time_error) ratios.push_back(*run.run.sec_per_iter / at_peak(run));
+    if (is_counted(run) && run.time_error) {
+      ratios.push_back(*run.run.sec_per_iter / at_peak(run));
+    }
   }
   if (ratios.empty()) return;
   const double typical = quantile(ratios, 0.5);
@@ -136,7 +171,7 @@ std::vector<std::vector<const ValidatedRun*>> ranking_sets(
     const std::vector<const ValidatedRun*>& runs) {
   std::map<std::string, std::vector<const ValidatedRun*>> candidates;
   for (const ValidatedRun* run : runs) {
-    if (!run->time_error) continue;
+    if (!run->time_error || !is_counted(*run)) continue;
     std::string common;
     for (const char* column :
          {"source", "cluster", "gpus", "layers", "hidden", "heads", "seq_len"}) {
@@ -167,9 +202,30 @@ std::vector<std::vector<const ValidatedRun*>> ranking_sets(
   return sets;
 }
 
-RankingQuality rank_quality(const std::vector<const ValidatedRun*>& runs) {
+/// At least 8 layouts of one model, batch and precision on as many GPUs of one cluster.
+std::vector<std::vector<const ValidatedRun*>> layout_sets(
+    const std::vector<const ValidatedRun*>& runs) {
+  constexpr std::size_t kFewestLayouts = 8;
+  std::map<std::string, std::vector<const ValidatedRun*>> candidates;
+  for (const ValidatedRun* run : runs) {
+    if (!run->time_error || !is_counted(*run)) continue;
+    std::string common;
+    for (const char* column : {"file", "model", "layers", "hidden", "cluster", "software", "gpus",
+                               "gbs", "seq_len", "precision"}) {
+      common += cell(run->run, column) + "\n";
+    }
+    candidates[common].push_back(run);
+  }
+  std::vector<std::vector<const ValidatedRun*>> sets;
+  for (auto& [key, members] : candidates) {
+    if (members.size() >= kFewestLayouts) sets.push_back(std::move(members));
+  }
+  return sets;
+}
+
+RankingQuality rank_quality(const std::vector<std::vector<const ValidatedRun*>>& sets) {
   RankingQuality quality;
-  for (const auto& set : ranking_sets(runs)) {
+  for (const auto& set : sets) {
     std::vector<double> predicted, measured;
     for (const ValidatedRun* run : set) {
       predicted.push_back(run->prediction->sec_per_iter.value);
@@ -189,16 +245,43 @@ RankingQuality rank_quality(const std::vector<const ValidatedRun*>& runs) {
   return quality;
 }
 
+/// Verdicts against the probabilities of fitting that were stated.
+void add_odds(FitCounts& fit, const std::vector<std::pair<double, bool>>& said) {
+  constexpr std::size_t kBins = 5;
+  std::array<ReliabilityBin, kBins> bins{};
+  for (const auto& [probability, ran] : said) {
+    const double miss = probability - (ran ? 1.0 : 0.0);
+    fit.brier += miss * miss / static_cast<double>(said.size());
+    ReliabilityBin& bin = bins[std::min(kBins - 1, static_cast<std::size_t>(probability * kBins))];
+    bin.said += probability;
+    bin.ran += ran ? 1.0 : 0.0;
+    ++bin.n;
+  }
+  fit.odds = said.size();
+  for (ReliabilityBin& bin : bins) {
+    if (bin.n == 0) continue;
+    bin.said /= static_cast<double>(bin.n);
+    bin.ran /= static_cast<double>(bin.n);
+    fit.reliability.push_back(bin);
+  }
+}
+
 ValidationGroup summarise_group(const std::string& group_name,
                                 const std::vector<const ValidatedRun*>& runs) {
   ValidationGroup group;
   group.name = group_name;
   std::vector<double> time, baseline, memory, time_distances, memory_distances;
+  std::vector<std::pair<double, bool>> said;
+  std::size_t sound = 0, answered = 0;
   for (const ValidatedRun* run : runs) {
     group.runs += 1;
     group.predicted += run->outcome == Outcome::predicted;
     group.unsupported += run->outcome == Outcome::unsupported;
     group.invalid += run->outcome == Outcome::invalid;
+    group.apart += !is_counted(*run);
+    if (!is_counted(*run)) continue;
+    sound += run->outcome != Outcome::invalid;
+    answered += run->outcome == Outcome::predicted;
     if (run->time_error) time.push_back(*run->time_error);
     if (run->baseline_error) baseline.push_back(*run->baseline_error);
     if (run->memory_error) memory.push_back(*run->memory_error);
@@ -213,19 +296,22 @@ ValidationGroup summarise_group(const std::string& group_name,
       group.fit.oom_measured += 1;
       group.fit.oom_predicted += !run->fits;
     } else if (run->run.status == RunStatus::ok) {
+      group.fit.ran += 1;
       group.fit.false_oom += !run->fits;
     }
+    if (run->interval && run->run.status != RunStatus::failed) {
+      said.emplace_back(run->interval->fits_probability, run->run.status == RunStatus::ok);
+    }
   }
+  add_odds(group.fit, said);
   group.time = error_statistics(time);
   group.baseline = error_statistics(baseline);
   group.memory = error_statistics(memory);
   group.time_coverage = coverage(time_distances);
   group.memory_coverage = coverage(memory_distances);
-  const std::size_t sound = group.runs - group.invalid;
-  if (sound > 0) {
-    group.usable = static_cast<double>(group.predicted) / static_cast<double>(sound);
-  }
-  group.ranking = rank_quality(runs);
+  if (sound > 0) group.usable = static_cast<double>(answered) / static_cast<double>(sound);
+  group.ranking = rank_quality(ranking_sets(runs));
+  group.layouts = rank_quality(layout_sets(runs));
   return group;
 }
 
@@ -393,8 +479,17 @@ std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
     if (!members.contains(key)) order.push_back(key);
     members[key].push_back(&run);
   }
+  if (columns == std::vector<std::string>{"scale"}) {
+    const auto place = [](const std::string& scale) {
+      return std::ranges::find(kScales, scale, &decltype(kScales)::value_type::second);
+    };
+    std::ranges::sort(order, {}, place);
+  }
   std::vector<ValidationGroup> groups;
-  for (const std::string& key : order) groups.push_back(summarise_group(key, members[key]));
+  for (const std::string& key : order) {
+    groups.push_back(summarise_group(key, members[key]));
+    groups.back().by = fmt::format("{}", fmt::join(columns, ","));
+  }
   return groups;
 }
 

@@ -2,12 +2,14 @@
 
 /// Predicts measured runs and says how far the predictions are from them.
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/coverage.hpp"
@@ -27,6 +29,7 @@ struct ValidatedRun {
   std::string reason;  ///< why it is not predicted
   std::optional<Prediction> prediction;
   std::optional<Interval> interval;  ///< of the prediction
+  std::string stack;                 ///< the software file that it is predicted by
   std::string stand_in;  ///< software that stood in for the row's, a release not known; or empty
   bool fits{};           ///< predicted
   std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
@@ -36,10 +39,21 @@ struct ValidatedRun {
   Bytes printed_memory;  ///< predicted of the stage whose peak tools print
 };
 
+/// Rows whose stated probability of fitting is alike, and how many of them ran.
+struct ReliabilityBin {
+  double said{};  ///< mean of the probabilities
+  double ran{};   ///< share of the rows
+  std::size_t n{};
+};
+
 struct FitCounts {
+  std::size_t ran{};
   std::size_t oom_measured{};
-  std::size_t oom_predicted{};  ///< of those
-  std::size_t false_oom{};      ///< runs that ran and are called oom
+  std::size_t oom_predicted{};              ///< of those
+  std::size_t false_oom{};                  ///< runs that ran and are called oom
+  std::size_t odds{};                       ///< rows with a verdict and a probability of fitting
+  double brier{};                           ///< mean square of that probability less what came
+  std::vector<ReliabilityBin> reliability;  ///< in fifths of the probability, where there are rows
 };
 
 struct RankingQuality {
@@ -50,14 +64,21 @@ struct RankingQuality {
   std::size_t worst_place{};  ///< of the measured best in the predicted order, over the sets
 };
 
+/// Columns that a table need not have, since its rows say them: `kind` (dense, experts), `card`
+/// (the device), `scale` (how many of them) and `file`.
+inline constexpr std::array<std::string_view, 4> kDerivedColumns{"kind", "card", "scale", "file"};
+
 struct ValidationGroup {
+  std::string by;  ///< the columns, with commas
   std::string name;
   std::size_t runs{}, predicted{}, unsupported{}, invalid{};
+  std::size_t apart{};  ///< of the runs, counted nowhere below
   ErrorStatistics time, baseline, memory;
   FitCounts fit;
   RankingQuality ranking;
+  RankingQuality layouts;  ///< of sets of at least 8 layouts of one model on one cluster
   Coverage time_coverage, memory_coverage;  ///< by intervals of `ok` rows
-  double usable{};                          ///< predicted / rows that do not contradict themselves
+  double usable{};  ///< predicted / rows that contradict neither themselves nor others
 };
 
 /// What a row says, as inputs of a prediction.
@@ -101,7 +122,8 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
                                         const std::vector<Override>& overrides,
                                         const std::function<void(std::size_t)>& progress);
 
-/// Groups rows by the values of some columns ("source", "table", …), in order of appearance.
+/// Groups rows by the values of some columns ("source", "card", …), in order of appearance; by
+/// scale, the smallest first.
 std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
                                         const std::vector<std::string>& columns);
 

@@ -104,12 +104,14 @@ void add_spread(CLI::App& app, CalibrateSpreadOptions& options,
   CLI::App& command = *app.add_subcommand(
       "spread", "How far constants are from one stack to the next, from tables of measured runs");
   command.footer(
-      "  prequel calibrate spread data/runs/*.csv --output priors.json\n"
+      "  prequel calibrate spread data/runs/*.csv --stacks-only --output priors.json\n"
       "  prequel calibrate spread mine.csv theirs.csv\n");
   command.add_option("files", options.files, "tables of measured runs (CSV)")->required();
   command
       .add_option("--output", options.output, "write data/uncertainty/priors.json with them here")
       ->check(file_beside_answer());
+  command.add_flag("--stacks-only", options.stacks_only,
+                   "find only how well each stack is known; the spreads of constants stay");
   command.add_flag_callback(
       "--json", [&options] { options.format = OutputFormat::json; },
       "print the report as one JSON document");

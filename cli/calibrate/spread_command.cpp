@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/spread.hpp"
+#include "calibrate/stack_spread.hpp"
 #include "cli/calibrate/options.hpp"
 #include "cli/table.hpp"
 #include "hw/base/files.hpp"
@@ -19,8 +19,30 @@ double rounded(double value) {
   return std::stod(fmt::format("{:.2g}", value));
 }
 
-std::string report_json(const SpreadReport& report) {
-  Json constants = Json::array(), cases = Json::array();
+Json coverage_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
+  }
+  return {{"n", coverage.n}, {"levels", levels}};
+}
+
+std::string report_json(const SpreadReport& report, const StackSpreadReport& stacks) {
+  Json constants = Json::array(), cases = Json::array(), checked = Json::array();
+  Json tables = Json::array();
+  for (const CheckedStack& one : stacks.stacks) {
+    checked.push_back({{"software", one.software},
+                       {"experts", one.experts},
+                       {"rows", one.time.rows},
+                       {"level", one.time.level},
+                       {"noise", one.time.noise}});
+  }
+  for (const TableCoverage& one : stacks.tables) {
+    tables.push_back({{"table", one.table},
+                      {"time", coverage_json(one.time)},
+                      {"held_out", coverage_json(one.held_out)},
+                      {"memory", coverage_json(one.memory)}});
+  }
   for (const SpreadEstimate& one : report.constants) {
     constants.push_back({{"name", name(one.constant)},
                          {"cases", one.cases},
@@ -38,7 +60,13 @@ std::string report_json(const SpreadReport& report) {
               {"constants", constants},
               {"own_level", report.own_level},
               {"noise", {{"median", report.noise_median}, {"log_sd", report.noise_log_sd}}},
-              {"cases", cases}}
+              {"cases", cases},
+              {"stacks", checked},
+              {"tables", tables},
+              {"coverage",
+               {{"time", coverage_json(stacks.time)},
+                {"held_out", coverage_json(stacks.held_out)},
+                {"memory", coverage_json(stacks.memory)}}}}
              .dump(2) +
          "\n";
 }
@@ -59,24 +87,64 @@ std::string report_text(const SpreadReport& report) {
              report.noise_log_sd);
 }
 
+std::string coverage_text(const Coverage& coverage) {
+  if (coverage.n == 0) return {};
+  return fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * coverage.inside[0], 100 * coverage.inside[1],
+                     100 * coverage.inside[2]);
+}
+
+std::string stacks_text(const StackSpreadReport& report) {
+  TextTable stacks({"stack", "of", "runs", "level", "scatter %", "with memory", "level", "%"});
+  for (const CheckedStack& one : report.stacks) {
+    stacks.add({one.software, one.experts ? "experts" : "dense", fmt::format("{}", one.time.rows),
+                fmt::format("{:.2f}", one.time.level), fmt::format("{:.1f}", 100 * one.time.noise),
+                one.memory.rows > 0 ? fmt::format("{}", one.memory.rows) : "",
+                one.memory.rows > 0 ? fmt::format("{:.2f}", one.memory.level) : "",
+                one.memory.rows > 0 ? fmt::format("{:.1f}", 100 * one.memory.noise) : ""});
+  }
+  TextTable tables({"inside 50/80/95 % intervals", "runs", "time", "held out", "memory"});
+  const auto add = [&](const std::string& table, const Coverage& time, const Coverage& held_out,
+                       const Coverage& memory) {
+    tables.add({table, fmt::format("{}", time.n), coverage_text(time), coverage_text(held_out),
+                coverage_text(memory)});
+  };
+  for (const TableCoverage& one : report.tables) {
+    add(one.table, one.time, one.held_out, one.memory);
+  }
+  add("all", report.time, report.held_out, report.memory);
+  return stacks.text() +
+         fmt::format(
+             "  levels are shares of the priors' spread: {:.2f} for a checked stack before "
+             "its runs, {:.2f} for one that was not\n\n",
+             report.own, report.other) +
+         tables.text();
+}
+
+Json known_json(const KnownSpread& known) {
+  return {{"level", rounded(known.level)}, {"noise", rounded(known.noise)}, {"rows", known.rows}};
+}
+
 /// The priors' file with the spreads that were found, where any case told of them.
 std::string updated_priors(const Document& priors, const SpreadReport& report,
-                           const CalibrateSpreadOptions& options) {
+                           const StackSpreadReport& stacks, std::size_t tables) {
   Json json(priors.json());
   for (const SpreadEstimate& one : report.constants) {
     if (one.cases > 0)
       json["constants"][std::string(name(one.constant))]["sd"] = rounded(one.after);
   }
-  json["levels"]["own"] = rounded(report.own_level);
+  json["levels"]["own"] = rounded(stacks.own);
+  json["levels"]["other"] = rounded(stacks.other);
+  json["levels"]["unknown"] = rounded(1.5 * stacks.other);
   Json checked = Json::array();
-  for (const SpreadCase& one : report.cases) {
-    const Json pair{{"software", one.software}, {"cluster", one.cluster}};
-    const bool known = std::find(checked.begin(), checked.end(), pair) != checked.end();
-    if (one.own && !known) checked.push_back(pair);
+  for (const CheckedStack& one : stacks.stacks) {
+    checked.push_back({{"software", one.software},
+                       {"experts", one.experts},
+                       {"clusters", one.clusters},
+                       {"time", known_json(one.time)},
+                       {"memory", known_json(one.memory)}});
   }
   json["checked"] = std::move(checked);
-  json["origin"] = fmt::format("`prequel calibrate spread {}`: {} cases",
-                               fmt::join(options.files, " "), report.cases.size());
+  json["levels"]["origin"] = fmt::format("`prequel calibrate spread` over {} tables", tables);
   return json.dump(2) + "\n";
 }
 
@@ -90,11 +158,19 @@ int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptio
     std::move(table.begin(), table.end(), std::back_inserter(runs));
   }
   const Document priors = library.open("uncertainty", "priors");
-  const SpreadReport report = estimate_spread(library, runs, read_uncertainty(priors));
-  fmt::print("{}",
-             options.format == OutputFormat::json ? report_json(report) : report_text(report));
+  const Uncertainty present = read_uncertainty(priors);
+  // With more than a few tables the spreads between stacks are a matter of minutes.
+  const SpreadReport report =
+      options.stacks_only ? SpreadReport{} : estimate_spread(library, runs, present);
+  const StackSpreadReport stacks =
+      stack_spreads(validate_runs(library, std::move(runs), {}, [](std::size_t) {}), present);
+  if (options.format == OutputFormat::json) {
+    fmt::print("{}", report_json(report, stacks));
+  } else {
+    fmt::print("{}{}", options.stacks_only ? "" : report_text(report) + "\n", stacks_text(stacks));
+  }
   if (!options.output.empty()) {
-    write_file(options.output, updated_priors(priors, report, options));
+    write_file(options.output, updated_priors(priors, report, stacks, options.files.size()));
   }
   return kExitDone;
 }

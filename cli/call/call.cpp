@@ -27,8 +27,6 @@
 #include "cli/search/format.hpp"
 #include "cli/search/parser.hpp"
 #include "cli/show_answer.hpp"
-#include "cli/validate/answer.hpp"
-#include "cli/validate/validation_format.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/interrupted.hpp"
 #include "hw/base/nearest.hpp"
@@ -39,6 +37,8 @@
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/calibrate/runs_format.hpp"
 #include "cli/report.hpp"
+#include "cli/validate/answer.hpp"
+#include "cli/validate/validation_format.hpp"
 #endif
 
 namespace prequel {
@@ -416,14 +416,14 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
     const CompareAnswer compared = answer_compare(library, parser.compare, tell);
     answer.document = compare_json(compared, context());
     answer.is_no = compared.is_no();
+#ifndef __EMSCRIPTEN__
   } else if (command == "validate") {
     const ValidateAnswer validated =
         answer_validate(library, parser.validate, [&](std::size_t done, std::size_t of) {
           heed(session.stop);
           if (session.progress) session.progress(done, of);
         });
-    answer.document = validation_json(validated.runs, validated.groups, context());
-#ifndef __EMSCRIPTEN__
+    answer.document = validation_json(validated.runs, validated.groups, validated.causes, context());
   } else if (command == "calibrate runs") {
     RunsAnswer fitted = answer_calibrate_runs(library, parser.runs, session.stop);
     answer.document = run_fit_json(fitted, context());
@@ -451,12 +451,12 @@ std::string report_call(const std::string& command, const Json& arguments,
   if (command == "predict") {
     const auto nobody = [](const std::string&) {};
     const PredictAnswer answer = answer_predict(library, parser.predict, nobody);
-    return prediction_report(answer.scenario, answer.prediction, answer.job.measured);
+    return prediction_report(answer);
   }
   if (command == "validate") {
-    const auto [runs, groups] =
+    const ValidateAnswer answer =
         answer_validate(library, parser.validate, [&](auto, auto) { heed(session.stop); });
-    return validation_report(runs, groups);
+    return validation_report(answer.runs, answer.groups);
   }
   throw InputError(command + ": there is no report of it");
 }

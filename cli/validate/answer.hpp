@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "calibrate/gap.hpp"
 #include "calibrate/validation.hpp"
 #include "cli/options.hpp"
 
@@ -13,6 +14,7 @@ namespace prequel {
 struct ValidateAnswer {
   std::vector<ValidatedRun> runs;
   std::vector<ValidationGroup> groups;
+  std::vector<GapCause> causes;  ///< of the gap, where all rows are a few of one stack and cluster
 };
 
 /// Reads the tables (`-` is stdin) and predicts their rows; `progress` is told how many are done,

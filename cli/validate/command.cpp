@@ -31,7 +31,7 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
   const Library library(common.data_directories);
   const bool on_terminal = !common.quiet && isatty(STDERR_FILENO) != 0;
   bool shown = false;
-  const auto [runs, groups] =
+  const auto [runs, groups, causes] =
       answer_validate(library, options, [&](std::size_t done, std::size_t total) {
         if (!on_terminal || total <= 1000 || done % 100 != 0) return;
         fmt::print(stderr, "\r{} of {} rows", done, total);
@@ -40,11 +40,13 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
   if (shown) fmt::print(stderr, "\r{:40}\r", "");
   switch (options.format) {
     case OutputFormat::text:
-      fmt::print(
-          "{}", validation_text(runs, groups, options.worst, terminal(stdout, common.color).width));
+      fmt::print("{}{}",
+                 validation_text(runs, groups, options.worst, terminal(stdout, common.color).width),
+                 causes_text(causes));
       break;
     case OutputFormat::json:
-      fmt::print("{}", validation_json(runs, groups, Context{common.call, library.inputs()}));
+      fmt::print("{}",
+                 validation_json(runs, groups, causes, Context{common.call, library.inputs()}));
       break;
     case OutputFormat::csv: fmt::print("{}", validation_csv(runs)); break;
   }

@@ -76,6 +76,7 @@ std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t 
                       group.ranking.sets, group.ranking.kendall_tau,
                       percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
     }
+    if (group.apart > 0) counts += fmt::format("; {} apart", group.apart);
     counts += coverage_text("time", group.time_coverage) +
               coverage_text("memory", group.memory_coverage) + "\n";
   }
@@ -84,10 +85,58 @@ std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t 
          "  baseline: hardware FLOPs over one efficiency, the median of all rows\n\n" + counts;
 }
 
+/// Several groupings of the same rows, one below the other.
+std::string overview_text(const std::vector<ValidationGroup>& groups, std::size_t width) {
+  TextTable table({"rows", "", "answered %", "n", "median", "P90", "bias", "in 50/80/95 %",
+                   "memory", "in 80 %", "oom found", "false oom", "regret", "tau", "apart"});
+  std::string by = "none";
+  for (const ValidationGroup& group : groups) {
+    const bool first = group.by != by;
+    by = group.by;
+    const Coverage& time = group.time_coverage;
+    const Coverage& memory = group.memory_coverage;
+    const FitCounts& fit = group.fit;
+    const RankingQuality& layouts = group.layouts;
+    const auto share = [](double fraction) { return fmt::format("{:.0f}", 100 * fraction); };
+    table.add(
+        {first ? by : "", group.name, percent(group.usable), fmt::format("{}", group.time.n),
+         group.time.n > 0 ? percent(group.time.median) : "",
+         group.time.n > 0 ? percent(group.time.p90) : "",
+         group.time.n > 0 ? signed_percent(group.time.bias) : "",
+         time.n > 0
+             ? share(time.inside[0]) + "/" + share(time.inside[1]) + "/" + share(time.inside[2])
+             : "",
+         memory.n > 0 ? percent(group.memory.median) : "",
+         memory.n > 0 ? share(memory.inside[1]) : "",
+         fit.oom_measured > 0 ? fmt::format("{}/{}", fit.oom_predicted, fit.oom_measured) : "",
+         fit.false_oom > 0 ? fmt::format("{}/{}", fit.false_oom, fit.ran) : "",
+         layouts.sets > 0 ? percent(layouts.top1_regret) : "",
+         layouts.sets > 0 ? fmt::format("{:.2f}", layouts.kendall_tau) : "",
+         group.apart > 0 ? fmt::format("{}", group.apart) : ""});
+  }
+  return "Errors of predictions against measured runs (predicted / measured - 1, in per cent)\n" +
+         table.text(width) +
+         "  in 50/80/95 %: rows inside their intervals of these levels; memory: median error; "
+         "regret "
+         "and\n  Kendall's tau: choosing among at least 8 layouts of one model; apart: rows that "
+         "contradict others\n";
+}
+
+/// How often plans ran whose probability of fitting was said to be so.
+std::string odds_text(const FitCounts& fit) {
+  if (fit.odds == 0) return {};
+  std::string text = fmt::format(
+      "  probability of fitting, of {} rows with a verdict: Brier {:.3f}", fit.odds, fit.brier);
+  for (const ReliabilityBin& bin : fit.reliability) {
+    text += fmt::format("; said {:.2f}, ran {:.2f} of {}", bin.said, bin.ran, bin.n);
+  }
+  return text + "\n";
+}
+
 std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::size_t width) {
   std::vector<const ValidatedRun*> order;
   for (const ValidatedRun& run : runs) {
-    if (run.time_error) order.push_back(&run);
+    if (run.time_error && run.run.apart.empty()) order.push_back(&run);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return std::abs(*a->time_error) > std::abs(*b->time_error);
@@ -129,6 +178,7 @@ Json run_json(const ValidatedRun& run) {
   Json json{
       {"id", run.run.id}, {"file", file_name(run.run.file)}, {"status", outcome_name(run.outcome)}};
   if (!run.reason.empty()) json["reason"] = run.reason;
+  if (!run.run.apart.empty()) json["apart"] = run.run.apart;
   json["measured"] = measured;
   if (run.outcome != Outcome::predicted) return json;
   Json predicted = Json::object();
@@ -149,6 +199,11 @@ Json run_json(const ValidatedRun& run) {
   json["predicted"] = predicted;
   Json error = Json::object();
   if (run.time_error) error["sec_per_iter"] = *run.time_error;
+  if (run.time_error && run.interval) {
+    // The distance in scales of the interval's Student t: what z-scores and calibration curves
+    // show.
+    error["z"] = -std::log1p(*run.time_error) / run.interval->time_scale;
+  }
   if (run.memory_error) error["mem_gib"] = *run.memory_error;
   json["error"] = error;
   if (run.prediction && !run.prediction->warnings.empty()) {
@@ -178,9 +233,31 @@ std::string interval_csv(const ValidatedRun& run) {
                      one.fits_probability);
 }
 
+Json ranking_json(const RankingQuality& ranking) {
+  return {{"sets", ranking.sets},
+          {"kendall_tau", ranking.kendall_tau},
+          {"top1_regret", ranking.top1_regret},
+          {"worst_regret", ranking.worst_regret},
+          {"worst_place_of_best", ranking.worst_place}};
+}
+
+Json fit_json(const FitCounts& fit) {
+  Json bins = Json::array();
+  for (const ReliabilityBin& bin : fit.reliability) {
+    bins.push_back({{"said", bin.said}, {"ran", bin.ran}, {"n", bin.n}});
+  }
+  return {{"ran", fit.ran},
+          {"oom_measured", fit.oom_measured},
+          {"oom_predicted", fit.oom_predicted},
+          {"false_oom", fit.false_oom},
+          {"odds", {{"n", fit.odds}, {"brier", fit.brier}, {"reliability", bins}}}};
+}
+
 Json group_json(const ValidationGroup& group) {
-  return {{"group", group.name},
+  return {{"by", group.by},
+          {"group", group.name},
           {"runs", group.runs},
+          {"apart", group.apart},
           {"predicted", group.predicted},
           {"unsupported", group.unsupported},
           {"invalid", group.invalid},
@@ -190,16 +267,22 @@ Json group_json(const ValidationGroup& group) {
           {"interval", coverage_json(group.time_coverage)},
           {"memory_interval", coverage_json(group.memory_coverage)},
           {"coverage", group.usable},
-          {"fit",
-           {{"oom_measured", group.fit.oom_measured},
-            {"oom_predicted", group.fit.oom_predicted},
-            {"false_oom", group.fit.false_oom}}},
-          {"ranking",
-           {{"sets", group.ranking.sets},
-            {"kendall_tau", group.ranking.kendall_tau},
-            {"top1_regret", group.ranking.top1_regret},
-            {"worst_regret", group.ranking.worst_regret},
-            {"worst_place_of_best", group.ranking.worst_place}}}};
+          {"fit", fit_json(group.fit)},
+          {"ranking", ranking_json(group.ranking)},
+          {"layout_ranking", ranking_json(group.layouts)}};
+}
+
+Json causes_json(const std::vector<GapCause>& causes) {
+  Json list = Json::array();
+  for (const GapCause& one : causes) {
+    Json cause{{"cause", one.what}, {"probability", one.probability}};
+    if (!one.path.empty()) cause["path"] = one.path;
+    cause["times"] = one.value;
+    cause["low"] = one.low;
+    cause["high"] = one.high;
+    list.push_back(std::move(cause));
+  }
+  return list;
 }
 
 /// Rows of releases that are not known, by the release that stood in for theirs.
@@ -222,8 +305,10 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups, int worst,
                             std::size_t width) {
   if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front());
-  std::string text =
-      groups_text(groups, width) + worst_text(runs, worst, width) + stand_ins_text(runs);
+  const bool several = !groups.empty() && groups.front().by != groups.back().by;
+  std::string text = (several ? overview_text(groups, width) + odds_text(groups.back().fit)
+                              : groups_text(groups, width)) +
+                     worst_text(runs, worst, width) + stand_ins_text(runs);
   TextTable rest({"not predicted", "", "reason"});
   bool any = false;
   for (const ValidatedRun& run : runs) {
@@ -238,15 +323,21 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
 
 std::string validation_json(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups,
+                            const std::vector<GapCause>& causes,
                             const std::optional<Context>& context) {
   Json rows = Json::array();
   for (const ValidatedRun& run : runs) rows.push_back(run_json(run));
   Json summaries = Json::array();
   for (const ValidationGroup& group : groups) summaries.push_back(group_json(group));
   Json document{{"schema", "prequel/validation/1"}, {"runs", rows}, {"groups", summaries}};
+  if (!causes.empty()) document["causes"] = causes_json(causes);
   if (context) document["context"] = context_json(*context);
   // Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string causes_text(const std::vector<GapCause>& causes) {
+  return causes.empty() ? std::string() : "  if one cause is behind it: " + text(causes) + "\n";
 }
 
 std::string validation_csv(const std::vector<ValidatedRun>& runs) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/gap.hpp"
 #include "calibrate/validation.hpp"
 #include "cli/context.hpp"
 
@@ -20,7 +21,11 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
 /// The document `prequel/validation/1`.
 std::string validation_json(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups,
+                            const std::vector<GapCause>& causes = {},
                             const std::optional<Context>& context = {});
+
+/// What could explain the gap, a line; empty where there is nothing to tell.
+std::string causes_text(const std::vector<GapCause>& causes);
 
 /// One row a run.
 std::string validation_csv(const std::vector<ValidatedRun>& runs);

@@ -23,9 +23,9 @@ constexpr std::size_t at(Uncertain constant) {
   return static_cast<std::size_t>(constant);
 }
 
-/// How far the constants may be from their values, as a share of the priors.
+/// How far answers may be off beside what files state, and why.
 struct Level {
-  double share{};
+  KnownSpread time, memory;
   bool earned{};  ///< by runs of this stack on this cluster
   std::string basis;
 };
@@ -34,17 +34,26 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Software& software = scenario.software;
   const std::string& cluster = scenario.cluster.name;
   const SpreadLevels& levels = uncertainty.levels;
+  const auto at_level = [&](double level) {
+    return Level{{level, typical(uncertainty.time_noise), 0},
+                 {level, typical(uncertainty.memory_noise), 0},
+                 false,
+                 fmt::format("constants of {} were not checked on {}", software.name, cluster)};
+  };
   if (!software.stands_for.empty()) {
-    return {
-        levels.unknown, false,
-        fmt::format("constants of {}: none of {} are known", software.name, software.stands_for)};
+    Level level = at_level(levels.unknown);
+    level.basis =
+        fmt::format("constants of {}: none of {} are known", software.name, software.stands_for);
+    return level;
   }
-  const bool checked = std::ranges::any_of(uncertainty.checked, [&](const CheckedStack& stack) {
-    return stack.software == software.name && stack.cluster == cluster;
+  const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+    return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
+           std::ranges::find(stack.clusters, cluster) != stack.clusters.end();
   });
-  return {checked ? levels.own : levels.other, checked,
-          fmt::format("constants of {} were {}checked on {}", software.name, checked ? "" : "not ",
-                      cluster)};
+  if (known == uncertainty.checked.end()) return at_level(levels.other);
+  return {known->time, known->memory, true,
+          fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
+                      cluster, known->time.rows, known->experts ? "expert" : "dense")};
 }
 
 /// The input that a path begins with has the spread, by the rest of the path.
@@ -170,6 +179,21 @@ double variance_of(const Deviations& slopes, const Spread& spread) {
   return std::max(0.0, sum);
 }
 
+/// Of all constants at the priors' full spread.
+double prior_scale(const Deviations& slopes, const Uncertainty& uncertainty) {
+  Spread full;
+  const auto sd = [&](Uncertain constant) { return uncertainty.constants[at(constant)].sd; };
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    full.covariance[i][i] = sd(Uncertain(i)) * sd(Uncertain(i));
+  }
+  for (const Correlation& one : uncertainty.correlations) {
+    const double covariance = one.value * sd(one.first) * sd(one.second);
+    full.covariance[at(one.first)][at(one.second)] = covariance;
+    full.covariance[at(one.second)][at(one.first)] = covariance;
+  }
+  return std::sqrt(variance_of(slopes, full));
+}
+
 std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread& spread) {
   const double noise = spread.time_noise * spread.time_noise;
   const double all = variance_of(slopes, spread) + noise;
@@ -249,12 +273,13 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   Spread spread;
   spread.earned = calibration || level.earned;
   spread.basis = calibration ? "constants calibrated by runs" : level.basis;
-  spread.time_noise = calibration ? calibration->time_noise : typical(uncertainty.time_noise);
-  spread.memory_noise = typical(uncertainty.memory_noise);
+  spread.time_noise = calibration ? calibration->time_noise : level.time.noise;
+  spread.memory_noise = level.memory.noise;
   Deviations deviation{};
   for (std::size_t i = 0; i < kUncertain; ++i) {
     const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
-    deviation[i] = stated.value_or(level.share * uncertainty.constants[i].sd);
+    const double share = i < kUncertainOfTime ? level.time.level : level.memory.level;
+    deviation[i] = stated.value_or(share * uncertainty.constants[i].sd);
     spread.covariance[i][i] = deviation[i] * deviation[i];
   }
   const auto correlate = [&](Uncertain first, Uncertain second, double value) {
@@ -334,6 +359,8 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
                                             portable::hypot(spread.memory_noise, kCardScatter));
   result.fits_probability =
       t4_below(portable::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
+  result.time_prior = prior_scale(slopes.time, uncertainty);
+  result.memory_prior = prior_scale(slopes.printed, uncertainty);
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;

@@ -54,6 +54,8 @@ struct Interval {
   std::vector<SpreadSource> sources;  ///< the three largest
   double time_scale{};                ///< of ln seconds
   double memory_scale{};              ///< of ln bytes
+  double time_prior{};                ///< that of ln seconds by all constants at the priors' spread
+  double memory_prior{};              ///< of ln bytes, as printed
   Deviations slopes{};                ///< of ln seconds over each u
   bool earned{};                      ///< as of the spread
   std::string basis;

@@ -236,6 +236,11 @@ NoisePrior read_noise(const Cursor& cursor) {
   return parts;
 }
 
+KnownSpread read_known(const Cursor& cursor) {
+  return {cursor.at("level").number(kPositive), cursor.at("noise").number(kPositive),
+          static_cast<std::size_t>(cursor.at("rows").integer(0, 1'000'000))};
+}
+
 }  // namespace
 
 std::optional<Uncertain> uncertain_named(std::string_view text) {
@@ -288,7 +293,13 @@ Uncertainty read_uncertainty(const Document& document) {
   uncertainty.time_noise = read_noise(root.at("time_noise"));
   uncertainty.memory_noise = read_noise(root.at("memory_noise"));
   for (const Cursor& item : root.at("checked").items()) {
-    uncertainty.checked.push_back({item.at("software").text(), item.at("cluster").text()});
+    CheckedStack stack{item.at("software").text(), item.at("experts").boolean(), {}, {}, {}};
+    for (const Cursor& cluster : item.at("clusters").items()) {
+      stack.clusters.push_back(cluster.text());
+    }
+    stack.time = read_known(item.at("time"));
+    stack.memory = read_known(item.at("memory"));
+    uncertainty.checked.push_back(std::move(stack));
   }
   const Cursor levels = root.at("levels");
   uncertainty.levels = {levels.at("own").number(kPositive), levels.at("other").number(kPositive),

@@ -84,15 +84,25 @@ struct Correlation {
   double value{};
 };
 
-/// A stack whose constants were checked against runs on this cluster.
+/// What runs leave of the spread of an answer's logarithm.
+struct KnownSpread {
+  double level{1.0};  ///< share of the priors' spread of all constants
+  double noise{};     ///< scale of the scatter beside it
+  std::size_t rows{};
+};
+
+/// A stack whose constants were checked against runs of dense models, or of experts.
 struct CheckedStack {
-  std::string software, cluster;
+  std::string software;
+  bool experts{};
+  std::vector<std::string> clusters;
+  KnownSpread time, memory;
 };
 
 /// How much of the priors' spread remains.
 struct SpreadLevels {
-  double own{1.0};      ///< for a stack on a cluster where it was checked
-  double other{1.0};    ///< for others
+  double own{1.0};      ///< around which those of checked stacks lie
+  double other{1.0};    ///< for a stack that was not checked on the cluster
   double unknown{1.0};  ///< a release that no file is known of
   double drift{};       ///< sd of `all` since a calibration by runs
 };

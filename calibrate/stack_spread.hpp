@@ -1,0 +1,35 @@
+#pragma once
+
+/// How well each stack is known: what of the priors' spread its runs leave, and how they scatter.
+
+#include <string>
+#include <vector>
+
+#include "calibrate/validation.hpp"
+
+namespace prequel {
+
+/// Intervals of one table.
+struct TableCoverage {
+  std::string table;  ///< its file
+  Coverage time;      ///< with all that is known
+  Coverage held_out;  ///< with what the other tables say, its own rows not used
+  Coverage memory;
+};
+
+struct StackSpreadReport {
+  std::vector<CheckedStack> stacks;
+  double own{};    ///< level of a stack that was checked, before its rows are seen
+  double other{};  ///< of one that was not: at which the mean table is covered, held out, as stated
+  std::vector<TableCoverage> tables;
+  Coverage time, held_out, memory;  ///< of all rows
+};
+
+/// For each stack and kind of model, the level and the scatter that are most probable for the
+/// errors of its rows, under a Student t whose squared scale is level² times the constants' prior
+/// variance plus scatter². Levels are log-normal around a common one, which is found from the
+/// stacks of ten rows and more; scatter has the prior of the file. Rows apart do not count.
+StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
+                                const Uncertainty& uncertainty);
+
+}  // namespace prequel
