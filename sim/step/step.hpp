@@ -28,8 +28,8 @@ struct Step {
   std::vector<StepBlock> blocks;  ///< chunk c of stage s at c·stages + s
   BlockTable durations{PipelineShape{}};
   BlockTable network{PipelineShape{}};  ///< of these, what links between nodes carry
-  std::uint32_t synchronisations{};  ///< of the tensor-parallel group, in one pass over a block
-  Seconds fixed;                     ///< before and after all that is played
+  std::uint32_t synchronisations{};     ///< of the tensor-parallel group, in one pass over a block
+  Seconds fixed;                        ///< before and after all that is played
   bool overlap_is_priced{};  ///< whether durations hold what overlapping tasks lose to one another
 };
 
