@@ -289,6 +289,8 @@ std::vector<double> pipeline_launches(const Scenario& scenario, const PipelineGa
       };
       const double buckets = std::max(1U, shape.buckets);
       set(TaskKind::forward, forward.host);
+      set(TaskKind::forward_beside, forward.host);
+      set(TaskKind::backward_beside, backward.host);
       set(TaskKind::forward_bucket, forward.host / buckets);
       set(TaskKind::backward, backward.host);
       set(TaskKind::backward_bucket, backward.host / buckets);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "hw/base/errors.hpp"
+#include "sim/schedule/beside.hpp"
 #include "sim/schedule/schedule.hpp"
 #include "sim/step/iteration.hpp"
 
@@ -36,6 +37,7 @@ PipelineShape shape_of(const Scenario& scenario, ScheduleKind kind) {
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
   shape.chunks = chunks_of(kind, static_cast<std::uint32_t>(plan.vpp));
   shape.sends = scenario.software.communication.blocking_p2p ? Sends::blocking : Sends::overlapped;
+  if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
   if (gradients_overlap(scenario)) {
     // A bucket a layer.
     const std::int64_t blocks = plan.pp * plan.vpp;
@@ -146,6 +148,22 @@ class Iteration {
         backward - costs.backward.weight_gradient;
     durations.at(TaskKind::send_forward, stage, chunk) = held.head ? 0 : transfer_;
     durations.at(TaskKind::send_backward, stage, chunk) = held.embedding ? 0 : transfer_;
+    if (shape_.exchanges == Exchanges::beside) add_passes_beside(durations, stage, chunk, costs);
+  }
+
+  void add_passes_beside(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk,
+                         const ChunkCosts& costs) const {
+    const double share = exchange_beside(scenario_);
+    const auto parts = [&](const PassCost& pass) {
+      const double exchange = share * pass.ep_comm;
+      return PassParts{pass.total() - exchange, exchange};
+    };
+    set_passes(durations, stage, chunk, parts(costs.forward), parts(costs.backward),
+               {0, scenario_.software.communication.beside_stretch});
+    if (!plan_.cuda_graphs.empty()) return;
+    const double launched = scenario_.software.host.beside_per_chunk.value / 2;
+    durations.at(TaskKind::forward_beside, stage, chunk) += launched;
+    durations.at(TaskKind::backward_beside, stage, chunk) += launched;
   }
 
   void add_buckets(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk) const {
@@ -199,8 +217,14 @@ class Iteration {
     parts.cp_comm = m * all.cp_comm;
     parts.ep_comm = m * all.ep_comm;
     parts.host = m * all.host;
-    // Nothing else runs on the compute stream; without such sends the rest would be rounding.
-    if (shape_.stages > 1 && shape_.sends == Sends::blocking) {
+    if (shape_.exchanges == Exchanges::beside) {
+      // Of the exchange, what the compute stream holds beside kernels; of one stage, all it waits
+      // for, unless gathers and reductions have their part in that.
+      const bool alone = shape_.stages == 1 && shape_.buckets == 0;
+      const double busy = alone ? times.pipeline_end : times.busy;
+      parts.ep_comm = std::max(0.0, busy - m * (all.total() - all.ep_comm));
+    } else if (shape_.stages > 1 && shape_.sends == Sends::blocking) {
+      // Nothing else runs on the compute stream; without such sends the rest would be rounding.
       parts.pp_comm = std::max(0.0, times.busy - m * all.total());
     }
     parts.optimizer = durations.at(TaskKind::optimizer, stage);
