@@ -368,6 +368,12 @@ class Resolver {
                         software_.name));
       }
       plan_.imbalance = std::max(1.0, natural_imbalance(usual, plan_.ep));
+      if (request_.router_balance && usual > 0 && plan_.ep > 1) {
+        warn(fmt::format(
+            "router_balance natural: the busiest rank's experts are taken to get {:.3g} "
+            "times the mean, as {} states; a file of one number an expert would tell",
+            plan_.imbalance, software_.name));
+      }
       return;
     }
     if (model_.experts.count % plan_.ep != 0) return;  // a problem was noted
