@@ -51,7 +51,7 @@ const checks = {
     console.log(`  opened in ${opened.toFixed(0)} ms`);
     assert.ok(opened < 1000);
     assert.ok((await colours(page)) >= 5);
-    assert.equal(await page.locator("#report .bars").count(), 3);
+    assert.equal(await page.locator("#report .bars").count(), 4);
     assert.deepEqual(page.problems, []);
     await fits(page);
     await page.screenshot({ path: `${folder}/prediction-light.png`, fullPage: true });
