@@ -279,10 +279,10 @@ bool SearchAnswer::is_tie(std::size_t rank) const {
   const double least = result.plans.front().value;
   if (rank == 0) return false;
   const double error = 1 + inputs.software.relative_error;
-  const FoundPlan& best = result.plans.front();
+  const FoundPlan& first = result.plans.front();
   const FoundPlan& found = result.plans[rank];
   if (!options.fewest_gpus) return found.value <= least * error;
-  return found.plan.gpus == best.plan.gpus && found.sec_per_iter <= best.sec_per_iter * error;
+  return found.plan.gpus == first.plan.gpus && found.sec_per_iter <= first.sec_per_iter * error;
 }
 
 double tokens_per_gpu(const FoundPlan& found) {
@@ -299,8 +299,8 @@ std::optional<double> SearchAnswer::training_seconds(const FoundPlan& found) con
 }
 
 std::optional<double> SearchAnswer::gpu_hours(const FoundPlan& found) const {
-  const auto seconds = training_seconds(found);
-  return seconds ? std::optional(*seconds * real(found.plan.gpus) / kHour) : std::nullopt;
+  const auto all = training_seconds(found);
+  return all ? std::optional(*all * real(found.plan.gpus) / kHour) : std::nullopt;
 }
 
 std::optional<double> SearchAnswer::cost(const FoundPlan& found) const {
