@@ -50,7 +50,7 @@ CollectivePrice by_collectives(const Cluster& cluster, const GroupShape& group,
   if (dispatch.dispatcher == Dispatcher::allgather) {
     const CollectiveOp op =
         dispatch.combine ? CollectiveOp::reduce_scatter : CollectiveOp::all_gather;
-    return price(cluster, op, group, bytes.device * (ranks / (ranks - 1.0)));
+    return price(cluster, op, group, (bytes.device + bytes.network) * (ranks / (ranks - 1.0)));
   }
   const Bytes sent = bytes.device + bytes.network;
   return price(cluster, CollectiveOp::all_to_all, group, sent * (ranks / (ranks - 1.0)));

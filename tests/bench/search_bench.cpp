@@ -64,8 +64,7 @@ void search_moe(benchmark::State& state) {
   axes.cp = {1};
   axes.zero = {1};
   axes.stage_split = {StageSplit::blocks};
-  axes.precision = {Precision::bf16, Precision::fp8};
-  axes.fp8_recipe = {Fp8Recipe::none, Fp8Recipe::block};
+  axes.cuda_graphs = {{}, {GraphedModule::full}};
   axes.schedule = {Schedule::one_f_one_b, Schedule::interleaved};
   axes = fill_axes(axes, inputs, Reach::everything);
   SearchLimits limits;

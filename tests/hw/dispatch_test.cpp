@@ -198,6 +198,10 @@ TEST_CASE("a dispatcher without constants costs the collective of its bytes") {
   CHECK(price(cluster, group, tokens_of(Dispatcher::allgather, 8)).time().value ==
         doctest::Approx(
             collective_time(cluster, CollectiveOp::all_gather, group, {8 * kTokens}).value));
+  const GroupShape across = group_shape(cluster, 64, 16, 1);
+  CHECK(price(cluster, across, tokens_of(Dispatcher::allgather, 8)).time().value ==
+        doctest::Approx(
+            collective_time(cluster, CollectiveOp::all_gather, across, {16 * kTokens}).value));
 }
 
 }  // namespace
