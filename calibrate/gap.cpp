@@ -119,6 +119,10 @@ std::vector<GapCause> gap_causes(const std::vector<ObservedRun>& runs,
 }
 
 std::string text(const std::vector<GapCause>& causes) {
+  if (causes.empty()) return {};
+  if (causes.front().path.empty() && causes.front().value == 1.0) {
+    return "no cause stands out from the scatter between runs";
+  }
   std::string told;
   double sum = 0.0;
   for (const GapCause& one : causes) {

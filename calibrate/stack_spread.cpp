@@ -178,6 +178,10 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
     report.other *= 1.1;
   }
   const Distances unseen = held_out(rows, uncertainty.time_noise, report.own, report.other);
+  for (CheckedStack& stack : report.stacks) {
+    if (stack.time.rows == 0) stack.time = {report.other, typical(uncertainty.time_noise), 0};
+    if (stack.memory.rows == 0) stack.memory = {report.other, typical(uncertainty.memory_noise), 0};
+  }
   for (const auto& [table, each] : time) {
     report.tables.push_back(
         {table, coverage(each), coverage(unseen.at(table)), coverage(memory[table])});

@@ -75,8 +75,7 @@ void derive(MeasuredRun& run, const Scenario* scenario) {
   const bool experts =
       scenario != nullptr ? scenario->model.has_experts() : run.cells.contains("experts");
   run.cells["kind"] = experts ? "experts" : "dense";
-  const std::string card = scenario != nullptr ? scenario->device.name : cell(run, "gpu");
-  if (!card.empty()) run.cells["card"] = card;
+  run.cells["card"] = scenario != nullptr ? scenario->device.name : "not predicted";
   const auto gpus = scenario != nullptr ? std::optional(scenario->plan.gpus) : run.gpus;
   if (gpus) {
     run.cells["scale"] =

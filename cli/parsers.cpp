@@ -47,8 +47,9 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
       "  prequel validate data/runs/bigscience-jz-a100.csv --by date\n"
       "  prequel validate mine.csv --max-mape 8 --worst 10\n"
       "  prequel validate --all\n");
-  CLI::Option_group& tables = *command.add_option_group("tables", "which runs");
-  tables.add_option("runs", options.files, "tables of measured runs (CSV; - for stdin)");
+  CLI::Option* files =
+      command.add_option("runs", options.files, "tables of measured runs (CSV; - for stdin)")
+          ->required();
   const CLI::Option* by =
       command
           .add_option(
@@ -56,13 +57,15 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
               "columns that make the groups, e.g. source,table; also kind, card, scale, file")
           ->delimiter(',')
           ->allow_extra_args(false);
-  tables.add_flag_callback(
-      "--all",
-      [&options, by] {
-        if (by->count() == 0) options.group_columns.clear();  // in several ways
-      },
-      "the shipped tables, as one");
-  tables.require_option(1);
+  command
+      .add_flag_callback(
+          "--all",
+          [&options, files, by] {
+            files->required(false);
+            if (by->count() == 0) options.group_columns.clear();  // in several ways
+          },
+          "the shipped tables, as one")
+      ->excludes(files);
   command
       .add_option("--max-mape", options.max_mape,
                   "exit with 1 if the mean error of a group is above this percentage, or no "

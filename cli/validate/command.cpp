@@ -40,9 +40,8 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
   if (shown) fmt::print(stderr, "\r{:40}\r", "");
   switch (options.format) {
     case OutputFormat::text:
-      fmt::print("{}{}",
-                 validation_text(runs, groups, options.worst, terminal(stdout, common.color).width),
-                 causes_text(causes));
+      fmt::print("{}", validation_text(runs, groups, options.worst,
+                                       terminal(stdout, common.color).width, causes));
       break;
     case OutputFormat::json:
       fmt::print("{}",

@@ -153,7 +153,7 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::si
 }
 
 /// Everything that there is to say of one run, on one line.
-std::string one_line(const ValidatedRun& run) {
+std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& causes) {
   const Prediction& prediction = *run.prediction;
   std::string text = fmt::format("{}: predicted {:.2f} s per iteration, measured {:.2f} s: {} %",
                                  run.run.id, prediction.sec_per_iter.value, *run.run.sec_per_iter,
@@ -161,7 +161,7 @@ std::string one_line(const ValidatedRun& run) {
   if (std::abs(*run.time_error) <= prediction.relative_error) {
     text += fmt::format(" (the stated error is {:.0f} %)", 100 * prediction.relative_error);
   }
-  text += "; would explain it: " + gap_explanation(run);
+  text += "; would explain it: " + (causes.empty() ? gap_explanation(run) : prequel::text(causes));
   if (run.memory_error) {
     text += fmt::format("; memory {:.1f} GiB, measured {:.1f} GiB: {} %",
                         run.printed_memory.value / kGiB, *run.run.mem_gib,
@@ -303,12 +303,13 @@ std::string stand_ins_text(const std::vector<ValidatedRun>& runs) {
 
 std::string validation_text(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups, int worst,
-                            std::size_t width) {
-  if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front());
+                            std::size_t width, const std::vector<GapCause>& causes) {
+  if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front(), causes);
   const bool several = !groups.empty() && groups.front().by != groups.back().by;
   std::string text = (several ? overview_text(groups, width) + odds_text(groups.back().fit)
                               : groups_text(groups, width)) +
                      worst_text(runs, worst, width) + stand_ins_text(runs);
+  if (!causes.empty()) text += "\n  one cause behind all of it: " + prequel::text(causes) + "\n";
   TextTable rest({"not predicted", "", "reason"});
   bool any = false;
   for (const ValidatedRun& run : runs) {
@@ -334,10 +335,6 @@ std::string validation_json(const std::vector<ValidatedRun>& runs,
   if (context) document["context"] = context_json(*context);
   // Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string causes_text(const std::vector<GapCause>& causes) {
-  return causes.empty() ? std::string() : "  if one cause is behind it: " + text(causes) + "\n";
 }
 
 std::string validation_csv(const std::vector<ValidatedRun>& runs) {

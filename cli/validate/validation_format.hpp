@@ -12,20 +12,17 @@
 
 namespace prequel {
 
-/// Groups as a table, the worst rows with a guess why, rows without a prediction with the reason;
-/// lines of at most `width` characters (0: any).
+/// Groups as a table, the worst rows with a guess why, what alone could explain the gap, rows
+/// without a prediction with the reason; lines of at most `width` characters (0: any).
 std::string validation_text(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups, int worst,
-                            std::size_t width = 0);
+                            std::size_t width = 0, const std::vector<GapCause>& causes = {});
 
 /// The document `prequel/validation/1`.
 std::string validation_json(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups,
                             const std::vector<GapCause>& causes = {},
                             const std::optional<Context>& context = {});
-
-/// What could explain the gap, a line; empty where there is nothing to tell.
-std::string causes_text(const std::vector<GapCause>& causes);
 
 /// One row a run.
 std::string validation_csv(const std::vector<ValidatedRun>& runs);

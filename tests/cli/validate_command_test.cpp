@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -99,6 +100,45 @@ TEST_CASE("a table without rows, and flags without a meaning, are refused") {
   CHECK(refusal(kTable + " --worst -3") ==
         "prequel: --worst: \"-3\" is not a number of at least 0" + help);
   CHECK(refusal(kTable + " --json --csv") == "prequel: --json excludes --csv" + help);
+}
+
+TEST_CASE("--all is the shipped tables as one, grouped in several ways; or else tables are named") {
+  const Json answer = Json::parse(run_prequel("validate --all --json").out);
+  std::map<std::string, std::size_t> rows;
+  for (const Json& group : answer.at("groups")) {
+    rows[group.at("by").get<std::string>()] += group.at("runs").get<std::size_t>();
+    CHECK(group.at("fit").at("odds").at("brier").is_number());
+    CHECK(group.at("layout_ranking").at("kendall_tau").is_number());
+  }
+  for (const char* by : {"file", "kind", "card", "precision", "scale", ""}) {
+    CAPTURE(by);
+    CHECK(rows[by] == answer.at("runs").size());
+  }
+  for (const Json& run : answer.at("runs")) {
+    if (run.contains("error") && run.at("error").contains("sec_per_iter")) {
+      CHECK(run.at("error").at("z").is_number());
+    }
+  }
+  const ProgramResult text = run_prequel("validate --all --worst 0");
+  CHECK(text.status == 0);
+  CHECK(text.out.find("Brier") != std::string::npos);
+  CHECK(run_prequel("validate --all --by kind --json").status == 0);
+  CHECK(run_prequel("validate").status == 2);
+  CHECK(run_prequel("validate --all " + kTable).status == 2);
+}
+
+TEST_CASE("a run of one's own is told what alone could explain its gap") {
+  const TemporaryFolder folder;
+  const std::string table = read_file(PREQUEL_SOURCE_DIR "/data/runs/simumax-b200.csv");
+  const std::size_t second = table.find('\n', table.find('\n') + 1);
+  const std::string path = folder.with("runs.csv", table.substr(0, second + 1));
+  CHECK(run_prequel("validate " + path).out.find("; would explain it: ") != std::string::npos);
+  const Json causes = Json::parse(run_prequel("validate " + path + " --json").out).at("causes");
+  double sum = 0;
+  for (const Json& cause : causes) sum += cause.at("probability").get<double>();
+  CHECK(sum > 0.8);
+  CHECK(sum <= 1.0 + 1e-9);
+  CHECK_FALSE(Json::parse(run_prequel("validate " + kTable + " --json").out).contains("causes"));
 }
 
 TEST_CASE("a field set that no file of the rows has is bad input, not an unsupported row") {

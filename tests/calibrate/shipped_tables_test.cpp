@@ -1,0 +1,187 @@
+/// Facts about the shipped tables of measured runs, all of them at once.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "calibrate/stack_spread.hpp"
+#include "calibrate/validation.hpp"
+#include "hw/base/json_cursor.hpp"
+
+using namespace prequel;
+
+namespace {
+
+/// How far off the tables may be, median of the absolute errors of times: loose guards, to be
+/// tightened as the physics gets better. Tables that are not named: anything.
+const std::map<std::string, double> kMostMedian{
+    {"bigscience-jz-a100", 0.03}, {"bigscience-jz-a100-late", 0.045},
+    {"mosaic-a100", 0.03},        {"megatron-sc21", 0.035},
+    {"fugaku-124m", 0.06},        {"simumax-b200", 0.06},
+    {"internevo", 0.08},          {"bridge-dense", 0.08},
+    {"nemo-before-25.09", 0.1},   {"llm-foundry-a100", 0.1},
+    {"mosaic-h100", 0.12},        {"mlperf-training", 0.12},
+    {"megatron-moe", 0.12}};
+
+std::vector<std::string> tables() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(PREQUEL_DATA_DIR "/runs")) {
+    if (entry.path().extension() == ".csv") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+const std::vector<ValidatedRun>& all_runs() {
+  static const std::vector<ValidatedRun> runs = [] {
+    std::vector<MeasuredRun> rows;
+    for (const std::string& file : tables()) {
+      for (MeasuredRun& row : read_measured_runs(file)) rows.push_back(std::move(row));
+    }
+    return validate_runs(Library({PREQUEL_DATA_DIR}), std::move(rows), {}, [](std::size_t) {});
+  }();
+  return runs;
+}
+
+Uncertainty priors() {
+  return read_uncertainty(Library({PREQUEL_DATA_DIR}).open("uncertainty", "priors"));
+}
+
+}  // namespace
+
+TEST_CASE("the index of the tables names each file of data/runs once") {
+  const Document index = Library({PREQUEL_DATA_DIR}).open("runs", "tables");
+  std::vector<std::string> named, there;
+  for (const Cursor& table : index.root().at("tables").items()) {
+    named.push_back(table.at("name").text());
+    CHECK_FALSE(table.at("what").text().empty());
+    if (const auto floor = table.find("noise_floor")) {
+      CHECK(floor->at("sec_per_iter").number(kPositive) < 0.5);
+    }
+  }
+  for (const std::string& file : tables()) {
+    there.push_back(std::filesystem::path(file).stem().string());
+  }
+  std::ranges::sort(named);
+  std::ranges::sort(there);
+  CHECK(named == there);
+}
+
+TEST_CASE(
+    "every row of the shipped tables is predicted, or says why not; ids are unique in a table") {
+  std::set<std::pair<std::string, std::string>> ids;
+  std::size_t usable = 0, predicted = 0;
+  for (const ValidatedRun& run : all_runs()) {
+    CAPTURE(run.run.file);
+    CAPTURE(run.run.id);
+    CHECK(ids.emplace(run.run.file, run.run.id).second);
+    CHECK(run.reason.empty() == (run.outcome == Outcome::predicted));
+    if (run.outcome == Outcome::invalid || !run.run.apart.empty()) continue;
+    if (run.run.status != RunStatus::ok || !run.run.sec_per_iter) continue;
+    ++usable;
+    predicted += run.time_error.has_value();
+  }
+  CHECK(usable > 1000);
+  CHECK(static_cast<double>(predicted) >= 0.95 * static_cast<double>(usable));
+}
+
+TEST_CASE("groups by any column add up to all rows") {
+  const ValidationGroup all = group_runs(all_runs(), {}).front();
+  CHECK(all.runs == all_runs().size());
+  for (const char* column : {"file", "kind", "card", "precision", "scale", "software"}) {
+    CAPTURE(column);
+    ValidationGroup sum;
+    for (const ValidationGroup& group : group_runs(all_runs(), {column})) {
+      CHECK(group.by == column);
+      CHECK(group.runs == group.predicted + group.unsupported + group.invalid);
+      CHECK(group.apart <= group.runs);
+      sum.runs += group.runs;
+      sum.apart += group.apart;
+      sum.time.n += group.time.n;
+      sum.memory.n += group.memory.n;
+      sum.fit.ran += group.fit.ran;
+      sum.fit.odds += group.fit.odds;
+    }
+    CHECK(sum.runs == all.runs);
+    CHECK(sum.apart == all.apart);
+    CHECK(sum.time.n == all.time.n);
+    CHECK(sum.memory.n == all.memory.n);
+    CHECK(sum.fit.ran == all.fit.ran);
+    CHECK(sum.fit.odds == all.fit.odds);
+  }
+}
+
+TEST_CASE("rows that contradict others are predicted but in no statistic") {
+  std::size_t apart = 0;
+  for (const ValidatedRun& run : all_runs()) {
+    const auto check = run.run.cells.find("check");
+    const bool says = check != run.run.cells.end() && check->second.starts_with("contradicts");
+    if (run.run.contradiction.empty()) CHECK(says == !run.run.apart.empty());
+    apart += says;
+  }
+  CHECK(apart >= 100);
+  const ValidationGroup all = group_runs(all_runs(), {}).front();
+  std::vector<ValidatedRun> counted = all_runs();
+  std::erase_if(counted, [](const ValidatedRun& run) { return !run.run.apart.empty(); });
+  const ValidationGroup alone = group_runs(counted, {}).front();
+  CHECK(all.time.n == alone.time.n);
+  CHECK(all.time.median == alone.time.median);
+  CHECK(all.fit.false_oom == alone.fit.false_oom);
+  CHECK(all.layouts.sets == alone.layouts.sets);
+}
+
+TEST_CASE("the reliability of the probability of fitting adds up") {
+  const FitCounts fit = group_runs(all_runs(), {}).front().fit;
+  std::size_t rows = 0;
+  double ran = 0;
+  for (const ReliabilityBin& bin : fit.reliability) {
+    CHECK(bin.n > 0);
+    CHECK(bin.said >= 0.0);
+    CHECK(bin.said <= 1.0);
+    rows += bin.n;
+    ran += bin.ran * static_cast<double>(bin.n);
+  }
+  CHECK(rows == fit.odds);
+  CHECK(ran == doctest::Approx(static_cast<double>(fit.ran)));
+  CHECK(fit.brier >= 0.0);
+  CHECK(fit.brier <= 1.0);
+}
+
+TEST_CASE("no shipped table is further off than its guard") {
+  std::set<std::string> seen;
+  for (const ValidationGroup& group : group_runs(all_runs(), {"file"})) {
+    const auto most = kMostMedian.find(group.name);
+    if (most == kMostMedian.end()) continue;
+    CAPTURE(group.name);
+    CHECK(group.time.median <= most->second);
+    seen.insert(group.name);
+  }
+  CHECK(seen.size() == kMostMedian.size());
+}
+
+TEST_CASE("80 % intervals hold about 80 % of all rows, and of no large table nearly none or all") {
+  const auto groups = group_runs(all_runs(), {});
+  const Coverage& all = groups.front().time_coverage;
+  CHECK(all.inside[1] >= 0.7);
+  CHECK(all.inside[1] <= 0.92);
+  CHECK(all.inside[0] < all.inside[1]);
+  CHECK(all.inside[1] < all.inside[2]);
+}
+
+TEST_CASE("what the runs say of each stack is the same again, and covers their rows") {
+  const StackSpreadReport report = stack_spreads(all_runs(), priors());
+  CHECK(report.time.inside[1] >= 0.75);
+  CHECK(report.time.inside[1] <= 0.9);
+  CHECK(report.held_out.n == report.time.n);
+  CHECK(report.other >= report.own);
+  const StackSpreadReport again = stack_spreads(all_runs(), priors());
+  REQUIRE(again.stacks.size() == report.stacks.size());
+  for (std::size_t i = 0; i < report.stacks.size(); ++i) {
+    CHECK(again.stacks[i].time.level == report.stacks[i].time.level);
+    CHECK(report.stacks[i].time.level > 0);
+    CHECK(report.stacks[i].time.noise > 0);
+  }
+}
