@@ -27,7 +27,7 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
 /// What of a row says which files it is predicted from, and with which of their fields replaced.
 std::string files_key(const MeasuredRun& run) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
-         cell(run, "clock_ghz") + "\n" + run.date;
+         cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source;
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -300,12 +300,20 @@ Document on_day(Document cluster, const std::string& day) {
   return Document::from(cluster.file(), value);
 }
 
-/// What a site's tables mean by a release, where its file says so.
-std::string build_of(const Document& cluster, const std::string& release) {
+/// What a site's tables mean by a release, where its file says so: of all, "RELEASE", or of those
+/// whose source has a word, "RELEASE in WORD".
+std::string build_of(const Document& cluster, const std::string& release,
+                     const std::string& source) {
   const nlohmann::json& value = cluster.json();
   if (!value.is_object() || !value.contains("builds")) return release;
   const nlohmann::json& builds = value["builds"];
-  const bool known = builds.is_object() && builds.contains(release) && builds[release].is_string();
+  if (!builds.is_object()) return release;
+  for (const auto& [name, build] : builds.items()) {
+    const std::string of_source = release + " in ";
+    if (!name.starts_with(of_source) || !build.is_string()) continue;
+    if (source.find(name.substr(of_source.size())) != std::string::npos) return build;
+  }
+  const bool known = builds.contains(release) && builds[release].is_string();
   return known ? builds[release].get<std::string>() : release;
 }
 
@@ -322,7 +330,8 @@ RunInputs::Files RunInputs::read(const MeasuredRun& run,
   apply_overrides(device, overrides, "device");
   files.device = read_device(device);
   Document software = library_.open(
-      "software", build_of(cluster, run.software.empty() ? files.cluster.software : run.software));
+      "software",
+      build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   apply_overrides(software, overrides, "software");
   files.software = read_software(software);

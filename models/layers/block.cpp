@@ -228,6 +228,7 @@ class BlockTeller {
       case ContextComm::p2p:
       case ContextComm::a2a_p2p:
         layer_.pieces.push_back({"context ring", KeyValueRing{{kv}}, Module::core_attention});
+        tell_context_merge();
         break;
       case ContextComm::all_gather:
         tell_collective("context gather", GroupAxis::context, kv * real(setting_.cp),
@@ -241,6 +242,18 @@ class BlockTeller {
         break;
       }
     }
+  }
+
+  /// Each step of a ring adds what it computed to what earlier ones did: 12 bytes an element of the
+  /// result, 8 of them forward (context in fp32 read and written), 4 backward (gradients in 16
+  /// bits).
+  void tell_context_merge() {
+    const double elements =
+        real(tokens_ * model_.attention_width()) / real(setting_.tp) * real(setting_.cp);
+    layer_.pieces.push_back(
+        {"context merge",
+         PointwiseKernels{StreamKind::fused_pointwise, 8.0 * elements, 4.0 * elements},
+         Module::core_attention});
   }
 
   /// The collective that ends a tensor-parallel pair of products: one all-reduce, or with sequence

@@ -128,8 +128,8 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   };
   place(held(plan, parameters, 3) * states.weights, plan.offload == Offload::optimizer_params,
         memory.weights);
-  place(held(plan, parameters, 1) * states.optimizer, plan.offload != Offload::none,
-        memory.optimizer);
+  place(held(plan, parameters, states.always_sharded ? 0 : 1) * states.optimizer,
+        plan.offload != Offload::none, memory.optimizer);
   memory.gradients = {held(plan, parameters, 2) * states.gradients};
 
   const bool full = plan.recompute == Recompute::full;
@@ -175,7 +175,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   }
   live +=
       gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
-  if (plan.replicas() > 1) live += stack.reduce_bytes * parameters.total();
+  if (plan.replicas() > 1) live += states.reduced * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;

@@ -11,9 +11,11 @@ namespace prequel {
 struct StateBytes {
   double weights{};
   double gradients{};
-  double optimizer{};  ///< moments, and fp32 copies of weights and gradients that are narrower
-  double unsharded{};  ///< copies that the optimizer makes without ZeRO
-  double gathered{};   ///< of a weight that ranks gather from one another
+  double optimizer{};     ///< moments, and fp32 copies of weights and gradients that are narrower
+  double unsharded{};     ///< copies that the optimizer makes without ZeRO
+  double gathered{};      ///< of a weight that ranks gather from one another
+  double reduced{};       ///< copies in which gradients are reduced over replicas
+  bool always_sharded{};  ///< whether what the optimizer keeps is, at any ZeRO stage
 };
 
 /// As the software file counts them. Where that counts half-precision weights, the plan changes
@@ -22,7 +24,8 @@ struct StateBytes {
 ///
 /// - in fp32 and tf32 the optimizer's moments are all that stands beside weights and gradients;
 /// - gradients that the file counts in its usual grad_precision, without a copy of them, follow the
-///   plan's; half-precision ones have a copy in fp32.
+///   plan's; half-precision ones have a copy in fp32;
+/// - in bf16 an optimizer that the stack has for it alone counts as the file says of it.
 StateBytes state_bytes(const Plan& plan, const Software& software);
 
 }  // namespace prequel

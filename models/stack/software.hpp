@@ -3,7 +3,9 @@
 /// The software stack: what the framework adds to, or takes from, what the hardware costs.
 /// One file of data/software/ a release, since the constants of one release belong to it.
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,9 +66,15 @@ struct ScoreTraffic {
 
 /// How kernels of the stack differ from the best ones of the device.
 struct KernelStack {
-  double gemm_time_factor{1.0};          ///< over the device's GEMM model: sustained clock, library
-  double pointwise_traffic_factor{1.0};  ///< over well-fused kernels; eager kernels move more
-  double cross_entropy_forward_bytes{};  ///< traffic per logit
+  double gemm_time_factor{1.0};  ///< over the device's GEMM model: sustained clock, library
+  /// More of it by the format of the operands, over that of 16 bits.
+  std::array<double, std::size(kWordsOf<Precision>)> format_time_factors = [] {
+    std::array<double, std::size(kWordsOf<Precision>)> ones{};
+    ones.fill(1.0);
+    return ones;
+  }();
+  double pointwise_traffic_factor{1.0};       ///< over well-fused kernels; eager kernels move more
+  double cross_entropy_forward_bytes{};       ///< traffic per logit
   double cross_entropy_backward_bytes{};      ///< traffic per logit
   std::optional<ScoreTraffic> unfused;        ///< score traffic of `attention: unfused`
   std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
@@ -75,6 +83,11 @@ struct KernelStack {
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
+
+  /// Over the device's price of a product in that format.
+  [[nodiscard]] double time_factor(Precision format) const {
+    return gemm_time_factor * format_time_factors[static_cast<std::size_t>(format)];
+  }
 };
 
 /// Kernels that the host launches for a part of a layer.
@@ -135,10 +148,24 @@ struct CommunicationStack {
   double weight_bytes{2.0};        ///< per parameter, all-gather of weights (ZeRO 1 to 3)
   int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
   ShardedStages sharded_stages{};
-  int prefetch_layers{1};            ///< gathered ahead of the one that computes (ZeRO-3, FSDP)
-  double overlap_contention{};       ///< share of the shorter of two overlapping tasks that is lost
+  int prefetch_layers{1};  ///< gathered ahead of the one that computes (ZeRO-3, FSDP)
+  /// Share of the shorter of two overlapping tasks that both lose: gathers and reductions beside
+  /// the layers.
+  double overlap_contention{};
+  /// What each step of a ring of context ranks costs beside its transfer where no graph launches
+  /// it: launches, waits between streams. Forward; twice that backward.
+  Seconds context_step{};
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
+};
+
+/// States of an optimizer that a stack has for bf16 alone, bytes per parameter (DeepSpeed's
+/// BF16_Optimizer: gradients accumulate in a whole fp32 copy; what the optimizer keeps is sharded
+/// over replicas at every ZeRO stage).
+struct Bf16Optimizer {
+  double gradient_bytes{};   ///< whole: in bf16, and the fp32 copy
+  double optimizer_bytes{};  ///< sharded
+  double reduce_bytes{};     ///< copies in which gradients are reduced when dp > 1
 };
 
 /// Constants of the memory model (equations in models/memory.hpp).
@@ -154,8 +181,9 @@ struct MemoryStack {
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
   double live_parameters{};               ///< most that ZeRO-3 holds gathered; 0: whole layers
   double reduce_bucket{};                 ///< most gradients whole at a time; 0: a layer's
-  double reduce_bytes{};       ///< per parameter, buffers of gradient reduction when dp > 1
-  Bytes framework{};           ///< context, libraries, NCCL buffers
+  double reduce_bytes{};              ///< per parameter, buffers of gradient reduction when dp > 1
+  std::optional<Bf16Optimizer> bf16;  ///< in place of the states above where parameters are bf16
+  Bytes framework{};                  ///< context, libraries, NCCL buffers
   Bytes allocator_cache{};     ///< freed blocks that the allocator keeps: printed, not needed
   Bytes parallel_framework{};  ///< more of it when tp or pp > 1
   double printed_cap{1.0};     ///< share of the device at which reserved memory saturates

@@ -65,6 +65,14 @@ std::optional<ScoreTraffic> read_score_traffic(const Cursor& kernels, std::strin
 KernelStack read_kernels(const Cursor& section) {
   KernelStack kernels;
   kernels.gemm_time_factor = section.at("gemm_time_factor").number(kPositive);
+  if (const auto formats = section.find("format_time_factors")) {
+    constexpr auto& kWords = kWordsOf<Precision>;
+    for (std::size_t i = 0; i < std::size(kWords); ++i) {
+      if (const auto found = formats->find(kWords[i])) {
+        kernels.format_time_factors[i] = found->number(kPositive);
+      }
+    }
+  }
   kernels.pointwise_traffic_factor = section.at("pointwise_traffic_factor").number(kNonNegative);
   kernels.cross_entropy_forward_bytes =
       section.at("cross_entropy_forward_bytes").number(kNonNegative);
@@ -142,6 +150,7 @@ CommunicationStack read_communication(const Cursor& section) {
     communication.prefetch_layers = static_cast<int>(layers->integer(0, 1000));
   }
   communication.overlap_contention = factor_or(section, "overlap_contention", 0.0);
+  communication.context_step = {factor_or(section, "context_step_s", 0.0)};
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();
   }
@@ -167,6 +176,11 @@ MemoryStack read_memory(const Cursor& section) {
   memory.live_parameters = factor_or(section, "live_parameters", 0.0);
   memory.reduce_bucket = factor_or(section, "reduce_bucket", 0.0);
   memory.reduce_bytes = factor_or(section, "reduce_bytes", 0.0);
+  if (const auto bf16 = section.find("bf16_optimizer")) {
+    memory.bf16 = Bf16Optimizer{bf16->at("gradient_bytes").number(kNonNegative),
+                                bf16->at("optimizer_bytes").number(kNonNegative),
+                                bf16->at("reduce_bytes").number(kNonNegative)};
+  }
   memory.framework = section.at("framework").bytes();
   if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();
   if (const auto more = section.find("parallel_framework")) {

@@ -96,14 +96,14 @@ class OperatorPricer {
       return KernelCost{op.name, seconds, kind};
     };
     if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
-      KernelCost product =
-          cost(WorkKind::product, stack.gemm_time_factor * prequel::price(device, *gemm).value);
+      KernelCost product = cost(WorkKind::product, stack.time_factor(gemm->precision) *
+                                                       prequel::price(device, *gemm).value);
       product.weight_gradient = gemm->pass == GemmPass::wgrad;
       return product;
     }
     if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
-      KernelCost product =
-          cost(WorkKind::product, stack.gemm_time_factor * prequel::price(device, *grouped).value);
+      KernelCost product = cost(WorkKind::product, stack.time_factor(grouped->precision) *
+                                                       prequel::price(device, *grouped).value);
       product.weight_gradient = grouped->pass == GemmPass::wgrad;
       return product;
     }
@@ -142,7 +142,8 @@ class OperatorPricer {
     return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
   }
 
-  /// What of the ring's steps attention does not hide. The last step has nothing to send.
+  /// What of the ring's steps attention does not hide, and what every step costs in any case. The
+  /// last step has nothing to send.
   [[nodiscard]] double exposed_ring(const ContextRing& ring, double attention) const {
     const double steps = real(scenario_.plan.cp - 1);
     const double passes = ring.backward ? 2.0 : 1.0;
@@ -151,7 +152,11 @@ class OperatorPricer {
         collective_time(scenario_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes)
             .value;
     const double behind = attention * steps / (steps + 1);
-    return std::max(0.0, sent - behind);
+    const WordSet<GraphedModule> graphs = scenario_.plan.cuda_graphs;
+    const bool launched = !graphs.has(GraphedModule::full) && !graphs.has(GraphedModule::attn);
+    const double step = launched ? scenario_.software.communication.context_step.value : 0.0;
+    const double steering = step * (steps + 1);
+    return std::max(0.0, sent - behind) + passes * steering;
   }
 
   const Scenario& scenario_;

@@ -132,6 +132,24 @@ TEST_CASE("a row says its ranks by dp, by its GPUs, or by whole nodes") {
   CHECK(runs[4].reason == "dp: empty, and 300 gpus are no multiple of tp x pp x cp = 48");
 }
 
+TEST_CASE("a site's tables mean the release that their source or their day says") {
+  const std::string header =
+      "id,source,cluster,software,date,nodes,gpus,layers,hidden,heads,seq_len,vocab,dp,tp,pp,mbs,"
+      "gbs,precision,sec_per_iter,mem_gib,status\n";
+  const std::string selene =
+      ",selene,megatron-lm-2021,,1,8,48,6144,64,2048,51200,1,8,1,4,4,fp16,1.42,,ok\n";
+  const std::string jean_zay = ",48,384,70,14336,112,2048,250880,8,4,12,2,2048,bf16,105,59,ok\n";
+  std::istringstream in(header + "a,arXiv 2104.04473" + selene + "b,arXiv 2205.05198 Table 5" +
+                        selene + "c,,jean-zay-a100,megatron-deepspeed-2022,2022-02-27" + jean_zay +
+                        "d,,jean-zay-a100,megatron-deepspeed-2022,2022-02-28" + jean_zay);
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(std::ranges::all_of(runs, [](const auto& run) { return run.prediction.has_value(); }));
+  CHECK(runs[1].prediction->sec_per_iter < runs[0].prediction->sec_per_iter);
+  // A whole copy of gradients in fp32 is some 14 GiB of 3.7 billion parameters a rank.
+  CHECK((runs[3].printed_memory - runs[2].printed_memory).value / kGiB ==
+        doctest::Approx(18).epsilon(0.25));
+}
+
 TEST_CASE("an unknown cluster makes a row unsupported, with the nearest name") {
   const auto runs = validate_text(
       "a,s,t,jean-zay-a10,48,384,78,13824,64,2048,250880,alibi,8,8,6,1,4,2048,bf16,1,,ok\n");

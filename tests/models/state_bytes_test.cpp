@@ -36,6 +36,24 @@ TEST_CASE("half-precision gradients take 2 bytes, and 4 more where the optimizer
   CHECK(states("megatron-lm-2021", fp16, fp16) == States{2, 2, 16, 0, 2});
 }
 
+TEST_CASE(
+    "DeepSpeed's optimizer for bf16 accumulates whole gradients in fp32, and shards the rest") {
+  Plan plan;
+  plan.precision = bf16;
+  plan.grad_precision = bf16;
+  const Software stack = shipped_software("megatron-deepspeed-bf16-2022");
+  for (plan.zero = 0; plan.zero <= 1; ++plan.zero) {
+    const StateBytes bytes = state_bytes(plan, stack);
+    CHECK(bytes.weights + bytes.gradients == 2 + 2 + 4);
+    CHECK(bytes.optimizer == 12);
+    CHECK(bytes.always_sharded);
+    CHECK(bytes.unsharded == 0);
+  }
+  plan.precision = fp16;
+  CHECK(state_bytes(plan, stack).optimizer == 16);
+  CHECK_FALSE(state_bytes(plan, stack).always_sharded);
+}
+
 TEST_CASE("in fp32 and tf32 nothing is kept twice") {
   for (const char* stack : {"megatron-lm-2021", "megatron-core-2024", "megatron-deepspeed-2022",
                             "deepspeed-megatron-2020", "deepspeed-zero3-2021"}) {

@@ -332,6 +332,61 @@ TEST_CASE("gradients that overlap with the backward pass cost less, but not noth
   }
 }
 
+TEST_CASE("what runs beside the passes costs the stated share of the shorter, on both") {
+  const auto with = [](const char* contention) {
+    return predict_with({{"plan.pp", "1"},
+                         {"plan.dp", "48"},
+                         {"plan.mbs", "1"},
+                         {"plan.gbs", "48"},
+                         {"software.communication.gradient_overlap", "always"},
+                         {"software.communication.overlap_contention", contention}});
+  };
+  const Prediction free = with("0");
+  const Prediction third = with("0.3");
+  const Prediction half = with("0.6");
+  const double lost = third.sec_per_iter.value - free.sec_per_iter.value;
+  CHECK(lost > 0);
+  CHECK(half.sec_per_iter.value - free.sec_per_iter.value == doctest::Approx(2 * lost));
+  CHECK(third.breakdown.dp_comm - free.breakdown.dp_comm == doctest::Approx(lost));
+  CHECK(third.breakdown.compute == doctest::Approx(free.breakdown.compute));
+}
+
+TEST_CASE("a step of a context ring costs its launches, but for those of a graph") {
+  JobRequest request;
+  request.model = "llama-3-8b";
+  request.cluster = "dgx-h100";
+  request.software = "megatron-core-2025";
+  for (const auto& [path, value] : Settings{{"plan.nodes", "1"},
+                                            {"plan.cp", "2"},
+                                            {"plan.mbs", "1"},
+                                            {"plan.gbs", "8"},
+                                            {"software.communication.context_step_s", "0"}}) {
+    request.overrides.push_back({path, value});
+  }
+  const Job job = read_job(shipped_library(), request);
+  Scenario scenario{job.model, job.device, job.cluster, job.software,
+                    resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  const double free = predict(scenario).breakdown.cp_comm;
+  scenario.software.communication.context_step = {1e-3};
+  // Two steps forward, twice as much backward, in 32 layers of 2 micro batches.
+  CHECK(predict(scenario).breakdown.cp_comm - free == doctest::Approx(3 * 2 * 32 * 2 * 1e-3));
+  scenario.plan.cuda_graphs.add(GraphedModule::full);
+  CHECK(predict(scenario).breakdown.cp_comm == doctest::Approx(free));
+}
+
+TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's factor") {
+  Scenario scenario = scenario_with({{"plan.precision", "bf16"}});
+  const auto products = [&] {
+    const PassCost cost = price_layers(scenario)[Part::dense_block].forward;
+    return cost.compute - cost.attention - cost.stream;
+  };
+  const double plain = products();
+  scenario.software.kernels.format_time_factors[static_cast<std::size_t>(Precision::fp8)] = 1.5;
+  CHECK(products() == plain);
+  scenario.software.kernels.format_time_factors[static_cast<std::size_t>(Precision::bf16)] = 1.5;
+  CHECK(products() == doctest::Approx(1.5 * plain));
+}
+
 TEST_CASE("every schedule does the same work, in about the same time") {
   const Prediction usual = predict_with({});
   for (const char* schedule : {"gpipe", "zb-h1", "zb-h2", "dualpipe"}) {
