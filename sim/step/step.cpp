@@ -103,10 +103,12 @@ class StepBuilder {
     return between;
   }
 
-  /// What two tasks that overlap lose: each takes longer by a share of the shorter one. What stages
-  /// of a pipeline communicate once a step, they do while they wait for each other.
+  /// What two tasks that overlap lose: each takes longer by a share of the shorter one. Stages of a
+  /// pipeline reduce gradients and gather what was updated while they wait for each other.
   [[nodiscard]] double contention(double compute, double communication) const {
-    if (step_.shape.stages > 1 && !in_every_micro_batch(step_.shape.gathers)) return 0;
+    const bool by_layer =
+        step_.shape.gathers == Gathers::once || in_every_micro_batch(step_.shape.gathers);
+    if (step_.shape.stages > 1 && !by_layer) return 0;
     return scenario_.software.communication.overlap_contention * std::min(compute, communication);
   }
 
