@@ -21,6 +21,11 @@ GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis) {
   return group_shape(scenario.cluster, scenario.plan.gpus, group.size, group.stride);
 }
 
+/// Whether a tensor group does not fit into a node.
+bool crosses_nodes(const Scenario& scenario) {
+  return scenario.plan.tp > scenario.cluster.devices_per_node;
+}
+
 WorkKind kind_of_comm(GroupAxis axis) {
   switch (axis) {
     case GroupAxis::context: return WorkKind::context_comm;
@@ -120,11 +125,20 @@ class OperatorPricer {
   }
 
   [[nodiscard]] double collective_seconds(const GroupCollective& collective) const {
-    const double time = collective_time(scenario_.cluster, collective.op, group_of(collective.axis),
-                                        collective.bytes)
-                            .value;
+    double time = collective_time(scenario_.cluster, collective.op, group_of(collective.axis),
+                                  collective.bytes)
+                      .value;
+    if (collective.axis == GroupAxis::tensor) time += message_time();
     const bool blocking = scenario_.software.host.launch == Launch::blocking;
     return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
+  }
+
+  /// A tensor group's ring that crosses nodes hands a message to the network in each step; what a
+  /// step between nodes takes more than one inside, it takes the device too.
+  [[nodiscard]] double message_time() const {
+    const std::int64_t ranks = scenario_.plan.tp;
+    const CollectiveLaunches& launches = scenario_.software.host.staged_collectives;
+    return (launches.time(ranks, crosses_nodes(scenario_)) - launches.time(ranks, false)).value;
   }
 
   /// What of the ring's steps attention does not hide. The last step has nothing to send.
@@ -184,9 +198,8 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
 /// What the host does for one collective of the tensor group besides launching it.
 Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& question) {
   if (!question.staged_over_nodes) return {};
-  const std::int64_t ranks = question.setting.tp;
-  return scenario.software.host.staged_collectives.time(
-      ranks, ranks > scenario.cluster.devices_per_node);
+  return scenario.software.host.staged_collectives.time(question.setting.tp,
+                                                        crosses_nodes(scenario));
 }
 
 /// What a pass waits for the host: as stated by the layer, or by the rule of HostStack.
