@@ -112,9 +112,13 @@ void translate_cells(Cells& cells) {
              {"allgather", "allgather"}});
   translate(cells, "router_balance", {{"token drop", "dropped"}, {"capacity factor", "dropped"}});
   if (cells.contains("recompute_modules")) {
-    set_or_erase(cells, "recompute_modules",
-                 known_words<RecomputeModule>(text_of(cells, "recompute_modules"),
-                                              {{"norm", "layernorm"}, {"act", "moe_act"}}));
+    set_or_erase(
+        cells, "recompute_modules",
+        known_words<RecomputeModule>(text_of(cells, "recompute_modules"), {{"norm", "layernorm"},
+                                                                           {"act", "moe_act"},
+                                                                           {"op", "operators"},
+                                                                           {"per-op", "operators"},
+                                                                           {"layer", "blocks"}}));
   }
   if (const std::string split = text_of(cells, "stage_split");
       split.find('|') != std::string::npos) {

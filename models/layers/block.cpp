@@ -152,8 +152,7 @@ class BlockTeller {
     const double passes = model_.position == PositionEmbedding::rope ? 2 * width : width;
     const double part =
         real((model_.heads + model_.kv_heads) * model_.head_dim) / real(model_.hidden);
-    const bool copied =
-        model_.position == PositionEmbedding::rope && software_.memory.keeps_copies;
+    const bool copied = model_.position == PositionEmbedding::rope && software_.memory.keeps_copies;
     tell_pointwise("heads", Module::other, passes, passes + 1, tp,
                    copied ? part * token_bytes_ / tp : 0);
     if (model_.qk_norm) {
@@ -301,6 +300,7 @@ class BlockTeller {
     if (scatter) tell_collective(name, axis, token_bytes_, reduce_scatter, all_gather);
     if (!gather) return;
     tell_collective(name, axis, token_bytes_, all_gather, reduce_scatter);
+    if (software_.memory.keeps_gathers) return;
     tell_collective("input all-gather", axis, token_bytes_, std::nullopt, all_gather);
   }
 
@@ -313,13 +313,12 @@ class BlockTeller {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(model_.mlp);
     const double pass = traffic_rows * element_ * software_.kernels.pointwise_traffic_factor;
-    layer_.pieces.push_back({name,
-                             PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
-                                              (gated ? 5 : 3) * pass},
-                             module, 0, false,
-                             elements * (operand_ + (gated && software_.memory.keeps_copies
-                                                         ? element_
-                                                         : 0.0))});
+    layer_.pieces.push_back(
+        {name,
+         PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
+                          (gated ? 5 : 3) * pass},
+         module, 0, false,
+         elements * (operand_ + (gated && software_.memory.keeps_copies ? element_ : 0.0))});
   }
 
   void tell_mlp_of(std::string_view in, std::string_view out, std::int64_t inner, Module module) {

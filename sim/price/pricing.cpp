@@ -36,6 +36,11 @@ CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const R
                          scenario.software.communication.rank_rate_limit));
 }
 
+/// Whether a tensor group does not fit into a node.
+bool crosses_nodes(const Scenario& scenario) {
+  return scenario.plan.tp > scenario.cluster.devices_per_node;
+}
+
 WorkKind kind_of_comm(GroupAxis axis) {
   switch (axis) {
     case GroupAxis::context: return WorkKind::context_comm;
@@ -162,11 +167,20 @@ class OperatorPricer {
   }
 
   [[nodiscard]] double collective_seconds(const GroupCollective& collective) const {
-    const double time = collective_time(scenario_.cluster, collective.op, group_of(collective.axis),
-                                        collective.bytes)
-                            .value;
+    double time = collective_time(scenario_.cluster, collective.op, group_of(collective.axis),
+                                  collective.bytes)
+                      .value;
+    if (collective.axis == GroupAxis::tensor) time += message_time();
     const bool blocking = scenario_.software.host.launch == Launch::blocking;
     return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
+  }
+
+  /// A tensor group's ring that crosses nodes hands a message to the network in each step; what a
+  /// step between nodes takes more than one inside, it takes the device too.
+  [[nodiscard]] double message_time() const {
+    const std::int64_t ranks = scenario_.plan.tp;
+    const CollectiveLaunches& launches = scenario_.software.host.staged_collectives;
+    return (launches.time(ranks, crosses_nodes(scenario_)) - launches.time(ranks, false)).value;
   }
 
   /// What of the ring's steps attention does not hide, and what every step costs in any case. The
@@ -234,9 +248,8 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
 /// What the host does for one collective of the tensor group besides launching it.
 Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& question) {
   if (!question.staged_over_nodes) return {};
-  const std::int64_t ranks = question.setting.tp;
-  return scenario.software.host.staged_collectives.time(
-      ranks, ranks > scenario.cluster.devices_per_node);
+  return scenario.software.host.staged_collectives.time(question.setting.tp,
+                                                        crosses_nodes(scenario));
 }
 
 /// What the host has to do for a pass.

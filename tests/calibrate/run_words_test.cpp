@@ -29,6 +29,9 @@ TEST_CASE("what launchers call recipes, dispatchers and graphs are words of the 
             .at("cuda_graphs") == "attn,moe_router,moe_preprocess");
   CHECK(translated({{"recompute_modules", "norm act"}}).at("recompute_modules") ==
         "layernorm,moe_act");
+  CHECK(translated({{"recompute_modules", "per-op selective"}}).at("recompute_modules") ==
+        "operators");
+  CHECK(translated({{"recompute_modules", "selective layer"}}).at("recompute_modules") == "blocks");
   CHECK_FALSE(translated({{"recompute_modules", "block 5"}}).contains("recompute_modules"));
   CHECK(translated({{"stage_split", "Et*4|(tttt|)*14tmL"}}).at("layout") == "Et*4|(tttt|)*14tmL");
   CHECK(translated({{"grad_reduce_fp32", "False"}}).at("grad_precision") == "bf16");

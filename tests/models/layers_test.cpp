@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/layers/kept.hpp"
 #include "models/layers/operators.hpp"
 #include "models/layers/parameters.hpp"
@@ -138,6 +140,66 @@ TEST_CASE("a gated block without dropout keeps its norms' results, heads and thr
   norms.add(Module::norm);
   CHECK(kept_bytes(tell_block(model, {}, setting(), {}), norms) ==
         2 * 1024 * (per_token - 2.0 * 2 * 512));
+}
+
+TEST_CASE("recompute by operator repeats keys, the projection and what a gate multiplies") {
+  const Transformer model = gated();
+  const Software stack;
+  const Layer layer = tell_block(model, {}, setting(), stack);
+  const ModuleSet operators = repeated_modules(Recompute::selective, {RecomputeModule::operators});
+  const Operators repeated = repeated_operators(layer, stack, operators);
+  const double tokens = 2.0 * 1024;
+  // Of seven products the second, fourth and sixth.
+  CHECK(product_flops(repeated) == 2 * tokens * (512 * 512 + 512 * 512 + 512 * 1024));
+  for (const Operator& op : repeated) CHECK_FALSE(std::get_if<FusedAttention>(&op.what));
+  // The input, queries, values, context and the gate.
+  CHECK(kept_bytes(layer, operators) == doctest::Approx(2 * tokens * (4 * 512 + 1024)));
+  CHECK(product_flops(repeated_operators(layer, stack, ModuleSet::all())) ==
+        product_flops(forward_operators(layer, stack)));
+}
+
+TEST_CASE("recompute by operator gathers again and keeps what was scattered") {
+  const Software stack;
+  const Layer layer = tell_block(gated(), {}, setting(4), stack);
+  const auto collectives = [&](Recompute mode, WordSet<RecomputeModule> named) {
+    std::vector<CollectiveOp> ops;
+    for (const Operator& op : repeated_operators(layer, stack, repeated_modules(mode, named))) {
+      if (const auto* found = std::get_if<GroupCollective>(&op.what)) ops.push_back(found->op);
+    }
+    return ops;
+  };
+  using enum CollectiveOp;
+  CHECK(collectives(Recompute::selective, {RecomputeModule::operators}) ==
+        std::vector{all_gather, all_gather});
+  CHECK(collectives(Recompute::full, {}).size() == 4);
+  CHECK(collectives(Recompute::selective, {RecomputeModule::blocks}).size() == 4);
+  CHECK(repeated_blocks(Recompute::selective, {RecomputeModule::blocks}) == 0.5);
+  CHECK(repeated_blocks(Recompute::full, {RecomputeModule::blocks}) == 1.0);
+}
+
+TEST_CASE("eager kernels keep copies; gathered inputs are kept whole or gathered again") {
+  const Transformer model = gated();
+  Software stack;
+  const auto kept = [&](std::int64_t tp) {
+    return kept_bytes(tell_block(model, {}, setting(tp), stack), {});
+  };
+  const auto gathers = [&] {
+    const Layer layer = tell_block(model, {}, setting(4), stack);
+    return std::ranges::count_if(backward_operators(layer, stack), [](const Operator& op) {
+      const auto* found = std::get_if<GroupCollective>(&op.what);
+      return found && found->op == CollectiveOp::all_gather;
+    });
+  };
+  const double tokens = 2.0 * 1024;
+  const double fused = kept(1);
+  stack.memory.keeps_copies = true;
+  CHECK(kept(1) - fused == 2 * tokens * (2 * 512 + 1024));
+  stack.memory.keeps_copies = false;
+  CHECK(gathers() == 4);
+  stack.memory.keeps_gathers = true;
+  CHECK(kept(1) == fused);
+  CHECK(kept(4) == doctest::Approx(fused / 4 + 2 * tokens * 2 * 512 * 3 / 4));
+  CHECK(gathers() == 2);
 }
 
 TEST_CASE("the parts of a model are its layers by kind") {

@@ -57,6 +57,54 @@ TEST_CASE("offloaded parameters cross the host's link for every gather, and fill
   CHECK(predict(scenario).warnings.size() == 1);
 }
 
+TEST_CASE("collectives of tensor ranks take the host's time in pipelines that span nodes") {
+  Scenario scenario = scenario_with({{"plan.sequence_parallel", "true"}});
+  HostStack& host = scenario.software.host;
+  host.launch = Launch::async;
+  host.async_launch_per_layer = {};
+  host.one_launch = {1.0};
+  host.launches = {};
+  host.launches.attention = {1.0, 2.0};
+  host.staged_collectives = {{0.1}, {0.01}, {0.02}};
+  const auto layer = [&] { return price_layers(scenario)[Part::dense_block]; };
+  const PartCost staged = layer();
+  // Two scatters and two gathers, and backward two gathers again; rings of 8 ranks in a node.
+  CHECK(staged.forward.total() == doctest::Approx(1.0 + 4 * (0.1 + 7 * 0.01)));
+  const PassCost& backward = staged.backward;
+  CHECK(backward.total() > 2.0 + 6 * (0.1 + 7 * 0.01) - 1e-9);
+  scenario.plan.gpus = 8;  // in one node
+  CHECK(layer().forward.total() == doctest::Approx(1.0));
+  scenario.plan.gpus = 384;
+  scenario.plan.pp = 1;
+  CHECK(layer().forward.total() == doctest::Approx(1.0));
+}
+
+TEST_CASE("gradients that no product adds up cost their traffic once a micro batch") {
+  Scenario scenario = scenario_with({{"software.communication.gradient_overlap", "none"}});
+  const auto passes = [&] { return predict(scenario).breakdown.compute; };
+  const double without = passes();
+  scenario.software.kernels.accumulation_bytes = 10;
+  const double added = passes() - without;
+  CHECK(added > 0);
+  scenario.software.kernels.accumulation_bytes = 20;
+  CHECK(passes() - without == doctest::Approx(2 * added).epsilon(0.02));
+}
+
+TEST_CASE("buckets of gradients cost their latencies, a sum for all more than one for owners") {
+  Scenario scenario = scenario_with({});
+  const auto reduce = [&] { return gradient_reduce_time(scenario, {4e9, 0}).value; };
+  const double whole = reduce();
+  scenario.software.communication.gradient_bucket = {25e6};
+  const double in_buckets = reduce();
+  CHECK(in_buckets > whole);
+  scenario.software.communication.gradient_bucket = {1e15};
+  CHECK(reduce() == doctest::Approx(whole));
+  scenario.plan.zero = 1;
+  const double scattered = reduce();
+  scenario.software.communication.reduces_to_all = true;
+  CHECK(reduce() > 1.5 * scattered);
+}
+
 TEST_CASE("ZeRO-2 reduces its gradients after every micro batch, ZeRO-1 once") {
   Scenario scenario =
       scenario_with({{"plan.pp", "1"}, {"plan.dp", "48"}, {"plan.mbs", "1"}, {"plan.gbs", "48"}});
