@@ -62,8 +62,8 @@ struct CalibrateRunsOptions {
 
 struct CalibrateSpreadOptions {
   std::vector<std::string> files;
-  std::string output;   ///< the priors with the new spreads; empty: no file
-  bool stacks_only{};   ///< leave the constants' spreads as they are
+  std::string output;  ///< the priors with the new spreads; empty: no file
+  bool stacks_only{};  ///< leave the constants' spreads as they are
   OutputFormat format{};
 };
 

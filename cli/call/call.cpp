@@ -423,7 +423,8 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
           heed(session.stop);
           if (session.progress) session.progress(done, of);
         });
-    answer.document = validation_json(validated.runs, validated.groups, validated.causes, context());
+    answer.document =
+        validation_json(validated.runs, validated.groups, validated.causes, context());
   } else if (command == "calibrate runs") {
     RunsAnswer fitted = answer_calibrate_runs(library, parser.runs, session.stop);
     answer.document = run_fit_json(fitted, context());

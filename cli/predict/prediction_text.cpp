@@ -5,6 +5,7 @@
 
 #include "cli/predict/prediction_format.hpp"
 #include "cli/table.hpp"
+#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
@@ -56,7 +57,7 @@ Ink ink(MemoryVerdict verdict) {
 /// Beyond a factor of 1.5 a percentage would reach below nothing.
 std::string time_with_error(double step, double error) {
   if (error <= 0.5) return fmt::format("{:.2f} s ± {:.0f} %", step, 100 * error);
-  return fmt::format("{:.2f} s, {:.1f} times more or less", step, std::exp(error));
+  return fmt::format("{:.2f} s, {:.1f} times more or less", step, portable::exp(error));
 }
 
 std::string headline(const Scenario& scenario, const Prediction& prediction,

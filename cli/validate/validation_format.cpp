@@ -11,6 +11,7 @@
 #include "cli/errors_json.hpp"
 #include "cli/table.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
@@ -202,7 +203,7 @@ Json run_json(const ValidatedRun& run) {
   if (run.time_error && run.interval) {
     // The distance in scales of the interval's Student t: what z-scores and calibration curves
     // show.
-    error["z"] = -std::log1p(*run.time_error) / run.interval->time_scale;
+    error["z"] = -portable::log1p(*run.time_error) / run.interval->time_scale;
   }
   if (run.memory_error) error["mem_gib"] = *run.memory_error;
   json["error"] = error;

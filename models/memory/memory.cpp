@@ -165,10 +165,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const double inputs = plan.pp > 1 && extra > 0 ? heaviest.checkpoint : 0.0;
   memory.activations = {in_flight * (most_kept + inputs)};
 
-  double live = stack.layer_workspace_factor *
-                (full ? repeated * heaviest.whole : heaviest.repeated);
-  const double backward = stack.backward_bytes * tokens *
-                          real(model.hidden + model.ffn_hidden) / real(plan.tp);
+  double live =
+      stack.layer_workspace_factor * (full ? repeated * heaviest.whole : heaviest.repeated);
+  const double backward =
+      stack.backward_bytes * tokens * real(model.hidden + model.ffn_hidden) / real(plan.tp);
   double logits = 0;
   const auto head =
       std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hw/base/portable_math.hpp"
 #include "sim/answer/student_t.hpp"
 
 namespace prequel {
@@ -96,10 +97,10 @@ Difference difference(const ComparedAnswer& first, const ComparedAnswer& second,
   result.level = level;
   result.speed_ratio = tokens_per_second(second) / tokens_per_second(first);
   result.scale = std::sqrt(std::max(all, kLeastVariance));
-  const double factor = std::exp(t4_half_width(level) * result.scale);
+  const double factor = portable::exp(t4_half_width(level) * result.scale);
   result.ratio_low = result.speed_ratio / factor;
   result.ratio_high = result.speed_ratio * factor;
-  result.first_is_faster = t4_below(-std::log(result.speed_ratio) / result.scale);
+  result.first_is_faster = t4_below(-portable::log(result.speed_ratio) / result.scale);
   result.cancelled = alone > 0 ? std::max(0.0, 1.0 - all / alone) : 0.0;
   std::ranges::stable_sort(sources, std::greater{}, &SpreadSource::share);
   sources.resize(kShownSources);

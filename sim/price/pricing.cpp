@@ -255,7 +255,7 @@ Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& 
 /// What the host has to do for a pass.
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
-  double beside{};  ///< share of what experts exchange that keeps no kernel waiting
+  double beside{};            ///< share of what experts exchange that keeps no kernel waiting
   Seconds tensor_collective;  ///< what each collective of the tensor group costs besides its launch
 };
 

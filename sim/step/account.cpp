@@ -10,7 +10,14 @@ namespace prequel {
 namespace {
 
 /// What the tasks of a step count as.
-enum class Spent : Use { waiting = AccountingClock::kWaiting, passes, pipeline, exchange, data, optimizer };
+enum class Spent : Use {
+  waiting = AccountingClock::kWaiting,
+  passes,
+  pipeline,
+  exchange,
+  data,
+  optimizer
+};
 constexpr std::size_t kSpent = 6;
 
 PricedUse use_of(const TaskTraits& task) {

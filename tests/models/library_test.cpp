@@ -74,7 +74,8 @@ TEST_CASE("every shipped job can be read and resolved") {
 }
 
 TEST_CASE(
-    "what was measured is not held against another model, plan or stack, but against its constants") {
+    "what was measured is not held against another model, plan or stack, but against its "
+    "constants") {
   const TemporaryFolder folder;
   JobRequest request;
   request.job = folder.with("job.json", kJob);

@@ -15,9 +15,9 @@ TEST_CASE("bytes are read with decimal and binary prefixes") {
 }
 
 TEST_CASE("what is not a positive finite amount of bytes is refused") {
-  for (const char* text :
-       {"", " ", "GB", "eighty", "0", "0 GB", "-1 GB", "nan", "inf GB", "1e999", "1e308 TB",
-        "80 Gb", "80 G", "4096", "1e-300 GB", "80 GBB", "80 GB/s", "0x10", "1 2", "8 iB"}) {
+  for (const char* text : {"",          " ",      "GB",      "eighty",   "0",     "0 GB", "-1 GB",
+                           "nan",       "inf GB", "1e999",   "1e308 TB", "80 Gb", "80 G", "4096",
+                           "1e-300 GB", "80 GBB", "80 GB/s", "0x10",     "1 2",   "8 iB"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_bytes(text));
   }
@@ -33,8 +33,9 @@ TEST_CASE("rates are read in bits and in bytes") {
 }
 
 TEST_CASE("what is not a positive finite rate is refused") {
-  for (const char* text : {"", "40", "25e9", "1e-300 GB/s", "0 GB/s", "-1 GB/s", "nan GB/s", "1e308 TB/s", "25 GB", "25 G/s",
-                           "25 /s", "fast", "25 Gbits/s", "25 GB/h"}) {
+  for (const char* text :
+       {"", "40", "25e9", "1e-300 GB/s", "0 GB/s", "-1 GB/s", "nan GB/s", "1e308 TB/s", "25 GB",
+        "25 G/s", "25 /s", "fast", "25 Gbits/s", "25 GB/h"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_rate(text));
   }
