@@ -110,8 +110,7 @@ void translate_cells(Cells& cells) {
              {"deepep", "deepep"},
              {"hybridep", "hybridep"},
              {"allgather", "allgather"}});
-  // Tokens that are dropped at a fixed capacity load all experts alike.
-  translate(cells, "router_balance", {{"token drop", "forced"}, {"capacity factor", "forced"}});
+  translate(cells, "router_balance", {{"token drop", "dropped"}, {"capacity factor", "dropped"}});
   if (cells.contains("recompute_modules")) {
     set_or_erase(cells, "recompute_modules",
                  known_words<RecomputeModule>(text_of(cells, "recompute_modules"),

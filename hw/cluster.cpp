@@ -101,6 +101,9 @@ Cluster read_cluster(const Document& file) {
   if (const auto host = root.find("host")) {
     cluster.host.memory = host->at("memory").bytes();
     cluster.host.memory_bandwidth = host->at("memory_bandwidth").rate();
+    if (const auto factor = host->find("launch_factor")) {
+      cluster.host.launch_factor = factor->number(kPositive);
+    }
   }
   // Of the site's history, which validation reads: what changed from a day on, and which build of a
   // release its tables of runs mean.

@@ -31,6 +31,7 @@ struct NetworkModel {
 struct HostModel {
   Bytes memory{};
   BytesPerSecond memory_bandwidth{};
+  double launch_factor{1.0};  ///< time of a launch over that on the hosts that stacks speak of
 
   /// Whether the cluster's file tells of it.
   [[nodiscard]] bool known() const { return memory_bandwidth.value > 0; }

@@ -37,6 +37,8 @@ DispatchModel read_model(const Cursor& cursor) {
     model.network_share = share->number({0.0, 1.0, true});
   }
   if (const auto limit = cursor.find("network_limit")) model.network_limit = limit->rate();
+  if (const auto row = cursor.find("network_row_s"))
+    model.network_row = {row->number(kNonNegative)};
   return model;
 }
 
@@ -150,7 +152,8 @@ CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dis
   BytesPerSecond rate = outgoing_rate(cluster, group) * model.network_share;
   if (model.network_limit.value > 0.0) rate = std::min(rate, model.network_limit);
   price.sent = bytes.network;
-  if (const Seconds network = bytes.network / rate; network >= price.device) {
+  const Seconds copies = model.network_row * (bytes.network / width);
+  if (const Seconds network = std::max(bytes.network / rate, copies); network >= price.device) {
     price.network = network;
     price.device = {};
   }

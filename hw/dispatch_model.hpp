@@ -31,6 +31,7 @@ struct DispatchModel {
   double compute_units{};          ///< that the kernels take from products beside them
   double network_share{1.0};       ///< of what collectives get of the network
   BytesPerSecond network_limit{};  ///< most that a rank puts on the network; 0: any
+  Seconds network_row{};           ///< least that a copy takes which a rank puts there
 };
 
 /// By Dispatcher; those that a cluster does not tell of are priced by its collectives.
@@ -43,8 +44,8 @@ struct DispatchModels {
 };
 
 /// Reads `{"deepep": {"compute_units", "dispatch": transfer, "combine": transfer,
-/// "network_share"?, "network_limit"?}, …}`, a transfer being `{"latency_s", "link_rate", "row_s"?,
-/// "unit_rate"?}`; problems go to the cursor's document.
+/// "network_share"?, "network_limit"?, "network_row_s"?}, …}`, a transfer being `{"latency_s",
+/// "link_rate", "row_s"?, "unit_rate"?}`; problems go to the cursor's document.
 DispatchModels read_dispatch(const Cursor& cursor);
 
 /// The models with every rate over device links at `fraction` of what it is.

@@ -281,6 +281,7 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
     model.qk_norm = true;
   }
   if (family.has(kPostNorms)) model.post_norms = true;
+  if (family.has(kSinks)) model.attention_sinks = true;
   if (family.has(kParallel)) model.parallel_block = true;
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has(kTied));
   model.next_token_layers = fields.count({"num_nextn_predict_layers"});

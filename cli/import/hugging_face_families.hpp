@@ -22,6 +22,7 @@ enum FamilyTrait : unsigned {
   kPostNorms = 1u << 6,
   kParallel = 1u << 7,    ///< attention and MLP side by side
   kSharedGate = 1u << 8,  ///< of the shared experts
+  kSinks = 1u << 9,       ///< learned scores in the softmax
 };
 
 /// Sizes that a class has by default; 0: it has none.

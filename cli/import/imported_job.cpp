@@ -60,6 +60,7 @@ Json model_object(const ImportedModel& model, const std::string& origin) {
   put(json, "qkv_bias", model.qkv_bias);
   put(json, "qk_norm", model.qk_norm);
   put(json, "post_norms", model.post_norms);
+  put(json, "attention_sinks", model.attention_sinks);
   put(json, "parallel_block", model.parallel_block);
   put(json, "tie_word_embeddings", model.tied_embeddings);
   put(json, "embedding_norm", model.embedding_norm);

@@ -45,7 +45,7 @@ struct ImportedModel {
   std::optional<PositionEmbedding> position;
   std::optional<Norm> norm;
   std::optional<bool> linear_bias, tied_embeddings, embedding_norm;
-  std::optional<bool> qkv_bias, qk_norm, post_norms, parallel_block;
+  std::optional<bool> qkv_bias, qk_norm, post_norms, attention_sinks, parallel_block;
   std::optional<std::int64_t> window, full_every, next_token_layers;
   ImportedExperts experts;
   ImportedLatent latent;

@@ -38,7 +38,7 @@ struct AxisValues {
   Box<std::int64_t> etp;  ///< tensor-parallel degree of experts
   Box<ContextComm> cp_comm;
   Box<Dispatcher> dispatcher;
-  Box<std::string> router_balance;  ///< `forced`, `natural`, or a file with a histogram
+  Box<std::string> router_balance;  ///< `forced`, `dropped`, `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
   Box<bool> fp8_param_gather;        ///< parameters are gathered in the format of products
   Box<Precision> moments_precision;  ///< of Adam's two moments
@@ -190,7 +190,8 @@ inline constexpr std::tuple kPlanAxes(
              AxisUse::usual},
     PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
              Domain<std::string>{"forced"}, "--router-balance",
-             "load of experts: forced, natural, or a file with a histogram", AxisUse::usual},
+             "load of experts: forced, dropped, natural, or a file of one number an expert",
+             AxisUse::usual},
     PlanAxis{"fp8_recipe", [](auto& of) { return &of.fp8_recipe; }, Domain<Fp8Recipe>{},
              "--fp8-recipe", "how tensors are scaled to fp8 or fp4", AxisUse::usual},
     PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{},

@@ -207,7 +207,11 @@ class BlockTeller {
       kept = software_.memory.score_bytes * scores;
     }
     tell_context_exchange();
-    layer_.pieces.push_back({"attention", core, Module::core_attention, 0, false, kept});
+    const std::int64_t sinks = model_.attention_sinks ? model_.heads : 0;
+    if (kind_.windowed && sinks > 0 && setting_.attention == AttentionKind::flash) {
+      tell_sink_gradients(heads);
+    }
+    layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept});
     // The context is kept for the projection whether or not the core is repeated.
     const double context = real(tokens_ * model_.attention_width()) / real(setting_.tp);
     layer_.pieces.push_back(
@@ -216,6 +220,15 @@ class BlockTeller {
                                    ? context * element_
                                    : 0)});
     tell_cast("context cast", Module::other, context, real(tokens_ * model_.hidden));
+  }
+
+  /// What builds without a windowed kernel for sinks move beside it.
+  void tell_sink_gradients(std::int64_t heads) {
+    const double bytes = real(tokens_ * heads) * software_.kernels.sink_backward_bytes;
+    if (bytes == 0) return;
+    layer_.pieces.push_back({"sink gradients",
+                             PointwiseKernels{StreamKind::fused_pointwise, 0, bytes},
+                             Module::core_attention});
   }
 
   /// Keys and values of the other context ranks, or heads in exchange for tokens.
@@ -353,7 +366,9 @@ class BlockTeller {
   void tell_permute(std::string_view name, double rows) {
     const double row_bytes = real(model_.hidden) * element_;
     const double copies = rows / real(model_.experts.top_k * setting_.etp);
-    const double bytes = (rows + copies) * row_bytes * software_.kernels.pointwise_traffic_factor;
+    const KernelStack& kernels = software_.kernels;
+    const double bytes = (rows + copies) * row_bytes * kernels.pointwise_traffic_factor *
+                         kernels.permute_traffic_factor;
     layer_.pieces.push_back(
         {name, PointwiseKernels{StreamKind::fused_pointwise, bytes, bytes}, Module::experts});
   }
@@ -371,16 +386,29 @@ class BlockTeller {
                                LinearLayer{whole_rows, outputs, inputs, setting_.products, local},
                                Module::experts, experts.count * parameters, true, kept});
     };
-    tell_cast("expert casts", Module::experts, rows * (hidden + real(inner)),
-              rows * (hidden + real(in_width)));
+    // What a fused kernel reads and writes once, others do twice.
+    const bool fused = software_.kernels.fused_experts && setting_.one_graph;
+    const double passes = fused ? 0.5 : 1.0;
+    tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),
+              passes * rows * (hidden + real(in_width)));
     // The dispatched tokens are the input, with the probabilities that scale them.
     add("experts in", in_width, model_.hidden,
         linear_parameters(model_.in_width(experts.ffn_hidden), model_.hidden, model_.linear_bias),
         rows * (hidden * operand_ + real(in_width) * element_ + 8.0));
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
-                    rows * real(inner));
+                    passes * rows * real(inner));
     add("experts out", model_.hidden, inner,
         linear_parameters(model_.hidden, experts.ffn_hidden, model_.linear_bias), 0);
+    if (model_.linear_bias) tell_expert_biases(rows * (real(in_width) + hidden));
+  }
+
+  /// Each expert has a bias of its own, which no kernel over all of them adds: results are read and
+  /// written once more, and their gradients read and summed.
+  void tell_expert_biases(double results) {
+    const double pass = results * element_ * software_.kernels.pointwise_traffic_factor;
+    layer_.pieces.push_back({"expert biases",
+                             PointwiseKernels{StreamKind::fused_pointwise, 2 * pass, pass},
+                             Module::experts});
   }
 
   const Transformer& model_;

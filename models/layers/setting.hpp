@@ -77,6 +77,8 @@ struct LayerSetting {
   ContextComm context_comm{};
   Dispatcher dispatcher{Dispatcher::alltoall};
   double imbalance{1.0};  ///< tokens of the busiest rank's experts over the mean
+  bool fixed_capacity{};  ///< each expert gets as many tokens as it may, others are dropped
+  bool one_graph{};       ///< a whole iteration is launched at once
 
   /// Tokens of a micro batch on one rank.
   [[nodiscard]] std::int64_t tokens() const { return mbs * seq_len / cp; }

@@ -1,5 +1,7 @@
 #include "models/plan/layer_setting.hpp"
 
+#include "models/plan/router_balance.hpp"
+
 namespace prequel {
 namespace {
 
@@ -44,6 +46,9 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.etp = plan.etp;
   setting.context_comm = plan.cp_comm;
   setting.dispatcher = plan.dispatcher;
+  setting.imbalance = plan.imbalance;
+  setting.fixed_capacity = plan.router_balance == kDroppedTokens;
+  setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
   return setting;
 }
 

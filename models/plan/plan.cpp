@@ -15,6 +15,7 @@
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layout.hpp"
+#include "models/plan/router_balance.hpp"
 #include "models/plan/stages.hpp"
 
 namespace prequel {
@@ -23,7 +24,6 @@ namespace {
 /// Axes that no price depends on yet: a plan that says more of one than those that say nothing is
 /// refused.
 constexpr std::string_view kNotModelled[] = {
-    "router_balance",
     "optimizer_offload",
     "offload_modules",
 };
@@ -65,8 +65,10 @@ class Resolver {
     check_tensor_parallel();
     check_formats();
     warn_of_overlap();
+    warn_of_shared_experts();
     check_context_parallel();
     check_expert_parallel();
+    fill_imbalance();
     check_pipeline();
     check_batch();
     check_zero();
@@ -251,9 +253,19 @@ class Resolver {
   /// What the stack does by itself is not switched here.
   void warn_of_overlap() {
     for (const Overlapped each : all_of<Overlapped>()) {
-      const bool switched = each == Overlapped::tp || each == Overlapped::ep;
+      const bool switched =
+          each == Overlapped::tp || each == Overlapped::ep || each == Overlapped::shared_experts;
       if (switched || !request_.overlap || !plan_.overlap.has(each)) continue;
       warn(fmt::format("overlap {}: priced as {} does it by itself", name(each), software_.name));
+    }
+  }
+
+  void warn_of_shared_experts() {
+    if (!request_.overlap || !plan_.overlap.has(Overlapped::shared_experts)) return;
+    if (model_.experts.shared_hidden == 0) {
+      warn("overlap shared-experts: no effect, the model has none");
+    } else if (plan_.dispatcher != Dispatcher::alltoall || plan_.overlap.has(Overlapped::ep)) {
+      warn("overlap shared-experts: no effect but with dispatcher alltoall and without overlap ep");
     }
   }
 
@@ -294,6 +306,39 @@ class Resolver {
           "ep {} x etp {}: the {} ranks of a stage are not a multiple of it; ep {} would do",
           plan_.ep, plan_.etp, stage,
           nearest_divisor(stage / std::gcd(stage, plan_.etp), plan_.ep)));
+    }
+  }
+
+  void fill_imbalance() {
+    const std::string& balance = plan_.router_balance;
+    if (balance == kForcedBalance || balance == kDroppedTokens) return;
+    if (!model_.has_experts()) {
+      if (request_.router_balance) warn("router_balance: no effect without experts");
+      return;
+    }
+    if (balance == kNaturalBalance) {
+      const double usual = software_.kernels.natural_imbalance;
+      if (usual <= 0) {
+        problem(
+            fmt::format("router_balance natural: how uneven it is, {} does not say "
+                        "(kernels.natural_imbalance); forced would do, or a file of one "
+                        "number an expert",
+                        software_.name));
+      }
+      plan_.imbalance = std::max(1.0, natural_imbalance(usual, plan_.ep));
+      if (request_.router_balance && usual > 0 && plan_.ep > 1) {
+        warn(fmt::format(
+            "router_balance natural: the busiest rank's experts are taken to get {:.3g} "
+            "times the mean, as {} states; a file of one number an expert would tell",
+            plan_.imbalance, software_.name));
+      }
+      return;
+    }
+    if (model_.experts.count % plan_.ep != 0) return;  // a problem was noted
+    try {
+      plan_.imbalance = imbalance_of(read_histogram(balance, model_.experts.count), plan_.ep);
+    } catch (const InputError& error) {
+      for (const std::string& each : error.problems()) problem("router_balance: " + each);
     }
   }
 

@@ -21,7 +21,8 @@ using Settled = Value;
 
 /// A plan with every axis said; at first each at its plainest.
 struct Plan : AxisValues<Settled> {
-  std::int64_t gpus{1};  ///< devices in use: dp·tp·pp·cp
+  std::int64_t gpus{1};   ///< devices in use: dp·tp·pp·cp
+  double imbalance{1.0};  ///< tokens of the busiest rank's experts over the mean: router_balance
 
   Plan() : AxisValues{} {
     each_axis([this](const auto& axis) { axis.of(*this) = plainest(axis.domain); });

@@ -124,6 +124,7 @@ Transformer read_transformer(const Document& file) {
   model.qkv_bias = fields.flag_or("qkv_bias", model.linear_bias);
   model.qk_norm = fields.flag_or("qk_norm", false);
   model.post_norms = fields.flag_or("post_norms", false);
+  model.attention_sinks = fields.flag_or("attention_sinks", false);
   model.parallel_block = fields.flag_or("parallel_block", false);
   // Models of before Llama were trained with dropout; later ones were not.
   model.dropout = fields.flag_or("dropout", model.linear_bias && !is_gated(model.mlp));

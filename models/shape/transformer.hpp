@@ -68,11 +68,12 @@ struct Transformer {
   PositionEmbedding position{PositionEmbedding::learned};
   Norm norm{Norm::layer_norm};
   bool linear_bias{true};
-  bool qkv_bias{true};    ///< of the projection to queries, keys and values (Qwen2 has no other)
-  bool qk_norm{};         ///< norms of queries and keys, head by head
-  bool post_norms{};      ///< norms behind attention and MLP, too (Gemma 2)
-  bool parallel_block{};  ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
-  bool dropout{};         ///< of hidden states, whose masks are kept
+  bool qkv_bias{true};     ///< of the projection to queries, keys and values (Qwen2 has no other)
+  bool qk_norm{};          ///< norms of queries and keys, head by head
+  bool post_norms{};       ///< norms behind attention and MLP, too (Gemma 2)
+  bool attention_sinks{};  ///< a learned score a head that takes part in the softmax (GPT-OSS)
+  bool parallel_block{};   ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
+  bool dropout{};          ///< of hidden states, whose masks are kept
   bool tied_embeddings{true};
   bool embedding_norm{false};  ///< a layer norm right after the embedding (BLOOM)
   std::int64_t window{};       ///< tokens that windowed layers attend to; 0: there are none

@@ -75,6 +75,18 @@ struct KernelStack {
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
+  /// The backward of windowed attention takes this share of full attention's at least: kernels that
+  /// skip what lies outside of the window forward skip less of it backward.
+  double windowed_backward_share{};
+  /// Per token and head, what the backward of windowed attention with sinks moves beside its
+  /// kernel, in builds whose kernel has none for both.
+  double sink_backward_bytes{};
+  /// Whether the experts' first product, their activation and its cast are one kernel where a whole
+  /// iteration is one graph.
+  bool fused_experts{};
+  double permute_traffic_factor{1.0};  ///< over one read and one write of each token's copies
+  /// Tokens of the busiest rank's experts over the mean with natural routing; 0: not known.
+  double natural_imbalance{};
 };
 
 /// Kernels that the host launches for a part of a layer.
@@ -95,12 +107,14 @@ struct LaunchCounts {
 /// Launches of a layer by what it is made of; those `…_casts` come on top in 8 and 4 bits.
 struct LayerLaunches {
   LaunchCounts attention, attention_casts;
+  LaunchCounts latent;  ///< more, of latent attention
   LaunchCounts mlp, mlp_casts;
   LaunchCounts experts;  ///< router, permutation, activation
   LaunchCounts router;   ///< of these, what a graph of the router launches at once
   LaunchCounts shared_experts;
   LaunchCounts alltoall;                        ///< of the dispatcher of that name
   LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
+  LaunchCounts each_expert_amax;  ///< more, where tensors are scaled by their largest element
 };
 
 /// Time that the host adds. A stack either states what each layer waits for, or how long a launch
@@ -108,17 +122,24 @@ struct LayerLaunches {
 ///
 ///     max(device, host) + lost_share·min(device, host)
 ///
-/// as the queue runs empty where the host has to wait for the device (dropless experts read their
-/// token counts back).
+/// as the queue runs empty where the host has to wait for the device, mostly in layers of dropless
+/// experts, which read their token counts back.
 struct HostStack {
   Launch launch{};
   Seconds async_launch_per_layer{};     ///< forward, and the same for recompute
   Seconds blocking_launch_per_layer{};  ///< the same when the host waits for each kernel
   Seconds one_launch{};                 ///< of one kernel; 0: the layer's times above count
   double lost_share{};
+  double dropless_lost_share{};  ///< of layers of experts that drop no tokens
+  double deepep_lost_share{};    ///< of these where DeepEP has the host wait for the counts
   LayerLaunches launches;
   double backward_launch_factor{1.5};  ///< launches of a backward pass over those of a forward one
-  Seconds fixed_per_iteration{};       ///< optimizer launches, gradient norm, logging, data
+  /// Waits of a forward pass for how many tokens other ranks send to each expert, and what is left
+  /// of them beside another micro batch. Mostly the ranks' skew.
+  Seconds count_wait{};
+  Seconds count_wait_beside{};
+  Seconds beside_per_chunk{};     ///< of a forward and a backward of one chunk side by side
+  Seconds fixed_per_iteration{};  ///< optimizer launches, gradient norm, logging, data
 };
 
 /// How the stack communicates. The bytes of a gradient on the wire follow the plan's
@@ -128,10 +149,14 @@ struct CommunicationStack {
   bool blocking_p2p{};                     ///< sends between stages hold up the compute stream
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
-  /// Shares of communication inside layers that stay exposed where the plan overlaps it: of tensor
-  /// ranks beside products (user buffers), of experts beside another micro batch.
+  /// Share of tensor-parallel communication that stays exposed where products run beside it (user
+  /// buffers).
   double exposed_tensor{1.0};
-  double exposed_exchange{1.0};
+  /// Share of what experts exchange that can run beside another micro batch's passes, kernel by
+  /// kernel or in one graph, and how much longer it takes there.
+  double beside{};
+  double beside_in_graph{};
+  double beside_stretch{};
   double weight_bytes{2.0};        ///< per parameter, all-gather of weights (ZeRO 1 to 3)
   int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
   ShardedStages sharded_stages{};

@@ -81,6 +81,11 @@ KernelStack read_kernels(const Cursor& section) {
     kernels.expert_padding = padding->integer(1, 4096);
   }
   if (const auto flash = section.find("flash_kernel")) kernels.flash_kernel = flash->text();
+  kernels.windowed_backward_share = factor_or(section, "windowed_backward_share", 0.0);
+  kernels.sink_backward_bytes = factor_or(section, "sink_backward_bytes", 0.0);
+  if (const auto fused = section.find("fused_experts")) kernels.fused_experts = fused->boolean();
+  kernels.permute_traffic_factor = factor_or(section, "permute_traffic_factor", 1.0);
+  kernels.natural_imbalance = factor_or(section, "natural_imbalance", 0.0);
   return kernels;
 }
 
@@ -100,10 +105,13 @@ HostStack read_host(const Cursor& section) {
   };
   host.one_launch = time_or_none("launch_s");
   host.lost_share = factor_or(section, "lost_share", 0.0);
+  host.dropless_lost_share = factor_or(section, "dropless_lost_share", host.lost_share);
+  host.deepep_lost_share = factor_or(section, "deepep_lost_share", host.dropless_lost_share);
   if (const auto launches = section.find("launches")) {
     LayerLaunches& layer = host.launches;
     read_launches(*launches, "attention", layer.attention);
     read_launches(*launches, "attention_casts", layer.attention_casts);
+    read_launches(*launches, "latent", layer.latent);
     read_launches(*launches, "mlp", layer.mlp);
     read_launches(*launches, "mlp_casts", layer.mlp_casts);
     read_launches(*launches, "experts", layer.experts);
@@ -112,6 +120,7 @@ HostStack read_host(const Cursor& section) {
     read_launches(*launches, "alltoall", layer.alltoall);
     read_launches(*launches, "each_expert", layer.each_expert);
     read_launches(*launches, "each_expert_casts", layer.each_expert_casts);
+    read_launches(*launches, "each_expert_amax", layer.each_expert_amax);
   }
   const bool counted = host.one_launch.value > 0;
   host.async_launch_per_layer = counted ? time_or_none("async_launch_per_layer_s")
@@ -119,6 +128,9 @@ HostStack read_host(const Cursor& section) {
   host.blocking_launch_per_layer = counted ? time_or_none("blocking_launch_per_layer_s")
                                            : time(section, "blocking_launch_per_layer_s");
   host.backward_launch_factor = factor_or(section, "backward_launch_factor", 1.5);
+  host.count_wait = time_or_none("count_wait_s");
+  host.count_wait_beside = time_or_none("count_wait_beside_s");
+  host.beside_per_chunk = time_or_none("beside_per_chunk_s");
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;
 }
@@ -130,7 +142,9 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
   communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);
-  communication.exposed_exchange = factor_or(section, "exposed_exchange", 1.0);
+  communication.beside = factor_or(section, "beside", 0.0);
+  communication.beside_in_graph = factor_or(section, "beside_in_graph", communication.beside);
+  communication.beside_stretch = factor_or(section, "beside_stretch", 0.0);
   communication.weight_bytes = factor_or(section, "weight_bytes", communication.weight_bytes);
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));

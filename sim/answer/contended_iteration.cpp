@@ -260,6 +260,8 @@ std::vector<double> launches_of(Scenario scenario, const PipelineShape& shape) {
         launches.at(kind, stage, chunk) = seconds;
       };
       set(TaskKind::forward, forward.host);
+      set(TaskKind::forward_beside, forward.host);
+      set(TaskKind::backward_beside, backward.host);
       set(TaskKind::forward_bucket, forward.host / buckets);
       set(TaskKind::backward, backward.host);
       set(TaskKind::backward_bucket, backward.host / buckets);

@@ -66,6 +66,7 @@ class OperatorPricer {
       if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
     }
     hide_overlapped(costs);
+    hide_behind_shared_experts(costs);
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const auto* ring = std::get_if<ContextRing>(&operators[i].what);
       if (ring) costs[i].seconds = exposed_ring(*ring, attention);
@@ -74,18 +75,32 @@ class OperatorPricer {
   }
 
  private:
-  /// Keeps of communication what the stack's overlap leaves exposed. One pipeline stage has no
-  /// other micro batch beside its last.
+  /// Keeps of tensor-parallel communication what the stack's overlap leaves exposed. What experts
+  /// exchange is hidden by the schedule.
   void hide_overlapped(KernelCosts& costs) const {
-    const Plan& plan = scenario_.plan;
-    const CommunicationStack& stack = scenario_.software.communication;
-    const double pairs = plan.pp > 1 ? 1.0 : 1.0 - 1.0 / real(plan.micro_batches());
+    if (!scenario_.plan.overlap.has(Overlapped::tp)) return;
     for (KernelCost& cost : costs) {
-      if (cost.kind == WorkKind::tensor_comm && plan.overlap.has(Overlapped::tp)) {
-        cost.seconds *= stack.exposed_tensor;
-      } else if (cost.kind == WorkKind::expert_comm && plan.overlap.has(Overlapped::ep)) {
-        cost.seconds *= 1.0 - pairs * (1.0 - stack.exposed_exchange);
-      }
+      if (cost.kind != WorkKind::tensor_comm) continue;
+      cost.seconds *= scenario_.software.communication.exposed_tensor;
+    }
+  }
+
+  /// Shared experts run while tokens are on their way to the others and back (Megatron-Core's
+  /// moe_shared_expert_overlap, which its dispatcher alltoall has).
+  void hide_behind_shared_experts(KernelCosts& costs) const {
+    const Plan& plan = scenario_.plan;
+    const bool asked = plan.overlap.has(Overlapped::shared_experts) && !exchanges_beside(plan);
+    if (!asked || plan.dispatcher != Dispatcher::alltoall) return;
+    double shared = 0;
+    double exchange = 0;
+    for (const KernelCost& cost : costs) {
+      if (cost.kind == WorkKind::expert_comm) exchange += cost.seconds;
+      const bool product = cost.kind == WorkKind::product;
+      if (product && cost.name.starts_with("shared experts")) shared += cost.seconds;
+    }
+    for (KernelCost& cost : costs) {
+      if (cost.kind != WorkKind::expert_comm) continue;
+      cost.seconds *= std::max(0.0, 1.0 - shared / exchange);
     }
   }
 
@@ -108,8 +123,7 @@ class OperatorPricer {
       return product;
     }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
-      return cost(WorkKind::attention,
-                  prequel::price(device, *attention, stack.flash_kernel).value);
+      return cost(WorkKind::attention, attention_seconds(*attention));
     }
     if (const auto* stream = std::get_if<Stream>(&op.what)) {
       return cost(WorkKind::stream, prequel::price(device, *stream).value);
@@ -127,6 +141,19 @@ class OperatorPricer {
     }
     if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
     return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
+  }
+
+  /// Kernels that skip what lies outside of a window forward skip less of it backward.
+  [[nodiscard]] double attention_seconds(const FusedAttention& attention) const {
+    const KernelStack& stack = scenario_.software.kernels;
+    const auto seconds = [&](const FusedAttention& shape) {
+      return prequel::price(scenario_.device, shape, stack.flash_kernel).value;
+    };
+    const double alone = seconds(attention);
+    if (!attention.backward || attention.window == 0) return alone;
+    FusedAttention whole = attention;
+    whole.window = 0;
+    return std::max(alone, stack.windowed_backward_share * seconds(whole));
   }
 
   [[nodiscard]] const GroupShape& group_of(GroupAxis axis) const {
@@ -178,6 +205,7 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   if (!graphs.has(GraphedModule::attn)) {
     all += launches.attention;
     if (casts) all += launches.attention_casts;
+    if (model.is_latent()) all += launches.latent;
   }
   if (!kind.experts) {
     if (graphs.has(GraphedModule::mlp)) return all;
@@ -186,26 +214,53 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
     return all;
   }
   if (graphs.has(GraphedModule::moe)) return all;
-  const double local = real(model.experts.count / setting.ep);
   all += launches.experts;
   if (graphs.has(GraphedModule::moe_router)) all += -1.0 * launches.router;
+  // At a fixed capacity the tokens of all experts are one tensor.
+  const double local = setting.fixed_capacity ? 0.0 : real(model.experts.count / setting.ep);
   all += local * launches.each_expert;
   if (casts) all += local * launches.each_expert_casts;
+  if (casts && setting.casts == CastRecipe::current) all += local * launches.each_expert_amax;
   if (model.experts.shared_hidden > 0) all += launches.shared_experts;
   if (setting.ep > 1 && setting.dispatcher == Dispatcher::alltoall) all += launches.alltoall;
   return all;
 }
 
+/// What the host has to do for a pass.
+struct PassLaunches {
+  double layers{}, launches{}, lost_share{}, count_wait{};
+  double beside{};  ///< share of what experts exchange that keeps no kernel waiting
+};
+
 /// What a pass waits for the host: as stated by the layer, or by the rule of HostStack.
-void add_launches(KernelCosts& kernels, const HostStack& host, double layers, double launches) {
-  double waits = launch_seconds(host, layers);
+void add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLaunches& pass) {
+  const HostStack& host = scenario.software.host;
+  double waits = launch_seconds(host, pass.layers) + pass.count_wait;
   if (host.one_launch.value > 0) {
     double device = 0;
-    for (const KernelCost& kernel : kernels) device += kernel.seconds;
-    const double busy = host.one_launch.value * launches;
-    waits += std::max(0.0, busy - device) + host.lost_share * std::min(device, busy);
+    for (const KernelCost& kernel : kernels) {
+      const bool hidden = kernel.kind == WorkKind::expert_comm;
+      device += kernel.seconds * (hidden ? 1.0 - pass.beside : 1.0);
+    }
+    const double busy = host.one_launch.value * scenario.cluster.host.launch_factor * pass.launches;
+    waits += std::max(0.0, busy - device) + pass.lost_share * std::min(device, busy);
   }
   if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
+}
+
+/// Waits of a forward pass over experts for the token counts of other ranks, unless a graph or a
+/// capacity has settled them.
+double count_wait(const HostStack& host, LayerKind kind, const LayerQuestion& question) {
+  const bool counts =
+      kind.experts && !question.setting.fixed_capacity && !question.setting.one_graph;
+  if (!counts || question.setting.ep == 1) return 0;
+  return (question.beside ? host.count_wait_beside : host.count_wait).value;
+}
+
+double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& setting) {
+  if (!kind.experts || setting.fixed_capacity) return host.lost_share;
+  return setting.dispatcher == Dispatcher::deepep && setting.ep > 1 ? host.deepep_lost_share
+                                                                    : host.dropless_lost_share;
 }
 
 PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, Part part,
@@ -221,13 +276,18 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const KernelCosts backward = pricer.price(backward_operators(layer, software));
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
+  const LayerKind kind = kind_of(part);
   const bool whole = question.repeated == ModuleSet::all();
-  const HostStack& host = software.host;
   const double again = whole ? 1.0 : 0.0;
-  const LaunchCounts launches = launches_of(kind_of(part), scenario.model, question, host.launches);
-  add_launches(kernels.forward, host, 1.0, launches.forward);
-  add_launches(kernels.backward, host, host.backward_launch_factor + again,
-               launches.backward + again * launches.forward);
+  const HostStack& host = software.host;
+  const LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  const double wait = count_wait(host, kind, question);
+  const double lost = lost_share(host, kind, question.setting);
+  const double beside = exchange_beside(scenario);
+  add_launches(kernels.forward, scenario, {1.0, launches.forward, lost, wait, beside});
+  add_launches(kernels.backward, scenario,
+               {host.backward_launch_factor + again, launches.backward + again * launches.forward,
+                lost, again * wait, beside});
   return kernels;
 }
 
@@ -293,6 +353,23 @@ PassCost operator*(double times, PassCost cost) {
   return cost;
 }
 
+bool exchanges_beside(const Plan& plan) {
+  const bool asked = plan.overlap.has(Overlapped::ep) && plan.ep * plan.etp > 1;
+  switch (plan.schedule) {
+    case Schedule::one_f_one_b:
+    case Schedule::interleaved:
+    case Schedule::dualpipe:
+    case Schedule::dualpipe_v: return asked;
+    default: return false;
+  }
+}
+
+double exchange_beside(const Scenario& scenario) {
+  if (!exchanges_beside(scenario.plan)) return 0;
+  const CommunicationStack& stack = scenario.software.communication;
+  return scenario.plan.cuda_graphs.has(GraphedModule::full) ? stack.beside_in_graph : stack.beside;
+}
+
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
   question.setting = layer_setting(plan);
@@ -301,6 +378,7 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
   question.gpus = in_node ? 0 : plan.gpus;
   question.overlap = plan.overlap;
+  question.beside = exchanges_beside(plan);
   question.graphs = plan.cuda_graphs;
   return question;
 }

@@ -73,11 +73,19 @@ struct LayerQuestion {
   ModuleSet repeated;
   std::int64_t gpus{};  ///< of the job; 0: all groups of a layer lie inside a node
   WordSet<Overlapped> overlap;
+  bool beside{};  ///< tokens are exchanged with experts beside another micro batch
   WordSet<GraphedModule> graphs;
 
   auto operator<=>(const LayerQuestion&) const = default;
 };
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster);
+
+/// Whether tokens are exchanged with experts beside another micro batch's passes: where the plan
+/// asks for it and the schedule has a forward and a backward to run side by side.
+bool exchanges_beside(const Plan& plan);
+/// The share of these exchanges that finds something to run beside it, as kernels depend on each
+/// other inside a layer, too; 0 where they are inside the passes.
+double exchange_beside(const Scenario& scenario);
 
 /// Prices every operator of the parts that the model has once.
 LayerCosts price_layers(const Scenario& scenario);

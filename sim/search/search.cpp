@@ -47,7 +47,8 @@ bool meets(const SearchLimits& limits, const PlanFacts& facts, bool of_memory) {
 /// What of a plan the number of micro batches depends on that its stages hold.
 auto passes_key(const Candidate& candidate) {
   const Plan& plan = candidate.plan;
-  return std::tuple(plan.pp, plan.vpp, plan.micro_batches(), plan.zero, plan.schedule);
+  return std::tuple(plan.pp, plan.vpp, plan.micro_batches(), plan.zero, plan.schedule,
+                    exchanges_beside(plan));
 }
 
 bool is_stopped(const SearchWatch& watch) {

@@ -10,8 +10,15 @@ namespace prequel {
 namespace {
 
 /// What the tasks of a step count as.
-enum class Spent : Use { waiting = AccountingClock::kWaiting, passes, pipeline, data, optimizer };
-constexpr std::size_t kSpent = 5;
+enum class Spent : Use {
+  waiting = AccountingClock::kWaiting,
+  passes,
+  pipeline,
+  data,
+  experts,
+  optimizer
+};
+constexpr std::size_t kSpent = 6;
 
 PricedUse use_of(const TaskTraits& task) {
   const auto use = [](Spent spent, bool communicates) {
@@ -20,6 +27,9 @@ PricedUse use_of(const TaskTraits& task) {
   if (task.is_pass()) return use(Spent::passes, false);
   if (task.is_send()) return use(Spent::pipeline, true);
   if (task.kind == TaskKind::optimizer) return use(Spent::optimizer, false);
+  const bool exchanges =
+      task.kind == TaskKind::forward_exchange || task.kind == TaskKind::backward_exchange;
+  if (exchanges) return use(Spent::experts, true);
   return use(Spent::data, true);
 }
 
@@ -72,6 +82,11 @@ PlayedStep play(const Step& step) {
     time.tp_comm = passes.tp_comm;
     time.cp_comm = passes.cp_comm;
     time.ep_comm = passes.ep_comm;
+    if (shape.exchanges == Exchanges::beside) {
+      // What passes hold beside kernels, and what they wait for.
+      const double kernels = passes.total() - passes.ep_comm;
+      time.ep_comm = std::max(0.0, spent(Spent::passes) - kernels) + spent(Spent::experts);
+    }
     time.host = passes.host;
     time.pp_comm = spent(Spent::pipeline);
     // What passes lose to communication beside them is exposed, too. Neither is below 0 but by

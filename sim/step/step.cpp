@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hw/base/errors.hpp"
+#include "sim/schedule/beside.hpp"
 
 namespace prequel {
 namespace {
@@ -45,6 +46,7 @@ PipelineShape shape_of(const Scenario& scenario) {
     return shape;
   }
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
+  if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
   shape.sends = stack.blocking_p2p ? Sends::blocking : Sends::overlapped;
   const bool by_layer = gathers == Gathers::once || in_every_micro_batch(gathers);
   if (by_layer || gradients_overlap(scenario)) {
@@ -228,6 +230,23 @@ class StepBuilder {
         backward - costs.backward.weight_gradient;
     if (!content.head) add_hop(TaskKind::send_forward, stage, chunk);
     if (!content.embedding) add_hop(TaskKind::send_backward, stage, chunk);
+    if (step_.shape.exchanges == Exchanges::beside) add_passes_beside(stage, chunk);
+  }
+
+  void add_passes_beside(std::uint32_t stage, std::uint32_t chunk) {
+    const ChunkCosts& costs = block(stage, chunk).costs;
+    BlockTable& durations = step_.durations;
+    const double share = exchange_beside(scenario_);
+    const auto parts = [&](const PassCost& pass) {
+      const double exchange = share * pass.ep_comm;
+      return PassParts{pass.total() - exchange, exchange};
+    };
+    set_passes(durations, stage, chunk, parts(costs.forward), parts(costs.backward),
+               {0, scenario_.software.communication.beside_stretch});
+    if (!plan_.cuda_graphs.empty()) return;
+    const double launched = scenario_.software.host.beside_per_chunk.value / 2;
+    durations.at(TaskKind::forward_beside, stage, chunk) += launched;
+    durations.at(TaskKind::backward_beside, stage, chunk) += launched;
   }
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {

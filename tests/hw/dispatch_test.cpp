@@ -133,6 +133,13 @@ TEST_CASE("a dispatcher costs its call, and the slower of its links") {
   model.network_limit = {20e9};
   use(model);
   CHECK(price(cluster, across, dispatch).network.value == doctest::Approx(sent / 20e9));
+  const double copies = sent / (static_cast<double>(dispatch.hidden) * 2.0);
+  model.network_row = {1e-6};
+  use(model);
+  CHECK(price(cluster, across, dispatch).network.value == doctest::Approx(copies * 1e-6));
+  model.network_row = {1e-9};
+  use(model);
+  CHECK(price(cluster, across, dispatch).network.value == doctest::Approx(sent / 20e9));
 }
 
 TEST_CASE(

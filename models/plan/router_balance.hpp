@@ -1,0 +1,29 @@
+#pragma once
+
+/// How evenly a router spreads tokens over the ranks of an expert group.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prequel {
+
+/// Words of the axis `router_balance`; any other text is the name of a file.
+inline constexpr std::string_view kForcedBalance = "forced";    ///< all experts get as many tokens
+inline constexpr std::string_view kDroppedTokens = "dropped";   ///< what exceeds a capacity is lost
+inline constexpr std::string_view kNaturalBalance = "natural";  ///< as the router has it
+
+/// Tokens of the busiest of `ranks` ranks over the mean, where expert i gets `loads[i]` of all and
+/// ranks hold experts one after another. The number of loads is a multiple of `ranks`.
+double imbalance_of(const std::vector<double>& loads, std::int64_t ranks);
+
+/// With natural routing, of which `usual` is known: the same, but no rank gets more than all, so
+/// that one rank has no imbalance.
+double natural_imbalance(double usual, std::int64_t ranks);
+
+/// Reads a number an expert, between blanks, commas or lines: shares or counts of tokens. Throws
+/// InputError unless there are `experts` numbers that are not negative, and one is above 0.
+std::vector<double> read_histogram(const std::string& path, std::int64_t experts);
+
+}  // namespace prequel
