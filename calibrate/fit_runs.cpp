@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
+#include "hw/base/interrupted.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/student_t.hpp"
@@ -45,14 +46,15 @@ std::vector<Observation> seen_of(const std::vector<ObservedRun>& runs) {
 class RunFit {
  public:
   RunFit(std::vector<ObservedRun> runs, const Uncertainty& uncertainty,
-         std::vector<Uncertain> constants, const NoisePrior& noise, bool choices_are_open)
+         std::vector<Uncertain> constants, const NoisePrior& noise, bool choices_are_open,
+         const std::atomic<bool>* stop)
       : runs_(std::move(runs)),
         uncertainty_(uncertainty),
         constants_(std::move(constants)),
         prior_(prior_of(uncertainty, constants_, noise)),
         choices_are_open_(choices_are_open),
-        start_(linear_model(log_quantities(runs_, uncertainty_, constants_, {}),
-                            VectorXd::Zero(prior_.covariance.rows()),
+        stop_(stop),
+        start_(linear_model(quantities_of(runs_, {}), VectorXd::Zero(prior_.covariance.rows()),
                             prior_.covariance.diagonal().cwiseSqrt())) {}
 
   [[nodiscard]] const std::vector<ObservedRun>& runs() const { return runs_; }
@@ -90,8 +92,7 @@ class RunFit {
     const std::vector<ObservedRun> part = part_of(rows);
     for (const Hypothesis& one : hypotheses) {
       const Posterior& posterior = one.posterior;
-      const VectorXd values =
-          log_quantities(part, uncertainty_, constants_, one.choice)(posterior.constants);
+      const VectorXd values = quantities_of(part, one.choice)(posterior.constants);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const double value = values[static_cast<Index>(i)];
         const VectorXd slope = start_.slopes.row(static_cast<Index>(rows[i])).transpose();
@@ -108,6 +109,15 @@ class RunFit {
   }
 
  private:
+  [[nodiscard]] LogQuantities quantities_of(const std::vector<ObservedRun>& part,
+                                            const StackChoice& choice) const {
+    return [stop = stop_,
+            known = log_quantities(part, uncertainty_, constants_, choice)](const VectorXd& u) {
+      heed(stop);
+      return known(u);
+    };
+  }
+
   [[nodiscard]] std::vector<ObservedRun> part_of(const std::vector<std::size_t>& rows) const {
     std::vector<ObservedRun> part;
     for (const std::size_t row : rows) part.push_back(runs_[row]);
@@ -129,16 +139,14 @@ class RunFit {
   [[nodiscard]] bool tells(const std::vector<ObservedRun>& part, const StackChoice& choice,
                            const StackChoice& other) const {
     constexpr double kFelt = 0.002;
-    const auto values = [&](const StackChoice& one) {
-      return log_quantities(part, uncertainty_, constants_, one)(start_.at);
-    };
+    const auto values = [&](const StackChoice& one) { return quantities_of(part, one)(start_.at); };
     return (values(choice) - values(other)).cwiseAbs().maxCoeff() > kFelt;
   }
 
   [[nodiscard]] Hypothesis hypothesis(const std::vector<ObservedRun>& part,
                                       const std::vector<std::size_t>& rows,
                                       const StackChoice& choice) const {
-    const LogQuantities quantities = log_quantities(part, uncertainty_, constants_, choice);
+    const LogQuantities quantities = quantities_of(part, choice);
     LinearModel start = start_of(rows);
     if (choice != StackChoice{}) start.values = quantities(start.at);
     return {choice, posterior(prior_, seen_of(part), quantities, std::move(start)), 0.0};
@@ -165,6 +173,7 @@ class RunFit {
   std::vector<Uncertain> constants_;
   Prior prior_;
   bool choices_are_open_;
+  const std::atomic<bool>* stop_;
   LinearModel start_;
 };
 
@@ -327,7 +336,7 @@ std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names
 
 RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
                       const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
-                      int folds) {
+                      int folds, const std::atomic<bool>* stop) {
   RunFitReport report;
   report.folds = folds;
   std::vector<ObservedRun> times = observed_times(library, runs);
@@ -335,12 +344,13 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
   const auto of_time = constants_of(chosen, true);
   const auto of_memory = constants_of(chosen, false);
   if (!times.empty() && !of_time.empty()) {
-    const RunFit fit(std::move(times), uncertainty, of_time, uncertainty.time_noise,
-                     chosen.empty());
+    const RunFit fit(std::move(times), uncertainty, of_time, uncertainty.time_noise, chosen.empty(),
+                     stop);
     report.time = fit_quantity(fit, uncertainty, folds);
   }
   if (!memory.empty() && !of_memory.empty()) {
-    const RunFit fit(std::move(memory), uncertainty, of_memory, uncertainty.memory_noise, false);
+    const RunFit fit(std::move(memory), uncertainty, of_memory, uncertainty.memory_noise, false,
+                     stop);
     report.memory = fit_quantity(fit, uncertainty, folds);
   }
   if (report.time.rows + report.memory.rows == 0) {

@@ -3,6 +3,7 @@
 /// The most probable constants of device, cluster and software from measured runs: any number of
 /// them, one is enough to help. What the runs do not tell keeps its prior.
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -61,9 +62,9 @@ std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names
 
 /// Fits times and memory, each with the constants among `chosen` that move it, and the choices of
 /// the stack where none is fixed by `chosen`; row i belongs to fold i % folds. Throws InputError
-/// when no row can be used.
+/// when no row can be used, and Interrupted once `stop` is set.
 RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
                       const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
-                      int folds);
+                      int folds, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace prequel

@@ -15,6 +15,7 @@
 
 #include "cli/calibrate/parser.hpp"
 #include "cli/command_tree.hpp"
+#include "cli/compare/parser.hpp"
 #include "cli/completion.hpp"
 #include "cli/context.hpp"
 #include "cli/job_flags.hpp"
@@ -118,6 +119,7 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   app.fallthrough();
   PredictOptions predict;
   SearchOptions search;
+  CompareOptions compare;
   ImportOptions import;
   ShowOptions show;
   ValidateOptions validate;
@@ -140,6 +142,7 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
   add_predict(app, predict, command([&] { return run_predict(common, predict); }));
   add_search(app, search, command([&] { return run_search(common, search); }));
+  add_compare(app, compare, command([&] { return run_compare(common, compare); }));
   add_import(app, import, command([&] { return run_import(common, import); }));
   add_show(app, show, command([&] { return run_show(common, show); }));
   add_validate(app, validate, command([&] { return run_validate(common, validate); }));

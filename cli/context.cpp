@@ -15,8 +15,9 @@ namespace prequel {
 namespace {
 
 /// Options that do not change what is answered, only where it goes.
-constexpr std::array<std::string_view, 8> kOfOutput{"--json",  "--csv",    "--color", "--quiet",
-                                                    "--trace", "--report", "--ranks", "--detail"};
+constexpr std::array<std::string_view, 11> kOfOutput{
+    "--json",   "--csv",   "--color",  "--quiet",  "--trace",     "--memory-snapshot",
+    "--report", "--ranks", "--detail", "--output", "--output-dir"};
 
 constexpr std::size_t kLongest = 1u << 20;  // of names and calls
 

@@ -158,6 +158,10 @@ void add_job(CLI::App& command, JobRequest& request) {
   command.add_option_function<std::string>(
       "job", [&request](const std::string& job) { request.job = job; },
       "job file, the name of a shipped one, or a Megatron launch script or log (- for stdin)");
+  add_job_fields(command, request);
+}
+
+void add_job_fields(CLI::App& command, JobRequest& request) {
   add_inputs(command, request);
   each_axis([&](const auto& axis) { add_axis_flag(command, axis, request.overrides); });
   add_set(command, request.overrides);

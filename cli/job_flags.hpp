@@ -44,6 +44,9 @@ void add_script(CLI::App& command, ScriptInputs& script);
 /// Flags of what all plans of a search share.
 void add_shared_axes(CLI::App& command, std::vector<Override>& overrides);
 
+/// What may be said beside a job's file: inputs, all axes of the plan, `--set`.
+void add_job_fields(CLI::App& command, JobRequest& request);
+
 /// What names one job: its file, its inputs and its plan.
 void add_job(CLI::App& command, JobRequest& request);
 

@@ -33,8 +33,9 @@ struct PredictOptions {
   bool verbose{};                    ///< tell which model priced which kernel
   std::string emit;                  ///< the framework to print the plan for; empty: none
   std::string trace;                 ///< file; empty: none
+  std::string memory_snapshot;       ///< file; empty: none
   std::string detail{"layer"};       ///< of the trace: layer, kernel
-  std::string ranks{"stages"};       ///< in the trace: numbers, or the first rank of each stage
+  std::string ranks{"stages"};       ///< in trace and snapshot: numbers, or the first rank of each stage
   OutputFormat format{};
 };
 

@@ -99,38 +99,6 @@ void add_compare(CLI::App& app, CalibrateCompareOptions& options,
   command.callback(action);
 }
 
-void add_runs(CLI::App& app, CalibrateRunsOptions& options, const std::function<void()>& action) {
-  CLI::App& command = *app.add_subcommand(
-      "runs", "Measured runs to the constants of device, cluster and software files");
-  command.footer(
-      "  prequel calibrate runs mine.csv --output-dir ours --suffix -2024\n"
-      "  prequel calibrate runs mine.csv --fit software.host.fixed_per_iteration_s\n"
-      "  prequel calibrate runs mine.csv --fit cluster.network.efficiency --kind cluster --name "
-      "ours --output ours.json\n");
-  command.add_option("files", options.files, "tables of measured runs (CSV)")->required();
-  command
-      .add_option("--fit", options.constants,
-                  "a constant to fit alone, by name or by a field that it moves, e.g. host or "
-                  "software.host.fixed_per_iteration_s (repeatable); left out: all that runs tell")
-      ->type_name("NAME|PATH")
-      ->allow_extra_args(false);
-  command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
-      ->check(CLI::Range(1, 100));
-  command.add_option("--kind", options.kind, "of the file that is written")
-      ->type_name("software|cluster")
-      ->check(CLI::IsMember({"software", "cluster"}).description(""));
-  command.add_option("--name", options.name, "name in the file that is written");
-  command.add_option("--output", options.output, "write the file with the fitted constants here")
-      ->check(file_beside_answer());
-  command.add_option("--output-dir", options.output_directory,
-                     "write all files that change into this data folder, for --data-dir");
-  command.add_option("--suffix", options.suffix, "what their names end in; left out: as they are");
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; },
-      "print the report as one JSON document");
-  command.callback(action);
-}
-
 void add_spread(CLI::App& app, CalibrateSpreadOptions& options,
                 const std::function<void()>& action) {
   CLI::App& command = *app.add_subcommand(
@@ -166,6 +134,40 @@ void add_advise(CLI::App& app, CalibrateAdviseOptions& options, const std::funct
 
 }  // namespace
 
+void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
+                        const std::function<void()>& action) {
+  CLI::App& command = *calibrate.add_subcommand(
+      "runs", "Measured runs to the constants of device, cluster and software files");
+  command.footer(
+      "  prequel calibrate runs mine.csv --output-dir ours --suffix -2024\n"
+      "  prequel calibrate runs mine.csv --fit software.host.fixed_per_iteration_s\n"
+      "  prequel calibrate runs mine.csv --fit cluster.network.efficiency --kind cluster --name "
+      "ours --output ours.json\n");
+  command.add_option("files", options.files, "tables of measured runs (CSV; - for stdin)")
+      ->required();
+  command
+      .add_option("--fit", options.constants,
+                  "a constant to fit alone, by name or by a field that it moves, e.g. host or "
+                  "software.host.fixed_per_iteration_s (repeatable); left out: all that runs tell")
+      ->type_name("NAME|PATH")
+      ->allow_extra_args(false);
+  command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
+      ->check(CLI::Range(1, 100));
+  command.add_option("--kind", options.kind, "of the file that is written")
+      ->type_name("software|cluster")
+      ->check(CLI::IsMember({"software", "cluster"}).description(""));
+  command.add_option("--name", options.name, "name in the file that is written");
+  command.add_option("--output", options.output, "write the file with the fitted constants here")
+      ->check(file_beside_answer());
+  command.add_option("--output-dir", options.output_directory,
+                     "write all files that change into this data folder, for --data-dir");
+  command.add_option("--suffix", options.suffix, "what their names end in; left out: as they are");
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; },
+      "print the report as one JSON document");
+  command.callback(action);
+}
+
 void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActions& actions,
                    const AddJob& add_job) {
   CLI::App& command = *app.add_subcommand(
@@ -178,7 +180,7 @@ void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActi
   add_fit(command, options.fit, actions.fit);
   add_check(command, options.check, actions.check);
   add_compare(command, options.compare, actions.compare);
-  add_runs(command, options.runs, actions.runs);
+  add_calibrate_runs(command, options.runs, actions.runs);
   add_spread(command, options.spread, actions.spread);
   add_advise(command, options.advise, actions.advise, add_job);
 }

@@ -1,148 +1,15 @@
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/calibrated_files.hpp"
-#include "calibrate/fit_runs.hpp"
-#include "cli/calibrate/options.hpp"
-#include "cli/errors_json.hpp"
-#include "cli/table.hpp"
+#include "cli/calibrate/runs_answer.hpp"
+#include "cli/calibrate/runs_format.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
-#include "hw/base/json_cursor.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Spread over the prior's, above which the runs are said not to tell a constant.
-constexpr double kKeptPrior = 0.8;
-
-bool kept_prior(const CalibratedConstant& constant) {
-  return 1.0 - constant.informed > kKeptPrior;
-}
-
-Json constants_json(const QuantityFit& fit) {
-  Json constants = Json::array();
-  for (const CalibratedConstant& one : fit.constants) {
-    constants.push_back({{"name", name(one.constant)},
-                         {"path", one.path},
-                         {"value", one.value},
-                         {"prior", one.prior},
-                         {"low", one.low},
-                         {"high", one.high},
-                         {"relative_error", one.sd},
-                         {"informed", one.informed},
-                         {"kept_prior", kept_prior(one)},
-                         {"at_bound", false}});  // bounds are never reached: see data/uncertainty
-  }
-  return constants;
-}
-
-Json coverage_json(const Coverage& coverage) {
-  Json levels = Json::array();
-  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
-    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
-  }
-  return {{"n", coverage.n}, {"levels", levels}};
-}
-
-Json choices_json(const QuantityFit& fit) {
-  Json choices = Json::array();
-  for (const WeighedChoice& one : fit.choices) {
-    choices.push_back({{"choice", text(one.choice)}, {"probability", one.weight}});
-  }
-  return choices;
-}
-
-Json memory_json(const QuantityFit& fit) {
-  return {{"rows", fit.rows},
-          {"noise", fit.noise},
-          {"before", errors_json(fit.before)},
-          {"in_sample", errors_json(fit.in_sample)},
-          {"held_out", errors_json(fit.held_out)},
-          {"coverage", coverage_json(fit.coverage)}};
-}
-
-std::string report_json(const RunFitReport& report) {
-  Json constants = constants_json(report.time);
-  for (Json& one : constants_json(report.memory)) constants.push_back(std::move(one));
-  return Json{{"schema", "prequel/run-fit/1"},
-              {"rows", report.time.rows},
-              {"folds", report.folds},
-              {"constants", constants},
-              {"choices", choices_json(report.time)},
-              {"noise", report.time.noise},
-              {"before", errors_json(report.time.before)},
-              {"in_sample", errors_json(report.time.in_sample)},
-              {"held_out", errors_json(report.time.held_out)},
-              {"one_factor", errors_json(report.time.one_factor)},
-              {"coverage", coverage_json(report.time.coverage)},
-              {"memory", memory_json(report.memory)}}
-             .dump(2) +
-         "\n";
-}
-
-std::string constants_text(const QuantityFit& fit) {
-  TextTable constants({"constant", "value", "80 % interval", "files say", "told by the runs"});
-  for (const CalibratedConstant& one : fit.constants) {
-    constants.add(
-        {one.path, fmt::format("{:.4g}", one.value),
-         fmt::format("{:.3g} to {:.3g}", one.low, one.high), fmt::format("{:.4g}", one.prior),
-         kept_prior(one) ? "kept its prior" : fmt::format("{:.0f} %", 100 * one.informed)});
-  }
-  return constants.text();
-}
-
-void add_errors(TextTable& table, const std::string& what, const ErrorStatistics& e) {
-  if (e.n == 0) return;
-  table.add({what, fmt::format("{}", e.n), fmt::format("{:.1f}", 100 * e.mape),
-             fmt::format("{:.1f}", 100 * e.median), fmt::format("{:.1f}", 100 * e.p90),
-             fmt::format("{:.1f}", 100 * e.max), fmt::format("{:+.1f}", 100 * e.bias)});
-}
-
-std::string quantity_text(const QuantityFit& fit, const char* quantity, int folds) {
-  TextTable errors(
-      {fmt::format("errors of {}", quantity), "n", "MAPE %", "median", "P90", "max", "bias"});
-  add_errors(errors, "files as they are", fit.before);
-  add_errors(errors, "fitted on all rows", fit.in_sample);
-  add_errors(errors, fmt::format("held out, {} folds", folds), fit.held_out);
-  add_errors(errors, "one factor, held out", fit.one_factor);
-  std::string out = constants_text(fit) + "\n" + errors.text();
-  if (fit.before.n > 0) {
-    out += fmt::format("  scatter from run to run: {:.1f} %\n", 100 * fit.noise);
-  }
-  if (fit.coverage.n > 0) {
-    out += "  held-out rows in their intervals:";
-    for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
-      out += fmt::format("{} {:.0f} % in that of {:.0f} %", i > 0 ? "," : "",
-                         100 * fit.coverage.inside[i], 100 * kCoverageLevels[i]);
-    }
-    out += "\n";
-  }
-  return out;
-}
-
-std::string report_text(const RunFitReport& report) {
-  std::string out;
-  if (report.time.rows > 0) out += quantity_text(report.time, "sec_per_iter", report.folds);
-  if (report.time.choices.size() > 1 ||
-      (!report.time.choices.empty() && report.time.choices.front().choice != StackChoice{})) {
-    out += "  what the runs say of names in the files:\n";
-    for (const WeighedChoice& one : report.time.choices) {
-      out += fmt::format("    {:3.0f} %  {}\n", 100 * one.weight, text(one.choice));
-    }
-  }
-  if (report.memory.rows > 0) {
-    out += fmt::format("\nMemory ({} rows, verdicts included)\n", report.memory.rows) +
-           quantity_text(report.memory, "memory", report.folds);
-  }
-  return out;
-}
 
 /// The file of the kind that is asked for, of the first row, under the name that is asked for.
 std::string one_file(const std::vector<CalibratedFile>& files,
@@ -152,48 +19,24 @@ std::string one_file(const std::vector<CalibratedFile>& files,
   if (found == files.end()) {
     throw InputError("--kind " + options.kind + ": none of the constants is of it");
   }
-  Json json = Json::parse(found->text);
+  auto json = nlohmann::ordered_json::parse(found->text);
   json["name"] = options.name;
   return json.dump(2) + "\n";
-}
-
-void write_files(const std::vector<CalibratedFile>& files, const std::string& directory) {
-  for (const CalibratedFile& file : files) {
-    const std::filesystem::path folder = std::filesystem::path(directory) / file.folder;
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    if (failed) {
-      throw InputError("--output-dir " + directory + ": cannot be made: " + failed.message());
-    }
-    write_file((folder / (file.name + ".json")).string(), file.text);
-  }
 }
 
 }  // namespace
 
 int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& options) {
-  const Library library(common.data_directories);
-  std::vector<MeasuredRun> runs;
-  for (const std::string& file : options.files) {
-    std::vector<MeasuredRun> table = read_measured_runs(file);
-    std::move(table.begin(), table.end(), std::back_inserter(runs));
-  }
   if (!options.output.empty() && options.name.empty()) {
     throw InputError("--output: needs --name, the new file's name");
   }
-  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
-  const auto chosen = uncertain_constants(options.constants, runs, library);
-  const RunFitReport report = fit_runs(library, runs, uncertainty, chosen, options.folds);
-  fmt::print("{}",
-             options.format == OutputFormat::json ? report_json(report) : report_text(report));
-  if (!options.output.empty()) {
-    write_file(options.output,
-               one_file(calibrated_files(library, runs, uncertainty, report, ""), options));
-  }
-  if (!options.output_directory.empty()) {
-    write_files(calibrated_files(library, runs, uncertainty, report, options.suffix),
-                options.output_directory);
-  }
+  const Library library(common.data_directories);
+  const RunsAnswer answer = answer_calibrate_runs(library, options);
+  fmt::print("{}", options.format == OutputFormat::json
+                       ? run_fit_json(answer, {common.call, library.inputs()})
+                       : run_fit_text(answer.report));
+  if (!options.output.empty()) write_file(options.output, one_file(answer.files, options));
+  if (!options.output_directory.empty()) write_data_folder(answer.files, options.output_directory);
   return kExitDone;
 }
 

@@ -4,17 +4,25 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibrate/parser.hpp"
+#include "cli/calibrate/runs_answer.hpp"
+#include "cli/calibrate/runs_format.hpp"
+#include "cli/compare/answer.hpp"
+#include "cli/compare/format.hpp"
+#include "cli/compare/parser.hpp"
 #include "cli/context.hpp"
 #include "cli/import_answer.hpp"
 #include "cli/parse_problem.hpp"
 #include "cli/parsers.hpp"
 #include "cli/predict/answer.hpp"
 #include "cli/predict/parser.hpp"
+#include "cli/report.hpp"
 #include "cli/search/answer.hpp"
 #include "cli/search/format.hpp"
 #include "cli/search/parser.hpp"
@@ -22,6 +30,7 @@
 #include "cli/validate/answer.hpp"
 #include "cli/validate/validation_format.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/interrupted.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/file_cache.hpp"
@@ -32,11 +41,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Flags that say where and how an answer is shown, or write files.
-constexpr std::array<std::string_view, 12> kNotForCalls{"help",   "json",   "csv",   "report",
-                                                        "trace",  "detail", "ranks", "emit",
-                                                        "output", "quiet",  "color", "data-dir"};
+constexpr std::array<std::string_view, 16> kNotForCalls{
+    "memory-snapshot", "help",    "json", "csv",    "report",     "trace", "detail",
+    "ranks",           "emit",    "name", "output", "output-dir", "kind",  "quiet",
+    "color",           "data-dir"};
 constexpr std::array<std::string_view, 5> kDocuments{"job", "model", "device", "cluster",
                                                      "software"};
+
+constexpr std::array<std::string_view, 2> kSides{"a", "b"};  ///< of `compare`
 
 /// Bytes that are not UTF-8 must not cost the answer.
 std::string text_of_json(const Json& value) {
@@ -48,13 +60,19 @@ bool is_one_of(const std::string& name, const Names& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
+bool is_for_calls(const CLI::Option& option) {
+  return option.get_positional() || !is_one_of(option.get_single_name(), kNotForCalls);
+}
+
 /// The parser of one command, and what it fills.
 struct Parser {
   CLI::App app{"", "prequel"};
   CommonOptions common;
   PredictOptions predict;
   SearchOptions search;
+  CompareOptions compare;
   ValidateOptions validate;
+  CalibrateRunsOptions runs;
   ImportOptions import;
   ShowOptions show;
 
@@ -66,8 +84,12 @@ struct Parser {
       add_predict(app, predict, nothing);
     } else if (command == "search") {
       add_search(app, search, nothing);
+    } else if (command == "compare") {
+      add_compare(app, compare, nothing);
     } else if (command == "validate") {
       add_validate(app, validate, nothing);
+    } else if (command == "calibrate runs") {
+      add_calibrate_runs(*app.add_subcommand("calibrate")->fallthrough(), runs, nothing);
     } else if (command == "import") {
       add_import(app, import, nothing);
     } else if (command == "show") {
@@ -78,7 +100,13 @@ struct Parser {
     }
   }
 
-  [[nodiscard]] CLI::App& command() { return *app.get_subcommands(nullptr).front(); }
+  [[nodiscard]] CLI::App& command() {
+    CLI::App* command = &app;
+    while (!command->get_subcommands(nullptr).empty()) {
+      command = command->get_subcommands(nullptr).front();
+    }
+    return *command;
+  }
 };
 
 /// The name that callers give an option: "seq_len" of --seq-len.
@@ -92,7 +120,7 @@ std::string argument_name(const CLI::Option& option) {
 std::map<std::string, const CLI::Option*> arguments_of(CLI::App& command) {
   std::map<std::string, const CLI::Option*> known;
   for (const CLI::Option* option : command.get_options()) {
-    if (is_one_of(option->get_single_name(), kNotForCalls)) continue;
+    if (!is_for_calls(*option)) continue;
     known.emplace(argument_name(*option), option);
   }
   return known;
@@ -127,6 +155,7 @@ class Words {
       documents[file] = text_of_json(value);
       return add_word(option, file);
     }
+    if (value.is_object() && is_one_of(name, kSides)) return add_side(name, option, value);
     if (value.is_object()) {
       if (!is_repeatable(option)) refuse(name, "expected a value, got an object");
       // --set PATH=VALUE, --slow-node NODE:SPEED
@@ -176,12 +205,53 @@ class Words {
     }
   }
 
+  /// A side of `compare`: a whole job, or `job` and what is said otherwise, by field.
+  void add_side(const std::string& side, const CLI::Option& option, const Json& value) {
+    if (value.contains("plan") || value.contains("schema")) {
+      const std::string file = side + ".json";
+      documents[file] = text_of_json(value);
+      return add_word(option, file);
+    }
+    std::string word;
+    if (const auto job = value.find("job"); job != value.end())
+      word = side_value(side, "job", *job);
+    for (const auto& [field, member] : value.items()) {
+      if (field == "job") continue;
+      word += (word.empty() ? "" : ",") + field + "=" + side_value(side, field, member);
+    }
+    add_word(option, word);
+  }
+
+  std::string side_value(const std::string& side, const std::string& field, const Json& value) {
+    if (value.is_object() && is_one_of(field, kDocuments)) {
+      std::string file = side + "-" + field + ".json";
+      documents[file] = text_of_json(value);
+      return file;
+    }
+    if (!value.is_array()) return text_of(side, value);
+    std::string list;
+    for (const Json& each : value) list += (list.empty() ? "" : ",") + text_of(side, each);
+    return list;
+  }
+
+  /// Streams of the program that is called are not for the answer.
+  void refuse_streams(const std::string& name, const std::string& word) const {
+    for (std::size_t begin = 0; begin <= word.size();) {
+      const std::size_t end = is_one_of(name, kSides)
+                                  ? std::min(word.find_first_of(",=", begin), word.size())
+                                  : word.size();
+      const std::string file = word.substr(begin, end - begin);
+      if (is_special_file(file) || file == "-") {
+        refuse(name, in_quotes(file) + " is no file; the path of one would do");
+      }
+      begin = end + 1;
+    }
+  }
+
   void add_word(const CLI::Option& option, const std::string& word) {
     const std::string name = argument_name(option);
     if (word.empty()) refuse(name, "expected text, got none");
-    if (is_special_file(word) || (option.get_positional() && word == "-")) {
-      refuse(name, in_quotes(word) + " is no file; the path of one would do");
-    }
+    refuse_streams(name, word);
     if (option.get_positional()) {
       positionals_.push_back(word);
     } else {
@@ -222,7 +292,8 @@ void parse(Parser& parser, const std::string& command, const Words& words,
            const CallSession& session) {
   std::vector<std::string> line;
   for (const std::string& folder : session.data_directories) line.push_back("--data-dir=" + folder);
-  line.push_back(command);
+  std::istringstream names(command);
+  for (std::string name; names >> name;) line.push_back(name);
   std::ranges::copy(words.all(), std::back_inserter(line));
   std::ranges::reverse(line);  // as CLI11 takes a vector
   try {
@@ -236,7 +307,7 @@ void parse(Parser& parser, const std::string& command, const Words& words,
 }  // namespace
 
 std::vector<std::string> callable_commands() {
-  return {"predict", "search", "validate", "import", "show"};
+  return {"predict", "search", "compare", "validate", "calibrate runs", "import", "show"};
 }
 
 CallAnswer answer_call(const std::string& command, const Json& arguments,
@@ -260,10 +331,21 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
     found.context = context();
     answer.document = search_json(found);
     answer.is_no = found.result.plans.empty();
+  } else if (command == "compare") {
+    const CompareAnswer compared = answer_compare(library, parser.compare, tell);
+    answer.document = compare_json(compared, context());
+    answer.is_no = compared.is_no();
   } else if (command == "validate") {
-    const auto progress = session.progress ? session.progress : [](std::size_t, std::size_t) {};
-    const ValidateAnswer validated = answer_validate(library, parser.validate, progress);
+    const ValidateAnswer validated =
+        answer_validate(library, parser.validate, [&](std::size_t done, std::size_t of) {
+          heed(session.stop);
+          if (session.progress) session.progress(done, of);
+        });
     answer.document = validation_json(validated.runs, validated.groups, context());
+  } else if (command == "calibrate runs") {
+    RunsAnswer fitted = answer_calibrate_runs(library, parser.runs, session.stop);
+    answer.document = run_fit_json(fitted, context());
+    answer.files = std::move(fitted.files);
   } else if (command == "import") {
     const ImportAnswer imported = answer_import(library, parser.import);
     answer.document = import_json(imported);
@@ -274,18 +356,38 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
   return answer;
 }
 
+std::string report_call(const std::string& command, const Json& arguments,
+                        const std::string& document, const CallSession& session) {
+  if (command == "search") return search_report(document);
+  Parser parser(command);
+  const Words words = words_of(command, parser, arguments);
+  parse(parser, command, words, session);
+  const Library library(session.data_directories, {words.documents, session.files});
+  if (command == "predict") {
+    const auto nobody = [](const std::string&) {};
+    const PredictAnswer answer = answer_predict(library, parser.predict, nobody);
+    return prediction_report(answer.scenario, answer.prediction, answer.job.measured);
+  }
+  if (command == "validate") {
+    const auto [runs, groups] =
+        answer_validate(library, parser.validate, [&](auto, auto) { heed(session.stop); });
+    return validation_report(runs, groups);
+  }
+  throw InputError(command + ": there is no report of it");
+}
+
 Json arguments_schema(const std::string& command) {
   Parser parser(command);
   Json properties = Json::object();
   Json required = Json::array();
   for (const CLI::Option* option : parser.command().get_options()) {
-    if (is_one_of(option->get_single_name(), kNotForCalls)) continue;
+    if (!is_for_calls(*option)) continue;
     const std::string name = argument_name(*option);
     Json schema{{"description", option->get_description()}};
     const std::string type = option->get_type_name();
     if (is_switch(*option)) {
       schema["type"] = "boolean";
-    } else if (is_one_of(name, kDocuments)) {
+    } else if (is_one_of(name, kDocuments) || is_one_of(name, kSides)) {
       schema["type"] = {"string", "object"};
     } else if (is_repeatable(*option)) {
       schema["type"] = {"string", "array", "object"};

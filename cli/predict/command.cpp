@@ -3,6 +3,7 @@
 #include "cli/emit/emitted_plan.hpp"
 #include "cli/options.hpp"
 #include "cli/predict/answer.hpp"
+#include "cli/predict/memory_snapshot.hpp"
 #include "cli/predict/trace.hpp"
 #include "cli/predict/training_run_format.hpp"
 #include "cli/report.hpp"
@@ -13,16 +14,28 @@
 namespace prequel {
 namespace {
 
-void write_trace(const PredictOptions& options, const Scenario& scenario,
-                 const std::optional<Timeline>& played) {
-  if (!played) {
-    throw InputError(
-        fmt::format("--trace: {} passes over stages are too many to draw; gbs {} would do",
-                    timeline_passes(scenario), most_timeline_gbs(scenario)));
+/// The trace and the snapshot of memory, those of them that are asked for.
+void write_timeline_files(const PredictOptions& options, const PredictAnswer& answer) {
+  const bool with_trace = !options.trace.empty(), with_memory = !options.memory_snapshot.empty();
+  if (!with_trace && !with_memory) {
+    if (options.ranks == "stages") return;
+    throw InputError("--ranks: needs --trace or --memory-snapshot, which show them");
   }
-  const auto detail = options.detail == "kernel" ? TraceDetail::kernel : TraceDetail::layer;
-  write_trace_file(options.trace, scenario, *played, detail,
-                   trace_ranks(scenario.plan, played->stages.size(), options.ranks));
+  const auto& [job, scenario, prediction, details] = answer;
+  if (!details.timeline) {
+    throw InputError(fmt::format("{}: {} passes over stages are too many to draw; gbs {} would do",
+                                 with_trace ? "--trace" : "--memory-snapshot",
+                                 timeline_passes(scenario), most_timeline_gbs(scenario)));
+  }
+  const Timeline& played = *details.timeline;
+  const auto ranks = trace_ranks(scenario.plan, played.stages.size(), options.ranks);
+  if (with_memory) {
+    write_file(options.memory_snapshot, memory_snapshot(scenario, prediction, played, ranks));
+  }
+  if (with_trace) {
+    const auto detail = options.detail == "kernel" ? TraceDetail::kernel : TraceDetail::layer;
+    write_trace_file(options.trace, scenario, played, detail, ranks);
+  }
 }
 
 void print_warnings(const std::vector<std::string>& warnings, const Terminal& terminal) {
@@ -54,7 +67,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   PredictAnswer answer = answer_predict(library, options, tell_stderr(common.quiet));
   answer.details.context = {common.call, library.inputs()};
   const auto& [job, scenario, prediction, details] = answer;
-  if (!options.trace.empty()) write_trace(options, scenario, details.timeline);
+  write_timeline_files(options, answer);
   if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));
   if (!options.emit.empty()) {
     print_emitted(options.emit, scenario, common.quiet);

@@ -89,9 +89,15 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       ->type_name("layer|kernel")
       ->check(CLI::IsMember({"layer", "kernel"}).description(""))
       ->needs(trace);
-  command.add_option("--ranks", options.ranks, "what the trace shows: one rank a stage, or these")
-      ->type_name("LIST|stages")
-      ->needs(trace);
+  command
+      .add_option("--memory-snapshot", options.memory_snapshot,
+                  "writes memory over a step as PyTorch does, for pytorch.org/memory_viz")
+      ->type_name("FILE.pickle")
+      ->check(file_beside_answer());
+  command
+      .add_option("--ranks", options.ranks,
+                  "what trace and snapshot show: one rank a stage, or these")
+      ->type_name("LIST|stages");
   add_format(command, options.format, false);
   command
       .add_option("--explain", options.explain,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <pybind11/stl.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
@@ -32,37 +34,71 @@ bool is_interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
+/// Folder, name and text.
+using DataFile = std::tuple<std::string, std::string, std::string>;
+
+void write_data(const std::vector<DataFile>& files, const std::string& directory) {
+  std::vector<CalibratedFile> written;
+  for (const auto& [folder, name, text] : files) written.push_back({folder, name, text});
+  write_data_folder(written, directory);
+}
+
 /// Calls that share the files read so far. Threads of Python may use one at once.
 class Session {
  public:
-  /// The document, whether the answer is "no", and remarks on files that were read. Works without
-  /// the interpreter's lock, on a thread of its own, so that signals are noticed.
-  std::tuple<std::string, bool, std::string> call(const std::string& command,
-                                                  const std::string& arguments,
-                                                  std::vector<std::string> data_directories) {
+  /// The document, remarks on files that were read, and files of a data folder (folder, name,
+  /// text). Works without the interpreter's lock; what may take long on a thread of its own, so
+  /// that signals are noticed.
+  std::tuple<std::string, std::string, std::vector<DataFile>> call(
+      const std::string& command, const std::string& arguments,
+      std::vector<std::string> data_directories) {
     const py::gil_scoped_release unlocked;
-    std::atomic<bool> stop{false};
-    const auto ask = [&] {
-      const nlohmann::ordered_json json = parse_json(command + " arguments", arguments);
-      return answer_call(command, json, {std::move(data_directories), files_, &stop, {}});
-    };
-    auto answer = is_long(command) ? std::async(std::launch::async, ask)
-                                   : std::async(std::launch::deferred, ask);
-    if (is_long(command)) {
-      bool interrupted = false;
-      while (answer.wait_for(50ms) == std::future_status::timeout) {
-        if (interrupted || !is_interrupted()) continue;
-        interrupted = stop = true;
-      }
-      if (interrupted) throw_pending();
+    CallAnswer done = interruptible(command, [&](const std::atomic<bool>* stop) {
+      return answer_call(command, parsed(command, arguments),
+                         {std::move(data_directories), files_, stop, {}});
+    });
+    std::vector<DataFile> files;
+    for (CalibratedFile& file : done.files) {
+      files.emplace_back(std::move(file.folder), std::move(file.name), std::move(file.text));
     }
-    CallAnswer done = answer.get();
-    return {std::move(done.document), done.is_no, std::move(done.remarks)};
+    return {std::move(done.document), std::move(done.remarks), std::move(files)};
+  }
+
+  /// The report of a call that was answered with `document`.
+  std::string report(const std::string& command, const std::string& arguments,
+                     std::vector<std::string> data_directories, const std::string& document) {
+    const py::gil_scoped_release unlocked;
+    return interruptible(command, [&](const std::atomic<bool>* stop) {
+      return report_call(command, parsed(command, arguments), document,
+                         {std::move(data_directories), files_, stop, {}});
+    });
   }
 
  private:
-  /// A search may take minutes; the others are done before anyone could want to stop them.
-  static bool is_long(const std::string& command) { return command == "search"; }
+  static nlohmann::ordered_json parsed(const std::string& command, const std::string& arguments) {
+    return parse_json(command + " arguments", arguments);
+  }
+
+  /// What `ask` returns. What may take long runs on a thread of its own, and a signal of Python
+  /// sets the flag that `ask` is given.
+  template <class Ask>
+  static std::invoke_result_t<Ask, const std::atomic<bool>*> interruptible(
+      const std::string& command, const Ask& ask) {
+    if (!is_long(command)) return ask(nullptr);
+    std::atomic<bool> stop{false};
+    auto answer = std::async(std::launch::async, [&] { return ask(&stop); });
+    while (answer.wait_for(50ms) == std::future_status::timeout) {
+      if (!stop && is_interrupted()) stop = true;
+    }
+    if (stop) throw_pending();
+    return answer.get();
+  }
+
+  /// Whether a call looks at the flag that stops it: the others are done before anyone could want
+  /// that.
+  static bool is_long(const std::string& command) {
+    return command == "search" || command == "validate" || command == "calibrate runs";
+  }
 
   [[noreturn]] static void throw_pending() {
     const py::gil_scoped_acquire gil;
@@ -89,10 +125,13 @@ PYBIND11_MODULE(_prequel, module) {
   });
   py::class_<Session>(module, "Session", "Calls that share the files read so far.")
       .def(py::init<>())
-      .def("call", &Session::call, py::arg("command"), py::arg("arguments"),
-           py::arg("data_directories"),
-           "The document of a command with these arguments (JSON), whether the answer is \"no\", "
-           "and remarks on files of other tools.");
+      .def(
+          "call", &Session::call, py::arg("command"), py::arg("arguments"),
+          py::arg("data_directories"),
+          "The document of a command with these arguments (JSON), remarks on files of other tools, "
+          "and files of a data folder (folder, name, text).");
+  module.def("write_data", &write_data, py::arg("files"), py::arg("directory"),
+             "Writes files of a data folder.");
   module.def(
       "arguments_schema",
       [](const std::string& command) { return arguments_schema(command).dump(); },

@@ -222,8 +222,9 @@ class Normals {
   std::mt19937_64 bits_{20'240'817};
 };
 
-/// The lower triangle L with L·Lᵀ = covariance; columns of constants that are certain are 0.
-std::array<Deviations, kUncertain> factor(const std::array<Deviations, kUncertain>& covariance) {
+}  // namespace
+
+std::array<Deviations, kUncertain> Spread::root() const {
   std::array<Deviations, kUncertain> lower{};
   for (std::size_t i = 0; i < kUncertain; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
@@ -238,8 +239,6 @@ std::array<Deviations, kUncertain> factor(const std::array<Deviations, kUncertai
   }
   return lower;
 }
-
-}  // namespace
 
 Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Level level = level_of(scenario, uncertainty);
@@ -335,7 +334,7 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
 
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread) {
   constexpr int kDraws = 1000;
-  const auto lower = factor(spread.covariance);
+  const auto lower = spread.root();
   const double own = spread.time_noise * std::numbers::sqrt2 / 2.0;
   std::vector<Odds> result(plans.size());
   std::vector<double> values(plans.size());
@@ -353,11 +352,12 @@ std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& sp
       values[i] = plans[i].value * std::exp(moved);
     }
     const auto best = std::ranges::min_element(values);
-    result[static_cast<std::size_t>(best - values.begin())].best += 1.0 / kDraws;
+    result[static_cast<std::size_t>(best - values.begin())].best += 1.0;  // counted exactly
     for (std::size_t i = 0; i < plans.size(); ++i) {
       result[i].expected_loss += (values[i] / *best - 1.0) / kDraws;
     }
   }
+  for (Odds& one : result) one.best /= kDraws;
   return result;
 }
 

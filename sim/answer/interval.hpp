@@ -18,6 +18,9 @@ struct Spread {
   double time_noise{};                              ///< scale of the scatter of ln seconds
   double memory_noise{};                            ///< of ln bytes
   std::string basis;                                ///< what it rests on, in words
+
+  /// The lower triangle L with L·Lᵀ = covariance; columns of constants that are certain are 0.
+  [[nodiscard]] std::array<Deviations, kUncertain> root() const;
 };
 
 /// The spreads that the files state; of other constants the prior's, by how well the stack is known

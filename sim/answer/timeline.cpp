@@ -42,7 +42,7 @@ class TimelineBuilder {
     timeline_.blocks = step.blocks;
   }
 
-  /// `held(stage, parts)`: bytes that a stage holds with so many parts of blocks in flight, of
+  /// `held(stage, parts)`: what a stage holds with so many parts of blocks in flight, of
   /// which a whole block has `parts`.
   template <class Held>
   Timeline build(const Recorder& recorder, std::int64_t parts, const PlayedStep& played,
@@ -112,16 +112,21 @@ class TimelineBuilder {
     }
   }
 
+  void add_point(std::uint16_t stage, double time, MemoryPoint point) {
+    point.time_s = time;
+    timeline_.stages[stage].memory.push_back(point);
+  }
+
   template <class Held>
   void add_memory(std::int64_t parts, Held& held) {
     std::vector<std::int64_t> in_flight(timeline_.stages.size());
     const auto change = [&](std::uint16_t stage, double time, std::int64_t by) {
       if (by == 0) return;
       in_flight[stage] += by;
-      timeline_.stages[stage].memory.push_back({time, held(stage, in_flight[stage])});
+      add_point(stage, time, held(stage, in_flight[stage]));
     };
     for (std::uint16_t stage = 0; stage < timeline_.stages.size(); ++stage) {
-      timeline_.stages[stage].memory.push_back({0, held(stage, 0)});
+      add_point(stage, 0, held(stage, 0));
     }
     for (TaskId id = 0; id < tasks_.size(); ++id) {
       const PlayedTask& task = tasks_[id];
@@ -138,6 +143,12 @@ class TimelineBuilder {
   Timeline timeline_;
 };
 
+/// What is held of it, at no time yet.
+MemoryPoint point_of(const StageMemory& memory, const Scenario& scenario) {
+  const Bytes held = printed_peak(memory, scenario.device, scenario.software);
+  return {0, held, memory.activations, memory.total() - held};
+}
+
 /// What a stage holds with so many chunks in flight, each told once. A chunk that is held in part
 /// is counted whole, as the memory model knows no parts.
 class HeldChunks {
@@ -149,14 +160,14 @@ class HeldChunks {
         stages_(stage_chunks(scenario)),
         known_(stages_.size()) {}
 
-  Bytes operator()(std::uint32_t stage, std::int64_t held_parts) {
+  MemoryPoint operator()(std::uint32_t stage, std::int64_t held_parts) {
     const auto chunks = static_cast<std::size_t>((held_parts + parts_ - 1) / parts_);
-    std::vector<Bytes>& known = known_[stage];
+    std::vector<MemoryPoint>& known = known_[stage];
     while (known.size() <= chunks) {
       const StageMemory memory =
           stage_memory(weights_, scenario_.model, scenario_.plan, scenario_.software,
                        stages_[stage], static_cast<std::int64_t>(known.size()));
-      known.push_back(printed(memory, scenario_.device, scenario_.software).total());
+      known.push_back(point_of(memory, scenario_));
     }
     return known[chunks];
   }
@@ -166,7 +177,7 @@ class HeldChunks {
   const PartWeights& weights_;
   std::int64_t parts_;
   std::vector<std::vector<StageContent>> stages_;
-  std::vector<std::vector<Bytes>> known_;
+  std::vector<std::vector<MemoryPoint>> known_;
 };
 
 }  // namespace
@@ -206,7 +217,7 @@ Timeline timeline(const Scenario& scenario) {
       recorder, 1, play(step), [&](std::uint32_t /*stage*/, std::int64_t held_units) {
         StageMemory memory = full;
         memory.activations = (static_cast<double>(held_units) / units) * full.activations;
-        return printed(memory, scenario.device, scenario.software).total();
+        return point_of(memory, scenario);
       });
 }
 

@@ -32,7 +32,9 @@ struct TimelineTransfer {
 
 struct MemoryPoint {
   double time_s{};
-  Bytes held;  ///< from then on, as the memory model counts it
+  Bytes held;         ///< from then on, as the memory model counts it
+  Bytes activations;  ///< of it
+  Bytes given_back;   ///< that the allocator keeps for itself as long as there is room
 };
 
 /// Where the iteration of one stage goes. The first four add up to it.

@@ -122,6 +122,8 @@ Uncertainty read_uncertainty(const Document& document);
 struct UncertainField {
   std::string path;
   double value{};
+
+  friend bool operator==(const UncertainField&, const UncertainField&) = default;
 };
 /// The numbers that the constant moves, with their values here.
 std::vector<UncertainField> fields_of(const Scenario& scenario, Uncertain constant);

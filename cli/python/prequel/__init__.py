@@ -14,27 +14,36 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterable, Mapping, Union
+from typing import Any, Callable, Iterable, Mapping, TypeVar, Union
 
 from ._error import Error
 from ._prequel import Session, __version__
-from ._results import Import, Prediction, Result, SearchResult, Validation
+from ._record import Record
+from ._results import (
+    ComparedSide, Comparison, Constant, ErrorGroup, FoundPlan, Import, Interval, Kernel, Prediction, Result, RunFit,
+    SearchResult, Stage, ValidatedRun, Validation,
+)
 
 __all__ = [
-    "Error", "Import", "Prediction", "Result", "SearchResult", "Validation", "__version__",
-    "explain", "import_files", "predict", "search", "show", "validate",
+    "ComparedSide", "Comparison", "Constant", "Error", "ErrorGroup", "FoundPlan", "Import", "Interval", "Kernel",
+    "Prediction", "Record", "Result", "RunFit", "SearchResult", "Stage", "ValidatedRun", "Validation", "__version__",
+    "calibrate_runs", "compare", "explain", "import_files", "predict", "search", "show", "validate",
 ]
 
 #: a name, a path, or a whole document
 Input = Union[str, "os.PathLike[str]", Mapping[str, Any], None]
 
+R = TypeVar("R", bound=Result)
+
 _session = Session()
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: paths, and numbers of numpy."""
+    """What JSON has no word for: paths, records, and numbers of numpy."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, Record):
+        return value.to_dict()
     if hasattr(value, "item"):
         return value.item()
     if isinstance(value, (set, frozenset, range)):
@@ -42,12 +51,18 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} {value!r}: expected text, a number, a list or a dict")
 
 
-def _call(command: str, arguments: Mapping[str, Any], data_dirs: Iterable[Any]) -> tuple[str, str]:
+def _question(arguments: Mapping[str, Any], data_dirs: Iterable[Any]) -> tuple[str, list[str]]:
     said = {name: value for name, value in arguments.items() if value is not None}
-    folders = [os.fspath(folder) for folder in data_dirs]
-    text = json.dumps(said, default=_plain)
-    document, _, remarks = _session.call(command, text, folders)
-    return document, remarks
+    return json.dumps(said, default=_plain), [os.fspath(folder) for folder in data_dirs]
+
+
+def _answer(
+    of: Callable[[str, str, Callable[[], str]], R], command: str, arguments: Mapping[str, Any], data_dirs: Iterable[Any]
+) -> R:
+    """The answer, and what makes its report."""
+    question, folders = _question(arguments, data_dirs)
+    document, remarks, _ = _session.call(command, question, folders)
+    return of(document, remarks, lambda: _session.report(command, question, folders, document))
 
 
 def predict(
@@ -67,8 +82,8 @@ def predict(
     ``tokens=3e11``, ``slow_node={"7": 0.9}``, ``set={"software.launch": "async"}``. A plan that is
     out of memory is answered, with the verdict ``oom``; one that is illegal raises ``Error``.
     """
-    said = dict(job=job, model=model, cluster=cluster, software=software, device=device, **plan)
-    return Prediction(*_call("predict", said, data_dirs))
+    inputs = dict(job=job, model=model, cluster=cluster, software=software, device=device)
+    return _answer(Prediction, "predict", {**inputs, **plan}, data_dirs)
 
 
 def explain(job: Input = None, kernels: Iterable[str] | str = "all", **arguments: Any) -> Prediction:
@@ -94,16 +109,50 @@ def search(
     ``max_nodes``, ``require=["dp % 4 == 0"]``, ``memory_headroom`` (a fraction), ``tokens``,
     ``price`` (of a GPU-hour), ``explain=["tp=4,pp=12"]``, ``top``. Ctrl-C raises KeyboardInterrupt.
     """
-    said = dict(job=job, model=model, cluster=cluster, software=software, device=device, **limits)
-    return SearchResult(*_call("search", said, data_dirs))
+    inputs = dict(job=job, model=model, cluster=cluster, software=software, device=device)
+    return _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)
+
+
+def compare(a: Input, b: Input, *, data_dirs: Iterable[Any] = (), **shared: Any) -> Comparison:
+    """What differs between two plans, clusters, stacks or releases, and how surely.
+
+    Each side is a job (name, path or dict), or a dict of what is said otherwise:
+    ``compare("bloom-176b-jean-zay", {"tp": 4, "software": "megatron-core-2024"})``; with ``job`` in
+    it, of that job. ``shared`` is what both have in common, as for ``predict``.
+    """
+    return _answer(Comparison, "compare", dict(a=a, b=b, **shared), data_dirs)
 
 
 def validate(tables: Any, *, data_dirs: Iterable[Any] = (), **options: Any) -> Validation:
     """Measured runs (CSV files, columns as in ``data/runs``) beside their predictions.
 
     ``by=["cluster", "table"]`` chooses the groups, ``set={…}`` overrides fields of the files.
+    Ctrl-C raises KeyboardInterrupt, as it does in ``calibrate_runs``.
     """
-    return Validation(*_call("validate", dict(runs=_list(tables), **options), data_dirs))
+    return _answer(Validation, "validate", dict(runs=_list(tables), **options), data_dirs)
+
+
+def calibrate_runs(
+    tables: Any,
+    *,
+    fit: Iterable[str] | str | None = None,
+    suffix: str | None = None,
+    output_dir: str | os.PathLike[str] | None = None,
+    data_dirs: Iterable[Any] = (),
+    **options: Any,
+) -> RunFit:
+    """The most probable constants of device, cluster and software files from measured runs.
+
+    ``fit`` names constants to fit alone; left out: all that the runs tell. ``output_dir`` is a data
+    folder to write the files into that change, under their names and ``suffix``; the same later by
+    ``RunFit.write``. ``folds`` are those of the held-out error (5; 1: none).
+    """
+    names = [fit] if isinstance(fit, str) else fit and list(fit)
+    question, folders = _question(dict(files=_list(tables), fit=names, suffix=suffix, **options), data_dirs)
+    answer = RunFit(*_session.call("calibrate runs", question, folders))
+    if output_dir is not None:
+        answer.write(output_dir)
+    return answer
 
 
 def import_files(
@@ -117,13 +166,14 @@ def import_files(
     """Hugging Face configs, DeepSpeed configs, Megatron launch scripts and training logs to a job,
     or to a table of runs. Scripts are read, never run."""
     said = dict(files=_list(paths), cluster=cluster, software=software, **options)
-    return Import(*_call("import", said, data_dirs))
+    return _answer(Import, "import", said, data_dirs)
 
 
 def show(kind: str | None = None, name: str | None = None, *, data_dirs: Iterable[Any] = ()) -> Any:
     """The names of a ``kind`` (models, devices, clusters, software, jobs), of all kinds as a dict
     of lists, or, with a ``name``, that file as a dict: a good start for a file of your own."""
-    document = json.loads(_call("show", dict(kind=kind, name=name), data_dirs)[0])
+    question, folders = _question(dict(kind=kind, name=name), data_dirs)
+    document = json.loads(_session.call("show", question, folders)[0])
     return next(iter(document.values())) if kind and not name else document
 
 

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Any, Iterator
+import os
+from typing import Any, Callable, Iterable, Iterator, Sequence
+
+from ._prequel import write_data
+from ._record import (
+    Record, count, flag, number, numbers, optional_number, optional_record, record, records, table,
+    tables, text, texts,
+)
 
 
-class Result:
-    """A JSON document of prequel. ``to_json`` is the text that the program prints."""
+class Result(Record):
+    """A whole document of prequel. ``to_json`` is the text that the program prints."""
 
-    __slots__ = ("_text", "_parsed", "remarks")
+    __slots__ = ("_text", "_page", "remarks")
 
     #: lines on what was read, assumed and left out of other tools' files
     remarks: str
+    #: whether the report takes no longer than showing it
+    _is_soon_reported = True
 
-    def __init__(self, text: str, remarks: str = "") -> None:
+    def __init__(self, text: str, remarks: str = "", page: Callable[[], str] | None = None) -> None:
+        super().__init__({})
+        self._parsed = None
         self._text = text
-        self._parsed: Any = None
+        self._page = page
         self.remarks = remarks
 
     @property
@@ -25,6 +36,8 @@ class Result:
         if self._parsed is None:
             self._parsed = json.loads(self._text)
         return self._parsed
+
+    context = table(doc="Version, the program's call that answers the same, and all inputs with a hash each.")
 
     def to_json(self) -> str:
         """The document as the program prints it, byte for byte."""
@@ -35,8 +48,14 @@ class Result:
         copy: dict[str, Any] = json.loads(self._text)
         return copy
 
-    def __getitem__(self, key: str) -> Any:
-        return self._document[key]
+    def to_html(self) -> str:
+        """The report, one page that opens without a network, as ``--report`` writes it. Raises
+        ``Error`` where there is none for this kind of answer, or in this build."""
+        if self._page is None:
+            from ._error import Error
+
+            raise Error("report", [f"{type(self).__name__}: there is no report of it"])
+        return self._page()
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._text == getattr(other, "_text")
@@ -44,33 +63,87 @@ class Result:
     def __hash__(self) -> int:
         return hash(self._text)
 
-    @property
-    def context(self) -> dict[str, Any]:
-        """Version, the program's call that answers the same, and all inputs with a hash each."""
-        return dict(self._document["context"])
-
-    def _lines(self) -> list[tuple[str, str]]:
-        """What to show of it, a name and a value each."""
-        return []
-
-    def __repr__(self) -> str:
-        lines = self._lines()
-        width = max((len(name) for name, _ in lines), default=0)
-        shown = "\n".join(f"  {name:<{width}}  {value}" for name, value in lines)
-        return f"<prequel {type(self).__name__}>\n{shown}"
+    def __reduce__(self) -> Any:
+        return type(self), (self._text, self.remarks)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
-            for name, value in self._lines()
+        summary = super()._repr_html_()
+        if not self._is_soon_reported:
+            return summary
+        try:
+            page = self.to_html()
+        except ValueError:
+            return summary
+        return (
+            f"{summary}<details><summary>Report</summary><iframe style='width:100%;height:40em;border:0' "
+            f"srcdoc=\"{html.escape(page)}\"></iframe></details>"
         )
-        return f"<table>{rows}</table>"
 
 
-def _frame(rows: list[dict[str, Any]]) -> Any:
+def _frame(rows: Iterable[Record]) -> Any:
     import pandas  # type: ignore[import]
 
-    return pandas.json_normalize(rows)
+    return pandas.json_normalize([row.to_dict() for row in rows])
+
+
+class Interval(Record):
+    """How sure an answer is: a central interval."""
+
+    __slots__ = ()
+
+    level = number(doc="Probability of lying inside, such as 0.8.")
+    fits_probability = number(doc="Probability that the plan fits into memory.")
+    sources = tables(doc="The largest parts of the variance of ln seconds: name and share.")
+    basis = text(doc="What the spreads of the constants rest on.")
+
+    @property
+    def sec_per_iter(self) -> tuple[float, float]:
+        """Seconds of one iteration, low and high."""
+        low, high = self._document["sec_per_iter"]
+        return low, high
+
+    @property
+    def peak_memory_gib(self) -> tuple[float, float]:
+        """GiB (2^30 bytes) on the fullest GPU, low and high."""
+        low, high = self._document["memory_gib"]
+        return low, high
+
+
+class Stage(Record):
+    """Memory of a GPU of one pipeline stage, and its time of one micro batch."""
+
+    __slots__ = ()
+
+    stage = count(doc="Its number, from 0.")
+    layers = count(doc="Layers that it holds.")
+    weights_gib = number(doc="GiB of weights.")
+    gradients_gib = number(doc="GiB of gradients.")
+    optimizer_gib = number(doc="GiB of optimizer states and master weights.")
+    activations_gib = number(doc="GiB kept for the backward pass, of all micro batches in flight.")
+    buffers_gib = number(doc="GiB of collectives, logits and what a layer needs at once.")
+    framework_gib = number(doc="GiB of contexts and libraries.")
+    peak_gib = number(doc="GiB as nvidia-smi prints it at the peak.")
+    forward_s = number(doc="Seconds of a forward pass of one micro batch.")
+    backward_s = number(doc="Seconds of a backward pass, with what is recomputed.")
+    recompute_s = number(doc="Of ``backward_s``, repeating the forward pass.")
+    busy_s = number(doc="Seconds of an iteration without waiting.")
+
+
+class Kernel(Record):
+    """A kernel of the step: its shape, cost, and the limit that binds."""
+
+    __slots__ = ()
+
+    name = text(doc="As ``explain`` takes it.")
+
+
+def _spent(seconds: dict[str, float]) -> str:
+    parts = sorted(seconds.items(), key=lambda part: -part[1])
+    return ", ".join(f"{name} {value:.3g} s" for name, value in parts if value > 0)
+
+
+def _layout(plan: dict[str, Any], axes: Sequence[str]) -> str:
+    return " ".join(f"{axis} {plan[axis]}" for axis in axes)
 
 
 class Prediction(Result):
@@ -78,110 +151,76 @@ class Prediction(Result):
 
     __slots__ = ()
 
-    @property
-    def sec_per_iter(self) -> float:
-        """Seconds of one iteration."""
-        return float(self._document["sec_per_iter"])
-
-    @property
-    def relative_error(self) -> float:
-        """The stated error of ``sec_per_iter``, a fraction of it."""
-        return float(self._document["error"]["sec_per_iter"])
-
-    @property
-    def samples_per_sec(self) -> float:
-        """Sequences a second, of the whole job."""
-        return float(self._document["samples_per_sec"])
-
-    @property
-    def tokens_per_sec(self) -> float:
-        """Tokens a second, of the whole job."""
-        return float(self._document["tokens_per_sec"])
-
-    @property
-    def tokens_per_sec_per_gpu(self) -> float:
-        """Tokens a second and GPU."""
-        return self.tokens_per_sec / int(self._document["plan"]["gpus"])
-
-    @property
-    def model_tflops_per_gpu(self) -> float:
-        """10^12 model FLOPs a second and GPU."""
-        return float(self._document["tflops_per_gpu"]["model"])
-
-    @property
-    def hardware_tflops_per_gpu(self) -> float:
-        """10^12 hardware FLOPs (recomputed ones included) a second and GPU."""
-        return float(self._document["tflops_per_gpu"]["hardware"])
-
-    @property
-    def mfu(self) -> float:
-        """Model FLOPs, a fraction of the peak."""
-        return float(self._document["mfu"])
-
-    @property
-    def hfu(self) -> float:
-        """Hardware FLOPs, a fraction of the peak."""
-        return float(self._document["hfu"])
-
-    @property
-    def peak_memory_gib(self) -> float:
-        """GiB (2^30 bytes) on the fullest GPU."""
-        return float(self._document["memory"]["peak_gib"])
-
-    @property
-    def capacity_gib(self) -> float:
-        """GiB (2^30 bytes) of a GPU."""
-        return float(self._document["memory"]["capacity_gib"])
-
-    @property
-    def verdict(self) -> str:
-        """``fits``, ``tight`` (the allocator may thrash) or ``oom``."""
-        return str(self._document["memory"]["verdict"])
-
-    @property
-    def fits(self) -> bool:
-        """Whether the plan runs at all."""
-        return bool(self._document["memory"]["fits"])
-
-    @property
-    def breakdown_s(self) -> dict[str, float]:
-        """Seconds by what they are spent on; they add up to ``sec_per_iter``."""
-        return dict(self._document["breakdown_s"])
-
-    @property
-    def plan(self) -> dict[str, Any]:
-        """Every axis of the plan, resolved."""
-        return dict(self._document["plan"])
-
-    @property
-    def kernels(self) -> list[dict[str, Any]]:
-        """Which model priced which kernel; empty unless it was asked for (``explain``)."""
-        return list(self._document.get("kernels", []))
-
-    @property
-    def warnings(self) -> list[str]:
-        """What is unwise about the plan, or uncertain about the answer."""
-        return list(self._document["warnings"])
+    sec_per_iter = number(doc="Seconds of one iteration.")
+    relative_error = number("error", "sec_per_iter", doc="The stated error of ``sec_per_iter``, a fraction of it.")
+    interval = optional_record(Interval, doc="How sure ``sec_per_iter`` and ``peak_memory_gib`` are.")
+    samples_per_sec = number(doc="Sequences a second, of the whole job.")
+    tokens_per_sec = number(doc="Tokens a second, of the whole job.")
+    tokens_per_sec_per_gpu = number(doc="Tokens a second and GPU.")
+    model_tflops_per_gpu = number("tflops_per_gpu", "model", doc="10^12 model FLOPs a second and GPU.")
+    hardware_tflops_per_gpu = number(
+        "tflops_per_gpu", "hardware", doc="10^12 hardware FLOPs (recomputed ones included) a second and GPU.")
+    mfu = number(doc="Model FLOPs, a fraction of the peak.")
+    hfu = number(doc="Hardware FLOPs, a fraction of the peak.")
+    parameters = count("parameters", "total", doc="Parameters of the model.")
+    active_parameters = count("parameters", "active", doc="Of them, those that a token passes.")
+    peak_memory_gib = number("memory", "peak_gib", doc="GiB (2^30 bytes) on the fullest GPU.")
+    capacity_gib = number("memory", "capacity_gib", doc="GiB (2^30 bytes) of a GPU.")
+    verdict = text("memory", "verdict", doc="``fits``, ``tight`` (the allocator may thrash) or ``oom``.")
+    fits = flag("memory", "fits", doc="Whether the plan runs at all.")
+    stages = records(Stage, "memory", "stages", doc="Memory and time by pipeline stage.")
+    breakdown_s = numbers(doc="Seconds by what they are spent on; they add up to ``sec_per_iter``.")
+    plan = table(doc="Every axis of the plan, resolved.")
+    kernels = records(
+        Kernel, doc="Which model priced which kernel; empty unless it was asked for (``explain``).")
+    warnings = texts(doc="What is unwise about the plan, or uncertain about the answer.")
 
     def to_frame(self) -> Any:
         """Memory and time of the pipeline stages, a row each (needs pandas)."""
-        return _frame(self._document["memory"]["stages"])
+        return _frame(self.stages)
 
     def _lines(self) -> list[tuple[str, str]]:
         document = self._document
         plan = document["plan"]
-        degrees = " ".join(f"{axis} {plan[axis]}" for axis in ("dp", "tp", "pp", "mbs", "gbs"))
-        parts = sorted(self.breakdown_s.items(), key=lambda part: -part[1])
         lines = [
             ("what", f"{document['model']} on {plan['nodes']} nodes of {document['cluster']}"),
-            ("plan", degrees),
+            ("plan", _layout(plan, ("dp", "tp", "pp", "mbs", "gbs"))),
             ("time per iteration", f"{self.sec_per_iter:.4g} s ± {100 * self.relative_error:.0f} %"),
-            ("throughput", f"{self.tokens_per_sec:,.0f} tokens/s"),
+            ("throughput", f"{self.tokens_per_sec:,.0f} tokens/s, {self.tokens_per_sec_per_gpu:,.0f} a GPU"),
             ("MFU", f"{100 * self.mfu:.1f} %"),
             ("peak memory", f"{self.peak_memory_gib:.1f} of {self.capacity_gib:.1f} GiB, {self.verdict}"),
-            ("spent on", ", ".join(f"{name} {value:.3g} s" for name, value in parts if value > 0)),
+            ("spent on", _spent(self.breakdown_s)),
         ]
+        if self.interval is not None:
+            low, high = self.interval.sec_per_iter
+            lines.insert(3, (f"{100 * self.interval.level:.0f} % interval", f"{low:.4g} to {high:.4g} s"))
         return lines + [("warning", warning) for warning in self.warnings]
+
+
+class FoundPlan(Record):
+    """A plan of a search."""
+
+    __slots__ = ()
+
+    rank = count(doc="From 1, the best.")
+    sec_per_iter = number(doc="Seconds of one iteration.")
+    tokens_per_sec_per_gpu = number(doc="Tokens a second and GPU.")
+    mfu = number(doc="Model FLOPs, a fraction of the peak.")
+    peak_memory_gib = number("memory", "peak_gib", doc="GiB (2^30 bytes) on the fullest GPU.")
+    plan = table(doc="Every axis, resolved; ``predict(**plan)`` takes them.")
+    breakdown_s = numbers(doc="Seconds by what they are spent on.")
+    interval = optional_record(Interval, doc="How sure that is; of the first plans only.")
+    odds_best = optional_number(doc="Probability of being the best of those that have one.")
+    expected_loss = optional_number(doc="Expected loss against the best, a fraction.")
+
+    def _lines(self) -> list[tuple[str, str]]:
+        plan = self._document["plan"]
+        return [
+            ("rank", str(self.rank)),
+            ("time per iteration", f"{self.sec_per_iter:.4g} s"),
+            ("peak memory", f"{self.peak_memory_gib:.1f} GiB"),
+            ("plan", _layout(plan, ("nodes", "dp", "tp", "pp", "mbs", "gbs", "recompute"))),
+        ]
 
 
 class SearchResult(Result):
@@ -189,56 +228,29 @@ class SearchResult(Result):
 
     __slots__ = ()
 
-    @property
-    def plans(self) -> list[dict[str, Any]]:
-        """The best plans: rank, ``sec_per_iter`` (s), memory (GiB), ``plan`` and more of each."""
-        return list(self._document["plans"])
+    plans = records(FoundPlan, doc="The best plans.")
+    considered = count(doc="Combinations looked at.")
+    legal = count(doc="Of them, those that the framework would run.")
+    fitting = count(doc="Of those, the ones that fit into memory.")
+    pareto = tables(doc="Plans that no other beats in time, memory and nodes at once.")
+    relaxations = tables(doc="Where nothing fits: which limit to relax, and what that would bring.")
+    explanations = tables(doc="Why layouts that were asked about (``explain``) are not the best.")
 
     @property
-    def best(self) -> dict[str, Any] | None:
-        """The first of them; None where nothing fits."""
+    def best(self) -> FoundPlan | None:
+        """The first plan; None where nothing fits."""
         plans = self.plans
         return plans[0] if plans else None
 
-    @property
-    def considered(self) -> int:
-        """Combinations looked at."""
-        return int(self._document["considered"])
+    def __len__(self) -> int:
+        return len(self.plans)
 
-    @property
-    def legal(self) -> int:
-        """Of them, those that the framework would run."""
-        return int(self._document["legal"])
-
-    @property
-    def fitting(self) -> int:
-        """Of those, the ones that fit into memory."""
-        return int(self._document["fitting"])
-
-    @property
-    def pareto(self) -> list[dict[str, Any]]:
-        """Plans that no other beats in time, memory and nodes at once."""
-        return list(self._document["pareto"])
-
-    @property
-    def relaxations(self) -> list[dict[str, Any]]:
-        """Where nothing fits: which limit to relax, and what that would bring."""
-        return list(self._document["relaxations"])
-
-    @property
-    def explanations(self) -> list[dict[str, Any]]:
-        """Why layouts that were asked about (``explain``) are not the best."""
-        return list(self._document.get("explanations", []))
+    def __iter__(self) -> Iterator[FoundPlan]:
+        return iter(self.plans)
 
     def to_frame(self) -> Any:
         """The plans, a row each (needs pandas)."""
         return _frame(self.plans)
-
-    def __len__(self) -> int:
-        return len(self._document["plans"])
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.plans)
 
     def _lines(self) -> list[tuple[str, str]]:
         document = self._document
@@ -247,29 +259,107 @@ class SearchResult(Result):
             ("plans", f"{self.considered} considered, {self.legal} legal, {self.fitting} fit"),
         ]
         for plan in self.plans:
-            axes = plan["plan"]
-            layout = " ".join(f"{axis} {axes[axis]}" for axis in ("nodes", "dp", "tp", "pp", "mbs", "recompute"))
-            memory = plan["memory"]
-            lines.append(
-                (f"{plan['rank']}", f"{plan['sec_per_iter']:.4g} s  {memory['peak_gib']:.1f} GiB  {layout}")
-            )
+            layout = _layout(plan.plan, ("nodes", "dp", "tp", "pp", "mbs", "recompute"))
+            lines.append((f"{plan.rank}", f"{plan.sec_per_iter:.4g} s  {plan.peak_memory_gib:.1f} GiB  {layout}"))
+        if not self.plans:
+            lines += [("relax", f"{each['limit']}: {each['fitting']} plans fit") for each in self.relaxations]
         return lines
+
+
+class ComparedSide(Record):
+    """One of two that are compared."""
+
+    __slots__ = ()
+
+    asked = text(doc="As it was asked for.")
+    sec_per_iter = number(doc="Seconds of one iteration.")
+    tokens_per_sec = number(doc="Tokens a second, of the whole job.")
+    tokens_per_sec_per_gpu = number(doc="Tokens a second and GPU.")
+    mfu = number(doc="Model FLOPs, a fraction of the peak.")
+    peak_memory_gib = number("memory", "peak_gib", doc="GiB (2^30 bytes) on the fullest GPU.")
+    verdict = text("memory", "verdict", doc="``fits``, ``tight`` or ``oom``.")
+    breakdown_s = numbers(doc="Seconds by what they are spent on.")
+    plan = table(doc="Every axis of the plan, resolved.")
+    interval = record(Interval, doc="How sure its time and memory are.")
+    warnings = texts(doc="What is unwise about it.")
+
+
+class Comparison(Result):
+    """Two plans, clusters, stacks or releases side by side."""
+
+    __slots__ = ()
+
+    a = record(ComparedSide, doc="The first.")
+    b = record(ComparedSide, doc="The second.")
+    differences = tables(doc="What is said of both, and differently: path, a, b.")
+    by_work = tables(doc="Seconds by kind of work, for as many tokens as a has in an iteration.")
+    speed_ratio = number(doc="Tokens a second of b over those of a.")
+    odds_a_faster = number(doc="Probability that a trains more tokens a second than b.")
+    cancelled = number("interval", "cancelled", doc="Share of the variance that both share, and that so is gone.")
+
+    @property
+    def speed_ratio_interval(self) -> tuple[float, float]:
+        """Of ``speed_ratio``, 80 %: low and high."""
+        low, high = self._document["interval"]["speed_ratio"]
+        return low, high
+
+    def to_frame(self) -> Any:
+        """Seconds by kind of work, a row each (needs pandas)."""
+        return _frame(Record(row) for row in self.by_work)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        low, high = self.speed_ratio_interval
+        unlike = [(each["path"], f"{each['a']}, {each['b']}") for each in self.differences]
+        works = [
+            (each["work"], f"{each['a_s']:.3f}, {each['b_s']:.3f} s: {each['difference_s']:+.3f}")
+            for each in self.by_work if each["a_s"] or each["b_s"]
+        ]
+        return [
+            ("a", self.a.asked), ("b", self.b.asked), *unlike, *works,
+            ("speed of b over a", f"{self.speed_ratio:.3f} ({low:.3f} to {high:.3f})"),
+            ("a is faster", f"with probability {self.odds_a_faster:.2f}"),
+        ]
+
+
+class ValidatedRun(Record):
+    """A measured run beside its prediction."""
+
+    __slots__ = ()
+
+    id = text(doc="As the table names it.")
+    file = text(doc="The table.")
+    status = text(doc="``predicted``, ``unsupported`` or ``invalid``.")
+    reason = text(doc="Why it is not predicted; empty where it is.")
+    measured_sec_per_iter = optional_number("measured", "sec_per_iter", doc="Seconds, as measured.")
+    predicted_sec_per_iter = optional_number("predicted", "sec_per_iter", doc="Seconds, as predicted.")
+    measured_memory_gib = optional_number("measured", "mem_gib", doc="GiB, as printed.")
+    predicted_memory_gib = optional_number("predicted", "mem_gib", doc="GiB, as predicted.")
+    time_error = optional_number("error", "sec_per_iter", doc="predicted / measured - 1, of seconds.")
+    memory_error = optional_number("error", "mem_gib", doc="predicted / measured - 1, of GiB.")
+
+
+class ErrorGroup(Record):
+    """Errors of the runs of a group, as fractions."""
+
+    __slots__ = ()
+
+    group = text(doc="What its runs have in common.")
+    runs = count(doc="Rows.")
+    predicted = count(doc="Of them, those that are predicted.")
+    time_mape = number("time", "mape", doc="Mean absolute error of seconds.")
+    time_median = number("time", "median", doc="Median absolute error of seconds.")
+    time_bias = number("time", "bias", doc="Mean error of seconds; above 0: predicted too slow.")
+    memory_mape = number("memory", "mape", doc="Mean absolute error of GiB.")
 
 
 class Validation(Result):
     """Measured runs beside their predictions."""
 
     __slots__ = ()
+    _is_soon_reported = False
 
-    @property
-    def runs(self) -> list[dict[str, Any]]:
-        """Each row: ``measured``, ``predicted`` (s, GiB), ``error`` (predicted / measured - 1)."""
-        return list(self._document["runs"])
-
-    @property
-    def groups(self) -> list[dict[str, Any]]:
-        """Errors by group, as fractions."""
-        return list(self._document["groups"])
+    runs = records(ValidatedRun, doc="Each row.")
+    groups = records(ErrorGroup, doc="Errors by group.")
 
     def to_frame(self) -> Any:
         """The runs, a row each (needs pandas)."""
@@ -278,11 +368,68 @@ class Validation(Result):
     def _lines(self) -> list[tuple[str, str]]:
         return [
             (
-                group["group"],
-                f"{group['predicted']} of {group['runs']} rows; time MAPE {100 * group['time']['mape']:.1f} %",
+                group.group,
+                f"{group.predicted} of {group.runs} rows; time MAPE {100 * group.time_mape:.1f} %, "
+                f"bias {100 * group.time_bias:+.1f} %",
             )
             for group in self.groups
         ]
+
+
+class Constant(Record):
+    """A constant of the files, as measured runs tell it."""
+
+    __slots__ = ()
+
+    name = text(doc="Of the constant.")
+    path = text(doc="One of the numbers that it moves, as ``set`` takes it.")
+    value = number(doc="Most probable, in the unit of the file.")
+    prior = number(doc="As the files say.")
+    low = number(doc="Of the 80 % interval.")
+    high = number(doc="Of the 80 % interval.")
+    informed = number(doc="Share by which the runs shrank the spread; 0: they do not tell.")
+    kept_prior = flag(doc="Whether the runs hardly tell it.")
+
+
+class RunFit(Result):
+    """Constants of device, cluster and software files, fitted to measured runs."""
+
+    __slots__ = ("_files",)
+
+    rows = count(doc="Measured times that were used.")
+    constants = records(Constant, doc="What the runs tell.")
+    choices = tables(doc="Names in the software file, with the probability that the runs give them.")
+    noise = number(doc="Scatter from run to run, of ln seconds.")
+    mape_before = number("before", "mape", doc="Mean absolute error of seconds with the files as they are.")
+    mape_held_out = number("held_out", "mape", doc="The same of rows that a fit did not see.")
+
+    def __init__(self, text: str, remarks: str = "", files: Sequence[tuple[str, str, str]] = ()) -> None:
+        super().__init__(text, remarks)
+        self._files = tuple(files)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._text, self.remarks, self._files)
+
+    @property
+    def files(self) -> dict[str, dict[str, Any]]:
+        """Files that the fit changes, by their place in a data folder: ``clusters/ours.json``."""
+        return {f"{folder}/{name}.json": json.loads(text) for folder, name, text in self._files}
+
+    def write(self, directory: str | os.PathLike[str]) -> None:
+        """Writes ``files`` into a data folder, for ``data_dirs``; it is made where it is missing."""
+        write_data(list(self._files), os.fspath(directory))
+
+    def to_frame(self) -> Any:
+        """The constants, a row each (needs pandas)."""
+        return _frame(self.constants)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        errors = f"MAPE {100 * self.mape_before:.1f} % as the files are, {100 * self.mape_held_out:.1f} % held out"
+        told = [
+            (each.path, f"{each.value:.4g} ({each.low:.3g} to {each.high:.3g}); files say {each.prior:.4g}")
+            for each in self.constants if not each.kept_prior
+        ]
+        return [("rows", f"{self.rows}; {errors}"), *told, *(("changes", name) for name in self.files)]
 
 
 class Import(Result):
@@ -290,10 +437,14 @@ class Import(Result):
 
     __slots__ = ()
 
+    assumed = texts(doc="What no file said and prequel took as given.")
+    left_out = texts(doc="What would change the prediction but is not used.")
+    ignored = texts(doc="Flags and keys that were passed over.")
+
     @property
     def job(self) -> dict[str, Any] | None:
         """A job file; ``predict`` takes it. None where the files hold a log."""
-        job: dict[str, Any] | None = self._document.get("job")
+        job: dict[str, Any] | None = self.to_dict().get("job")
         return job
 
     @property
@@ -301,21 +452,6 @@ class Import(Result):
         """A table of runs (CSV) of a log; None otherwise."""
         runs: str | None = self._document.get("runs")
         return runs
-
-    @property
-    def assumed(self) -> list[str]:
-        """What no file said and prequel took as given."""
-        return list(self._document["assumed"])
-
-    @property
-    def left_out(self) -> list[str]:
-        """What would change the prediction but is not used."""
-        return list(self._document["left_out"])
-
-    @property
-    def ignored(self) -> list[str]:
-        """Flags and keys that were passed over."""
-        return list(self._document["ignored"])
 
     def _lines(self) -> list[tuple[str, str]]:
         kinds = ("read", "assumed", "left_out", "ignored")

@@ -1,0 +1,28 @@
+#pragma once
+
+/// What `prequel calibrate runs` answers, made without output of its own.
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "calibrate/calibrated_files.hpp"
+#include "cli/calibrate/options.hpp"
+
+namespace prequel {
+
+struct RunsAnswer {
+  RunFitReport report;
+  std::vector<CalibratedFile> files;  ///< that the fit changes, under their names with the suffix
+};
+
+/// Fits the constants that the options name to their tables (`-` is stdin). Throws InputError, and
+/// Interrupted once `stop` is set.
+RunsAnswer answer_calibrate_runs(const Library& library, const CalibrateRunsOptions& options,
+                                 const std::atomic<bool>* stop = nullptr);
+
+/// Writes the files into a data folder, which is made where it is missing, for --data-dir. Throws
+/// InputError.
+void write_data_folder(const std::vector<CalibratedFile>& files, const std::string& directory);
+
+}  // namespace prequel

@@ -1,0 +1,152 @@
+#include "cli/calibrate/runs_format.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/errors_json.hpp"
+#include "cli/table.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Spread over the prior's, above which the runs are said not to tell a constant.
+constexpr double kKeptPrior = 0.8;
+
+bool kept_prior(const CalibratedConstant& constant) {
+  return 1.0 - constant.informed > kKeptPrior;
+}
+
+Json constants_json(const QuantityFit& fit) {
+  Json constants = Json::array();
+  for (const CalibratedConstant& one : fit.constants) {
+    constants.push_back({{"name", name(one.constant)},
+                         {"path", one.path},
+                         {"value", one.value},
+                         {"prior", one.prior},
+                         {"low", one.low},
+                         {"high", one.high},
+                         {"relative_error", one.sd},
+                         {"informed", one.informed},
+                         {"kept_prior", kept_prior(one)},
+                         {"at_bound", false}});  // bounds are never reached: see data/uncertainty
+  }
+  return constants;
+}
+
+Json coverage_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
+  }
+  return {{"n", coverage.n}, {"levels", levels}};
+}
+
+Json choices_json(const QuantityFit& fit) {
+  Json choices = Json::array();
+  for (const WeighedChoice& one : fit.choices) {
+    choices.push_back({{"choice", text(one.choice)}, {"probability", one.weight}});
+  }
+  return choices;
+}
+
+Json memory_json(const QuantityFit& fit) {
+  return {{"rows", fit.rows},
+          {"noise", fit.noise},
+          {"before", errors_json(fit.before)},
+          {"in_sample", errors_json(fit.in_sample)},
+          {"held_out", errors_json(fit.held_out)},
+          {"coverage", coverage_json(fit.coverage)}};
+}
+
+Json files_json(const std::vector<CalibratedFile>& files) {
+  Json list = Json::array();
+  for (const CalibratedFile& file : files) {
+    list.push_back({{"folder", file.folder}, {"name", file.name}});
+  }
+  return list;
+}
+
+std::string constants_text(const QuantityFit& fit) {
+  TextTable constants({"constant", "value", "80 % interval", "files say", "told by the runs"});
+  for (const CalibratedConstant& one : fit.constants) {
+    constants.add(
+        {one.path, fmt::format("{:.4g}", one.value),
+         fmt::format("{:.3g} to {:.3g}", one.low, one.high), fmt::format("{:.4g}", one.prior),
+         kept_prior(one) ? "kept its prior" : fmt::format("{:.0f} %", 100 * one.informed)});
+  }
+  return constants.text();
+}
+
+void add_errors(TextTable& table, const std::string& what, const ErrorStatistics& e) {
+  if (e.n == 0) return;
+  table.add({what, fmt::format("{}", e.n), fmt::format("{:.1f}", 100 * e.mape),
+             fmt::format("{:.1f}", 100 * e.median), fmt::format("{:.1f}", 100 * e.p90),
+             fmt::format("{:.1f}", 100 * e.max), fmt::format("{:+.1f}", 100 * e.bias)});
+}
+
+std::string quantity_text(const QuantityFit& fit, const char* quantity, int folds) {
+  TextTable errors(
+      {fmt::format("errors of {}", quantity), "n", "MAPE %", "median", "P90", "max", "bias"});
+  add_errors(errors, "files as they are", fit.before);
+  add_errors(errors, "fitted on all rows", fit.in_sample);
+  add_errors(errors, fmt::format("held out, {} folds", folds), fit.held_out);
+  add_errors(errors, "one factor, held out", fit.one_factor);
+  std::string out = constants_text(fit) + "\n" + errors.text();
+  if (fit.before.n > 0) {
+    out += fmt::format("  scatter from run to run: {:.1f} %\n", 100 * fit.noise);
+  }
+  if (fit.coverage.n > 0) {
+    out += "  held-out rows in their intervals:";
+    for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+      out += fmt::format("{} {:.0f} % in that of {:.0f} %", i > 0 ? "," : "",
+                         100 * fit.coverage.inside[i], 100 * kCoverageLevels[i]);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
+  const RunFitReport& report = answer.report;
+  Json constants = constants_json(report.time);
+  for (Json& one : constants_json(report.memory)) constants.push_back(std::move(one));
+  return Json{{"schema", "prequel/run-fit/1"},
+              {"rows", report.time.rows},
+              {"folds", report.folds},
+              {"constants", constants},
+              {"choices", choices_json(report.time)},
+              {"noise", report.time.noise},
+              {"before", errors_json(report.time.before)},
+              {"in_sample", errors_json(report.time.in_sample)},
+              {"held_out", errors_json(report.time.held_out)},
+              {"one_factor", errors_json(report.time.one_factor)},
+              {"coverage", coverage_json(report.time.coverage)},
+              {"memory", memory_json(report.memory)},
+              {"files", files_json(answer.files)},
+              {"context", context_json(context)}}
+             .dump(2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string run_fit_text(const RunFitReport& report) {
+  std::string out;
+  if (report.time.rows > 0) out += quantity_text(report.time, "sec_per_iter", report.folds);
+  if (report.time.choices.size() > 1 ||
+      (!report.time.choices.empty() && report.time.choices.front().choice != StackChoice{})) {
+    out += "  what the runs say of names in the files:\n";
+    for (const WeighedChoice& one : report.time.choices) {
+      out += fmt::format("    {:3.0f} %  {}\n", 100 * one.weight, text(one.choice));
+    }
+  }
+  if (report.memory.rows > 0) {
+    out += fmt::format("\nMemory ({} rows, verdicts included)\n", report.memory.rows) +
+           quantity_text(report.memory, "memory", report.folds);
+  }
+  return out;
+}
+
+}  // namespace prequel
