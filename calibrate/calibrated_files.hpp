@@ -5,15 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/calibrated_file.hpp"
 #include "calibrate/fit_runs.hpp"
 
 namespace prequel {
-
-struct CalibratedFile {
-  std::string folder;  ///< of a data folder: "devices", "clusters" or "software"
-  std::string name;
-  std::string text;  ///< JSON
-};
 
 /// The files that the rows name and that the fit changes, under their names with `suffix`; each
 /// number that moved with its spread, correlations in the software file. A cluster whose device or

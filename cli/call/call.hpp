@@ -12,7 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibrate/calibrated_files.hpp"
+#include "calibrate/calibrated_file.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

@@ -27,6 +27,16 @@ std::int64_t nanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
 }
 
+/// The double, in microseconds, that added to `start` gives `end` exactly: viewers add them, and an
+/// ulp too much would put the end of a slice behind the begin of the next.
+double duration(std::int64_t start, std::int64_t end) {
+  const double from = static_cast<double>(start) / 1e3, to = static_cast<double>(end) / 1e3;
+  double between = static_cast<double>(end - start) / 1e3;
+  while (from + between > to) between = std::nextafter(between, 0.0);
+  while (from + between < to) between = std::nextafter(between, to);
+  return between;
+}
+
 /// A layer's part of a pass, or one kernel of it.
 struct Slice {
   std::string name;
@@ -105,8 +115,8 @@ class TraceWriter {
 
   void write_slice(std::int64_t rank, int stream, std::string_view name, std::int64_t start,
                    std::int64_t end) {
-    event(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{}.{:03},"dur":{}.{:03}}})", name, rank,
-          stream, start / 1000, start % 1000, (end - start) / 1000, (end - start) % 1000);
+    event(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{}.{:03},"dur":{}}})", name, rank,
+          stream, start / 1000, start % 1000, duration(start, end));
   }
 
   void write_rank(std::int64_t rank) {

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <random>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "cli/call/call.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/interrupted.hpp"
 #include "models/job/file_cache.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/error_text.hpp"
@@ -65,6 +67,10 @@ TEST_CASE("a call is answered with the program's document, byte for byte") {
   const std::string table = PREQUEL_SOURCE_DIR "/data/runs/deepspeed-zero-a100-40gb.csv";
   CHECK(called("validate", {{"runs", {table}}, {"by", "table"}}).document ==
         program_says("validate " + table + " --by table"));
+  CHECK(called("compare", {{"a", "bloom-176b-jean-zay"}, {"b", {{"mbs", 1}, {"seq_len", 1024}}}})
+            .document == program_says("compare bloom-176b-jean-zay mbs=1,seq_len=1024"));
+  CHECK(called("calibrate runs", {{"files", {table}}, {"fit", "host"}, {"folds", 2}}).document ==
+        program_says("calibrate runs " + table + " --fit host --folds 2"));
   CHECK(called("show", {{"kind", "cluster"}, {"name", "dgx-a100"}}).document ==
         program_says("show cluster dgx-a100"));
 }
@@ -105,6 +111,36 @@ TEST_CASE("whole objects stand where names may") {
   CHECK(by_name == by_object);
 }
 
+TEST_CASE("sides of a comparison may be whole jobs, or objects with documents in them") {
+  const auto shown = [](const char* kind, const char* name) {
+    return Json::parse(called("show", {{"kind", kind}, {"name", name}}).document);
+  };
+  const auto speed = [](const Json& a, const Json& b) {
+    return Json::parse(called("compare", {{"a", a}, {"b", b}}).document).at("speed_ratio");
+  };
+  const Json by_name = speed("bloom-176b-jean-zay", {{"cluster", "selene"}});
+  CHECK(speed(shown("job", "bloom-176b-jean-zay"), {{"cluster", shown("cluster", "selene")}}) ==
+        by_name);
+  CHECK(speed({{"job", "bloom-176b-jean-zay"}}, "bloom-176b-jean-zay,cluster=selene") == by_name);
+}
+
+TEST_CASE("a fit to runs hands over the files that change, and can be stopped") {
+  const std::string table = PREQUEL_SOURCE_DIR "/data/runs/deepspeed-zero-a100-40gb.csv";
+  const Json question{{"files", {table}}, {"fit", "host"}, {"folds", 1}, {"suffix", "-ours"}};
+  const CallAnswer answer = called("calibrate runs", question);
+  REQUIRE_FALSE(answer.files.empty());
+  for (const CalibratedFile& file : answer.files) {
+    CHECK(file.name.ends_with("-ours"));
+    CHECK(Json::parse(file.text).at("name") == file.name);
+  }
+  CHECK(Json::parse(answer.document).at("files").size() == answer.files.size());
+  const std::atomic<bool> stop{true};
+  const CallSession stopped{{PREQUEL_SOURCE_DIR "/data"}, nullptr, &stop, {}};
+  CHECK_THROWS_AS(static_cast<void>(answer_call("calibrate runs", question, stopped)), Interrupted);
+  CHECK_THROWS_AS(static_cast<void>(answer_call("validate", {{"runs", {table}}}, stopped)),
+                  Interrupted);
+}
+
 TEST_CASE("a Hugging Face config is a model, too, and what was made of it is told") {
   const Json config =
       Json::parse(read_file(PREQUEL_SOURCE_DIR "/tests/cli/fixtures/llama-2-7b-config.json"));
@@ -127,7 +163,13 @@ TEST_CASE("what is no question is refused with what would do") {
   CHECK(refusal("predict", {{"contention", 3}}) ==
         "predict: contention: expected true or false, got 3");
   CHECK(refusal("import", {{"files", {"/dev/stdin"}}}).find("is no file") != std::string::npos);
-  for (const char* writes : {"report", "trace", "json", "output", "emit"}) {
+  CHECK(refusal("predict", {{"model", "-"}}).find("is no file") != std::string::npos);
+  CHECK(refusal("compare", {{"a", "-,tp=4"}, {"b", "tp=8"}}).find("is no file") !=
+        std::string::npos);
+  CHECK(
+      refusal("calibrate runs", {{"files", {"x.csv"}}, {"suffix", "/../../x"}}).find("--suffix") !=
+      std::string::npos);
+  for (const char* writes : {"report", "trace", "memory_snapshot", "json", "output", "emit"}) {
     CAPTURE(writes);
     CHECK(refusal("predict", {{"job", "bloom-176b-jean-zay"}, {writes, "x"}})
               .find("unknown argument") != std::string::npos);

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <random>
 #include <sstream>
@@ -47,11 +48,13 @@ TEST_CASE("a client says hello, lists the tools and is answered") {
   for (const Json& each : listed.at("result").at("tools")) {
     names.push_back(each.at("name"));
     CHECK(each.at("inputSchema").at("type") == "object");
+    CHECK(each.at("outputSchema").at("type") == "object");
+    CHECK(each.at("outputSchema").dump().find(".json#") == std::string::npos);
     CHECK(each.at("annotations").at("openWorldHint") == false);
     CHECK(each.at("annotations").at("readOnlyHint") == true);
   }
-  CHECK(names ==
-        std::vector<std::string>{"predict", "search", "explain", "validate", "import", "show"});
+  CHECK(names == std::vector<std::string>{"predict", "search", "compare", "explain", "validate",
+                                          "calibrate_runs", "import", "show"});
 }
 
 TEST_CASE("tools answer what the program answers, in short") {
@@ -67,6 +70,13 @@ TEST_CASE("tools answer what the program answers, in short") {
       tool("search",
            {{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}, {"nodes", 48}, {"gbs", 2048}});
   CHECK(found.at("structuredContent").at("plans").size() == 5);
+  const Json beside = tool("compare", {{"a", "bloom-176b-jean-zay"}, {"b", {{"mbs", 1}}}});
+  CHECK(beside.at("structuredContent").at("differences")[0].at("path") == "plan.mbs");
+  const std::string table = PREQUEL_SOURCE_DIR "/data/runs/bigscience-jz-a100.csv";
+  const Json rows = tool("validate", {{"runs", {table}}}).at("structuredContent").at("runs");
+  CHECK(rows.size() == 10);
+  CHECK(std::abs(rows[0].at("error").at("sec_per_iter").get<double>()) >=
+        std::abs(rows[9].at("error").at("sec_per_iter").get<double>()));
   const Json why = tool("explain", {{"job", "bloom-176b-jean-zay"}, {"explain", "mlp-in"}});
   CHECK(why.at("structuredContent").at("kernels")[0].contains("binding"));
   CHECK(tool("show", Json::object()).at("structuredContent").contains("clusters"));
@@ -100,6 +110,26 @@ TEST_CASE("answers are saved in the folder that was opened, and nowhere else") {
     CHECK(tool("predict", wrong, open).at("isError") == true);
   }
   CHECK(asked("tools/call", {{"name", "predict"}, {"arguments", question}}).contains("error"));
+}
+
+TEST_CASE("a fit writes a data folder that was not there into the folder that was opened") {
+  const TemporaryFolder folder;
+  const McpSession open = session(folder / ".");
+  const std::string table = PREQUEL_SOURCE_DIR "/data/runs/deepspeed-zero-a100-40gb.csv";
+  const Json question{{"files", {table}}, {"fit", "host"}, {"folds", 1}, {"save_data_as", "ours"}};
+  const Json fitted = tool("calibrate_runs", question, open);
+  CHECK(fitted.at("isError") == false);
+  CHECK(fitted.at("structuredContent").at("constants").size() > 0);
+  CHECK(std::filesystem::is_directory(folder / "ours/software"));
+  CHECK(tool("calibrate_runs", question, open).at("isError") == true);  // it is there now
+  for (const char* name : {"../x", "/tmp/x", "", ".", "a/b"}) {
+    CAPTURE(name);
+    Json wrong = question;
+    wrong["save_data_as"] = name;
+    CHECK(tool("calibrate_runs", wrong, open).at("isError") == true);
+  }
+  CHECK(
+      asked("tools/call", {{"name", "calibrate_runs"}, {"arguments", question}}).contains("error"));
 }
 
 TEST_CASE("hostile lines get errors, and the server goes on") {

@@ -55,7 +55,7 @@ TEST_CASE("every call of prequel in the README and the pages does what it says")
       const std::string own = "ours.json";
       const bool writes_own = call.ends_with("> " + own);
       if (writes_own) call.erase(call.size() - own.size() - 2);
-      for (const char* file : {"report.html", "trace.json", "ours.json"}) {
+      for (const char* file : {"report.html", "trace.json", "memory.pickle", "ours.json"}) {
         replace_file(call, file, folder);
       }
       const ProgramResult result = run_prequel(call);

@@ -43,6 +43,53 @@ Threads threads(const Json& events) {
   return slices;
 }
 
+TEST_CASE("events are of the Trace Event Format, with all that each kind has to say") {
+  // Google's "Trace Event Format": phases X, M, C, s and f, and what each requires.
+  const Traced trace = traced("bloom-176b-jean-zay --gbs 64 --detail kernel");
+  const std::map<std::string, std::vector<std::string>> required{
+      {"X", {"name", "pid", "tid", "ts", "dur"}},
+      {"M", {"name", "pid", "args"}},
+      {"C", {"name", "pid", "ts", "args"}},
+      {"s", {"name", "cat", "id", "pid", "tid", "ts"}},
+      {"f", {"name", "cat", "id", "pid", "tid", "ts", "bp"}}};
+  const auto is_count = [](const Json& value) { return value.is_number_integer() && value >= 0; };
+  std::size_t wrong = 0;
+  for (const Json& event : trace.events) {
+    const auto phase = required.find(event.at("ph").get<std::string>());
+    REQUIRE(phase != required.end());
+    bool good = event.size() == phase->second.size() + 1;
+    for (const std::string& key : phase->second) good = good && event.contains(key);
+    good = good && event.at("name").is_string() && is_count(event.at("pid"));
+    for (const char* time : {"ts", "dur"}) {
+      good = good && (!event.contains(time) || (event.at(time).is_number() && event.at(time) >= 0));
+    }
+    if (phase->first == "M") {
+      const std::string name = event.at("name");
+      good = good && (name == "process_sort_index" ? is_count(event.at("args").at("sort_index"))
+                                                   : event.at("args").at("name").is_string());
+      good = good && (name.starts_with("process_") || name == "thread_name");
+    }
+    if (phase->first == "C") good = good && event.at("args").at("GiB").is_number();
+    wrong += good ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("who adds begin and duration as doubles finds slices nested, too") {
+  const Traced trace = traced("bloom-176b-jean-zay --gbs 64 --detail kernel");
+  std::map<std::pair<int, int>, std::vector<double>> open;  // ends, by thread
+  std::size_t beyond = 0;
+  for (const Json& event : trace.events) {
+    if (event.at("ph") != "X") continue;
+    const double start = event.at("ts"), end = start + event.at("dur").get<double>();
+    std::vector<double>& ends = open[{event.at("pid"), event.at("tid")}];
+    while (!ends.empty() && ends.back() <= start) ends.pop_back();
+    if (!ends.empty() && end > ends.back()) ++beyond;
+    ends.push_back(end);
+  }
+  CHECK(beyond == 0);
+}
+
 TEST_CASE("slices of a trace nest or follow one another, whatever the detail") {
   for (const char* asked : {"--detail layer", "--detail kernel",
                             "--detail kernel --software megatron-core-2024 --ranks 0,320"}) {
@@ -153,6 +200,8 @@ TEST_CASE("a trace ends when the iteration does, with its fixed time") {
 TEST_CASE("ranks outside the job are refused with those that are in it") {
   CHECK(run_prequel("predict bloom-176b-jean-zay --trace /tmp/none --ranks 0,384").err ==
         "prequel: --ranks 0,384: expected \"stages\" or ranks from 0 to 383, such as 0,383\n");
+  CHECK(run_prequel("predict bloom-176b-jean-zay --ranks 0").err ==
+        "prequel: --ranks: needs --trace or --memory-snapshot, which show them\n");
 }
 
 }  // namespace

@@ -38,7 +38,10 @@ def test_answers_are_the_programs_byte_for_byte():
     said = program("search", "--model", "bloom-176b", "--cluster", "jean-zay-a100", "--nodes", "48", "--gbs", "2048",
                    "--tp", "4,8", "--top", "3")
     assert timeless(found.to_json()) == timeless(said)
+    assert prequel.compare(JOB, {"mbs": 1}).to_json() == program("compare", JOB, "mbs=1")
     table = "data/runs/deepspeed-zero-a100-40gb.csv"
+    assert prequel.calibrate_runs(ROOT / table, fit="host", folds=1).to_dict()["constants"] == json.loads(
+        program("calibrate", "runs", table, "--fit", "host", "--folds", "1"))["constants"]
     assert prequel.validate(ROOT / table, by="table").to_dict()["groups"] == json.loads(
         program("validate", table, "--by", "table"))["groups"]
     assert prequel.show("cluster", "dgx-a100") == json.loads(program("show", "cluster", "dgx-a100"))
@@ -58,6 +61,72 @@ def test_results_are_typed_and_read_only():
     assert "time per iteration" in repr(answer)
     assert answer._repr_html_().startswith("<table>")
     assert prequel.explain(JOB, "mlp-in").kernels[0]["binding"]
+    low, high = answer.interval.sec_per_iter
+    assert low < answer.sec_per_iter < high
+    assert max(stage.peak_gib for stage in answer.stages) == answer.peak_memory_gib
+    answer.plan["tp"] = 99
+    assert answer.plan["tp"] == answer["plan"]["tp"] != 99
+    assert prequel.Prediction.sec_per_iter.__doc__ == "Seconds of one iteration."
+    assert pickle.loads(pickle.dumps(answer)) == answer
+
+
+def test_every_field_can_be_read():
+    table = ROOT / "data" / "runs" / "deepspeed-zero-a100-40gb.csv"
+    for result in (prequel.predict(JOB), prequel.search(**SEARCH, top=2), prequel.compare(JOB, {"mbs": 1}),
+                   prequel.validate(table), prequel.calibrate_runs(table, fit="host", folds=1)):
+        seen = [result]
+        while seen:
+            record = seen.pop()
+            assert repr(record) and record._repr_html_()
+            for name in dir(type(record)):
+                if name.startswith("_") or callable(value := getattr(record, name)):
+                    continue
+                seen += [each for each in (value if isinstance(value, tuple) else [value])
+                         if isinstance(each, prequel.Record)]
+
+
+def test_reports_are_whole_pages():
+    try:
+        page = prequel.predict(JOB).to_html()
+    except prequel.Error as none:
+        assert "this build has no reports" in str(none)
+        return
+    assert page.startswith("<!doctype html>") and JOB.split("-")[0] in prequel.search(**SEARCH, top=2).to_html()
+    assert "<iframe" in prequel.predict(JOB)._repr_html_()
+    with pytest.raises(prequel.Error, match="no report"):
+        prequel.compare(JOB, {"mbs": 1}).to_html()
+
+
+def test_a_comparison_says_what_differs_and_how_surely():
+    both = prequel.compare(JOB, {"mbs": 1, "software.launch": "async"})
+    assert {each["path"] for each in both.differences} == {"plan.mbs", "software.launch"}
+    assert both.a.sec_per_iter == prequel.predict(JOB).sec_per_iter
+    low, high = both.speed_ratio_interval
+    assert low < both.speed_ratio < high and 0 <= both.odds_a_faster <= 1
+    ours = prequel.show("cluster", "selene")
+    assert prequel.compare(JOB, {"cluster": ours}).b["cluster"] == "selene"
+
+
+def test_a_fit_to_runs_becomes_files_that_answers_use(tmp_path):
+    table = ROOT / "data" / "runs" / "deepspeed-zero-a100-40gb.csv"
+    fit = prequel.calibrate_runs(table, fit="host", folds=1, suffix="-ours", output_dir=tmp_path / "ours")
+    assert fit.rows > 10 and fit.constants[0].low <= fit.constants[0].value <= fit.constants[0].high
+    assert fit.files and all(name.endswith("-ours.json") for name in fit.files)
+    written = {str(path.relative_to(tmp_path / "ours")) for path in (tmp_path / "ours").rglob("*.json")}
+    assert written == set(fit.files)
+    cluster = next(name for name in fit.files if name.startswith("clusters/"))
+    folders = [tmp_path / "ours"]
+    assert prequel.show("cluster", Path(cluster).stem, data_dirs=folders) == fit.files[cluster]
+    assert pickle.loads(pickle.dumps(fit)).files == fit.files
+    with pytest.raises(prequel.Error, match="--suffix"):
+        prequel.calibrate_runs(table, suffix="/../../outside")
+
+
+def test_tables_become_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = prequel.search(**SEARCH, top=3).to_frame()
+    assert isinstance(frame, pandas.DataFrame) and list(frame["rank"]) == [1, 2, 3]
+    assert "plan.tp" in frame.columns
 
 
 def test_dicts_stand_where_names_may():
@@ -114,6 +183,21 @@ def test_control_c_ends_a_search():
             print("begin", flush=True)
             prequel.search(model="bloom-176b", cluster="jean-zay-a100", gbs="1536,1792,2048", max_nodes=48,
                            everything=True)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "begin\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read() == "interrupted\n"
+
+
+def test_control_c_ends_a_fit():
+    code = textwrap.dedent(f"""
+        import prequel
+        try:
+            print("begin", flush=True)
+            prequel.calibrate_runs([{str(ROOT / "data/runs/bigscience-jz-a100.csv")!r}] * 20, folds=20)
         except KeyboardInterrupt:
             print("interrupted")
     """)

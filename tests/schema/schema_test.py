@@ -161,6 +161,10 @@ class Answers(SchemaTest):
         self.check("search", answer(*search, "--nodes", "48", "--tp", "7", exit_status=1))
         self.check("search", answer(*search, "--nodes", "48", "--layers", "68:72:2", "--top", "2"))
 
+    def test_comparisons_of_jobs_are_valid(self):
+        self.check("job-comparison", answer("compare", self.JOB, "mbs=1"))
+        self.check("job-comparison", answer("compare", self.JOB, "mbs=16", exit_status=1))
+
     def test_validations_are_valid(self):
         self.check("validation", answer("validate", "data/runs/deepspeed-zero-a100-40gb.csv", "--by", "table"))
 

@@ -424,7 +424,9 @@ class RunFit(Result):
         return _frame(self.constants)
 
     def _lines(self) -> list[tuple[str, str]]:
-        errors = f"MAPE {100 * self.mape_before:.1f} % as the files are, {100 * self.mape_held_out:.1f} % held out"
+        errors = f"MAPE {100 * self.mape_before:.1f} % as the files are"
+        if self._document["held_out"]["n"] > 0:
+            errors += f", {100 * self.mape_held_out:.1f} % held out"
         told = [
             (each.path, f"{each.value:.4g} ({each.low:.3g} to {each.high:.3g}); files say {each.prior:.4g}")
             for each in self.constants if not each.kept_prior
