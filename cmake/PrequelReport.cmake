@@ -16,6 +16,7 @@ if(PREQUEL_REPORTS)
     if(${folder}/package-lock.json IS_NEWER_THAN ${folder}/node_modules/.package-lock.json)
       execute_process(
         COMMAND ${PREQUEL_NPM} ci --ignore-scripts --no-audit --no-fund --loglevel=error
+          --prefer-offline --fetch-retries=1 --fetch-retry-mintimeout=1000
         WORKING_DIRECTORY ${folder} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
     endif()
     set(PREQUEL_REPORT_MISSING "npm could not fetch uPlot when it was configured")

@@ -208,12 +208,25 @@ def test_control_c_ends_a_fit():
 
 
 def test_anything_is_answered_or_refused():
-    values = [True, -1, 0, 1e300, float("nan"), "x", "", "--json", "-", "\n", [], {}, [1, "2"], {"a": 1}, "\udcff"]
-    names = ["job", "model", "cluster", "mbs", "tp", "set", "explain", "slow_node", "contention", "gbs", "precision"]
+    table = str(ROOT / "data" / "runs" / "deepspeed-zero-a100-40gb.csv")
+    values = [True, -1, 0, 2**63, 1e300, float("nan"), "x", "", "--json", "-", "\n", [], {}, [1, "2"], {"a": 1}, "\udcff",
+              b"x", Path("/dev/zero"), {"plan": {"tp": 2}}, [[[]]], "a,b=c"]
+    names = ["job", "model", "cluster", "mbs", "tp", "set", "explain", "slow_node", "contention", "gbs", "precision",
+             "a", "b", "runs", "files", "by", "fit", "folds", "suffix", "require", "top", "kind", "name", "env"]
+    calls = [
+        prequel.predict, prequel.explain,
+        lambda **said: prequel.search(**{**SEARCH, "top": 1, **said}),
+        lambda a="x", b=JOB, **said: prequel.compare(a, b, **said),
+        lambda runs=table, **said: prequel.validate(runs, **said),
+        lambda files=table, **said: prequel.calibrate_runs(files, **{"folds": 1, "fit": "host", **said}),
+        lambda files="x", **said: prequel.import_files(files, **said),
+        prequel.show,
+    ]
     choose = random.Random(3)
-    for _ in range(400):
-        arguments = {choose.choice(names): choose.choice(values) for _ in range(3)}
+    for _ in range(int(os.environ.get("PREQUEL_GARBAGE", "400"))):
+        call = choose.choice(calls)
+        arguments = {choose.choice(names): choose.choice(values) for _ in range(choose.randrange(1, 4))}
         try:
-            prequel.predict(**arguments)
-        except (prequel.Error, UnicodeError):
+            call(**arguments)
+        except (prequel.Error, UnicodeError, TypeError):
             pass

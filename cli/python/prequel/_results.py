@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
+from ._error import Error
 from ._prequel import write_data
 from ._record import (
     Record, count, flag, number, numbers, optional_number, optional_record, record, records, table,
@@ -52,8 +53,6 @@ class Result(Record):
         """The report, one page that opens without a network, as ``--report`` writes it. Raises
         ``Error`` where there is none for this kind of answer, or in this build."""
         if self._page is None:
-            from ._error import Error
-
             raise Error("report", [f"{type(self).__name__}: there is no report of it"])
         return self._page()
 
