@@ -4,6 +4,8 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -64,8 +66,11 @@ bool is_for_calls(const CLI::Option& option) {
   return option.get_positional() || !is_one_of(option.get_single_name(), kNotForCalls);
 }
 
+}  // namespace
+
 /// The parser of one command, and what it fills.
-struct Parser {
+struct CallParser {
+  std::string name;
   CLI::App app{"", "prequel"};
   CommonOptions common;
   PredictOptions predict;
@@ -76,7 +81,7 @@ struct Parser {
   ImportOptions import;
   ShowOptions show;
 
-  explicit Parser(const std::string& command) {
+  explicit CallParser(const std::string& command) : name(command) {
     const auto nothing = [] {};
     app.fallthrough();
     app.add_option("--data-dir", common.data_directories)->allow_extra_args(false);
@@ -100,6 +105,19 @@ struct Parser {
     }
   }
 
+  /// As it was before any call.
+  void reset() {
+    app.clear();
+    common = {};
+    predict = {};
+    search = {};
+    compare = {};
+    validate = {};
+    runs = {};
+    import = {};
+    show = {};
+  }
+
   [[nodiscard]] CLI::App& command() {
     CLI::App* command = &app;
     while (!command->get_subcommands(nullptr).empty()) {
@@ -108,6 +126,40 @@ struct Parser {
     return *command;
   }
 };
+
+/// Parsers take longer to make than to use.
+class ParserPool {
+ public:
+  std::unique_ptr<CallParser> take(const std::string& command) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto idle = std::ranges::find(idle_, command, &CallParser::name);
+      if (idle != idle_.end()) {
+        std::unique_ptr<CallParser> parser = std::move(*idle);
+        idle_.erase(idle);
+        return parser;
+      }
+    }
+    return std::make_unique<CallParser>(command);
+  }
+
+  /// Keeps one for the next call, if it still does what it should.
+  void keep(std::unique_ptr<CallParser> parser) {
+    parser->reset();
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(parser));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<CallParser>> idle_;
+};
+
+std::shared_ptr<ParserPool> make_parser_pool() {
+  return std::make_shared<ParserPool>();
+}
+
+namespace {
 
 /// The name that callers give an option: "seq_len" of --seq-len.
 std::string argument_name(const CLI::Option& option) {
@@ -269,7 +321,7 @@ class Words {
   std::vector<std::string> flags_, positionals_;
 };
 
-Words words_of(const std::string& command, Parser& parser, const Json& arguments) {
+Words words_of(const std::string& command, CallParser& parser, const Json& arguments) {
   if (!arguments.is_object()) throw InputError(command + ": expected an object of arguments");
   const auto known = arguments_of(parser.command());
   Words words(command);
@@ -288,7 +340,7 @@ Words words_of(const std::string& command, Parser& parser, const Json& arguments
   return words;
 }
 
-void parse(Parser& parser, const std::string& command, const Words& words,
+void parse(CallParser& parser, const std::string& command, const Words& words,
            const CallSession& session) {
   std::vector<std::string> line;
   for (const std::string& folder : session.data_directories) line.push_back("--data-dir=" + folder);
@@ -312,7 +364,9 @@ std::vector<std::string> callable_commands() {
 
 CallAnswer answer_call(const std::string& command, const Json& arguments,
                        const CallSession& session) {
-  Parser parser(command);
+  std::unique_ptr<CallParser> taken =
+      session.parsers ? session.parsers->take(command) : std::make_unique<CallParser>(command);
+  CallParser& parser = *taken;
   const Words words = words_of(command, parser, arguments);
   parse(parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
@@ -353,13 +407,14 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
   } else {
     answer.document = show_json(library, parser.show);
   }
+  if (session.parsers) session.parsers->keep(std::move(taken));
   return answer;
 }
 
 std::string report_call(const std::string& command, const Json& arguments,
                         const std::string& document, const CallSession& session) {
   if (command == "search") return search_report(document);
-  Parser parser(command);
+  CallParser parser(command);
   const Words words = words_of(command, parser, arguments);
   parse(parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
@@ -377,7 +432,7 @@ std::string report_call(const std::string& command, const Json& arguments,
 }
 
 Json arguments_schema(const std::string& command) {
-  Parser parser(command);
+  CallParser parser(command);
   Json properties = Json::object();
   Json required = Json::array();
   for (const CLI::Option* option : parser.command().get_options()) {

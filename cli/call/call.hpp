@@ -17,12 +17,18 @@
 
 namespace prequel {
 
+class ParserPool;
+
+/// Parsers that calls keep for the next one; several threads may share one.
+std::shared_ptr<ParserPool> make_parser_pool();
+
 /// What calls share while a program runs.
 struct CallSession {
   std::vector<std::string> data_directories;
   std::shared_ptr<FileCache> files;                        ///< kept from call to call; empty: none
   const std::atomic<bool>* stop{};                         ///< ends what takes long
   std::function<void(std::size_t, std::size_t)> progress;  ///< done, of how many; or empty
+  std::shared_ptr<ParserPool> parsers{};                   ///< kept as `files` are
 };
 
 struct CallAnswer {

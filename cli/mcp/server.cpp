@@ -119,8 +119,9 @@ int run_mcp(const CommonOptions& common, const McpOptions& options) {
     throw InputError("--folder " + printable(options.folder, 4096) + ": not a directory");
   }
   static_cast<void>(Library(common.data_directories));  // refuses folders that are none
-  const McpSession session{{common.data_directories, std::make_shared<FileCache>(), nullptr, {}},
-                           options};
+  const McpSession session{
+      {common.data_directories, std::make_shared<FileCache>(), nullptr, {}, make_parser_pool()},
+      options};
   while (const auto line = next_line(std::cin)) {
     if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
     if (const auto answer = answer_message(*line, session)) {

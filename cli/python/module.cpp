@@ -55,7 +55,7 @@ class Session {
     const py::gil_scoped_release unlocked;
     CallAnswer done = interruptible(command, [&](const std::atomic<bool>* stop) {
       return answer_call(command, parsed(command, arguments),
-                         {std::move(data_directories), files_, stop, {}});
+                         {std::move(data_directories), files_, stop, {}, parsers_});
     });
     std::vector<DataFile> files;
     for (CalibratedFile& file : done.files) {
@@ -70,7 +70,7 @@ class Session {
     const py::gil_scoped_release unlocked;
     return interruptible(command, [&](const std::atomic<bool>* stop) {
       return report_call(command, parsed(command, arguments), document,
-                         {std::move(data_directories), files_, stop, {}});
+                         {std::move(data_directories), files_, stop, {}, parsers_});
     });
   }
 
@@ -106,6 +106,7 @@ class Session {
   }
 
   std::shared_ptr<FileCache> files_ = std::make_shared<FileCache>();
+  std::shared_ptr<ParserPool> parsers_ = make_parser_pool();
 };
 
 }  // namespace

@@ -75,6 +75,20 @@ TEST_CASE("a call is answered with the program's document, byte for byte") {
         program_says("show cluster dgx-a100"));
 }
 
+TEST_CASE("a call says nothing of those before it, though it shares their parser") {
+  const CallSession shared{{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}, make_parser_pool()};
+  const Json plain{{"job", "bloom-176b-jean-zay"}};
+  Json odd = plain, wrong = plain;
+  odd.update({{"mbs", 1}, {"explain", {"mlp-in"}}, {"tokens", 3e11}, {"set", {{"plan.zero", 0}}}});
+  wrong.update({{"mbs", 0}});
+  const std::string alone = called("predict", plain).document;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    CHECK(answer_call("predict", plain, shared).document == alone);
+    CHECK(answer_call("predict", odd, shared).document == called("predict", odd).document);
+    CHECK_THROWS_AS(static_cast<void>(answer_call("predict", wrong, shared)), InputError);
+  }
+}
+
 TEST_CASE("the context is the same whoever asks, and its call gives the same answer") {
   const Json arguments{{"job", "bloom-176b-jean-zay"}, {"mbs", 2}, {"zero", 1}};
   const CallAnswer answer = called("predict", arguments);
