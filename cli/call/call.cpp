@@ -168,12 +168,14 @@ std::string argument_name(const CLI::Option& option) {
   return name;
 }
 
-/// What a call may say, by the callers' names.
-std::map<std::string, const CLI::Option*> arguments_of(CLI::App& command) {
-  std::map<std::string, const CLI::Option*> known;
+using NamedOption = std::pair<std::string, const CLI::Option*>;
+
+/// What a call may say, by the callers' names, in the parser's order.
+std::vector<NamedOption> arguments_of(CLI::App& command) {
+  std::vector<NamedOption> known;
   for (const CLI::Option* option : command.get_options()) {
     if (!is_for_calls(*option)) continue;
-    known.emplace(argument_name(*option), option);
+    known.emplace_back(argument_name(*option), option);
   }
   return known;
 }
@@ -324,18 +326,22 @@ class Words {
 Words words_of(const std::string& command, CallParser& parser, const Json& arguments) {
   if (!arguments.is_object()) throw InputError(command + ": expected an object of arguments");
   const auto known = arguments_of(parser.command());
-  Words words(command);
+  std::multimap<std::string, const Json*> said;
   for (const auto& [key, value] : arguments.items()) {
     std::string name = key;
     std::ranges::replace(name, '-', '_');
-    const auto found = known.find(name);
-    if (found == known.end()) {
+    if (std::ranges::find(known, name, &NamedOption::first) == known.end()) {
       std::vector<std::string> names;
       for (const auto& [each, option] : known) names.push_back(each);
       throw InputError(fmt::format("{}: unknown argument {}{}", command, in_quotes(key),
                                    did_you_mean(name, names)));
     }
-    words.add(name, *found->second, value);
+    said.emplace(name, &value);
+  }
+  Words words(command);
+  for (const auto& [name, option] : known) {  // in the parser's order, which positionals need
+    const auto [first, last] = said.equal_range(name);
+    for (auto one = first; one != last; ++one) words.add(name, *option, *one->second);
   }
   return words;
 }

@@ -69,6 +69,8 @@ TEST_CASE("a call is answered with the program's document, byte for byte") {
         program_says("validate " + table + " --by table"));
   CHECK(called("compare", {{"a", "bloom-176b-jean-zay"}, {"b", {{"mbs", 1}, {"seq_len", 1024}}}})
             .document == program_says("compare bloom-176b-jean-zay mbs=1,seq_len=1024"));
+  CHECK(called("show", {{"name", "dgx-a100"}, {"kind", "cluster"}}).document ==
+        program_says("show cluster dgx-a100"));  // in any order
   CHECK(called("calibrate runs", {{"files", {table}}, {"fit", "host"}, {"folds", 2}}).document ==
         program_says("calibrate runs " + table + " --fit host --folds 2"));
   CHECK(called("show", {{"kind", "cluster"}, {"name", "dgx-a100"}}).document ==

@@ -104,7 +104,7 @@ TEST_CASE("files are written beside the answer, not into it") {
   CHECK(refusal("predict bloom-176b-jean-zay --report -") == "prequel: --report" + why);
   CHECK(refusal("predict bloom-176b-jean-zay --trace -") == "prequel: --trace" + why);
   CHECK(refusal("predict bloom-176b-jean-zay --ranks 0") ==
-        "prequel: --ranks requires --trace" + help);
+        "prequel: --ranks: needs --trace or --memory-snapshot, which show them\n");
   CHECK(refusal("predict bloom-176b-jean-zay --detail kernel") ==
         "prequel: --detail requires --trace" + help);
 }
@@ -129,9 +129,9 @@ TEST_CASE("import refuses names that nothing is known of") {
 
 TEST_CASE("help begins with examples, for the program and for each command") {
   for (const char* command :
-       {"", "predict", "search", "import", "show", "validate", "calibrate", "calibrate measure",
-        "calibrate fit", "calibrate check", "calibrate compare", "calibrate runs",
-        "calibrate spread", "calibrate advise", "manual"}) {
+       {"", "predict", "search", "compare", "import", "show", "validate", "calibrate",
+        "calibrate measure", "calibrate fit", "calibrate check", "calibrate compare",
+        "calibrate runs", "calibrate spread", "calibrate advise", "manual"}) {
     const ProgramResult help = run_prequel(std::string(command) + " --help");
     CAPTURE(command);
     CHECK(help.status == 0);
