@@ -1,5 +1,7 @@
 #include "cli/predict/pickle.hpp"
 
+#include <utility>
+
 namespace prequel {
 namespace {
 
