@@ -35,7 +35,7 @@ struct PredictOptions {
   std::string trace;                 ///< file; empty: none
   std::string memory_snapshot;       ///< file; empty: none
   std::string detail{"layer"};       ///< of the trace: layer, kernel
-  std::string ranks{"stages"};       ///< in trace and snapshot: numbers, or the first rank of each stage
+  std::string ranks{"stages"};  ///< in trace and snapshot: numbers, or the first rank of each stage
   OutputFormat format{};
 };
 
