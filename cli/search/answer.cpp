@@ -209,9 +209,15 @@ void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axe
   candidates = std::move(more);
 }
 
+/// The values of a list that no plan takes, a note an axis and reason.
 void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken) {
-  for (const UntakenValue& one : untaken) {
-    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", one.flag, one.value,
+  for (std::size_t i = 0; i < untaken.size();) {
+    const UntakenValue& one = untaken[i];
+    std::string values = one.value;
+    while (++i < untaken.size() && untaken[i].flag == one.flag && untaken[i].why == one.why) {
+      values += ", " + untaken[i].value;
+    }
+    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", one.flag, values,
                                        one.why.empty() ? "" : "; " + one.why));
   }
 }
@@ -320,7 +326,9 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   SearchResult& result = answer.result = searcher.search(candidates, limits);
   if (!options.plans) {
     reach_further(answer, said, axes, candidates, limits, searcher);
-    note_untaken(answer, untaken_values(said, axes, candidates, inputs));
+    SearchAxes listed = said;
+    if (!options.axes.contains("nodes")) listed.nodes.clear();
+    note_untaken(answer, untaken_values(listed, axes, candidates, inputs));
   }
   add_deadline(answer, searcher, candidates, limits);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
