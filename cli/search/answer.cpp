@@ -141,6 +141,7 @@ class Searcher {
     if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
     const std::size_t wanted = limits.best == 0 ? options_.top : limits.best;
     limits.front = false;
+    limits.also.clear();
     for (limits.best = wanted;; limits.best *= 4) {
       SearchResult result = prequel::search(candidates, inputs_, limits, watch_);
       const bool all = result.plans.size() < limits.best || result.interrupted;
@@ -177,6 +178,11 @@ class Searcher {
 void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidates& candidates,
                   SearchLimits limits) {
   if (!answer.options.within || answer.result.plans.empty()) return;
+  if (const std::vector<FoundPlan>& also = answer.result.also; also.size() == 2) {
+    answer.fewest_gpus = also.front();
+    answer.cheapest = also.back();
+    return;
+  }
   limits.best = 1;
   limits.front = false;
   const auto best_by = [&](Objective objective) {
@@ -323,7 +329,9 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   }
   set_wanted(options, candidates, limits);
   const Searcher searcher(library, options, inputs, watch);
-  SearchResult& result = answer.result = searcher.search(candidates, limits);
+  SearchLimits with_deadline = limits;
+  if (options.within) with_deadline.also = {Objective::gpus, Objective::efficiency};
+  SearchResult& result = answer.result = searcher.search(candidates, std::move(with_deadline));
   if (!options.plans) {
     reach_further(answer, said, axes, candidates, limits, searcher);
     SearchAxes listed = said;
