@@ -141,6 +141,7 @@ class Searcher {
     if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
     const std::size_t wanted = limits.best == 0 ? options_.top : limits.best;
     limits.front = false;
+    limits.also.clear();
     for (limits.best = wanted;; limits.best *= 4) {
       SearchResult result = prequel::search(candidates, inputs_, limits, watch_);
       const bool all = result.plans.size() < limits.best || result.interrupted;
@@ -177,6 +178,11 @@ class Searcher {
 void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidates& candidates,
                   SearchLimits limits) {
   if (!answer.options.within || answer.result.plans.empty()) return;
+  if (const std::vector<FoundPlan>& also = answer.result.also; also.size() == 2) {
+    answer.fewest_gpus = also.front();
+    answer.cheapest = also.back();
+    return;
+  }
   limits.best = 1;
   limits.front = false;
   const auto best_by = [&](Objective objective) {
@@ -209,9 +215,15 @@ void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axe
   candidates = std::move(more);
 }
 
+/// The values of a list that no plan takes, a note an axis and reason.
 void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken) {
-  for (const UntakenValue& one : untaken) {
-    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", one.flag, one.value,
+  for (std::size_t i = 0; i < untaken.size();) {
+    const UntakenValue& one = untaken[i];
+    std::string values = one.value;
+    while (++i < untaken.size() && untaken[i].flag == one.flag && untaken[i].why == one.why) {
+      values += ", " + untaken[i].value;
+    }
+    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", one.flag, values,
                                        one.why.empty() ? "" : "; " + one.why));
   }
 }
@@ -317,10 +329,14 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   }
   set_wanted(options, candidates, limits);
   const Searcher searcher(library, options, inputs, watch);
-  SearchResult& result = answer.result = searcher.search(candidates, limits);
+  SearchLimits with_deadline = limits;
+  if (options.within) with_deadline.also = {Objective::gpus, Objective::efficiency};
+  SearchResult& result = answer.result = searcher.search(candidates, std::move(with_deadline));
   if (!options.plans) {
     reach_further(answer, said, axes, candidates, limits, searcher);
-    note_untaken(answer, untaken_values(said, axes, candidates, inputs));
+    SearchAxes listed = said;
+    if (!options.axes.contains("nodes")) listed.nodes.clear();
+    note_untaken(answer, untaken_values(listed, axes, candidates, inputs));
   }
   add_deadline(answer, searcher, candidates, limits);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

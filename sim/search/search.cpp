@@ -368,6 +368,15 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
     return result;
   }
   result.nearest_misses.clear();
+  for (const Objective objective : limits.also) {
+    SearchLimits one = limits;
+    one.objective = objective;
+    one.best = 1;
+    one.front = false;
+    SearchResult best;
+    Contest(fitting, their_fits, inputs, one).play(watch, best);
+    std::ranges::move(best.plans, std::back_inserter(result.also));
+  }
   Contest(std::move(fitting), std::move(their_fits), inputs, limits).play(watch, result);
   return result;
 }

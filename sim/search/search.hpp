@@ -26,8 +26,9 @@ struct SearchLimits {
   /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
   /// be among them are passed over.
   std::size_t best{};
-  bool front{};         ///< with those, the Pareto front of all
-  double least_rate{};  ///< tokens per second that a plan must reach to be in time; 0: any
+  bool front{};                 ///< with those, the Pareto front of all
+  std::vector<Objective> also;  ///< the best plan by each of these is wanted, too
+  double least_rate{};          ///< tokens per second that a plan must reach to be in time; 0: any
 };
 
 /// One plan that fits, in short.
@@ -59,6 +60,8 @@ struct SearchResult {
   /// How many of `plans` are the best ones in order; those behind are of the front alone, and
   /// others, which are not told, may be better.
   std::size_t ranked{};
+  std::vector<FoundPlan>
+      also;  ///< the best by each further objective; none where nothing is in time
   bool interrupted{};
 };
 

@@ -127,7 +127,8 @@ TEST_CASE("values asked for that no plan takes are named, with the rule in their
 
 TEST_CASE("chunks that are asked for bring their schedule, as in a single plan") {
   const std::string plan =
-      "--model gpt-39b --cluster dgx-a100 --nodes 8 --gbs 128 --tp 2 --pp 2 --vpp 2 --mbs 1 ";
+      "--model gpt-39b --cluster dgx-a100 --nodes 8 --gbs 128 --tp 2 --pp 2 --vpp 2 --mbs 1 "
+      "--recompute full ";
   const Json one = Json::parse(run_prequel("predict " + plan + "--json").out);
   CHECK(one.at("plan").at("schedule") == "interleaved-1f1b");
   const Json best = searched(plan).at("plans")[0];
