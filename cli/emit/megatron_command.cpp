@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/emit/emitted_plan.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
 
 namespace prequel {
@@ -133,6 +134,11 @@ class MegatronCommand {
         leave_out("recompute", "Megatron-DeepSpeed recomputes whole layers or nothing");
       } else {
         line("--recompute-granularity selective");
+        if (!plan_.recompute_modules.empty()) {
+          leave_out("recompute_modules",
+                    fmt::format("releases that have it take --recompute-modules {}",
+                                cell_of(plan_.recompute_modules)));
+        }
       }
     }
     if (deepspeed_) {

@@ -86,7 +86,7 @@ TEST_CASE("an outlier hardly moves what the others say") {
   CHECK(found.constants[0] == doctest::Approx(0.2).epsilon(0.1));
 }
 
-TEST_CASE("more observations narrow; contradicting ones raise the scatter") {
+TEST_CASE("more observations narrow, contradicting ones raise the scatter") {
   const Prior prior = prior_of(VectorXd{{0.5}}, kUnknownNoise);
   double last = 0.25;
   for (const int n : {1, 2, 4, 8}) {

@@ -16,7 +16,7 @@ TEST_CASE("a star stands for any text") {
   CHECK_FALSE(matches("vidur", "*x*"));
 }
 
-TEST_CASE("all filters must hold; != turns one round") {
+TEST_CASE("all filters must hold, != turns one round") {
   const Fields row{{"source", "vidur"}, {"nodes", "1"}};
   CHECK(meets(row, {parse_row_filter("source=v*"), parse_row_filter("nodes!=2")}));
   CHECK_FALSE(meets(row, {parse_row_filter("source=v*"), parse_row_filter("nodes=2")}));

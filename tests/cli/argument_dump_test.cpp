@@ -58,7 +58,7 @@ TEST_CASE("a dump overrides what a script says, also where it does not ask for s
   CHECK(job.plan.nodes == 8);
 }
 
-TEST_CASE("arguments that do not matter are not listed; one that cannot be is refused") {
+TEST_CASE("arguments that do not matter are not listed, one that cannot be is refused") {
   CHECK(job_of({{"adam_beta1", "0.9"}, {"wandb_project", "x"}}).report.ignored.empty());
   CHECK(error_text([] {
           (void)job_of({{"num_layers", "many"}});

@@ -66,7 +66,7 @@ TEST_CASE("measured collectives become a cluster file that meets them, and predi
   CHECK(predicted.status != 2);
 }
 
-TEST_CASE("copies and products beside collectives become constants; the rest is named") {
+TEST_CASE("copies and products beside collectives become constants, the rest is named") {
   const TemporaryFolder folder;
   std::string lines = R"({"schema":"prequel/measurement/1","context":{}})"
                       "\n";

@@ -8,7 +8,8 @@ namespace prequel {
 namespace {
 
 const std::string kCommands =
-    "; the commands are predict, search, import, show, validate, calibrate, mcp, completion, "
+    "; the commands are predict, search, compare, import, show, validate, calibrate, mcp, "
+    "completion, "
     "manual\n"
     "prequel --help shows how to call it\n";
 

@@ -38,7 +38,7 @@ TEST_CASE("--explain says how much memory is missing, and on which stage") {
   CHECK(text.find(" GiB more than the 80.0 GiB that there are\n") != std::string::npos);
 }
 
-TEST_CASE("--explain says where a plan loses time to the best; the parts add up") {
+TEST_CASE("--explain says where a plan loses time to the best, the parts add up") {
   const ProgramResult result =
       run_prequel(kSearch + "--json --explain tp=4,pp=12 --explain tp=3 --explain recompute=none");
   CHECK(result.status == 0);

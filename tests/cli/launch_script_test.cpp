@@ -68,7 +68,7 @@ TEST_CASE("Megatron-DeepSpeed's flags for a Llama model are understood") {
   CHECK(job.plan.attention == AttentionKind::flash);
 }
 
-TEST_CASE("a gated MLP without a width has Megatron's; query groups need their switch") {
+TEST_CASE("a gated MLP without a width has Megatron's, query groups need their switch") {
   const ImportedJob job = job_of("swiglu-default-width.sh");
   CHECK(job.model.ffn_hidden == 10880);
   CHECK_FALSE(job.model.kv_heads);

@@ -72,7 +72,7 @@ TEST_CASE("every log gives its plan, cluster size, median time and memory") {
   }
 }
 
-TEST_CASE("DeepSpeed's rates are times of its batch size; the model comes from another file") {
+TEST_CASE("DeepSpeed's rates are times of its batch size, the model comes from another file") {
   for (const char* log : {"deepspeed-2021.log", "deepspeed-2023.log", "deepspeed-pipeline.log"}) {
     CAPTURE(log);
     const Import import = import_named({"gpt2-config.json", log});

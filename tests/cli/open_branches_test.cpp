@@ -84,7 +84,7 @@ TEST_CASE("of branches that exclude each other one is read, and which is told") 
   CHECK(job_of_script(chain, with({}, {"DO=false"})).plan.zero == 0);
 }
 
-TEST_CASE("where branches leave nothing out, the last is read; one that ends the script is not") {
+TEST_CASE("where branches leave nothing out, the last is read, one that ends the script is not") {
   const std::string sizes = "LAYERS=24\nHIDDEN=2048\n";
   const auto mbs = [&](const std::string& branches) {
     return job_of_script(sizes + branches + kLaunch).plan.mbs;

@@ -115,7 +115,7 @@ TEST_CASE("the bar of Hugging Face's Trainer, what it says at its end, and nanoG
         doctest::Approx(0.56123));
 }
 
-TEST_CASE("an excerpt of a run under way has no warm-up; a run's first iterations are one") {
+TEST_CASE("an excerpt of a run under way has no warm-up, a run's first iterations are one") {
   const std::string line =
       "/ 50000 | elapsed time per iteration (s): 105.22 | global batch size: 2048 |";
   CHECK(times_of("iteration 12695" + line).seconds.seen() == 1);

@@ -147,7 +147,8 @@ TEST_CASE("bad values name flag, field and what would do, with status 2") {
         "GPUs; dp 8 would do\n"
         "prequel: plan: gbs 2048: not a multiple of dp 7 x mbs 4 = 28; 2044 or 2072 would do\n");
   CHECK(refusal("bloom-176b-jean-zay --flops megatron") ==
-        "prequel: --flops megatron: unknown convention; prequel, megatron-hw, bs-noemb, "
+        "prequel: --flops megatron: unknown convention (did you mean \"megatron-hw\"?); prequel, "
+        "megatron-hw, bs-noemb, "
         "mosaic-2023 and mosaic-2023-star are known\n");
   CHECK(refusal("bloom-176b-jean-zay --set plan") == "prequel: --set plan: expected PATH=VALUE\n");
 }
@@ -254,7 +255,7 @@ TEST_CASE("a job may ask what if, and flags replace what it says") {
   CHECK(asked(job(R"({"jitter": 0.02, "seed": 3, "samples": 4})")) == drawn);
   CHECK(asked(job(R"({"jitter": 0.5, "seed": 3})") + " --jitter 0.02 --samples 4") == drawn);
 
-  const std::string bad = job(R"({"jiter": 0.02, "slow_nodes": {"seven": 2}, "samples": 3})");
+  const std::string bad = job(R"({"jiter": 0.02, "slow_nodes": {"seven": 0.5}, "samples": 3})");
   CHECK(refusal(bad) == "prequel: " + bad +
                             ": /what_if/slow_nodes/seven: expected the number of a "
                             "node as key, such as \"7\"\nprequel: " +

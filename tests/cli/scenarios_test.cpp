@@ -140,7 +140,7 @@ TEST_CASE("S10: of five numbers of heads 64 is among the best, 256 clearly slowe
   }
 }
 
-TEST_CASE("S11: 78 layers on 12 stages are eleven of 7 and one of 1; those of 7 set the speed") {
+TEST_CASE("S11: 78 layers on 12 stages are eleven of 7 and one of 1, those of 7 set the speed") {
   const Json answer = answered("predict " + kTable +
                                "--model bigscience-181b --nodes 48 --pp 12 "
                                "--set model.num_hidden_layers=78");

@@ -121,7 +121,7 @@ TEST_CASE("shapes that miss the number of parameters are named, and how far they
         "prequel: --layers, --hidden, --heads: 4000000 shapes; at most 10000 would do\n");
 }
 
-TEST_CASE("a table of plans has a shape a row; what it leaves out is said once for all") {
+TEST_CASE("a table of plans has a shape a row, what it leaves out is said once for all") {
   const TemporaryFolder folder;
   const std::string table =
       folder.with("plans.csv", "layers,hidden,heads,pp\n84,13824,64,12\n,14336,112,6\n,,,12\n");

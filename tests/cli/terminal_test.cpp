@@ -37,7 +37,7 @@ TEST_CASE("ink is there where the terminal shows colours, and nowhere else") {
   CHECK(inked({false, 80}, Ink::red, "oom") == "oom");
 }
 
-TEST_CASE("a line is at most as wide as the terminal; a file has no width") {
+TEST_CASE("a line is at most as wide as the terminal, a file has no width") {
   CHECK(Terminal{false, 60}.at_most(98) == 60);
   CHECK(Terminal{false, 120}.at_most(98) == 98);
   CHECK(Terminal{}.at_most(98) == 98);

@@ -102,7 +102,7 @@ TEST_CASE("a table without rows, and flags without a meaning, are refused") {
   CHECK(refusal(kTable + " --json --csv") == "prequel: --json excludes --csv" + help);
 }
 
-TEST_CASE("--all is the shipped tables as one, grouped in several ways; or else tables are named") {
+TEST_CASE("--all is the shipped tables as one, grouped in several ways, or else tables are named") {
   const Json answer = Json::parse(run_prequel("validate --all --json").out);
   std::map<std::string, std::size_t> rows;
   for (const Json& group : answer.at("groups")) {

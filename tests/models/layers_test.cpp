@@ -177,7 +177,7 @@ TEST_CASE("recompute by operator gathers again and keeps what was scattered") {
   CHECK(repeated_blocks(Recompute::full, {RecomputeModule::blocks}) == 1.0);
 }
 
-TEST_CASE("eager kernels keep copies; gathered inputs are kept whole or gathered again") {
+TEST_CASE("eager kernels keep copies, gathered inputs are kept whole or gathered again") {
   const Transformer model = gated();
   Software stack;
   const auto kept = [&](std::int64_t tp) {

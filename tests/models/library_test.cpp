@@ -93,7 +93,7 @@ TEST_CASE(
   CHECK_FALSE(is_measured({}));
 }
 
-TEST_CASE("software of an unknown release is the nearest one's, the older of two; others are not") {
+TEST_CASE("software of an unknown release is the nearest one's, the older of two, others are not") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "software");
   for (const char* name : {"stack-2020", "stack-2024", "stack-b-2023", "other"}) {

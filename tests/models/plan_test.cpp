@@ -293,7 +293,7 @@ TEST_CASE("what the stack does not offer is warned of, where it says what it off
                  "sequence_parallel true: megatron-core-2024 offers false; priced all the same"});
 }
 
-TEST_CASE("learned positions bound the sequence; others warn") {
+TEST_CASE("learned positions bound the sequence, others warn") {
   Question question;
   question.request.seq_len = 4096;
   CHECK(question.warnings() ==

@@ -219,7 +219,7 @@ TEST_CASE("a head-room only takes away plans that need it") {
   CHECK(roomy.fitting == std::count_if(all.plans.begin(), all.plans.end(), fits));
 }
 
-TEST_CASE("by efficiency, fewer nodes win; by time, more do") {
+TEST_CASE("by efficiency, fewer nodes win, by time, more do") {
   const SearchInputs inputs = shipped_inputs("gpt-18b", "selene", 512);
   SearchAxes axes = axes_for(inputs, 1);
   axes.nodes = {1, 2, 4, 8};

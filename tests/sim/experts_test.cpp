@@ -6,6 +6,7 @@
 
 #include "models/layers/parameters.hpp"
 #include "sim/answer/prediction.hpp"
+#include "sim/step/plan_memory.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -154,8 +155,8 @@ TEST_CASE("the parameters of all ranks are those of the model, however experts a
     double held = 0;
     for (const StageContent& chunk :
          chunks_of_plan(scenario.model, scenario.plan, scenario.software)) {
-      const StageParameters one =
-          stage_parameters(scenario.model, scenario.plan, scenario.software, {chunk});
+      const StageParameters one = stage_parameters(weights_of(scenario), scenario.model,
+                                                   scenario.plan, scenario.software, {chunk});
       held += one.dense * static_cast<double>(tp) +
               one.experts * static_cast<double>(scenario.plan.ep * scenario.plan.etp);
     }

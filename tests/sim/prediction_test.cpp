@@ -92,7 +92,7 @@ TEST_CASE("gradients that no product adds up cost their traffic once a micro bat
 
 TEST_CASE("buckets of gradients cost their latencies, a sum for all more than one for owners") {
   Scenario scenario = scenario_with({});
-  const auto reduce = [&] { return gradient_reduce_time(scenario, {4e9, 0}).value; };
+  const auto reduce = [&] { return gradient_reduce_time(scenario, {4e9, 0}).all.value; };
   const double whole = reduce();
   scenario.software.communication.gradient_bucket = {25e6};
   const double in_buckets = reduce();
