@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "hw/base/schema.hpp"
 #include "hw/device.hpp"
 
@@ -34,7 +32,6 @@ std::vector<double> read_splits(const Cursor& cursor) {
   return splits;
 }
 
-constexpr double kLeastMemory = 1 << 20;  // bytes
 constexpr Range kEfficiency{0.0, 1.0, true};
 
 Seconds seconds(const Cursor& cursor) {
@@ -158,12 +155,7 @@ Device read_device(const Document& document) {
   expect_schema(root, "prequel/device/1");
   device.name = root.at("name").text();
   device.compute_units = static_cast<double>(root.at("compute_units").integer(1, 1 << 16));
-  const Cursor memory = root.at("memory");
-  device.memory = memory.bytes();
-  if (device.memory.value > 0.0 && device.memory.value < kLeastMemory) {
-    memory.problem(fmt::format("{:g} bytes are less than any device has; \"80 GiB\" would do",
-                               device.memory.value));
-  }
+  device.memory = root.at("memory").bytes();
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
 

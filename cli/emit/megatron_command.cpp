@@ -89,6 +89,17 @@ class MegatronCommand {
   void add_degrees() {
     line("--tensor-model-parallel-size", plan_.tp);
     line("--pipeline-model-parallel-size", plan_.pp);
+    if (plan_.cp > 1) {
+      line(deepspeed_ ? "--ds-sequence-parallel-size" : "--context-parallel-size", plan_.cp);
+    }
+    if (plan_.cp > 1 && plan_.cp_comm != ContextComm::p2p) {
+      leave_out("cp_comm", fmt::format("releases that have it take --cp-comm-type {}",
+                                       name(plan_.cp_comm)));
+    }
+    if (model_.has_experts()) {
+      line("--expert-model-parallel-size", plan_.ep);
+      leave_out("model", "the flags of its experts");
+    }
     add_schedule();
     if (plan_.sequence_parallel) line("--sequence-parallel");
     const bool embedding_too = plan_.stage_split == StageSplit::embedding_as_layer;
@@ -132,6 +143,7 @@ class MegatronCommand {
     } else if (plan_.recompute == Recompute::selective) {
       if (deepspeed_) {
         leave_out("recompute", "Megatron-DeepSpeed recomputes whole layers or nothing");
+        leave_out("recompute_modules", "as recompute");
       } else {
         line("--recompute-granularity selective");
         if (!plan_.recompute_modules.empty()) {

@@ -86,15 +86,15 @@ Source read_source(const std::string& path) {
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
+    const std::size_t kept = std::min(piece.size(), kLongestText - source.text.size());
+    source.text += piece.substr(0, kept);
+    longer = longer || kept < piece.size();
     // Neither scripts nor logs nor JSON have such a byte; devices without end have them at once.
-    if (piece.find('\0') != std::string_view::npos) {
+    if (longer && piece.find('\0') != std::string_view::npos) {
       throw InputError(source.file +
                        ": holds a NUL byte, so it is not text; expected a config, a "
                        "launch script or a training log");
     }
-    const std::size_t kept = std::min(piece.size(), kLongestText - source.text.size());
-    source.text += piece.substr(0, kept);
-    longer = longer || kept < piece.size();
     source.json = is_json(source.text);
     if (source.json) return !longer;
     log.take(piece);

@@ -130,7 +130,10 @@ PYBIND11_MODULE(_prequel, module) {
           "call", &Session::call, py::arg("command"), py::arg("arguments"),
           py::arg("data_directories"),
           "The document of a command with these arguments (JSON), remarks on files of other tools, "
-          "and files of a data folder (folder, name, text).");
+          "and files of a data folder (folder, name, text).")
+      .def("report", &Session::report, py::arg("command"), py::arg("arguments"),
+           py::arg("data_directories"), py::arg("document"),
+           "The report (HTML) of a call that was answered with this document.");
   module.def("write_data", &write_data, py::arg("files"), py::arg("directory"),
              "Writes files of a data folder.");
   module.def(

@@ -493,8 +493,10 @@ class Combiner {
     const auto launched = [&](WordSet<GraphedModule> set) {
       return software.host.one_launch.value > 0 ? set : WordSet<GraphedModule>{};
     };
-    std::vector<Dispatcher> dispatchers =
-        effective(axes_.dispatcher, exchanges, axes_.dispatcher.front());
+    const Dispatcher idle = axes_.dispatcher.size() == 1
+                                ? axes_.dispatcher.front()
+                                : software.defaults.dispatcher.value_or(Dispatcher::allgather);
+    std::vector<Dispatcher> dispatchers = effective(axes_.dispatcher, exchanges, idle);
     if (crosses) std::erase(dispatchers, Dispatcher::hybridep);
     std::vector<PlanVariant> inside, beside;
     for (const ContextComm cp_comm :

@@ -82,10 +82,10 @@ TEST_CASE("a stage left without a layer is refused") {
 TEST_CASE("a framework that deals only equal stages refuses others") {
   CHECK(stage_problem(78, 12, 1, kRefuse, kBlocks) ==
         "layers 78: not a multiple of 12 pipeline stages, which this framework needs; 72 or 84 "
-        "layers would do");
+        "layers would do, or a layout");
   CHECK(stage_problem(10, 4, 2, kRefuse, kBlocks) ==
         "layers 10: not a multiple of 4 stages x 2 chunks, which this framework needs; 8 or 16 "
-        "layers would do");
+        "layers would do, or a layout");
   CHECK(stage_problem(72, 12, 1, kRefuse, kBlocks).empty());
 }
 

@@ -336,10 +336,19 @@ TEST_CASE("a fixed time above a fifth of the step is warned of") {
 TEST_CASE("selective recompute that frees nothing is warned of, as flash attention's is") {
   const char* const kIdle = "frees next to nothing";
   CHECK_FALSE(warns(predict_with({{"plan.recompute", "selective"}}), kIdle));
-  CHECK(warns(predict_with({{"software", "megatron-core-2024"},
-                            {"plan.precision", "bf16"},
-                            {"plan.attention", "flash"},
-                            {"plan.recompute", "selective"}}),
+  JobRequest request;
+  request.model = "llama-3-70b";
+  request.cluster = "dgx-h100";
+  for (const auto& [path, value] : Settings{{"plan.tp", "8"},
+                                            {"plan.pp", "4"},
+                                            {"plan.dp", "2"},
+                                            {"plan.gbs", "256"},
+                                            {"plan.recompute", "selective"}}) {
+    request.overrides.push_back({path, value});
+  }
+  const Job job = read_job(shipped_library(), request);
+  CHECK(warns(predict({job.model, job.device, job.cluster, job.software,
+                       resolve_plan(job.plan, job.model, job.cluster, job.software).plan}),
               kIdle));
 }
 
