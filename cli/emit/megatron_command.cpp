@@ -93,8 +93,8 @@ class MegatronCommand {
       line(deepspeed_ ? "--ds-sequence-parallel-size" : "--context-parallel-size", plan_.cp);
     }
     if (plan_.cp > 1 && plan_.cp_comm != ContextComm::p2p) {
-      leave_out("cp_comm", fmt::format("releases that have it take --cp-comm-type {}",
-                                       name(plan_.cp_comm)));
+      leave_out("cp_comm",
+                fmt::format("releases that have it take --cp-comm-type {}", name(plan_.cp_comm)));
     }
     if (model_.has_experts()) {
       line("--expert-model-parallel-size", plan_.ep);

@@ -42,8 +42,8 @@ class ModuleSet {
   std::uint16_t bits_{};
 };
 
-/// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute is
-/// that of attention's core unless modules are named.
+/// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute
+/// is that of attention's core unless modules are named.
 constexpr ModuleSet repeated_modules(Recompute mode, WordSet<RecomputeModule> named = {}) {
   if (mode == Recompute::full) return ModuleSet::all();
   ModuleSet modules;

@@ -224,7 +224,7 @@ struct MemoryStack {
   bool keeps_copies{};   ///< eager kernels: rotated queries and keys and the gate's activation too
   bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
   double logit_bytes{};  ///< per logit on the last stage
-  double score_bytes{};             ///< per attention score kept for the backward pass (unfused)
+  double score_bytes{};  ///< per attention score kept for the backward pass (unfused)
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
   double live_parameters{};               ///< most that ZeRO-3 holds gathered; 0: whole layers
   double reduce_bucket{};                 ///< most gradients whole at a time; 0: a layer's

@@ -73,7 +73,7 @@ struct LayerQuestion {
   ModuleSet repeated;
   double repeated_blocks{1};  ///< share of the blocks that repeat these
   bool staged_over_nodes{};   ///< in a pipeline that spans nodes
-  std::int64_t gpus{};  ///< of the job; 0: all groups of a layer lie inside a node
+  std::int64_t gpus{};        ///< of the job; 0: all groups of a layer lie inside a node
   WordSet<Overlapped> overlap;
   bool beside{};  ///< tokens are exchanged with experts beside another micro batch
   WordSet<GraphedModule> graphs;
