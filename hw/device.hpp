@@ -38,6 +38,7 @@ struct Device {
   Bytes memory{};           ///< what programs can allocate, all of them together
   BytesPerSecond memory_rate{};
   BytesPerSecond host_link{};               ///< to host memory, one direction
+  double power{};                           ///< W that its board may draw; 0: not known
   std::array<double, kPrecisions> peaks{};  ///< FLOP/s, dense, by Precision; 0: not there
   /// Whether products take 8-bit operands in any order; else the sum must run along memory.
   bool fp8_in_any_order{};

@@ -158,6 +158,7 @@ Device read_device(const Document& document) {
   device.memory = root.at("memory").bytes();
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
+  if (const auto power = root.find("power")) device.power = power->at("watts").number(kPositive);
 
   device.clock_ratio =
       root.at("clock_ghz").number({0.1, 10.0}) / root.at("peak_clock_ghz").number({0.1, 10.0});

@@ -52,6 +52,8 @@ struct SearchAnswer {
   [[nodiscard]] std::optional<double> training_seconds(const FoundPlan& found) const;
   [[nodiscard]] std::optional<double> gpu_hours(const FoundPlan& found) const;
   [[nodiscard]] std::optional<double> cost(const FoundPlan& found) const;
+  /// In MWh, of devices at the limit of their boards; hosts, network and cooling come on top.
+  [[nodiscard]] std::optional<double> energy(const FoundPlan& found) const;
 };
 
 double tokens_per_gpu(const FoundPlan& found);  ///< tokens per second of one GPU

@@ -242,6 +242,7 @@ std::string training_text(const SearchAnswer& answer, const FoundPlan& found) {
   std::string text = fmt::format("{} GPUs, {:.1f} days, {:.0f} GPU-hours", found.plan.gpus,
                                  *answer.training_seconds(found) / kDay, *answer.gpu_hours(found));
   if (const auto cost = answer.cost(found)) text += fmt::format(", cost {:.0f}", *cost);
+  if (const auto energy = answer.energy(found)) text += fmt::format(", {:.0f} MWh", *energy);
   return text + ": " + shape_text(found.shape, answer.inputs.model) + layout_text(found.plan);
 }
 
@@ -260,6 +261,7 @@ Json training_json(const SearchAnswer& answer, const FoundPlan& found) {
             {"days", *answer.training_seconds(found) / kDay},
             {"gpu_hours", *answer.gpu_hours(found)}};
   if (const auto cost = answer.cost(found)) json["cost"] = *cost;
+  if (const auto energy = answer.energy(found)) json["energy_mwh"] = *energy;
   json["plan"] = plan_json(found.plan);
   return json;
 }
@@ -306,6 +308,13 @@ std::optional<double> SearchAnswer::gpu_hours(const FoundPlan& found) const {
 std::optional<double> SearchAnswer::cost(const FoundPlan& found) const {
   const auto hours = gpu_hours(found);
   return hours && price() > 0 ? std::optional(*hours * price()) : std::nullopt;
+}
+
+std::optional<double> SearchAnswer::energy(const FoundPlan& found) const {
+  constexpr double kMega = 1e6;
+  const auto hours = gpu_hours(found);
+  const double power = inputs.device.power;
+  return hours && power > 0 ? std::optional(*hours * power / kMega) : std::nullopt;
 }
 
 bool SearchAnswer::has_shapes() const {
@@ -435,6 +444,7 @@ std::string search_json(const SearchAnswer& answer) {
     if (const auto seconds = answer.training_seconds(found)) plan["days"] = *seconds / kDay;
     if (const auto hours = answer.gpu_hours(found)) plan["gpu_hours"] = *hours;
     if (const auto sum = answer.cost(found)) plan["cost"] = *sum;
+    if (const auto energy = answer.energy(found)) plan["energy_mwh"] = *energy;
     plans.push_back(std::move(plan));
   }
   Json misses = Json::array();

@@ -28,6 +28,8 @@ TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least c
     const double gpus = plan.at("plan").at("gpus");
     CHECK(plan.at("days").get<double>() * 24 * gpus ==
           doctest::Approx(plan.at("gpu_hours").get<double>()));
+    CHECK(plan.at("energy_mwh").get<double>() ==
+          doctest::Approx(400e-6 * plan.at("gpu_hours").get<double>()));
   }
   const Json& within = answer.at("within");
   const Json cheapest = searched(kSmall +
