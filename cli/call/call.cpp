@@ -406,12 +406,12 @@ CallAnswer answer_call(const std::string& command, const Json& arguments,
       found.front().context = context();
       answer.document = clusters_json(found);
       answer.is_no = is_no(found);
-      return answer;
+    } else {
+      SearchAnswer found = answer_search(library, parser.search, tell, watch);
+      found.context = context();
+      answer.document = search_json(found);
+      answer.is_no = found.result.plans.empty();
     }
-    SearchAnswer found = answer_search(library, parser.search, tell, watch);
-    found.context = context();
-    answer.document = search_json(found);
-    answer.is_no = found.result.plans.empty();
   } else if (command == "compare") {
     const CompareAnswer compared = answer_compare(library, parser.compare, tell);
     answer.document = compare_json(compared, context());
