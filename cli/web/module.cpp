@@ -50,10 +50,16 @@ std::map<std::string, std::string> documents_of(const char* text) {
 
 prequel::CallSession session(int drawn_slices) {
   static const auto files = std::make_shared<prequel::FileCache>();
+  static const auto parsers = prequel::make_parser_pool();
   const auto progress = [](std::size_t done, std::size_t of) {
     tell_progress(static_cast<double>(done), static_cast<double>(of));
   };
-  return {{}, files, nullptr, progress, drawn_slices > 0 ? std::size_t(drawn_slices) : 0, {}};
+  prequel::CallSession session;
+  session.files = files;
+  session.parsers = parsers;
+  session.progress = progress;
+  session.drawn_slices = drawn_slices > 0 ? std::size_t(drawn_slices) : 0;
+  return session;
 }
 
 }  // namespace

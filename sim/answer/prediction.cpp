@@ -23,12 +23,12 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
   for (std::size_t i = 0; i < played.stages.size(); ++i) {
     StagePrediction stage;
     for (std::size_t block = i; block < step.blocks.size(); block += played.stages.size()) {
-      const auto& [content, first_layer, costs] = step.blocks[block];
-      stage.blocks += content.blocks;
-      each_part([&](Part part) { stage.parts[part] += content.parts[part]; });
-      stage.forward_s += costs.forward.total();
-      stage.backward_s += costs.backward.total();
-      stage.recompute_s += costs.backward.recompute;
+      const auto& told = step.blocks[block];
+      stage.blocks += told.content.blocks;
+      each_part([&](Part part) { stage.parts[part] += told.content.parts[part]; });
+      stage.forward_s += told.costs.forward.total();
+      stage.backward_s += told.costs.backward.total();
+      stage.recompute_s += told.costs.backward.recompute;
     }
     stage.busy_s = played.stages[i].busy;
     stage.time = played.stages[i].time;

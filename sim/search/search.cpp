@@ -245,8 +245,8 @@ class Contest {
       if (!prices_.contains(rows_.of(i))) rows.push_back(i);
     }
     std::ranges::stable_sort(rows, {}, [&](std::size_t i) { return rows_.of(i); });
-    const auto again = std::ranges::unique(rows, {}, [&](std::size_t i) { return rows_.of(i); });
-    rows.erase(again.begin(), again.end());
+    const auto alike = [&](std::size_t i, std::size_t j) { return rows_.of(i) == rows_.of(j); };
+    rows.erase(std::unique(rows.begin(), rows.end(), alike), rows.end());
     std::vector<std::vector<LayerCosts>> priced(rows.size());
     parallel_for(rows.size(), [&](std::size_t i) { priced[i] = prices(candidates_[rows[i]]); });
     for (std::size_t i = 0; i < rows.size(); ++i) {
