@@ -60,11 +60,12 @@ Seconds measured_time(const Fields& fields, Flops flop) {
 Precision precision(const Fields& fields) {
   const std::string* text = cell(fields, "dtype");
   if (!text) return Precision::bf16;
-  for (std::size_t i = 0; i < kPrecisions; ++i) {
-    if (*text == name(static_cast<Precision>(i))) return static_cast<Precision>(i);
-  }
+  // Libraries of inference scale rows in the kernels that take one scale as well.
   if (*text == "fp8-tensor" || *text == "fp8-row" || *text == "bf16 (kv fp8)") {
     return Precision::fp8;
+  }
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    if (*text == name(static_cast<Precision>(i))) return static_cast<Precision>(i);
   }
   if (*text == "nvfp4") return Precision::fp4;
   throw InputError(

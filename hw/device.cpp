@@ -29,6 +29,8 @@ Precision modelled(const Device& device, Precision precision) {
       return first_of({Precision::fp8_block, Precision::mxfp8, Precision::fp8});
     case Precision::mxfp8:
       return first_of({Precision::mxfp8, Precision::fp8_block, Precision::fp8});
+    case Precision::fp8_row:
+      return first_of({Precision::fp8_row, Precision::fp8, Precision::mxfp8, Precision::fp8_block});
     case Precision::fp4:
       return first_of({Precision::fp4, Precision::mxfp8, Precision::fp8_block, Precision::fp8});
     default: return device.gemm_formats[place(precision)] ? precision : Precision::bf16;
@@ -59,8 +61,9 @@ const StreamModel& model_of(const Device& device, StreamKind kind) {
 FlopsPerSecond Device::peak(Precision precision) const {
   const auto stated = [this](Precision each) { return peaks[place(each)]; };
   if (const double value = stated(precision); value > 0.0) return {value};
-  // Scales of blocks cost the tensor cores nothing, as data sheets count.
-  const bool scaled = precision == Precision::fp8_block || precision == Precision::mxfp8;
+  // Scales of rows and blocks cost the tensor cores nothing, as data sheets count.
+  const bool scaled = precision == Precision::fp8_block || precision == Precision::mxfp8 ||
+                      precision == Precision::fp8_row;
   if (scaled && stated(Precision::fp8) > 0.0) return {stated(Precision::fp8)};
   std::vector<std::string_view> known;
   for (std::size_t i = 0; i < kPrecisions; ++i) {

@@ -12,7 +12,7 @@
 namespace prequel {
 
 /// Number format of the operands of matrix products, with the scales that it carries. The first
-/// six are what a plan's `precision` says; a recipe refines fp8 to `fp8_block` or `mxfp8`.
+/// six are what a plan's `precision` says; a recipe refines fp8 to the others.
 enum class Precision : std::uint8_t {
   fp32,
   tf32,
@@ -21,11 +21,12 @@ enum class Precision : std::uint8_t {
   fp8,        ///< one scale a tensor
   fp4,        ///< NVFP4: a scale for every 16 elements and one a tensor
   fp8_block,  ///< scales for 1 x 128 activations and 128 x 128 weights
-  mxfp8       ///< a scale for every 32 elements
+  mxfp8,      ///< a scale for every 32 elements
+  fp8_row     ///< a scale for every row of the left operand and column of the right one
 };
 template <>
-inline constexpr std::array<std::string_view, 8> kWordsOf<Precision>{
-    "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "fp8-block", "mxfp8"};
+inline constexpr std::array<std::string_view, 9> kWordsOf<Precision>{
+    "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "fp8-block", "mxfp8", "fp8-row"};
 
 /// Bytes of one stored element, with its share of the scales (tf32 is stored as fp32).
 constexpr double bytes_per_element(Precision precision) {
@@ -34,7 +35,8 @@ constexpr double bytes_per_element(Precision precision) {
     case Precision::tf32: return 4.0;
     case Precision::fp16:
     case Precision::bf16: return 2.0;
-    case Precision::fp8: return 1.0;
+    case Precision::fp8:
+    case Precision::fp8_row: return 1.0;
     case Precision::fp4: return 0.5 + 1.0 / 16;
     case Precision::fp8_block: return 1.0 + 4.0 / 128;
     case Precision::mxfp8: return 1.0 + 1.0 / 32;

@@ -27,6 +27,7 @@ Format format_of(Precision precision) {
     case Precision::fp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF};
     case Precision::fp4:
     case Precision::fp8_block:
+    case Precision::fp8_row:
     case Precision::mxfp8: break;
   }
   return {};

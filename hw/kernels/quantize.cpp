@@ -33,10 +33,10 @@ Precision format_of(CastRecipe recipe) {
     case CastRecipe::block: return Precision::fp8_block;
     case CastRecipe::mxfp8: return Precision::mxfp8;
     case CastRecipe::nvfp4: return Precision::fp4;
+    case CastRecipe::row: return Precision::fp8_row;
     case CastRecipe::delayed:
     case CastRecipe::current:
-    case CastRecipe::absmax:
-    case CastRecipe::row: break;
+    case CastRecipe::absmax: break;
   }
   return Precision::fp8;
 }

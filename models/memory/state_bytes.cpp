@@ -31,9 +31,8 @@ StateBytes state_bytes(const Plan& plan, const Software& software) {
   if (stack.weight_bytes >= kFp32) return bytes;
   if (element >= kFp32) return {kFp32, kFp32, kMoments, 0.0, bytes.gathered, bytes.reduced};
 
-  const auto& usual = software.defaults.grad_precision;
   const bool has_copy = stack.optimizer_bytes > kFp32 + kMoments;
-  if (!usual || stack.gradient_bytes != bytes_per_element(*usual) || has_copy) return bytes;
+  if (stack.gradient_bytes != kFp32 || has_copy) return bytes;
   bytes.gradients = bytes_per_element(plan.grad_precision);
   if (bytes.gradients < kFp32) bytes.optimizer += kFp32;
   return bytes;

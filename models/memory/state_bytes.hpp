@@ -23,8 +23,8 @@ struct StateBytes {
 /// 16 or 4 + 4 + 8 bytes):
 ///
 /// - in fp32 and tf32 the optimizer's moments are all that stands beside weights and gradients;
-/// - gradients that the file counts in its usual grad_precision, without a copy of them, follow the
-///   plan's; half-precision ones have a copy in fp32;
+/// - gradients that the file counts in fp32, without a copy of them, follow the plan's
+///   grad_precision; half-precision ones have a copy in fp32;
 /// - in bf16 an optimizer that the stack has for it alone counts as the file says of it.
 StateBytes state_bytes(const Plan& plan, const Software& software);
 

@@ -36,6 +36,12 @@ TEST_CASE("half-precision gradients take 2 bytes, and 4 more where the optimizer
   CHECK(states("megatron-lm-2021", fp16, fp16) == States{2, 2, 16, 0, 2});
 }
 
+TEST_CASE("a stack that reduces in 16 bits by default counts fp32 gradients when they are asked") {
+  CHECK(shipped_software("mlperf-v5.1").defaults.grad_precision == bf16);
+  CHECK(states("mlperf-v5.1", bf16, bf16) == States{2, 2, 16, 0, 2});
+  CHECK(states("mlperf-v5.1", bf16, fp32) == States{2, 4, 12, 0, 2});
+}
+
 TEST_CASE(
     "DeepSpeed's optimizer for bf16 accumulates whole gradients in fp32, and shards the rest") {
   Plan plan;
