@@ -75,7 +75,6 @@ class StepBuilder {
               {},
               BlockTable(shape_of(scenario)),
               BlockTable(shape_of(scenario)),
-              0,
               scenario.software.host.fixed_per_iteration,
               scenario.software.communication.overlap_contention > 0} {
     if (const std::string problem = shape_problem(plan_.schedule, step_.shape); !problem.empty()) {
@@ -145,7 +144,6 @@ class StepBuilder {
     set(TaskKind::backward, unit, costs.backward.total());
     communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
     set(TaskKind::optimizer, 0, optimizer_time(scenario_, parameters).value);
-    step_.synchronisations = kSynchronisationsOfLayer;
   }
 
   void set(TaskKind kind, std::uint32_t unit, double seconds) {
@@ -206,8 +204,6 @@ class StepBuilder {
       }
       add_end(stage, parameters_of(chunks), tied);
     }
-    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / std::ssize(dealt));
-    step_.synchronisations = kSynchronisationsOfLayer * std::max(1U, layers);
   }
 
   void add_end(std::uint32_t stage, const StageParameters& parameters, const CommTime& tied) {
