@@ -92,13 +92,19 @@ class StepBuilder {
     return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
   }
 
-  /// Offloaded weights come from the host's memory each time, every rank its part.
-  [[nodiscard]] Traffic traffic(const StageParameters& parameters) const {
+  /// Offloaded weights come from the host's memory each time, every rank its part. Stages and
+  /// chunks are mostly like the one before.
+  [[nodiscard]] Traffic traffic(const StageParameters& parameters) {
+    if (priced_ && parameters.dense == priced_->parameters.dense &&
+        parameters.experts == priced_->parameters.experts) {
+      return priced_->traffic;
+    }
     Traffic between{parameter_gather_time(scenario_, parameters),
                     gradient_reduce_time(scenario_, parameters)};
     if (plan_.offload == Offload::optimizer_params) {
       between.gather.all = offloaded_weights_time(scenario_, parameters) + between.gather.all;
     }
+    priced_ = {parameters, between};
     return between;
   }
 
@@ -291,6 +297,11 @@ class StepBuilder {
   const Plan& plan_;
   const LayerCosts& layers_;
   Step step_;
+  struct PricedTraffic {
+    StageParameters parameters;
+    Traffic traffic;
+  };
+  std::optional<PricedTraffic> priced_;  // the last
   std::array<std::optional<CommTime>, 2> hops_;
 };
 
