@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "models/plan/router_balance.hpp"
 #include "sim/schedule/ranks.hpp"
 #include "sim/step/step.hpp"
 
@@ -36,10 +39,45 @@ LinkClass level_of(const Cluster& cluster, const std::string& level) {
                                fmt::join(known, ", ")));
 }
 
+/// Ranks synchronise in each layer after attention and after the MLP; or, where they exchange
+/// tokens with experts, before and after these.
+Meetings meetings(const StageContent& block, bool exchanges) {
+  Meetings found{0, 0};
+  each_part([&](Part part) {
+    if (!is_block(part)) return;
+    const auto layers = static_cast<std::uint32_t>(block.parts[part]);
+    found.all += 2 * layers;
+    if (exchanges && kind_of(part).experts) found.exchanges += 2 * layers;
+  });
+  found.all = std::max(1U, found.all);
+  return found;
+}
+
 /// Sharded sequences keep their ranks beside the tensor-parallel ones, as one group.
-StageRanks stage_ranks(const Plan& plan, std::uint32_t synchronisations) {
-  return {static_cast<std::uint32_t>(plan.tp * plan.cp), static_cast<std::uint32_t>(plan.dp),
-          synchronisations};
+StageRanks stage_ranks(const Plan& plan, const Step& step) {
+  StageRanks ranks{static_cast<std::uint32_t>(plan.tp * plan.cp),
+                   static_cast<std::uint32_t>(plan.dp)};
+  ranks.expert_parallel = static_cast<std::uint32_t>(plan.ep * plan.etp);
+  ranks.meetings.clear();
+  for (const StepBlock& block : step.blocks) {
+    ranks.meetings.push_back(meetings(block.content, ranks.expert_parallel > 1));
+  }
+  return ranks;
+}
+
+/// What tasks take more where all ranks have one more time the mean load of experts.
+BlockTable time_per_load(const Step& balanced, const Step& busiest, double imbalance) {
+  BlockTable extra(balanced.shape);
+  for (const TaskTraits& task : kTasks) {
+    for (std::uint32_t stage = 0; stage < balanced.shape.stages; ++stage) {
+      for (std::uint32_t chunk = 0; chunk < balanced.shape.chunks; ++chunk) {
+        const double more = busiest.durations.at(task.kind, stage, chunk) -
+                            balanced.durations.at(task.kind, stage, chunk);
+        extra.at(task.kind, stage, chunk) = std::max(0.0, more) / (imbalance - 1);
+      }
+    }
+  }
+  return extra;
 }
 
 RankSlowness rank_slowness(const Scenario& scenario, const WhatIf& question) {
@@ -72,16 +110,24 @@ Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>&
 
 StepDistribution what_if(const Scenario& asked, const WhatIf& question) {
   check_nodes(asked, question);
-  const Scenario scenario = with_degraded_links(asked, question.link_fractions);
+  Scenario scenario = with_degraded_links(asked, question.link_fractions);
   const RankSlowness slowness = rank_slowness(scenario, question);
-  const Step step = step_of(scenario);
-  const StageRanks ranks = stage_ranks(scenario.plan, step.synchronisations);
+  Step step = step_of(scenario);
+  const StageRanks ranks = stage_ranks(scenario.plan, step);
+  const double imbalance = scenario.plan.imbalance;
+  std::optional<BlockTable> per_load;
+  if (scenario.plan.router_balance == kNaturalBalance && imbalance > 1 && question.jitter > 0) {
+    scenario.plan.imbalance = 1;
+    const Step busiest = std::exchange(step, step_of(scenario));
+    per_load = time_per_load(step, busiest, imbalance);
+  }
   std::vector<double> seconds(question.samples);
   parallel_for(seconds.size(), [&](std::size_t sample) {
-    const Jitter jitter{question.jitter, question.seed + sample};
-    seconds[sample] =
-        run_ranks(step.schedule, step.shape, step.durations, ranks, slowness, jitter).front() +
-        step.fixed.value;
+    const Jitter jitter{question.jitter, question.seed + sample, per_load ? imbalance : 1};
+    seconds[sample] = run_ranks(step.schedule, step.shape, step.durations, ranks, slowness, jitter,
+                                1, per_load ? &*per_load : nullptr)
+                          .front() +
+                      step.fixed.value;
   });
   std::ranges::sort(seconds);
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);

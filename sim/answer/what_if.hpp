@@ -18,8 +18,11 @@ struct StepDistribution {
 Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>& fractions);
 
 /// Plays the step on all ranks. Ranks lie on nodes with tensor-parallel neighbours next to one
-/// another, then replicas, then stages. The same for the same seed, whatever the threads. Throws
-/// InputError when a node is not in the job, or the cluster has no such links.
+/// another, then replicas, then stages; those that exchange tokens with experts wait for one
+/// another in each such layer. With jitter and natural routing, how many tokens each rank's experts
+/// get is drawn for each layer and micro batch, so that the busiest gets as many times the mean as
+/// the plan says on average. The same for the same seed, whatever the threads. Throws InputError
+/// when a node is not in the job, or the cluster has no such links.
 StepDistribution what_if(const Scenario& scenario, const WhatIf& question);
 
 }  // namespace prequel

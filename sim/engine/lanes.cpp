@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
+
+#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 
@@ -23,6 +26,22 @@ std::uint64_t add_parts(std::uint64_t sums, std::uint64_t word) {
   return sums + (word & kLower) + (word >> 16U & kLower);
 }
 
+/// How much of each load is drawn exponentially, and the rest the mean, where the busiest of
+/// `lanes` is to get so many times the mean on average. Of n exponential draws over their mean, the
+/// largest is 1 + 1/2 + … + 1/n.
+double exponential_share(double busiest, std::uint32_t lanes) {
+  double largest = 0;
+  for (std::uint32_t lane = 1; lane <= lanes; ++lane) largest += 1.0 / lane;
+  return busiest > 1 && lanes > 1 ? std::min(1.0, (busiest - 1) / (largest - 1)) : 0;
+}
+
+void meet(std::span<double> times, std::size_t group) {
+  for (std::size_t first = 0; first < times.size(); first += group) {
+    const std::span there = times.subspan(first, group);
+    std::ranges::fill(there, *std::ranges::max_element(there));
+  }
+}
+
 }  // namespace
 
 double normal_draw(std::uint64_t seed, std::uint64_t counter, std::uint32_t kernels) {
@@ -41,14 +60,18 @@ double normal_draw(std::uint64_t seed, std::uint64_t counter, std::uint32_t kern
 }
 
 Lanes::Lanes(std::span<const LaneTask> tasks, std::span<const double> slowness, std::size_t streams,
-             std::uint32_t lanes, std::uint32_t group, Jitter jitter)
+             std::uint32_t lanes, LaneGroups groups, Jitter jitter)
     : tasks_(tasks),
       slowness_(slowness),
       lanes_(lanes),
-      group_(group),
+      groups_(groups),
       jitter_(jitter),
+      unlike_(exponential_share(jitter.busiest, groups.wide)),
+      loads_(groups.wide),
       last_(streams) {
-  assert(group > 0 && lanes % group == 0 && slowness.size() == streams * lanes);
+  assert(groups.group > 0 && lanes % groups.group == 0);
+  assert(groups.wide > 0 && lanes % groups.wide == 0);
+  assert(slowness.size() == streams * lanes);
 }
 
 void Lanes::restart(std::uint64_t seed) {
@@ -97,10 +120,18 @@ Lanes::Token Lanes::run_lanes(StreamId stream, const LaneTask& task,
   start(times, before);
   if (task.sync == LaneSync::across) wait_across(times);
   const double* slowness = slowness_.data() + std::size_t{stream} * lanes_;
-  if (task.sync == LaneSync::group) {
-    work_in_groups(times, slowness, task);
-  } else {
-    work_alone(times, slowness, task);
+  switch (task.sync) {
+    case LaneSync::group:
+      if (const std::uint32_t parts = task.parts - task.wide_parts; parts > 0) {
+        work_in_groups(times, slowness, task, parts, groups_.group);
+      }
+      if (task.wide_parts > 0) work_in_wide_groups(times, slowness, task);
+      break;
+    case LaneSync::wide:
+      meet(times, groups_.wide);
+      work_with_loads(times, slowness, task, task.duration, task.per_load);
+      break;
+    default: work_alone(times, slowness, task);
   }
   return token;
 }
@@ -116,12 +147,13 @@ void Lanes::start(std::span<double> times, std::span<const Token> before) const 
 }
 
 void Lanes::wait_across(std::span<double> times) const {
-  for (std::uint32_t member = 0; member < group_; ++member) {
+  const std::uint32_t group = groups_.group;
+  for (std::uint32_t member = 0; member < group; ++member) {
     double all_there = 0;
-    for (std::size_t lane = member; lane < lanes_; lane += group_) {
+    for (std::size_t lane = member; lane < lanes_; lane += group) {
       all_there = std::max(all_there, times[lane]);
     }
-    for (std::size_t lane = member; lane < lanes_; lane += group_) times[lane] = all_there;
+    for (std::size_t lane = member; lane < lanes_; lane += group) times[lane] = all_there;
   }
 }
 
@@ -141,24 +173,67 @@ void Lanes::work_alone(std::span<double> times, const double* slowness, const La
   }
 }
 
-void Lanes::work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task) {
+void Lanes::work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task,
+                           std::uint32_t parts, std::uint32_t group) {
   const double duration = task.duration / task.parts;
-  for (std::size_t first = 0; first < times.size(); first += group_) {
-    const std::span group = times.subspan(first, group_);
+  for (std::size_t first = 0; first < times.size(); first += group) {
+    const std::span members = times.subspan(first, group);
     double done = 0;
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      done = std::max(done, group[i] + duration * slowness[first + i] * drawn(task));
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      done = std::max(done, members[i] + duration * slowness[first + i] * drawn(task));
     }
     // From here on the group starts each part together.
-    for (std::uint32_t part = 1; part < task.parts; ++part) {
+    for (std::uint32_t part = 1; part < parts; ++part) {
       double longest = 0;
-      for (std::size_t i = 0; i < group.size(); ++i) {
+      for (std::size_t i = 0; i < members.size(); ++i) {
         longest = std::max(longest, slowness[first + i] * drawn(task));
       }
       done += duration * longest;
     }
-    std::ranges::fill(group, done);
+    std::ranges::fill(members, done);
   }
+}
+
+/// Before they exchange, lanes have waited for their group; then the wide one waits twice.
+void Lanes::work_in_wide_groups(std::span<double> times, const double* slowness,
+                                const LaneTask& task) {
+  const auto [group, wide] = groups_;
+  if (wide % group == 0 && (unlike_ == 0 || task.per_load == 0)) {
+    return work_in_groups(times, slowness, task, task.wide_parts, wide);
+  }
+  const std::uint32_t pairs = task.wide_parts / 2;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    work_in_groups(times, slowness, task, 1, group);
+    meet(times, wide);
+    work_with_loads(times, slowness, task, task.duration / task.parts, task.per_load / pairs);
+  }
+}
+
+void Lanes::work_with_loads(std::span<double> times, const double* slowness, const LaneTask& task,
+                            double duration, double per_load) {
+  for (std::size_t first = 0; first < times.size(); first += groups_.wide) {
+    const std::span members = times.subspan(first, groups_.wide);
+    draw_loads(loads_);
+    double done = 0;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const double seconds = duration + per_load * (loads_[i] - 1);
+      done = std::max(done, members[i] + seconds * slowness[first + i] * drawn(task));
+    }
+    std::ranges::fill(members, done);
+  }
+}
+
+/// Of mean 1.
+void Lanes::draw_loads(std::span<double> loads) {
+  std::ranges::fill(loads, 1.0);
+  if (unlike_ == 0) return;
+  for (double& load : loads) {
+    const std::uint64_t word = random_word(jitter_.seed, words_++);
+    load = -portable::log((static_cast<double>(word >> 11U) + 0.5) * 0x1p-53);
+  }
+  const double mean =
+      std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(loads.size());
+  for (double& load : loads) load = 1 + unlike_ * (load / mean - 1);
 }
 
 }  // namespace prequel

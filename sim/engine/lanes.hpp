@@ -15,6 +15,7 @@ namespace prequel {
 enum class LaneSync : std::uint8_t {
   none,    ///< nobody: lane r of the next task needs lane r of this one alone
   group,   ///< its group of neighbouring lanes, as in tensor parallelism
+  wide,    ///< before it starts, too: its wide group of them, as in expert parallelism
   across,  ///< before it starts: the same lane of all groups, as in data parallelism
 };
 
@@ -25,6 +26,10 @@ struct LaneTask {
   LaneSync sync{};
   bool jitters = false;
   std::uint32_t kernels = 4;  ///< of each part; each jitters by itself
+  /// Of the parts, in pairs: after these the wide group waits. The second of a pair is what the
+  /// lane does with its load.
+  std::uint32_t wide_parts = 0;
+  double per_load{};  ///< s that a lane takes more for each time the mean load beyond it
 };
 
 /// Jitter of the parts of tasks, drawn for each lane and kernel: `sigma` is the relative standard
@@ -32,6 +37,15 @@ struct LaneTask {
 struct Jitter {
   double sigma{};
   std::uint64_t seed{};
+  /// Loads of the lanes of a wide group, over their mean: the busiest one's, expected. They are
+  /// drawn anew each time; 1: all are alike.
+  double busiest = 1;
+};
+
+/// Lanes that are next to one another.
+struct LaneGroups {
+  std::uint32_t group = 1;
+  std::uint32_t wide = 1;
 };
 
 /// A draw of mean 0 and standard deviation 1 that depends on its arguments alone, not on who draws
@@ -52,10 +66,10 @@ class Lanes {
   };
 
   /// `tasks`, indexed by PriceId, and `slowness` must outlive the reader. Every stream has `lanes`
-  /// lanes in groups of `group`, which divides them; lane i of stream s takes
-  /// slowness[s * lanes + i] times its duration.
+  /// lanes in groups that divide them; lane i of stream s takes slowness[s * lanes + i] times its
+  /// duration.
   Lanes(std::span<const LaneTask> tasks, std::span<const double> slowness, std::size_t streams,
-        std::uint32_t lanes, std::uint32_t group, Jitter jitter);
+        std::uint32_t lanes, LaneGroups groups, Jitter jitter);
 
   template <class... Tokens>
   Token run(StreamId stream, PriceId price, Label /*label*/, Tokens... after) {
@@ -85,18 +99,25 @@ class Lanes {
   void start(std::span<double> times, std::span<const Token> before) const;
   void wait_across(std::span<double> times) const;
   void work_alone(std::span<double> times, const double* slowness, const LaneTask& task);
-  void work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task);
+  void work_in_groups(std::span<double> times, const double* slowness, const LaneTask& task,
+                      std::uint32_t parts, std::uint32_t group);
+  void work_in_wide_groups(std::span<double> times, const double* slowness, const LaneTask& task);
+  void work_with_loads(std::span<double> times, const double* slowness, const LaneTask& task,
+                       double duration, double per_load);
+  void draw_loads(std::span<double> loads);
   [[nodiscard]] double drawn(const LaneTask& task);
 
   std::span<const LaneTask> tasks_;
   std::span<const double> slowness_;
   std::uint32_t lanes_;
-  std::uint32_t group_;
+  LaneGroups groups_;
   Jitter jitter_;
+  double unlike_;              // how much of a load is drawn: exponentially
   std::uint64_t words_ = 0;    // random ones, drawn so far
   std::vector<double> times_;  // of tasks not yet forgotten, `lanes_` each
   std::vector<double> kept_;
-  std::vector<Token> last_;  // by stream
+  std::vector<double> loads_;  // of a wide group
+  std::vector<Token> last_;    // by stream
 };
 
 }  // namespace prequel

@@ -54,18 +54,17 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
   const std::uint64_t passes = std::uint64_t{shape.micro_batches} * shape.chunks;
   const bool beside = shape.exchanges == Exchanges::beside;
 
-  // In slot t stage s runs forward t − s and, `delay(s)` passes later, the backwards. What it waits
-  // for ran in a slot before, at its neighbour or, between rounds, at the other end.
+  // In slot t stage s runs forward t − s and, `first_backward` − s slots later, the backwards. What
+  // it waits for ran in a slot before, at its neighbour or, between rounds, at the other end.
   const std::uint32_t all_forwards_first =
       shape.chunks > 1 && shape.micro_batches == shape.stages ? shape.stages : 0;
-  const auto first_backward = [=, &shape](std::uint32_t stage) {
-    return 2 * (last - stage) + (shape.chunks - 1) * shape.group_size() + all_forwards_first +
-           (beside ? 1 : 0) + stage;
-  };
+  const std::uint64_t first_backward =
+      2 * last + (shape.chunks - 1) * shape.group_size() + all_forwards_first + (beside ? 1 : 0);
 
-  // What each stage handed on last, as it was before this slot, and what awaits its next round.
+  // What each stage runs, if it is one of all passes, and handed on last; what awaits its next
+  // round.
+  std::vector<GroupOrder::Pass> forwards(shape.stages), backwards(shape.stages);
   std::vector<Token> activations(shape.stages), gradients(shape.stages);
-  std::vector<Token> arriving, arriving_back;
   std::deque<Token> next_round, next_round_back;
   const auto taken = [](std::deque<Token>& tokens) {
     const Token token = tokens.front();
@@ -74,34 +73,35 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
   };
 
   std::vector<Token> carried;
-  const std::uint64_t steady_from = first_backward(0);
-  const std::uint64_t slots = steady_from + passes;
+  const std::uint64_t slots = first_backward + passes;
   reader.begin_repeating();
   for (std::uint64_t slot = 0; slot < slots; ++slot) {
-    arriving = activations;
-    arriving_back = gradients;
-    for (std::uint32_t stage = 0; stage <= last; ++stage) {
-      const bool goes_forward = slot >= stage && slot - stage < passes;
-      const bool goes_back = slot >= first_backward(stage) && slot - first_backward(stage) < passes;
+    std::ranges::copy_backward(forwards.begin(), forwards.end() - 1, forwards.end());
+    std::ranges::copy(backwards.begin() + 1, backwards.end(), backwards.begin());
+    if (slot < passes) forwards.front() = rounds[slot];
+    if (slot + last - first_backward < passes) {
+      backwards.back() = rounds[slot + last - first_backward];
+    }
+    Token arriving_back{};  // handed on before this slot by the stage that was told last
+    for (std::uint32_t stage = shape.stages; stage-- > 0;) {
+      const bool goes_forward = slot - stage < passes;  // of unsigned numbers: and is not below 0
+      const bool goes_back = slot + stage - first_backward < passes;
       Work<Token> forward, backward;
       if (goes_forward) {
-        const auto [chunk, micro_batch] = rounds[slot - stage];
+        const auto [chunk, micro_batch] = forwards[stage];
         forward = {stage, chunk, micro_batch, {}};
         if (stage > 0) {
-          forward.arrived = arriving[stage - 1];
+          forward.arrived = activations[stage - 1];
         } else if (chunk > 0) {
           forward.arrived = taken(next_round);
         }
       }
       if (goes_back) {
-        const auto [round, micro_batch] = rounds[slot - first_backward(stage)];
-        backward = {stage, shape.chunks - 1 - round, micro_batch, {}};
-        if (stage < last) {
-          backward.arrived = arriving_back[stage + 1];
-        } else if (round > 0) {
-          backward.arrived = taken(next_round_back);
-        }
+        const auto [round, micro_batch] = backwards[stage];
+        backward = {stage, shape.chunks - 1 - round, micro_batch, arriving_back};
+        if (stage == last && round > 0) backward.arrived = taken(next_round_back);
       }
+      arriving_back = gradients[stage];
       if (goes_forward && goes_back && beside) {
         const auto handed_on = emit.side_by_side(forward, backward);
         activations[stage] = handed_on.activation;
@@ -120,7 +120,8 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
 
     // Whole groups do the same, one after another.
     const std::uint64_t whole = std::uint64_t{rounds.whole()} * rounds.passes();
-    const bool group_ends = slot >= steady_from && (slot - steady_from + 1) % rounds.passes() == 0;
+    const bool group_ends =
+        slot >= first_backward && (slot - first_backward + 1) % rounds.passes() == 0;
     if (!group_ends || slot + 1 >= whole) continue;
     carried.clear();
     const auto each = [&](const auto& visit) {
@@ -129,7 +130,12 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
     };
     each([&](Token& token) { carried.push_back(token); });
     const auto left = static_cast<std::uint32_t>((whole - 1 - slot) / rounds.passes());
-    slot += std::uint64_t{rounds.passes()} * emit.skip(left, carried);
+    // No stage of several runs a backward of the last micro batch before slot `passes`.
+    const std::uint32_t skipped = emit.skip(left, carried, last > 0);
+    slot += std::uint64_t{rounds.passes()} * skipped;
+    for (auto* running : {&forwards, &backwards}) {
+      for (GroupOrder::Pass& pass : *running) pass.micro_batch += skipped * shape.group_size();
+    }
     auto next = carried.begin();
     each([&](Token& token) { token = *next++; });
   }

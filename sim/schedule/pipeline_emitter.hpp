@@ -43,9 +43,10 @@ class PipelineEmitter {
 
   void begin_repeating() { reader_.begin_repeating(); }
 
-  /// As the reader's, but tells the last wave, with which buckets go.
-  std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried) {
-    const std::uint32_t told = shape_.buckets > 0 ? 1 : 0;
+  /// As the reader's, but tells the last wave, unless the buckets go after it.
+  std::uint32_t skip(std::uint32_t remaining, std::span<Token> carried,
+                     bool buckets_go_later = false) {
+    const std::uint32_t told = shape_.buckets > 0 && !buckets_go_later ? 1 : 0;
     return remaining > told ? reader_.skip(remaining - told, carried) : 0;
   }
 

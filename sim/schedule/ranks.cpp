@@ -9,22 +9,27 @@ namespace prequel {
 namespace {
 
 LaneTask lane_task(const TaskTraits& task, double duration, const StageRanks& ranks,
-                   std::uint32_t buckets) {
+                   Meetings meetings, std::uint32_t buckets) {
   if (!task.is_pass()) return {duration, 1, task.sync, false};
-  const std::uint32_t parts =
-      task.in_buckets ? std::max(1U, ranks.synchronisations / buckets) : ranks.synchronisations;
-  return {duration, parts, task.sync, true, ranks.kernels};
+  if (task.in_buckets) {
+    meetings.all = std::max(1U, meetings.all / buckets);
+    meetings.exchanges = std::min(meetings.exchanges / buckets, meetings.all) / 2 * 2;
+  }
+  return {duration, meetings.all, task.sync, true, ranks.kernels, meetings.exchanges};
 }
 
 std::vector<LaneTask> lane_tasks(const PipelineShape& shape, const BlockTable& durations,
-                                 const StageRanks& ranks) {
+                                 const StageRanks& ranks, const BlockTable* per_load) {
+  assert(ranks.meetings.size() == 1 || ranks.meetings.size() == shape.blocks());
   std::vector<LaneTask> tasks;
   tasks.reserve(durations.values().size());
   for (const TaskTraits& task : kTasks) {
     for (std::uint32_t block = 0; block < shape.blocks(); ++block) {
-      const double duration =
-          durations.values()[BlockTable::price(task.kind, block, shape.blocks())];
-      tasks.push_back(lane_task(task, duration, ranks, std::max(1U, shape.buckets)));
+      const PriceId price = BlockTable::price(task.kind, block, shape.blocks());
+      tasks.push_back(lane_task(task, durations.values()[price], ranks,
+                                ranks.meetings[block % ranks.meetings.size()],
+                                std::max(1U, shape.buckets)));
+      if (per_load) tasks.back().per_load = per_load->values()[price];
     }
   }
   return tasks;
@@ -57,11 +62,13 @@ std::vector<double> lane_slowness(const PipelineShape& shape, const StageRanks& 
 
 std::vector<double> run_ranks(Schedule kind, const PipelineShape& shape,
                               const BlockTable& durations, const StageRanks& ranks,
-                              const RankSlowness& slowness, Jitter jitter, std::uint32_t samples) {
+                              const RankSlowness& slowness, Jitter jitter, std::uint32_t samples,
+                              const BlockTable* per_load) {
   assert(shape_problem(kind, shape).empty());
-  const auto tasks = lane_tasks(shape, durations, ranks);
+  const auto tasks = lane_tasks(shape, durations, ranks, per_load);
   const auto lanes_slow = lane_slowness(shape, ranks, slowness);
-  Lanes lanes(tasks, lanes_slow, stream_count(shape), ranks.count(), ranks.tensor_parallel, jitter);
+  Lanes lanes(tasks, lanes_slow, stream_count(shape), ranks.count(),
+              {ranks.tensor_parallel, ranks.expert_parallel}, jitter);
   std::vector<double> seconds;
   seconds.reserve(samples);
   for (std::uint32_t sample = 0; sample < samples; ++sample) {

@@ -75,7 +75,6 @@ class StepBuilder {
               {},
               BlockTable(shape_of(scenario)),
               BlockTable(shape_of(scenario)),
-              0,
               scenario.software.host.fixed_per_iteration,
               scenario.software.communication.overlap_contention > 0} {
     if (const std::string problem = shape_problem(plan_.schedule, step_.shape); !problem.empty()) {
@@ -93,13 +92,19 @@ class StepBuilder {
     return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
   }
 
-  /// Offloaded weights come from the host's memory each time, every rank its part.
-  [[nodiscard]] Traffic traffic(const StageParameters& parameters) const {
+  /// Offloaded weights come from the host's memory each time, every rank its part. Stages and
+  /// chunks are mostly like the one before.
+  [[nodiscard]] Traffic traffic(const StageParameters& parameters) {
+    if (priced_ && parameters.dense == priced_->parameters.dense &&
+        parameters.experts == priced_->parameters.experts) {
+      return priced_->traffic;
+    }
     Traffic between{parameter_gather_time(scenario_, parameters),
                     gradient_reduce_time(scenario_, parameters)};
     if (plan_.offload == Offload::optimizer_params) {
       between.gather.all = offloaded_weights_time(scenario_, parameters) + between.gather.all;
     }
+    priced_ = {parameters, between};
     return between;
   }
 
@@ -145,7 +150,6 @@ class StepBuilder {
     set(TaskKind::backward, unit, costs.backward.total());
     communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
     set(TaskKind::optimizer, 0, optimizer_time(scenario_, parameters).value);
-    step_.synchronisations = kSynchronisationsOfLayer;
   }
 
   void set(TaskKind kind, std::uint32_t unit, double seconds) {
@@ -206,8 +210,6 @@ class StepBuilder {
       }
       add_end(stage, parameters_of(chunks), tied);
     }
-    const auto layers = static_cast<std::uint32_t>(scenario_.model.layers / std::ssize(dealt));
-    step_.synchronisations = kSynchronisationsOfLayer * std::max(1U, layers);
   }
 
   void add_end(std::uint32_t stage, const StageParameters& parameters, const CommTime& tied) {
@@ -295,6 +297,11 @@ class StepBuilder {
   const Plan& plan_;
   const LayerCosts& layers_;
   Step step_;
+  struct PricedTraffic {
+    StageParameters parameters;
+    Traffic traffic;
+  };
+  std::optional<PricedTraffic> priced_;  // the last
   std::array<std::optional<CommTime>, 2> hops_;
 };
 

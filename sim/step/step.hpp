@@ -10,10 +10,6 @@
 
 namespace prequel {
 
-/// How often a tensor-parallel group synchronises in a pass over a layer: after attention and
-/// after the MLP.
-inline constexpr std::uint32_t kSynchronisationsOfLayer = 2;
-
 /// What a step plays as one: a model chunk; where layers are gathered one by one on a single stage,
 /// a layer or the root (embedding and head).
 struct StepBlock {
@@ -28,7 +24,6 @@ struct Step {
   std::vector<StepBlock> blocks;  ///< chunk c of stage s at c·stages + s
   BlockTable durations{PipelineShape{}};
   BlockTable network{PipelineShape{}};  ///< of these, what links between nodes carry
-  std::uint32_t synchronisations{};     ///< of the tensor-parallel group, in one pass over a block
   Seconds fixed;                        ///< before and after all that is played
   bool overlap_is_priced{};  ///< whether durations hold what overlapping tasks lose to one another
 };

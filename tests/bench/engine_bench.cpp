@@ -97,15 +97,20 @@ void lanes(benchmark::State& state, std::uint32_t stages, std::uint32_t micro_ba
     benchmark::DoNotOptimize(run_ranks(Schedule::one_f_one_b, shape, durations, ranks, {}, jitter));
   }
   set_items(state, std::size_t{2} * stages * micro_batches * ranks.count() *
-                       ranks.synchronisations * ranks.kernels);
+                       ranks.meetings.front().all * ranks.kernels);
 }
 // 70 layers on 12 stages, about six each; 4 replicas of 8 ranks.
-BENCHMARK_CAPTURE(lanes, 176b_384, 12, 128, (StageRanks{8, 4, 12, 31}))
+BENCHMARK_CAPTURE(lanes, 176b_384, 12, 128, (StageRanks{8, 4, {{12}}, 31}))
     ->Name("lanes/176b_384")
     ->Unit(benchmark::kMillisecond);
 // 126 layers on 16 stages, eight each; 16 micro batches on 128 replicas of 8 ranks.
-BENCHMARK_CAPTURE(lanes, 405b_16384, 16, 16, (StageRanks{8, 128, 16, 24}))
+BENCHMARK_CAPTURE(lanes, 405b_16384, 16, 16, (StageRanks{8, 128, {{16}}, 24}))
     ->Name("lanes/405b_16384")
+    ->Unit(benchmark::kMillisecond);
+// 61 layers with experts on 16 stages, four each; 16 micro batches on 1,024 ranks, of which 64
+// exchange tokens. 24 kernels between two synchronisations.
+BENCHMARK_CAPTURE(lanes, moe_16384, 16, 16, (StageRanks{1, 1024, {{8, 8}}, 24, 64}))
+    ->Name("lanes/moe_16384")
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -183,5 +184,83 @@ TEST_CASE("what the runs say of each stack is the same again, and covers their r
     CHECK(again.stacks[i].time.level == report.stacks[i].time.level);
     CHECK(report.stacks[i].time.level > 0);
     CHECK(report.stacks[i].time.noise > 0);
+  }
+}
+
+namespace {
+
+/// Two rows of a table that differ in one switch alone: without it and with it.
+struct Pair {
+  const char* without;
+  const char* with;
+};
+
+const ValidatedRun& run_of(const std::string& id) {
+  return *std::ranges::find(all_runs(), id, [](const ValidatedRun& run) { return run.run.id; });
+}
+
+/// Logarithm of how much faster the switch made the step.
+double gained(const Pair& pair, double (*seconds)(const ValidatedRun&)) {
+  return std::log(seconds(run_of(pair.without)) / seconds(run_of(pair.with)));
+}
+
+}  // namespace
+
+TEST_CASE("what switches gained in measured pairs is predicted, two thirds of it at least") {
+  const std::map<std::string, std::vector<Pair>> switches{
+      {"experts' exchange beside another micro batch",
+       {{"aws-qwen3-235b-a22b-b300-64-pp4-ep16-mb4-novl-a2a",
+         "aws-qwen3-235b-a22b-b300-64-pp4-ep16-mb4-ovl-a2a"},
+        {"aws-qwen3-30b-a3b-h100-64-pp4-ep16-mb4-novl-a2a",
+         "aws-qwen3-30b-a3b-h100-64-pp4-ep16-mb4-ovl-a2a"},
+        {"aws-qwen3-30b-a3b-h100-64-pp4-ep16-mb4-novl-uccl",
+         "aws-qwen3-30b-a3b-h100-64-pp4-ep16-mb4-ovl-uccl"},
+        {"aws-qwen3-30b-a3b-h100-64-pp4-ep16-mb4-novl-nvshmem",
+         "aws-qwen3-30b-a3b-h100-64-pp4-ep16-mb4-ovl-nvshmem"},
+        {"aws-qwen3-30b-a3b-h100-64-pp2-ep32-mb4-novl-a2a",
+         "aws-qwen3-30b-a3b-h100-64-pp2-ep32-mb4-ovl-a2a"},
+        {"aws-qwen3-30b-a3b-h100-64-pp2-ep32-mb4-novl-nvshmem",
+         "aws-qwen3-30b-a3b-h100-64-pp2-ep32-mb4-ovl-nvshmem"},
+        {"aws-deepseek-v3-b300-256-pp8-ep32-mb4-novl-a2a",
+         "aws-deepseek-v3-b300-256-pp8-ep32-mb4-ovl-a2a"},
+        {"aws-deepseek-v3-b300-256-pp8-ep32-mb4-novl-uccl",
+         "aws-deepseek-v3-b300-256-pp8-ep32-mb4-ovl-uccl"},
+        {"modelzoo-q235-ep32", "modelzoo-q235-ep32-ovl"}}},
+      {"one graph of the iteration in place of one a module",
+       {{"mcore-recipe-qwen3-235b-a22b-gb200-mxfp8-128gpu-tp1pp1ep64-partial-cg-overlap-2026-06",
+         "mcore-recipe-qwen3-235b-a22b-gb200-mxfp8-128gpu-tp1pp1ep64-paged-stash-fullcg-overlap-"
+         "2026-06"},
+        {"mcore-recipe-qwen3-235b-a22b-gb200-mxfp8-128gpu-tp1pp1ep64-partial-cg-overlap-2026-07",
+         "mcore-recipe-qwen3-235b-a22b-gb200-mxfp8-128gpu-tp1pp1ep64-paged-stash-fullcg-overlap-"
+         "2026-07"}}},
+      {"communication of tensor ranks beside products",
+       {{"torchtitan-70b-2d-0", "torchtitan-70b-2d-1"},
+        {"torchtitan-atp-70b-bf16-0", "torchtitan-atp-70b-bf16-1"},
+        {"torchtitan-atp-70b-tensorwise-0", "torchtitan-atp-70b-tensorwise-1"},
+        {"torchtitan-atp-70b-rowwise-0", "torchtitan-atp-70b-rowwise-1"},
+        {"torchtitan-atp-8b-bf16-0", "torchtitan-atp-8b-bf16-1"}}},
+      {"optimizer on the device in place of the host",
+       {{"deepspeed-zero-05", "deepspeed-zero-04"},
+        {"deepspeed-zero-08", "deepspeed-zero-07"},
+        {"deepspeed-zero-19", "deepspeed-zero-18"},
+        {"deepspeed-zero-17", "deepspeed-zero-16"}}},
+      {"operators not recomputed", {{"torchtitan-a100-5", "torchtitan-a100-3"}}},
+      {"forced balance of experts in place of early natural routing",
+       {{"modelzoo-q235-long-16k-natural", "modelzoo-q235-long-16k-forced"},
+        {"modelzoo-q235-long-64k-natural", "modelzoo-q235-long-64k-forced"}}}};
+  for (const auto& [what, pairs] : switches) {
+    CAPTURE(what);
+    double measured = 0;
+    double predicted = 0;
+    for (const Pair& pair : pairs) {
+      CAPTURE(pair.with);
+      measured += gained(pair, [](const ValidatedRun& run) { return *run.run.sec_per_iter; });
+      const double gain =
+          gained(pair, [](const ValidatedRun& run) { return run.prediction->sec_per_iter.value; });
+      CHECK(gain > 0);
+      predicted += gain;
+    }
+    CHECK(predicted > 2.0 / 3 * measured);
+    CHECK(predicted < 3.0 / 2 * measured);
   }
 }

@@ -114,7 +114,7 @@ void check_agreement(Schedule kind, const PipelineShape& shape, const BlockTable
   REQUIRE(times.stuck.empty());
   const double seconds = run_clock(kind, shape, durations).seconds;
   REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
-  const double lanes = run_ranks(kind, shape, durations, {2, 2, 2}, {}).front();
+  const double lanes = run_ranks(kind, shape, durations, {2, 2, {{2}}}, {}).front();
   REQUIRE(seconds == doctest::Approx(lanes).epsilon(1e-9));
 }
 

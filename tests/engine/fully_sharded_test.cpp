@@ -132,7 +132,7 @@ TEST_CASE("clock, lanes and event queue agree on 1000 random sharded plans") {
     REQUIRE(times.stuck.empty());
     const double seconds = seconds_of(shape, durations);
     REQUIRE(seconds == doctest::Approx(times.end()).epsilon(1e-9));
-    const double lanes = run_ranks(kAny, shape, durations, {2, 2, 2}, {}).front();
+    const double lanes = run_ranks(kAny, shape, durations, {2, 2, {{2}}}, {}).front();
     REQUIRE(seconds == doctest::Approx(lanes).epsilon(1e-9));
   }
 }
@@ -143,7 +143,7 @@ TEST_CASE("fully sharded replicas go at the pace of a slow rank once they wait f
   RankSlowness slowness;
   slowness.compute = {1, 1, 1, 2};
   const double usual = seconds_of(shape, durations);
-  const double slow = run_ranks(kAny, shape, durations, {2, 2, 1}, slowness).front();
+  const double slow = run_ranks(kAny, shape, durations, {2, 2, {{1}}}, slowness).front();
   CHECK(slow > 1.8 * usual);
   CHECK(slow <= 2 * usual);
 }

@@ -102,7 +102,8 @@ TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too
   axes.zero = {1};
   axes.dispatcher = {Dispatcher::alltoall, Dispatcher::deepep, Dispatcher::hybridep};
   axes.cp_comm = {ContextComm::p2p, ContextComm::all_gather};
-  axes.overlap = {{}, {Overlapped::tp}, {Overlapped::tp, Overlapped::ep}};
+  axes.overlap = {
+      {}, {Overlapped::tp}, {Overlapped::shared_experts}, {Overlapped::tp, Overlapped::ep}};
   axes.cuda_graphs = {{}, {GraphedModule::attn}, {GraphedModule::full}};
   axes.recompute = {Recompute::none, Recompute::selective};
   axes.recompute_modules = {{}, {RecomputeModule::moe_act, RecomputeModule::layernorm}};
@@ -117,6 +118,37 @@ TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too
   few.mbs = {1, 4};
   few.overlap = {{}, {Overlapped::ep}};
   check_against_predictions(oss, fill_axes(few, oss, Reach::usual));
+}
+
+TEST_CASE("with and without each kind of overlap, of stacks and of plans, on several schedules") {
+  SearchInputs lite = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
+  lite.fixed.seq_len = 4096;
+  SearchAxes axes;
+  axes.nodes = {2};
+  axes.gbs = {64};
+  axes.tp = {1, 2};
+  axes.pp = {1, 2, 4};
+  axes.ep = {4, 16};
+  axes.mbs = {1};
+  axes.vpp = {1, 2};
+  axes.zero = {0, 1};
+  axes.schedule = {Schedule::one_f_one_b, Schedule::interleaved, Schedule::dualpipe_v,
+                   Schedule::zb_h1};
+  axes.dispatcher = {Dispatcher::alltoall, Dispatcher::deepep};
+  WordSet<Overlapped> all;
+  for (const Overlapped each : all_of<Overlapped>()) all.add(each);
+  for (const GradientOverlap gradients : all_of<GradientOverlap>()) {
+    for (const bool blocking : {false, true}) {
+      lite.software.communication.gradient_overlap = gradients;
+      lite.software.communication.blocking_p2p = blocking;
+      for (const WordSet<Overlapped> overlap :
+           {WordSet<Overlapped>{}, WordSet<Overlapped>{Overlapped::ep},
+            WordSet<Overlapped>{Overlapped::tp}, all}) {
+        axes.overlap = {overlap};
+        check_against_predictions(lite, fill_axes(axes, lite, Reach::usual));
+      }
+    }
+  }
 }
 
 TEST_CASE("the Pareto front of many plans is found without playing all of them") {

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <random>
+
 #include "sim/answer/prediction.hpp"
 #include "tests/error_text.hpp"
 #include "tests/limited_threads.hpp"
@@ -67,6 +71,67 @@ TEST_CASE("a slow node of the slowest stage slows the iteration, by no more than
   const double slow = what_if(scenario, slow_node(node, 0.9)).mean;
   CHECK(slow > 1.05 * usual);
   CHECK(slow < usual / 0.9);
+}
+
+/// Plans of models with experts, with and without overlap.
+class ExpertPlans {
+ public:
+  Scenario scenario(const std::string& balance) {
+    JobRequest request;
+    request.model = one_of({"qwen3-30b-a3b", "deepseek-v2-lite"});
+    request.cluster = "nvidia-dgx-h100";
+    request.software = "megatron-core-2026";
+    const auto number = [](std::int64_t value) { return std::to_string(value); };
+    const std::int64_t pp = one_of<std::int64_t>({1, 2, 4});
+    const std::int64_t tp = one_of<std::int64_t>({1, 1, 2});
+    request.overrides = {
+        {"plan.dp", number(32 / pp / tp)},
+        {"plan.pp", number(pp)},
+        {"plan.tp", number(tp)},
+        {"plan.ep", number(std::min<std::int64_t>(one_of({2, 4, 8, 16}), 32 / pp))},
+        {"plan.etp", number(1)},
+        {"plan.mbs", "1"},
+        {"plan.gbs", number(32 * one_of({1, 4, 10}))},
+        {"plan.seq_len", "4096"},
+        {"plan.overlap", one_of<const char*>({"none", "ep", "grads"})},
+        {"plan.router_balance", balance}};
+    const Job job = read_job(shipped_library(), request);
+    return {job.model, job.device, job.cluster, job.software,
+            resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  }
+
+ private:
+  template <class Value>
+  Value one_of(std::initializer_list<Value> values) {
+    return values.begin()[random_() % values.size()];
+  }
+
+  std::mt19937 random_{17};
+};
+
+TEST_CASE("ranks that exchange tokens take as long as predicted, if all are at full speed") {
+  ExpertPlans plans;
+  for (int i = 0; i < 40; ++i) {
+    CAPTURE(i);
+    const Scenario scenario = plans.scenario(i % 2 == 0 ? "forced" : "natural");
+    CHECK(what_if(scenario, slow_node(0, 1.0)).mean ==
+          doctest::Approx(predict(scenario).sec_per_iter.value).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("drawn loads of experts are never faster than balanced ones, and on average as priced") {
+  ExpertPlans plans;
+  WhatIf question = jitter(3);
+  question.jitter = 1e-12;  // of the loads alone
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    const Scenario natural = plans.scenario("natural");
+    Scenario balanced = natural;
+    balanced.plan.imbalance = 1;
+    const StepDistribution step = what_if(natural, question);
+    CHECK(step.p5 >= predict(balanced).sec_per_iter.value * (1 - 1e-9));
+    CHECK(step.mean == doctest::Approx(predict(natural).sec_per_iter.value).epsilon(0.02));
+  }
 }
 
 TEST_CASE("a distribution is the same for the same seed, and in order") {
