@@ -102,6 +102,8 @@ class Arguments {
       job_.plan.zero = 3;
     } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
       job_.plan.zero = 2;
+    } else if (flag == "--data-parallel-shard-degree") {  // torchtitan's; -1: all that are left
+      if (value != "1") job_.plan.zero = 3;
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
       leave_out(flag, "", "says that states are sharded, not how; --zero N does");
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
@@ -485,6 +487,11 @@ void assume_experts(ImportedJob& job) {
       job.plan.etp = job.plan.tp;
       job.report.assumed.push_back(fmt::format(
           "etp {}: that of tp, as no --expert-tensor-parallel-size says otherwise", *job.plan.tp));
+    }
+    if (!job.plan.dispatcher && job.launch) {
+      job.plan.dispatcher = Dispatcher::allgather;
+      job.report.assumed.emplace_back(
+          "dispatcher allgather: Megatron's, as no --moe-token-dispatcher-type names another");
     }
     if (!job.plan.router_balance) {
       job.report.assumed.emplace_back(

@@ -323,6 +323,17 @@ constexpr WordFlag kWords[] = {
     {"--recompute-granularity", "full", recompute_all},
     {"--recompute-granularity", "selective",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--activation-checkpoint-mode", "full", recompute_all},
+    {"--activation-checkpoint-mode", "selective",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--selective-ac-option", "op",
+     [](ImportedJob& job) {
+       job.plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::operators};
+     }},
+    {"--selective-ac-option", "2",
+     [](ImportedJob& job) {
+       job.plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::blocks};
+     }},
     {"--recompute-method", "uniform", [](ImportedJob&) {}},
     {"--recompute-method", "block", [](ImportedJob& job) { job.recomputes_first_layers = true; }},
     {"--transformer-impl", "transformer_engine",

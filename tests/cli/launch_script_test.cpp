@@ -365,6 +365,7 @@ TEST_CASE("who carries tokens to experts is the dispatcher, or the backend of on
     return experts_with(flags).plan.dispatcher;
   };
   const std::string type = "--moe-token-dispatcher-type ";
+  CHECK(dispatcher("") == Dispatcher::allgather);
   CHECK(dispatcher(type + "alltoall") == Dispatcher::alltoall);
   CHECK(dispatcher(type + "allgather") == Dispatcher::allgather);
   CHECK(dispatcher(type + "flex --moe-flex-dispatcher-backend hybridep") == Dispatcher::hybridep);

@@ -168,6 +168,42 @@ optimizer: {optimizer_cpu_offload: true, optimizer_offload_fraction: 0.5}
   CHECK(plan.optimizer_offload == 0.5);
 }
 
+TEST_CASE("torchtitan's settings, as Primus writes them, go with a config of the model") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files{folder.with("titan.yaml", R"(
+modules:
+  pre_trainer:
+    framework: torchtitan
+    overrides:
+      training:
+        local_batch_size: 2
+        global_batch_size: 64
+        seq_len: 4096
+      parallelism:
+        data_parallel_shard_degree: -1
+        tensor_parallel_degree: 4
+        pipeline_parallel_degree: 2
+        context_parallel_degree: 2
+      activation_checkpoint:
+        mode: selective
+        selective_ac_option: op
+)"),
+                                       folder.with("config.json", R"({"model_type": "llama",
+      "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+      "max_position_embeddings": 8192})")};
+  const PlanRequest plan = import_files(files).job.plan;
+  CHECK(plan.tp == 4);
+  CHECK(plan.pp == 2);
+  CHECK(plan.cp == 2);
+  CHECK(plan.mbs == 2);
+  CHECK(plan.gbs == 64);
+  CHECK(plan.seq_len == 4096);
+  CHECK(plan.zero == 3);
+  CHECK(plan.recompute == Recompute::selective);
+  CHECK(plan.recompute_modules == WordSet<RecomputeModule>{RecomputeModule::operators});
+}
+
 TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
   const std::string pythia = R"({
   # parallelism settings

@@ -227,6 +227,7 @@ TEST_CASE("one expert that every token passes is the MLP, but for finding it") {
     request.dp = *request.nodes * dense.cluster.devices_per_node / (*request.pp * *request.cp);
     request.gbs = *request.dp * *request.mbs * *request.pp;
     request.precision = Precision::bf16;
+    request.attention = AttentionKind::flash;
     request.router_balance = "forced";
     request.fp8_recipe = Fp8Recipe::none;
     request.fp8_param_gather = false;
