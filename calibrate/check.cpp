@@ -9,6 +9,7 @@
 
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/dispatch.hpp"
 
 namespace prequel {
 namespace {
@@ -40,6 +41,9 @@ struct PricesOnDevice {
   Seconds operator()(const MeasuredOther& other) const {
     throw InputError(other.op + " has no model");
   }
+  Seconds operator()(const MeasuredDispatch&) const {
+    throw InputError("a device dispatches nothing to others; check it with --cluster");
+  }
   Seconds operator()(const MeasuredCollective&) const {
     throw InputError("a device has no collectives; check them with --cluster");
   }
@@ -67,14 +71,21 @@ Seconds predict(const Device& device, const Measurement& point) {
 }
 
 Seconds predict(const Cluster& cluster, const Measurement& point) {
-  const auto* measured = std::get_if<MeasuredCollective>(&point.what);
-  if (!measured) throw InputError("a cluster has collectives only; check kernels with --device");
   // A log whose head is cut names fewer nodes than its ranks fill.
-  const std::int64_t filled =
-      (measured->ranks + cluster.devices_per_node - 1) / cluster.devices_per_node;
-  const std::int64_t nodes = std::max<std::int64_t>(measured->nodes, filled);
-  const GroupShape group = lone_group_shape(cluster, measured->ranks, nodes);
-  return collective_time(cluster, measured->op, group, measured->bytes);
+  const auto group_of = [&](const auto& measured) {
+    const std::int64_t filled =
+        (measured.ranks + cluster.devices_per_node - 1) / cluster.devices_per_node;
+    return lone_group_shape(cluster, measured.ranks,
+                            std::max<std::int64_t>(measured.nodes, filled));
+  };
+  if (const auto* what = std::get_if<MeasuredDispatch>(&point.what)) {
+    return price(cluster, group_of(*what), what->dispatch, what->units).time();
+  }
+  const auto* measured = std::get_if<MeasuredCollective>(&point.what);
+  if (!measured) {
+    throw InputError("a cluster has collectives and dispatchers; check kernels with --device");
+  }
+  return collective_time(cluster, measured->op, group_of(*measured), measured->bytes);
 }
 
 Seconds predict(const CollectiveModel& node, const Measurement& point) {

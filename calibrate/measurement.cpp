@@ -12,6 +12,7 @@
 #include "hw/base/text.hpp"
 #include "hw/collectives/collective.hpp"
 #include "hw/device.hpp"
+#include "hw/dispatch.hpp"
 #include "hw/kernels/quantize.hpp"
 
 namespace prequel {
@@ -68,6 +69,7 @@ Precision precision(const Fields& fields) {
     if (*text == name(static_cast<Precision>(i))) return static_cast<Precision>(i);
   }
   if (*text == "nvfp4") return Precision::fp4;
+  if (text->starts_with("fp8+1x128")) return Precision::fp8_block;
   throw InputError(
       fmt::format("dtype: expected fp32, tf32, fp16, bf16, fp8, fp8-block, mxfp8 or nvfp4, got {}",
                   in_quotes(*text)));
@@ -217,6 +219,43 @@ MeasuredCollective collective(const Fields& fields) {
           static_cast<int>(whole(fields, "groups", 1))};
 }
 
+/// DeepEP's or HybridEP's kernels, by what the table calls the library.
+Dispatcher dispatcher(const Fields& fields) {
+  const std::string* library = cell(fields, "library");
+  const std::string_view text = library ? *library : "";
+  if (text.find("HybridEP") != std::string_view::npos) return Dispatcher::hybridep;
+  if (text.find("DeepEP") != std::string_view::npos) return Dispatcher::deepep;
+  throw InputError(fmt::format("library: expected one of DeepEP and HybridEP, got {}",
+                               in_quotes(text)));
+}
+
+MeasuredDispatch dispatch(const Fields& fields, bool combine) {
+  MeasuredDispatch measured;
+  Dispatch& what = measured.dispatch;
+  what.dispatcher = dispatcher(fields);
+  what.combine = combine;
+  what.tokens = positive(fields, "tokens");
+  what.hidden = whole(fields, "hidden");
+  what.top_k = whole(fields, "topk");
+  // Tokens in 8 bits go with a scale for 128 of their elements.
+  what.precision = precision(fields) == Precision::fp8 ? Precision::fp8_block : precision(fields);
+  measured.ranks = static_cast<int>(whole(fields, "ep"));
+  measured.nodes = static_cast<int>(whole(fields, "nodes", 1));
+  if (cell(fields, "sms")) measured.units = positive(fields, "sms");
+  return measured;
+}
+
+/// By the time of a call, or by the rate of the copies that a token makes.
+Seconds measured_time(const Fields& fields, const MeasuredDispatch& what) {
+  if (!cell(fields, "gb_s")) return measured_time(fields);
+  const std::string* level = cell(fields, "level");
+  const double places = level && *level == "rdma" ? what.nodes : what.ranks;
+  const Bytes token{static_cast<double>(what.dispatch.hidden) *
+                    bytes_per_element(what.dispatch.precision)};
+  return what.dispatch.tokens * hits(places, what.dispatch) * token /
+         BytesPerSecond{positive(fields, "gb_s") * 1e9};
+}
+
 /// Names of kernels in profiles (Vidur's) besides those of StreamKind.
 std::optional<std::pair<StreamKind, double>> stream_kind(std::string_view op) {
   static constexpr std::pair<std::string_view, StreamKind> kProfiled[] = {
@@ -275,11 +314,25 @@ std::string decade(double size, std::string_view unit) {
 
 }  // namespace
 
+std::vector<Fields> both_ways(Fields fields) {
+  if (!cell(fields, "dispatch_us") || !cell(fields, "combine_us")) return {std::move(fields)};
+  std::vector<Fields> rows;
+  for (const std::string way : {"dispatch", "combine"}) {
+    Fields row = fields;
+    row["op"] = way;
+    row["time_us"] = fields.at(way + "_us");
+    if (const std::string* dtype = cell(fields, way + "_dtype")) row["dtype"] = *dtype;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 Measurement read_measurement(Fields fields) {
   Measurement point;
   std::string kind;
   std::string size;
   const std::string op = cell(fields, "op") ? *cell(fields, "op") : "";
+  const std::string way = cell(fields, "phase") ? *cell(fields, "phase") : op;
   const auto timed = [&] { point.time = measured_time(fields); };
   if (is_other(op)) {
     timed();
@@ -297,6 +350,12 @@ Measurement read_measurement(Fields fields) {
     const MeasuredBeside what{gemm(fields)};
     kind = op;
     size = decade(flops(what.gemm).value, "FLOP");
+    point.what = what;
+  } else if (cell(fields, "topk") && (way == "dispatch" || way == "combine")) {
+    const MeasuredDispatch what = dispatch(fields, way == "combine");
+    point.time = measured_time(fields, what);
+    kind = way;
+    size = decade(what.dispatch.tokens, "tokens");
     point.what = what;
   } else if (cell(fields, "ranks")) {
     timed();

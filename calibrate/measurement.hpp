@@ -38,6 +38,14 @@ struct MeasuredCollective {
   int groups{1};  ///< that did the same at once
 };
 
+/// Tokens to their experts, or back, over an expert-parallel group of `ranks`.
+struct MeasuredDispatch {
+  Dispatch dispatch;
+  int ranks{};
+  int nodes{1};
+  double units{};  ///< compute units that the kernels had; 0: as many as they take by default
+};
+
 /// A copy between the memories of host and device.
 struct MeasuredCopy {
   bool to_device{};
@@ -60,19 +68,25 @@ using Fields = std::map<std::string, std::string>;
 
 struct Measurement {
   std::variant<Gemm, MeasuredKernels, MeasuredStream, MeasuredAttention, MeasuredCollective,
-               MeasuredCopy, MeasuredBeside, MeasuredOther>
+               MeasuredDispatch, MeasuredCopy, MeasuredBeside, MeasuredOther>
       what;
   Seconds time{};
   Fields fields;  ///< of the row, and `operator` and `size_class` where the row lacks them
 };
 
 /// What a row says. Which operator it is follows from `op` where that names one of the last three,
-/// else from its columns: `ranks` for a collective; `m_per_group`, `n`, `k` for a grouped product;
+/// else from its columns: `topk` and `op` or `phase` (dispatch, combine) for tokens on their way to
+/// experts, whose `library` says the dispatcher; `ranks` for a collective; `m_per_group`, `n`, `k` for a grouped product;
 /// `m`, `n`, `k` for a GEMM, where `recipe` says how its activation was cast in the same time;
 /// `local_rows` and `inter` for a layer of experts; `seq` and `heads` for attention; `op` and
 /// `bytes` for a memory-bound kernel. Times in `time_us`, `time_ms` or `time_s`, or as `tflops` of
-/// products and attention. Throws InputError (without place) that says which cell is missing or not
+/// products and attention, or as `gb_s` of dispatches: of the copies that a token makes, one for each
+/// rank (or node, where `level` is rdma) that holds a chosen expert, its own too. Throws InputError (without place) that says which cell is missing or not
 /// sound.
 Measurement read_measurement(Fields fields);
+
+/// A row that times a dispatch and its combine (`dispatch_us`, `combine_us`) as one of each; any
+/// other as it is.
+std::vector<Fields> both_ways(Fields fields);
 
 }  // namespace prequel

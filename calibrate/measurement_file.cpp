@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,10 +20,12 @@ namespace {
 using nlohmann::json;
 
 void add_point(MeasurementFile& file, const std::string& path, std::size_t line, Fields fields) {
-  try {
-    file.points.push_back(read_measurement(std::move(fields)));
-  } catch (const InputError& error) {
-    file.unread.push_back(fmt::format("{}:{}: {}", path, line, error.what()));
+  for (Fields& row : both_ways(std::move(fields))) {
+    try {
+      file.points.push_back(read_measurement(std::move(row)));
+    } catch (const InputError& error) {
+      file.unread.push_back(fmt::format("{}:{}: {}", path, line, error.what()));
+    }
   }
 }
 
@@ -91,9 +94,9 @@ Format format_of(std::istream& in) {
     const bool lines = first.is_object() && !first.contains("results");
     return lines ? Format::json_lines : Format::nccl_json;
   }
-  const bool has_time = line.find("time_us") != std::string::npos ||
-                        line.find("time_ms") != std::string::npos ||
-                        line.find("time_s") != std::string::npos;
+  constexpr const char* kTimes[] = {"time_us", "time_ms", "time_s", "combine_us", "gb_s"};
+  const bool has_time = std::ranges::any_of(
+      kTimes, [&](const char* column) { return line.find(column) != std::string::npos; });
   return has_time && line.find(',') != std::string::npos ? Format::table : Format::nccl_text;
 }
 

@@ -17,6 +17,9 @@ struct KindOf {
   Kind operator()(const Gemm&) const { return {}; }
   Kind operator()(const MeasuredKernels&) const { return {}; }
   Kind operator()(const MeasuredCollective&) const { return {}; }
+  Kind operator()(const MeasuredDispatch& measured) const {
+    return {measured.dispatch.combine ? "combine" : "dispatch"};
+  }
   Kind operator()(const MeasuredStream& measured) const {
     return {std::string(name(measured.stream.kind)), kFewestStreams};
   }

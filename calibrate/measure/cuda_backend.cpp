@@ -78,7 +78,7 @@ class CudaBackend final : public Backend {
   }
 
   [[nodiscard]] std::vector<Work> grid() const override {
-    return gpu_grid({has_fp8(0), kHasCudnn});
+    return gpu_grid({capability_of(0), kHasCudnn});
   }
 
   Run prepare(const Work& work) override {
@@ -92,6 +92,9 @@ class CudaBackend final : public Backend {
  private:
   Launch launch_of(const Work& work) {
     if (const auto* gemm = std::get_if<Gemm>(&work)) return prepare_cuda_gemm(*gemm, stream_);
+    if (const auto* grouped = std::get_if<GroupedGemm>(&work)) {
+      return prepare_cuda_grouped(*grouped, stream_);
+    }
     if (const auto* kernel = std::get_if<Stream>(&work)) {
       return prepare_cuda_stream(*kernel, stream_);
     }

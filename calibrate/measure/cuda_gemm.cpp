@@ -1,10 +1,14 @@
 #include "calibrate/measure/cuda_gemm.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "calibrate/measure/cuda_check.hpp"
 #include "calibrate/measure/cuda_memory.hpp"
+#include "calibrate/measure/gpu_grid.hpp"
 
 namespace prequel {
 namespace {
@@ -24,18 +28,47 @@ Format format_of(Precision precision) {
     case Precision::tf32: return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
     case Precision::fp16: return {CUDA_R_16F, CUDA_R_16F};
     case Precision::bf16: return {CUDA_R_16BF, CUDA_R_16BF};
-    case Precision::fp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF};
-    case Precision::fp4:
+    case Precision::fp8:
     case Precision::fp8_block:
-    case Precision::fp8_row:
-    case Precision::mxfp8: break;
+    case Precision::mxfp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF};
+    case Precision::fp8_row: break;
+    case Precision::fp4:
+#if CUBLAS_VERSION >= 120900
+      return {CUDA_R_4F_E2M1, CUDA_R_16BF};
+#else
+      break;
+#endif
   }
   return {};
 }
 
-std::size_t bytes_of(cudaDataType_t type) {
-  if (type == CUDA_R_32F) return 4;
-  return type == CUDA_R_8F_E4M3 ? 1 : 2;
+std::size_t bits_of(cudaDataType_t type) {
+  switch (type) {
+    case CUDA_R_32F: return 32;
+    case CUDA_R_8F_E4M3: return 8;
+#if CUBLAS_VERSION >= 120900
+    case CUDA_R_4F_E2M1: return 4;
+#endif
+    default: return 16;
+  }
+}
+
+/// Scales of the blocks of an operand with `rows` rows of `summed` elements: room for what cuBLASLt
+/// wants of any format, and the byte that they consist of (a power of two, 1, or near it).
+struct BlockScales {
+  std::size_t bytes{};
+  int byte{};
+};
+
+BlockScales block_scales(Precision precision, std::int64_t rows, std::int64_t summed) {
+  const auto up = [](std::int64_t value, std::int64_t unit) {
+    return static_cast<std::size_t>((value + unit - 1) / unit * unit);
+  };
+  switch (precision) {
+    case Precision::mxfp8: return {up(rows, 128) * up((summed + 31) / 32, 4), 0x7f};
+    case Precision::fp4: return {up(rows, 128) * up((summed + 15) / 16, 4), 0x38};
+    default: return {sizeof(float) * up(rows, 128) * up((summed + 127) / 128, 4), 0x3f};
+  }
 }
 
 int current_device() {
@@ -53,8 +86,7 @@ class CudaGemm {
         result_(gemm.pass == GemmPass::wgrad ? CUDA_R_32F : format_.result),
         beta_(gemm.pass == GemmPass::wgrad ? 1.0F : 0.0F),
         operands_(sizes(gemm),
-                  gemm.precision == Precision::fp8 ? RandomNumbers::fp8 : RandomNumbers::bf16,
-                  stream),
+                  is_quantized(gemm.precision) ? RandomNumbers::fp8 : RandomNumbers::bf16, stream),
         workspace_(kWorkspace) {
     try {
       check_cublas(cublasLtCreate(&handle_), "cublasLtCreate");
@@ -83,9 +115,9 @@ class CudaGemm {
     const auto elements = [&](std::int64_t rows, std::int64_t columns) {
       return static_cast<std::size_t>(gemm.batch * rows * columns);
     };
-    const std::size_t operand = bytes_of(format_.operand);
-    return {operand * elements(gemm.n, gemm.k), operand * elements(gemm.m, gemm.k),
-            bytes_of(result_) * elements(gemm.m, gemm.n)};
+    const std::size_t operand = bits_of(format_.operand);
+    return {operand * elements(gemm.n, gemm.k) / 8, operand * elements(gemm.m, gemm.k) / 8,
+            bits_of(result_) * elements(gemm.m, gemm.n) / 8};
   }
 
   static cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
@@ -105,16 +137,17 @@ class CudaGemm {
     return made;
   }
 
-  void set(cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
     check_cublas(cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
                  "cublasLtMatmulDescSetAttribute");
   }
 
   /// Column-major: C[n,m] = op(B)·op(A), the row-major product's transpose.
   void describe(const Gemm& gemm) {
-    const bool fp8 = gemm.precision == Precision::fp8;
-    const bool first = fp8 || gemm.pass == GemmPass::forward;  // transposed
-    const bool second = !fp8 && gemm.pass == GemmPass::wgrad;
+    const bool narrow = is_quantized(gemm.precision);
+    const bool first = narrow || gemm.pass == GemmPass::forward;  // transposed
+    const bool second = !narrow && gemm.pass == GemmPass::wgrad;
     check_cublas(cublasLtMatmulDescCreate(&product_, format_.compute, CUDA_R_32F),
                  "cublasLtMatmulDescCreate");
     set(CUBLASLT_MATMUL_DESC_TRANSA, first ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -122,6 +155,32 @@ class CudaGemm {
     a_ = layout(format_.operand, first ? gemm.k : gemm.n, first ? gemm.n : gemm.k, gemm.batch);
     b_ = layout(format_.operand, second ? gemm.m : gemm.k, second ? gemm.k : gemm.m, gemm.batch);
     c_ = layout(result_, gemm.n, gemm.m, gemm.batch);
+    if (narrow && gemm.precision != Precision::fp8) scale_blocks(gemm);
+  }
+
+  void scale_blocks(const Gemm& gemm) {
+#if CUBLAS_VERSION >= 120900
+    const auto mode = [&](bool weights) {
+      if (gemm.precision == Precision::mxfp8) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+      if (gemm.precision == Precision::fp4) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+      return weights && gemm.pass != GemmPass::wgrad
+                 ? CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F
+                 : CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    };
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode(true));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode(false));
+    const auto scales = [&](std::optional<DeviceBuffer>& buffer, std::int64_t rows) {
+      const auto [bytes, byte] =
+          block_scales(gemm.precision, rows * gemm.batch, gemm.k);
+      buffer.emplace(bytes);
+      check_cuda(cudaMemsetAsync(buffer->data(), byte, bytes, stream_), "cudaMemsetAsync");
+      return buffer->data();
+    };
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales(a_scales_, gemm.n));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales(b_scales_, gemm.m));
+#else
+    throw SkippedPoint("cuda: scales of blocks need the CUDA toolkit, 12.9 or later");
+#endif
   }
 
   void choose_kernel() {
@@ -156,6 +215,8 @@ class CudaGemm {
   float beta_;
   RotatingArrays operands_;
   DeviceBuffer workspace_;
+  std::optional<DeviceBuffer> a_scales_;  ///< of blocks
+  std::optional<DeviceBuffer> b_scales_;
   cublasLtHandle_t handle_{};
   cublasLtMatmulDesc_t product_{};
   cublasLtMatrixLayout_t a_{};
@@ -167,23 +228,37 @@ class CudaGemm {
 }  // namespace
 
 Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
-  if (gemm.precision == Precision::fp8 && !has_fp8(current_device())) {
-    throw SkippedPoint("cuda: the device has no fp8");
-  }
-  if (is_quantized(gemm.precision) && gemm.precision != Precision::fp8) {
-    throw SkippedPoint("cuda: products with scales of blocks are not measured");
+  if (!multiplies(capability_of(current_device()), gemm.precision)) {
+    throw SkippedPoint(fmt::format("cuda: the device has no {}", name(gemm.precision)));
   }
   return [product = std::make_shared<CudaGemm>(gemm, stream)] { product->launch(); };
 }
 
-bool has_fp8(int device) {
+Launch prepare_cuda_grouped(const GroupedGemm& product, cudaStream_t stream) {
+  const std::int64_t rows = product.rows / product.groups;
+  const std::int64_t batch = product.one_launch ? product.groups : 1;
+  Gemm one{rows, product.outputs, product.inputs, batch, product.precision, product.pass};
+  if (product.pass == GemmPass::dgrad) std::swap(one.n, one.k);
+  if (product.pass == GemmPass::wgrad) {
+    one.m = product.outputs;
+    one.n = product.inputs;
+    one.k = rows;
+  }
+  Launch launch = prepare_cuda_gemm(one, stream);
+  if (product.one_launch) return launch;
+  return [launch = std::move(launch), groups = product.groups] {
+    for (std::int64_t i = 0; i < groups; ++i) launch();
+  };
+}
+
+int capability_of(int device) {
   int major = 0;
   int minor = 0;
   check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
              "cudaDeviceGetAttribute");
   check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
              "cudaDeviceGetAttribute");
-  return 10 * major + minor >= 89;
+  return 10 * major + minor;
 }
 
 }  // namespace prequel

@@ -9,11 +9,16 @@ namespace prequel {
 
 /// A product by cuBLASLt with its first choice of kernel. dgrad is NN and wgrad NT, which
 /// accumulates in fp32 into the gradient; products of fp8 are TN in all passes, as cuBLASLt asks
-/// and stacks that train in fp8 make them, with bf16 results. Throws SkippedPoint where cuBLASLt
-/// has no kernel, or the device no such format.
+/// and stacks that train in fp8 make them, with bf16 results; so are those with scales of blocks
+/// (fp8-block: 128 x 128 of weights, 1 x 128 of others; mxfp8: 32; fp4: 16 elements), which are all
+/// 1 or near it. Throws SkippedPoint where cuBLASLt has no kernel, or the device no such format.
 Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream);
 
-/// The device multiplies e4m3 (compute capability 8.9).
-bool has_fp8(int device);
+/// The products of experts with as many rows each: strided-batched as one kernel, or one after
+/// another, each with operands of its own.
+Launch prepare_cuda_grouped(const GroupedGemm& product, cudaStream_t stream);
+
+/// Compute capability, times ten.
+int capability_of(int device);
 
 }  // namespace prequel

@@ -1,4 +1,5 @@
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 
 #include "calibrate/measure/cuda_kernels.hpp"
 
@@ -189,6 +190,85 @@ __global__ void adam(float* weights, float* first, float* second, const float* g
   }
 }
 
+constexpr float kMostE4m3 = 448.0F;
+
+__device__ __nv_fp8x2_storage_t to_fp8(float2 value, float scale) {
+  return __nv_cvt_float2_to_fp8x2(float2{value.x * scale, value.y * scale}, __NV_SATFINITE,
+                                  __NV_E4M3);
+}
+__device__ float larger(float most, float2 value) {
+  return fmaxf(most, fmaxf(fabsf(value.x), fabsf(value.y)));
+}
+
+/// Bits of the largest absolute value of a tensor, which order as the values do.
+__device__ unsigned absmax_bits;
+
+__global__ void find_absmax(const __nv_bfloat162* a, std::size_t pairs) {
+  float most = 0.0F;
+  for (std::size_t i = first_index(); i < pairs; i += stride()) {
+    most = larger(most, __bfloat1622float2(a[i]));
+  }
+  const float all = over_block<Most>(most);
+  if (threadIdx.x == 0) atomicMax(&absmax_bits, __float_as_uint(all));
+}
+
+/// `Found`: the scale is that of the largest value, else it is known.
+template <bool Found>
+__global__ void cast(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std::size_t pairs) {
+  const float scale = Found ? kMostE4m3 / fmaxf(__uint_as_float(absmax_bits), 1e-12F) : 2.0F;
+  for (std::size_t i = first_index(); i < pairs; i += stride()) {
+    c[i] = to_fp8(__bfloat1622float2(a[i]), scale);
+  }
+}
+
+/// One block a row; it is read once, and once more, mostly from the cache, to be cast.
+__global__ void cast_rows(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std::size_t pairs) {
+  const __nv_bfloat162* in = a + blockIdx.x * pairs;
+  __nv_fp8x2_storage_t* out = c + blockIdx.x * pairs;
+  float most = 0.0F;
+  for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
+    most = larger(most, __bfloat1622float2(in[i]));
+  }
+  const float scale = kMostE4m3 / fmaxf(over_block<Most>(most), 1e-12F);
+  for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
+    out[i] = to_fp8(__bfloat1622float2(in[i]), scale);
+  }
+}
+
+/// `Lanes` threads a group of elements, `Each` pairs a thread: 32 x 2 for 128, 16 x 1 for 32. Scales
+/// are fp32, or the exponent alone.
+template <unsigned Lanes, unsigned Each, typename Scale>
+__global__ void cast_groups(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, Scale* scales,
+                            std::size_t groups) {
+  const unsigned lane = threadIdx.x % Lanes;
+  const std::size_t step = stride() / Lanes;
+  // All threads of a warp take as many turns: what lies beyond the last group is not written.
+  for (std::size_t turn = 0; turn * step < groups; ++turn) {
+    const std::size_t group = turn * step + first_index() / Lanes;
+    const bool inside = group < groups;
+    float2 values[Each];
+    float most = 0.0F;
+    for (unsigned i = 0; i < Each; ++i) {
+      values[i] = inside ? __bfloat1622float2(a[(group * Each + i) * Lanes + lane])
+                         : float2{0.0F, 0.0F};
+      most = larger(most, values[i]);
+    }
+    for (unsigned distance = Lanes / 2; distance > 0; distance /= 2) {
+      most = fmaxf(most, __shfl_xor_sync(0xffffffffU, most, static_cast<int>(distance)));
+    }
+    if (!inside) continue;
+    float scale = kMostE4m3 / fmaxf(most, 1e-12F);
+    if (sizeof(Scale) == 1) scale = exp2f(floorf(log2f(scale)));
+    for (unsigned i = 0; i < Each; ++i) {
+      c[(group * Each + i) * Lanes + lane] = to_fp8(values[i], scale);
+    }
+    if (lane == 0) {
+      scales[group] = sizeof(Scale) == 1 ? static_cast<Scale>(127.0F - log2f(scale))
+                                         : static_cast<Scale>(1.0F / scale);
+    }
+  }
+}
+
 __global__ void sum_of_squares(const float4* data, std::size_t fours, float* sum) {
   float own = 0.0F;
   for (std::size_t i = first_index(); i < fours; i += stride()) {
@@ -219,6 +299,7 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
   const auto row_blocks = static_cast<unsigned>(rows);
   const auto pairs_of = [&](std::size_t i) { return static_cast<__nv_bfloat162*>(arrays[i]); };
   const auto halves_of = [&](std::size_t i) { return static_cast<__nv_bfloat16*>(arrays[i]); };
+  const auto fp8_of = [&](std::size_t i) { return static_cast<__nv_fp8x2_storage_t*>(arrays[i]); };
   const auto floats_of = [&](std::size_t i) { return static_cast<float*>(arrays[i]); };
   switch (kernel) {
     case CudaKernel::copy:
@@ -259,6 +340,24 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
     case CudaKernel::adam:
       adam<<<blocks_for(rows * width), kThreads, 0, stream>>>(
           floats_of(0), floats_of(1), floats_of(2), floats_of(3), halves_of(4), rows * width);
+      break;
+    case CudaKernel::cast:
+      cast<false><<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), pairs);
+      break;
+    case CudaKernel::cast_absmax:
+      find_absmax<<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs);
+      cast<true><<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), pairs);
+      break;
+    case CudaKernel::cast_rows:
+      cast_rows<<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), row_pairs);
+      break;
+    case CudaKernel::cast_blocks:
+      cast_groups<32, 2><<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), floats_of(2),
+                                                          pairs / 64);
+      break;
+    case CudaKernel::cast_mxfp8:
+      cast_groups<16, 1><<<blocks, kThreads, 0, stream>>>(
+          pairs_of(0), fp8_of(1), static_cast<unsigned char*>(arrays[2]), pairs / 16);
       break;
   }
   return cudaGetLastError();

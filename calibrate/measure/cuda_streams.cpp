@@ -23,7 +23,13 @@ std::optional<CudaKernel> kernel_of(StreamKind kind) {
     case StreamKind::rms_norm: return CudaKernel::rms_norm;
     case StreamKind::softmax:
     case StreamKind::cross_entropy: return CudaKernel::softmax;
+    case StreamKind::permute:
     case StreamKind::embedding: return CudaKernel::embedding;
+    case StreamKind::quantize: return CudaKernel::cast;
+    case StreamKind::quantize_absmax: return CudaKernel::cast_absmax;
+    case StreamKind::quantize_row: return CudaKernel::cast_rows;
+    case StreamKind::quantize_block: return CudaKernel::cast_blocks;
+    case StreamKind::quantize_mxfp8: return CudaKernel::cast_mxfp8;
     case StreamKind::optimizer: return CudaKernel::adam;
     default: return std::nullopt;
   }

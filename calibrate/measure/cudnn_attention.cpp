@@ -22,6 +22,7 @@ class AttentionBuilder {
   explicit AttentionBuilder(const FusedAttention& what) : what_(what) {}
 
   CudnnGraph forward() && {
+    if (is_quantized(what_.precision)) return std::move(*this).forward_in_fp8();
     const CudnnTensor s = scores(heads(kQ, what_.heads));
     const CudnnTensor largest = graph_.between(rows());
     graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, s, largest);
@@ -34,6 +35,31 @@ class AttentionBuilder {
     const CudnnTensor p =
         graph_.pointwise(CUDNN_POINTWISE_DIV, {powers, sums}, CUDNN_DATA_BFLOAT16);
     graph_.multiply(p, heads(kV, what_.kv_heads), heads(kO, what_.heads));
+    return std::move(graph_);
+  }
+
+  /// With scales of whole tensors, all 1 or near it: products are divided by those of their operands,
+  /// the probabilities and the result are multiplied by theirs, and their largest values are found
+  /// for the next step, as Transformer Engine does.
+  CudnnGraph forward_in_fp8() && {
+    const CudnnTensor s = scores(heads(kQ, what_.heads));
+    const CudnnTensor largest = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, s, largest);
+    const CudnnTensor powers = graph_.pointwise(
+        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {s, largest})});
+    const CudnnTensor sums = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sums);
+    graph_.pointwise(CUDNN_POINTWISE_ADD, {largest, graph_.pointwise(CUDNN_POINTWISE_LOG, {sums})},
+                     statistics());
+    const CudnnTensor p = graph_.pointwise(CUDNN_POINTWISE_DIV, {powers, sums});
+    graph_.reduce(CUDNN_REDUCE_TENSOR_AMAX, p, factor(kLargestP));
+    const CudnnTensor narrow =
+        graph_.pointwise(CUDNN_POINTWISE_MUL, {p, factor(kScaleP)}, CUDNN_DATA_FP8_E4M3);
+    const CudnnTensor products = graph_.between(sizes_of_heads());
+    graph_.multiply(narrow, heads(kV, what_.kv_heads), products);
+    const CudnnTensor o = scaled(scaled(products, kUnscaleP), kUnscaleV);
+    graph_.reduce(CUDNN_REDUCE_TENSOR_AMAX, o, factor(kLargestO));
+    graph_.pointwise(CUDNN_POINTWISE_MUL, {o, factor(kScaleO)}, heads(kO, what_.heads));
     return std::move(graph_);
   }
 
@@ -70,6 +96,30 @@ class AttentionBuilder {
  private:
   /// The arrays in memory.
   enum Array : std::uint8_t { kQ, kK, kV, kO, kStatistics, kDO, kDQ, kDK, kDV, kDQSums };
+  /// And in fp8, behind the statistics, numbers of fp32.
+  enum Factor : std::uint8_t {
+    kUnscaleQ = kStatistics + 1,
+    kUnscaleK,
+    kUnscaleV,
+    kUnscaleP,
+    kScaleP,
+    kScaleO,
+    kLargestP,
+    kLargestO
+  };
+
+  CudnnTensor factor(Factor array) {
+    return graph_.stored(array, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT);
+  }
+  CudnnTensor scaled(const CudnnTensor& x, Factor by) {
+    return graph_.pointwise(CUDNN_POINTWISE_MUL, {x, factor(by)});
+  }
+  [[nodiscard]] Sizes sizes_of_heads() const {
+    return {what_.batch, what_.heads, what_.seq, what_.head_dim};
+  }
+  [[nodiscard]] cudnnDataType_t type() const {
+    return is_quantized(what_.precision) ? CUDNN_DATA_FP8_E4M3 : CUDNN_DATA_BFLOAT16;
+  }
 
   [[nodiscard]] Sizes square() const { return {what_.batch, what_.heads, what_.seq, what_.seq}; }
   [[nodiscard]] Sizes rows() const { return {what_.batch, what_.heads, what_.seq, 1}; }
@@ -82,13 +132,13 @@ class AttentionBuilder {
 
   CudnnTensor heads(Array array, std::int64_t count) {
     return graph_.stored(array, {what_.batch, count, what_.seq, what_.head_dim},
-                         strides_of(count, what_.head_dim, true), CUDNN_DATA_BFLOAT16);
+                         strides_of(count, what_.head_dim, true), type());
   }
   CudnnTensor transposed_heads(Array array) {
     Sizes strides = strides_of(what_.kv_heads, what_.head_dim, true);
     std::swap(strides[2], strides[3]);
     return graph_.stored(array, {what_.batch, what_.kv_heads, what_.head_dim, what_.seq}, strides,
-                         CUDNN_DATA_BFLOAT16);
+                         type());
   }
   CudnnTensor statistics() {
     return graph_.stored(kStatistics, rows(), strides_of(what_.heads, 1, false), CUDNN_DATA_FLOAT);
@@ -100,13 +150,14 @@ class AttentionBuilder {
   CudnnTensor scores(const CudnnTensor& q) {
     const CudnnTensor products = graph_.between(square());
     graph_.multiply(q, transposed_heads(kK), products);
-    const CudnnTensor scaled = graph_.pointwise(CUDNN_POINTWISE_MUL, {products, scale()});
-    if (!what_.causal) return scaled;
+    CudnnTensor s = graph_.pointwise(CUDNN_POINTWISE_MUL, {products, scale()});
+    if (is_quantized(what_.precision)) s = scaled(scaled(s, kUnscaleQ), kUnscaleK);
+    if (!what_.causal) return s;
     const CudnnTensor seen =
-        graph_.pointwise(CUDNN_POINTWISE_CMP_GE, {graph_.index(scaled, 2), graph_.index(scaled, 3)},
+        graph_.pointwise(CUDNN_POINTWISE_CMP_GE, {graph_.index(s, 2), graph_.index(s, 3)},
                          CUDNN_DATA_BOOLEAN);
     const CudnnTensor unseen = graph_.constant(std::numeric_limits<float>::lowest());
-    return graph_.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scaled, unseen, seen});
+    return graph_.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {s, unseen, seen});
   }
 
   /// A product a head; where heads of queries share keys and values, their gradients are added.
@@ -130,7 +181,8 @@ class CudnnAttention {
         stream_(stream),
         graph_(attention_graph(what)),
         plan_(graph_, cudnn_device(current_device())),
-        operands_(graph_.arrays(), RandomNumbers::bf16, stream),
+        operands_(graph_.arrays(),
+                  is_quantized(what.precision) ? RandomNumbers::fp8 : RandomNumbers::bf16, stream),
         workspace_(plan_.workspace_bytes()) {
     for (std::size_t set = 0; set < operands_.sets(); ++set) {
       const auto& arrays = operands_.next();
@@ -181,6 +233,10 @@ class CudnnAttention {
 }  // namespace
 
 CudnnGraph attention_graph(const FusedAttention& attention) {
+  if (is_quantized(attention.precision) &&
+      (attention.precision != Precision::fp8 || attention.backward)) {
+    throw SkippedPoint("cuda: of attention in 8 bits, the forward pass in fp8 is measured");
+  }
   AttentionBuilder builder(attention);
   return attention.backward ? std::move(builder).backward() : std::move(builder).forward();
 }

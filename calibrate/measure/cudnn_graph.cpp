@@ -14,6 +14,7 @@ std::vector<std::int64_t> packed(const std::vector<std::int64_t>& sizes) {
 }
 
 std::size_t bytes_of(cudnnDataType_t type) {
+  if (type == CUDNN_DATA_FP8_E4M3) return 1;
   return type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "hw/kernels/memory_bound.hpp"
+
 namespace prequel {
 namespace {
 
@@ -13,7 +15,8 @@ constexpr double kMostBytes = 4.3e9;
 bool is_row_wise(StreamKind kind) {
   return kind == StreamKind::layer_norm || kind == StreamKind::rms_norm ||
          kind == StreamKind::softmax || kind == StreamKind::cross_entropy ||
-         kind == StreamKind::embedding;
+         kind == StreamKind::embedding || kind == StreamKind::permute ||
+         kind == StreamKind::quantize_row;
 }
 
 /// The three products of a linear layer of `inputs` and `outputs` on `tokens`.
@@ -37,9 +40,34 @@ void add_products(std::vector<Work>& works, const GpuAbilities& abilities) {
     for (const Precision precision : {Precision::fp16, Precision::tf32, Precision::fp32}) {
       add_layer(works, 4096, 4 * hidden, hidden, precision);
     }
-    if (abilities.fp8) {
+    for (const Precision precision :
+         {Precision::fp8, Precision::fp8_block, Precision::mxfp8, Precision::fp4}) {
+      if (!multiplies(abilities.capability, precision)) continue;
       for (const auto& [outputs, inputs] : layers) {
-        add_layer(works, 4096, outputs, inputs, Precision::fp8);
+        add_layer(works, 4096, outputs, inputs, precision);
+      }
+    }
+  }
+}
+
+/// The products of experts of fine-grained models (hidden, inner width), few tokens each and many;
+/// in one launch or one an expert.
+void add_expert_products(std::vector<Work>& works, const GpuAbilities& abilities) {
+  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 3> kExperts{
+      {{2048, 768}, {4096, 1536}, {7168, 2048}}};
+  for (const Precision precision :
+       {Precision::bf16, Precision::fp8, Precision::fp8_block, Precision::mxfp8}) {
+    if (is_quantized(precision) && !multiplies(abilities.capability, precision)) continue;
+    for (const auto& [hidden, inner] : kExperts) {
+      for (const std::int64_t groups : {4, 16, 32}) {
+        for (const std::int64_t rows : {128, 512, 2048}) {
+          for (const GemmPass pass : {GemmPass::forward, GemmPass::dgrad, GemmPass::wgrad}) {
+            for (const bool one_launch : {true, false}) {
+              works.emplace_back(GroupedGemm{groups, groups * rows, 2 * inner, hidden, precision,
+                                             pass, 1, one_launch});
+            }
+          }
+        }
       }
     }
   }
@@ -63,6 +91,11 @@ void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
         const std::int64_t batch = std::max<std::int64_t>(1, 8192 / seq);
         if (seq <= 4096) works.emplace_back(AttentionChain{batch, seq, heads, head_dim});
         if (!abilities.fused_attention) continue;
+        if (attends_in_fp8(abilities.capability)) {
+          FusedAttention narrow{batch, seq, heads, heads, head_dim};
+          narrow.precision = Precision::fp8;
+          works.emplace_back(narrow);
+        }
         for (const bool backward : {false, true}) {
           works.emplace_back(FusedAttention{batch, seq, heads, heads, head_dim, true, backward});
           if (heads != 32) continue;  // and with groups of queries
@@ -74,7 +107,7 @@ void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
 }
 
 void add_streams(std::vector<Work>& works) {
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(StreamKind::copy); ++i) {
+  for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     const auto traffic = stream_traffic(kind);
     if (!traffic) continue;
@@ -113,10 +146,25 @@ void add_copies(std::vector<Work>& works) {
 
 }  // namespace
 
+bool multiplies(int capability, Precision format) {
+  switch (format) {
+    case Precision::fp8: return capability >= 89;
+    case Precision::fp8_block: return capability == 90;
+    case Precision::mxfp8:
+    case Precision::fp4: return capability >= 100;
+    default: return true;
+  }
+}
+
+bool attends_in_fp8(int capability) {
+  return capability >= 90;
+}
+
 std::vector<Work> gpu_grid(const GpuAbilities& abilities) {
   std::vector<Work> works{KernelLaunch{false}, KernelLaunch{true}};
   add_products(works, abilities);
   add_head_products(works);
+  add_expert_products(works, abilities);
   add_attention(works, abilities);
   add_streams(works);
   add_copies(works);
@@ -131,7 +179,14 @@ std::optional<StreamTraffic> stream_traffic(StreamKind kind) {
     case StreamKind::rms_norm:
     case StreamKind::softmax:
     case StreamKind::cross_entropy:
+    case StreamKind::permute:
     case StreamKind::embedding: return StreamTraffic{{2, 2}, 4.0};
+    case StreamKind::quantize:
+    case StreamKind::quantize_row: return StreamTraffic{{2, 1}, 3.0};
+    case StreamKind::quantize_absmax: return StreamTraffic{{2, 1}, 5.0};
+    // The last array has room for a scale of every element.
+    case StreamKind::quantize_block: return StreamTraffic{{2, 1, 1}, 3.0 + 4.0 / 128};
+    case StreamKind::quantize_mxfp8: return StreamTraffic{{2, 1, 1}, 3.0 + 1.0 / 32};
     case StreamKind::residual_add:
     case StreamKind::swiglu: return StreamTraffic{{2, 2, 2}, 6.0};
     case StreamKind::fused_pointwise: return StreamTraffic{{2, 2, 2, 1}, 7.0};

@@ -13,12 +13,20 @@ namespace prequel {
 
 /// What a GPU and the libraries beside it can do.
 struct GpuAbilities {
-  bool fp8{};              ///< products of e4m3: compute capability 8.9 and later
+  int capability{80};      ///< compute capability, times ten
   bool fused_attention{};  ///< cuDNN is there
 };
 
+/// Whether tensor cores multiply the format, with scales as cuBLASLt has them: of blocks of 128 on
+/// Hopper alone, of 32 and 16 elements from Blackwell on.
+bool multiplies(int capability, Precision format);
+
+/// Whether cuDNN has attention of e4m3: from Hopper on.
+bool attends_in_fp8(int capability);
+
 /// Products in all formats and passes, strided-batched ones over aligned and misaligned head sizes,
-/// attention fused and as a chain, memory-bound kernels, copies, launches.
+/// products of experts, attention fused and as a chain, memory-bound kernels, casts, copies,
+/// launches.
 std::vector<Work> gpu_grid(const GpuAbilities& abilities);
 
 /// Rows of `width` elements that one memory-bound kernel works on.

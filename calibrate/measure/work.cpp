@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -34,6 +35,12 @@ std::int64_t whole(Bytes bytes) {
   return static_cast<std::int64_t>(bytes.value);
 }
 
+/// As tables of training stacks name the passes of grouped products, and as `library` says how
+/// they were launched.
+constexpr std::array kGroupedPasses{"fwd", "bwd_grad_act", "bwd_grad_w"};
+constexpr const char* kBatched = "cuBLASLt, batched";
+constexpr const char* kOneAnExpert = "cuBLASLt, a product an expert";
+
 struct Fields {
   ordered_json operator()(const Gemm& gemm) const {
     return {{"op", "gemm"},
@@ -44,16 +51,28 @@ struct Fields {
             {"dtype", name(gemm.precision)},
             {"layout", layout(gemm.pass)}};
   }
+  ordered_json operator()(const GroupedGemm& what) const {
+    return {{"op", "grouped_gemm"},
+            {"groups", what.groups},
+            {"m_per_group", what.rows / what.groups},
+            {"n", what.outputs},
+            {"k", what.inputs},
+            {"dtype", name(what.precision)},
+            {"pass", kGroupedPasses.at(static_cast<std::size_t>(what.pass))},
+            {"library", what.one_launch ? kBatched : kOneAnExpert}};
+  }
   ordered_json operator()(const Stream& stream) const {
     ordered_json fields{{"op", name(stream.kind)}, {"bytes", whole(stream.bytes)}};
     if (stream.rows > 0.0) fields["tokens"] = static_cast<std::int64_t>(stream.rows);
     return fields;
   }
   ordered_json operator()(const FusedAttention& what) const {
-    return {{"op", "attention"},         {"batch", what.batch},
-            {"seq", what.seq},           {"heads", what.heads},
-            {"kv_heads", what.kv_heads}, {"head_dim", what.head_dim},
-            {"causal", what.causal},     {"pass", what.backward ? "bwd" : "fwd"}};
+    ordered_json fields{{"op", "attention"},         {"batch", what.batch},
+                        {"seq", what.seq},           {"heads", what.heads},
+                        {"kv_heads", what.kv_heads}, {"head_dim", what.head_dim},
+                        {"causal", what.causal},     {"pass", what.backward ? "bwd" : "fwd"}};
+    if (is_quantized(what.precision)) fields["dtype"] = name(what.precision);
+    return fields;
   }
   ordered_json operator()(const CollectiveWork& what) const {
     ordered_json fields{{"op", name(what.op)},
@@ -109,12 +128,28 @@ Gemm read_gemm(const Cursor& cursor) {
   Gemm gemm{cursor.at("m").count(), cursor.at("n").count(), cursor.at("k").count(),
             number(cursor, "batch", 1)};
   if (const auto dtype = cursor.find("dtype")) {
-    gemm.precision = static_cast<Precision>(dtype->choice({"fp32", "tf32", "fp16", "bf16", "fp8"}));
+    gemm.precision = dtype->word<Precision>();
   }
   if (const auto layout = cursor.find("layout")) {
     gemm.pass = static_cast<GemmPass>(layout->choice({"TN", "NN", "NT"}));
   }
   return gemm;
+}
+
+GroupedGemm read_grouped(const Cursor& cursor) {
+  GroupedGemm what;
+  what.groups = cursor.at("groups").integer(1, 1 << 20);
+  what.rows = what.groups * cursor.at("m_per_group").integer(1, 1 << 30);
+  what.outputs = cursor.at("n").count();
+  what.inputs = cursor.at("k").count();
+  if (const auto dtype = cursor.find("dtype")) what.precision = dtype->word<Precision>();
+  if (const auto pass = cursor.find("pass")) {
+    what.pass = static_cast<GemmPass>(
+        pass->choice({kGroupedPasses[0], kGroupedPasses[1], kGroupedPasses[2]}));
+  }
+  const auto library = cursor.find("library");
+  what.one_launch = !library || library->text().find("an expert") == std::string::npos;
+  return what;
 }
 
 CollectiveWork read_collective(const Cursor& cursor, CollectiveOp op) {
@@ -141,16 +176,19 @@ std::optional<StreamKind> stream_kind(std::string_view text) {
 Work read_work(const Cursor& cursor) {
   const std::string op = cursor.at("op").text();
   if (op == "gemm") return read_gemm(cursor);
+  if (op == "grouped_gemm") return read_grouped(cursor);
   if (op == "gemm_beside_collective") return read_gemm_beside(cursor);
   if (op == "attention") {
     const std::int64_t heads = cursor.at("heads").count();
-    return FusedAttention{number(cursor, "batch", 1),
-                          cursor.at("seq").count(),
-                          heads,
-                          number(cursor, "kv_heads", heads),
-                          cursor.at("head_dim").count(),
-                          flag(cursor, "causal", true),
-                          cursor.at("pass").choice({"fwd", "bwd"}) == 1};
+    FusedAttention what{number(cursor, "batch", 1),
+                        cursor.at("seq").count(),
+                        heads,
+                        number(cursor, "kv_heads", heads),
+                        cursor.at("head_dim").count(),
+                        flag(cursor, "causal", true),
+                        cursor.at("pass").choice({"fwd", "bwd"}) == 1};
+    if (const auto dtype = cursor.find("dtype")) what.precision = dtype->word<Precision>();
+    return what;
   }
   if (op == "attention_chain") {
     return AttentionChain{number(cursor, "batch", 1), cursor.at("seq").count(),

@@ -52,7 +52,7 @@ struct GemmBeside {
   CollectiveWork collective;
 };
 
-using Work = std::variant<Gemm, Stream, FusedAttention, CollectiveWork, HostCopy, KernelLaunch,
+using Work = std::variant<Gemm, GroupedGemm, Stream, FusedAttention, CollectiveWork, HostCopy, KernelLaunch,
                           AttentionChain, GradientNorm, GemmBeside>;
 
 /// The fields that say which work it is, as a JSON object: {"op":"gemm","m":…,"layout":"TN"}. Two

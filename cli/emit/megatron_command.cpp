@@ -3,6 +3,7 @@
 #include "cli/emit/emitted_plan.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/router_balance.hpp"
 
 namespace prequel {
 namespace {
@@ -47,20 +48,54 @@ class MegatronCommand {
     line("--num-layers", model_.layers);
     line("--hidden-size", model_.hidden);
     line("--num-attention-heads", model_.heads);
+    model_.is_latent() ? add_latent_attention() : add_heads();
+    line("--ffn-hidden-size", model_.ffn_hidden);
+    line("--vocab-size", model_.vocab);
+    line("--max-position-embeddings", model_.max_positions);
+    if (model_.next_token_layers > 0) line("--mtp-num-layers", model_.next_token_layers);
+    if (model_.window > 0) line(fmt::format("--window-size {},0", model_.window));
+    if (model_.window > 0 && model_.full_every > 0) {
+      line("--window-attn-skip-freq", model_.full_every);
+    }
+  }
+
+  void add_heads() {
     if (model_.kv_heads != model_.heads) {
       line(fmt::format("--group-query-attention --num-query-groups {}", model_.kv_heads));
     }
     if (model_.head_dim * model_.heads != model_.hidden) line("--kv-channels", model_.head_dim);
-    line("--ffn-hidden-size", model_.ffn_hidden);
-    line("--vocab-size", model_.vocab);
-    line("--max-position-embeddings", model_.max_positions);
+    if (model_.qk_norm) line("--qk-layernorm");
+  }
+
+  void add_latent_attention() {
+    const LatentAttention& latent = model_.latent;
+    line("--multi-latent-attention --qk-layernorm");
+    if (latent.q_rank > 0) line("--q-lora-rank", latent.q_rank);
+    line("--kv-lora-rank", latent.kv_rank);
+    line("--qk-head-dim", latent.nope);
+    line("--qk-pos-emb-head-dim", latent.rope);
+    line("--v-head-dim", latent.value);
   }
 
   void add_kind_of_model() {
-    if (model_.mlp == Mlp::swiglu) line("--swiglu");
+    switch (model_.mlp) {
+      case Mlp::gelu: break;
+      case Mlp::swiglu: line("--swiglu"); break;
+      case Mlp::squared_relu: line("--squared-relu"); break;
+      case Mlp::geglu:
+      case Mlp::relu: leave_out("mlp", "Megatron-LM has gelu, swiglu and the square of relu");
+    }
     if (model_.norm == Norm::rms_norm) line("--normalization RMSNorm");
     if (!model_.linear_bias) line("--disable-bias-linear");
+    if (model_.qkv_bias && !model_.linear_bias) line("--add-qkv-bias");
+    if (model_.attention_sinks) line("--softmax-type learnable");
     if (!model_.tied_embeddings) line("--untie-embeddings-and-output-weights");
+    if (model_.post_norms) leave_out("post_norms", "Megatron-LM has norms before its layers alone");
+    if (model_.parallel_block) leave_out("parallel_block", "Megatron-LM's layers come in a row");
+    if (model_.score_cap || model_.logit_cap) {
+      leave_out("attn_logit_softcapping", "Megatron-LM has no soft-caps");
+    }
+    add_experts();
     switch (model_.position) {
       case PositionEmbedding::learned: break;
       case PositionEmbedding::rope: line("--position-embedding-type rope"); break;
@@ -80,6 +115,43 @@ class MegatronCommand {
     }
   }
 
+  void add_experts() {
+    if (!model_.has_experts()) return;
+    const Experts& experts = model_.experts;
+    if (deepspeed_) {
+      leave_out("model", "the flags of its experts");
+      return;
+    }
+    line("--num-experts", experts.count);
+    line("--moe-router-topk", experts.top_k);
+    line("--moe-ffn-hidden-size", experts.ffn_hidden);
+    if (experts.shared_hidden > 0) {
+      line("--moe-shared-expert-intermediate-size", experts.shared_hidden);
+    }
+    if (experts.shared_gate) line("--moe-shared-expert-gate");
+    if (experts.first_dense > 0 || experts.every > 1) {
+      // Megatron counts the layers of its `N` from another end: a list says it without doubt.
+      const std::int64_t rounds = (model_.layers - experts.first_dense) / experts.every;
+      const std::int64_t rest = model_.layers - experts.first_dense - rounds * experts.every;
+      line(fmt::format("--moe-layer-freq '([0]*{}+([0]*{}+[1])*{}+[0]*{})'", experts.first_dense,
+                       experts.every - 1, rounds, rest));
+    }
+    if (experts.groups > 1) {
+      line(fmt::format("--moe-router-num-groups {} --moe-router-group-topk {}", experts.groups,
+                       experts.groups_chosen));
+    }
+    if (scenario_.software.kernels.grouped_products) line("--moe-grouped-gemm");
+    if (plan_.router_balance == kForcedBalance) {
+      line("--moe-router-force-load-balancing");
+    } else if (plan_.router_balance == kDroppedTokens) {
+      line("--moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity");
+    } else {
+      leave_out("router_balance",
+                fmt::format("{}: routers balance as they learn to; no flag says how far",
+                            plan_.router_balance));
+    }
+  }
+
   void add_batch() {
     line("--seq-length", plan_.seq_len);
     line("--micro-batch-size", plan_.mbs);
@@ -92,13 +164,18 @@ class MegatronCommand {
     if (plan_.cp > 1) {
       line(deepspeed_ ? "--ds-sequence-parallel-size" : "--context-parallel-size", plan_.cp);
     }
-    if (plan_.cp > 1 && plan_.cp_comm != ContextComm::p2p) {
-      leave_out("cp_comm",
-                fmt::format("releases that have it take --cp-comm-type {}", name(plan_.cp_comm)));
+    if (plan_.cp_comm != ContextComm::p2p && !deepspeed_) {
+      line(fmt::format("--cp-comm-type {}", plan_.cp_comm == ContextComm::all_gather
+                                                ? "all_gather"
+                                                : name(plan_.cp_comm)));
+    } else if (plan_.cp_comm != ContextComm::p2p) {
+      leave_out("cp_comm", "Megatron-DeepSpeed exchanges heads for tokens (a2a)");
     }
-    if (model_.has_experts()) {
-      line("--expert-model-parallel-size", plan_.ep);
-      leave_out("model", "the flags of its experts");
+    if (model_.has_experts() && !deepspeed_) add_expert_ranks();
+    if (!plan_.layout.empty() && !deepspeed_) {
+      line(fmt::format("--pipeline-model-parallel-layout '{}'", plan_.layout));
+    } else if (!plan_.layout.empty()) {
+      leave_out("layout", "Megatron-DeepSpeed deals layers by itself");
     }
     add_schedule();
     if (plan_.sequence_parallel) line("--sequence-parallel");
@@ -107,14 +184,31 @@ class MegatronCommand {
       line("--pp-partition-method 'type:transformer|embedding'");
     } else if (embedding_too) {
       line("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
-    } else if (!deepspeed_ && model_.layers % (plan_.pp * plan_.vpp) != 0) {
+    } else if (!deepspeed_ && plan_.layout.empty() &&
+               model_.layers % (plan_.pp * plan_.vpp) != 0) {
       leave_out("layers", fmt::format("Megatron-LM needs a multiple of pp {} x vpp {}, not {}",
                                       plan_.pp, plan_.vpp, model_.layers));
     }
   }
 
+  void add_expert_ranks() {
+    line("--expert-model-parallel-size", plan_.ep);
+    line("--expert-tensor-parallel-size", plan_.etp);
+    switch (plan_.dispatcher) {
+      case Dispatcher::allgather:
+      case Dispatcher::alltoall:
+        return line(fmt::format("--moe-token-dispatcher-type {}", name(plan_.dispatcher)));
+      case Dispatcher::deepep:
+      case Dispatcher::hybridep:
+        return line(
+            fmt::format("--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend {}",
+                        name(plan_.dispatcher)));
+    }
+  }
+
   void add_schedule() {
     if (plan_.pp == 1) return;
+    if (!plan_.layout.empty()) return add_order();
     // Embedding and head count as layers of a chunk, where they count.
     const std::int64_t units =
         model_.layers + (plan_.stage_split == StageSplit::embedding_as_layer ? 2 : 0);
@@ -125,6 +219,10 @@ class MegatronCommand {
     } else if (plan_.vpp > 1) {
       line("--num-virtual-stages-per-pipeline-rank", plan_.vpp);
     }
+    add_order();
+  }
+
+  void add_order() {
     const bool known = plan_.schedule == Schedule::one_f_one_b ||
                        (plan_.schedule == Schedule::interleaved && !deepspeed_);
     if (!known) {
@@ -146,13 +244,9 @@ class MegatronCommand {
         leave_out("recompute_modules", "as recompute");
       } else {
         line("--recompute-granularity selective");
-        if (!plan_.recompute_modules.empty()) {
-          leave_out("recompute_modules",
-                    fmt::format("releases that have it take --recompute-modules {}",
-                                cell_of(plan_.recompute_modules)));
-        }
       }
     }
+    add_modules();
     if (deepspeed_) {
       line(
           fmt::format("--deepspeed --deepspeed_config ds_config.json --zero-stage {}", plan_.zero));
@@ -175,15 +269,85 @@ class MegatronCommand {
                                     plan_.zero));
     }
     if (plan_.offload == Offload::optimizer) line("--optimizer-cpu-offload");
+    if (plan_.optimizer_offload > 0) {
+      line(fmt::format("--optimizer-cpu-offload --optimizer-offload-fraction {}",
+                       plan_.optimizer_offload));
+    }
     if (plan_.offload == Offload::optimizer_params) {
       leave_out("offload", "Megatron-LM keeps parameters on the device; DeepSpeed and FSDP do not");
     }
+    add_optimizer();
     add_overlap();
+    add_graphs();
+  }
+
+  /// What is computed again or waits in host memory, by the names that Megatron has for modules.
+  void add_modules() {
+    const WordSet<RecomputeModule> again = plan_.recompute_modules;
+    const bool named = !again.empty() && plan_.recompute == Recompute::selective;
+    if (deepspeed_) {
+      if (!plan_.offload_modules.empty()) {
+        leave_out("offload_modules", "Megatron-DeepSpeed keeps activations on the device");
+      }
+      return;
+    }
+    if (named && !again.has(RecomputeModule::operators) && !again.has(RecomputeModule::blocks)) {
+      line("--recompute-modules " + cell_of(again));
+    } else if (!again.empty()) {
+      leave_out("recompute_modules",
+                named ? fmt::format("{}: Megatron-LM has modules", cell_of(again))
+                      : fmt::format("no effect with recompute {}", name(plan_.recompute)));
+    }
+    if (plan_.offload_modules.empty()) return;
+    line("--fine-grained-activation-offloading --offload-modules " +
+         cell_of(plan_.offload_modules));
+  }
+
+  void add_optimizer() {
+    if (plan_.optimizer == Optimizer::muon) line("--optimizer muon");
+    if (plan_.optimizer_offload > 0 || plan_.offload == Offload::optimizer ||
+        plan_.moments_precision != Precision::fp32) {
+      line("--use-precision-aware-optimizer");
+    }
+    if (plan_.moments_precision == Precision::fp32) return;
+    if (plan_.moments_precision == Precision::bf16 || plan_.moments_precision == Precision::fp16 ||
+        plan_.moments_precision == Precision::fp8) {
+      line(fmt::format("--exp-avg-dtype {0} --exp-avg-sq-dtype {0}",
+                       name(plan_.moments_precision)));
+    } else {
+      leave_out("moments_precision", "Megatron-LM has fp32, bf16, fp16 and fp8");
+    }
+  }
+
+  void add_graphs() {
+    const WordSet<GraphedModule> graphs = plan_.cuda_graphs;
+    if (graphs.empty()) return;
+    if (graphs.has(GraphedModule::full)) {
+      line("--cuda-graph-impl local --cuda-graph-scope full_iteration");
+      if (graphs != WordSet<GraphedModule>{GraphedModule::full}) {
+        leave_out("cuda_graphs", "a graph of the whole iteration has all modules in it");
+      }
+      return;
+    }
+    line("--cuda-graph-impl transformer_engine --cuda-graph-scope " + cell_of(graphs));
   }
 
   /// What is predicted to overlap; parameters are gathered beside the first forward passes where
   /// gradients are reduced beside the last backward ones.
   void add_overlap() {
+    using enum Overlapped;
+    constexpr std::pair<Overlapped, const char*> kFlags[] = {
+        {tp, "--tp-comm-overlap"},
+        {ep, "--overlap-moe-expert-parallel-comm"},
+        {wgrad, "--delay-wgrad-compute"},
+        {shared_experts, "--moe-shared-expert-overlap"}};
+    for (const auto& [work, flag] : kFlags) {
+      if (plan_.overlap.has(work)) line(flag);
+    }
+    if (plan_.overlap.has(grads) || plan_.overlap.has(params) || plan_.overlap.has(p2p)) {
+      leave_out("overlap", fmt::format("grads, params, p2p: as {} does it by itself",
+                                       scenario_.software.name));
+    }
     const GradientOverlap overlap = scenario_.software.communication.gradient_overlap;
     if (overlap == GradientOverlap::none ||
         (overlap == GradientOverlap::no_pipeline && plan_.pp > 1)) {
@@ -195,13 +359,20 @@ class MegatronCommand {
 
   void add_precision() {
     if (plan_.precision == Precision::fp16) line("--fp16");
-    if (plan_.precision == Precision::bf16) line("--bf16");
+    const bool narrow = is_quantized(plan_.precision);
+    if (plan_.precision == Precision::bf16 || (narrow && !deepspeed_)) line("--bf16");
+    if (plan_.precision == Precision::fp32) {
+      leave_out("precision", "fp32: what Megatron trains in where no flag says another");
+    }
     if (plan_.precision == Precision::tf32) {
       leave_out("precision", "torch.backends.cuda.matmul.allow_tf32 in the program");
     }
-    if (plan_.grad_precision == Precision::fp32 && plan_.precision != Precision::fp32) {
+    if (narrow && deepspeed_) leave_out("precision", "Megatron-DeepSpeed has fp16 and bf16");
+    if (!deepspeed_) add_narrow_formats();
+    const Precision other = narrow ? Precision::bf16 : plan_.precision;
+    if (plan_.grad_precision == Precision::fp32 && other != Precision::fp32) {
       line("--accumulate-allreduce-grads-in-fp32");
-    } else if (plan_.grad_precision != plan_.precision) {
+    } else if (plan_.grad_precision != other) {
       leave_out("grad_precision", "Megatron has gradients in the precision of products or fp32");
     } else if (plan_.grad_precision == Precision::bf16 && !deepspeed_) {
       line("--grad-reduce-in-bf16");
@@ -215,6 +386,40 @@ class MegatronCommand {
                     "the fused softmax is what Megatron-LM took by itself up to 2023; later "
                     "releases choose flash attention");
         }
+    }
+  }
+
+  /// Products in 8 or 4 bits, and how tensors are scaled to them.
+  void add_narrow_formats() {
+    const auto left = [this] {
+      leave_out("fp8_recipe", fmt::format("{}: Megatron-LM has no such recipe of {}",
+                                          name(plan_.fp8_recipe), name(plan_.precision)));
+    };
+    if (plan_.precision == Precision::fp8) {
+      line("--fp8-format hybrid");
+      switch (plan_.fp8_recipe) {
+        case Fp8Recipe::none: break;
+        case Fp8Recipe::delayed: line("--fp8-recipe delayed"); break;
+        case Fp8Recipe::current: line("--fp8-recipe tensorwise"); break;
+        case Fp8Recipe::block: line("--fp8-recipe blockwise"); break;
+        case Fp8Recipe::mxfp8: line("--fp8-recipe mxfp8"); break;
+        case Fp8Recipe::nvfp4:
+        case Fp8Recipe::rowwise: left();
+      }
+      if (plan_.fp8_param_gather) line("--fp8-param-gather");
+    } else if (plan_.precision == Precision::fp4) {
+      line("--fp4-format e2m1");
+      if (plan_.fp8_recipe == Fp8Recipe::nvfp4) {
+        line("--fp4-recipe nvfp4");
+      } else if (plan_.fp8_recipe != Fp8Recipe::none) {
+        left();
+      }
+      if (plan_.fp8_param_gather) line("--fp4-param-gather");
+    } else if (plan_.fp8_param_gather) {
+      leave_out("fp8_param_gather", fmt::format("no effect with precision {}",
+                                                name(plan_.precision)));
+    } else if (plan_.fp8_recipe != Fp8Recipe::none) {
+      leave_out("fp8_recipe", fmt::format("no effect with precision {}", name(plan_.precision)));
     }
   }
 

@@ -56,6 +56,12 @@ class Fields {
     (void)found->members();
     return found;
   }
+  /// A number that may be 0, which says nothing.
+  std::optional<double> number(std::initializer_list<const char*> keys) {
+    const auto found = find(keys);
+    const double value = found ? found->number({0.0, 1e6}) : 0.0;
+    return value > 0 ? std::optional(value) : std::nullopt;
+  }
   std::optional<bool> flag(std::initializer_list<const char*> keys) {
     const auto found = find(keys);
     return found ? std::optional(found->boolean()) : std::nullopt;
@@ -232,11 +238,8 @@ void read_windows(Fields& fields, const Family& family, ImportedModel& model) {
   if (!model.window) model.full_every.reset();
 }
 
-/// What the config says of the attention and is not priced.
+/// What the config says and is not priced.
 void leave_out(Fields& fields, ImportReport& report) {
-  if (fields.find({"attn_logit_softcapping"})) {
-    report.left_out.emplace_back("attn_logit_softcapping: predicted without it");
-  }
   if (fields.root().find("vision_config")) {
     report.left_out.emplace_back("vision_config: the language model alone is predicted");
   }
@@ -282,6 +285,8 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
   }
   if (family.has(kPostNorms)) model.post_norms = true;
   if (family.has(kSinks)) model.attention_sinks = true;
+  model.score_cap = fields.number({"attn_logit_softcapping"});
+  model.logit_cap = fields.number({"final_logit_softcapping"});
   if (family.has(kParallel)) model.parallel_block = true;
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has(kTied));
   model.next_token_layers = fields.count({"num_nextn_predict_layers"});

@@ -10,6 +10,8 @@
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
 #include "models/layers/parameters.hpp"
+#include "models/plan/groups.hpp"
+#include "models/plan/layout.hpp"
 
 namespace prequel {
 namespace {
@@ -62,6 +64,8 @@ Json model_object(const ImportedModel& model, const std::string& origin) {
   put(json, "post_norms", model.post_norms);
   put(json, "attention_sinks", model.attention_sinks);
   put(json, "parallel_block", model.parallel_block);
+  put(json, "attn_logit_softcapping", model.score_cap);
+  put(json, "final_logit_softcapping", model.logit_cap);
   put(json, "tie_word_embeddings", model.tied_embeddings);
   put(json, "embedding_norm", model.embedding_norm);
   put(json, "sliding_window", model.window);
@@ -130,6 +134,66 @@ void complete_chunks(ImportedJob& job) {
   if (chunk > 0 && pipeline_units(job) % chunk == 0) job.plan.vpp = pipeline_units(job) / chunk;
 }
 
+/// Of a layout in letters the chunks are counted; of first and last stages with layers of their own
+/// one is written: the others share what is left.
+void complete_layout(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const std::int64_t stages = std::min(plan.pp.value_or(1), kMostStages);
+  if (plan.layout) {
+    const auto read = parse_layout(*plan.layout);
+    const auto* chunks = std::get_if<std::vector<LayoutChunk>>(&read);
+    const bool whole = chunks != nullptr && stages > 0 && std::ssize(*chunks) % stages == 0;
+    if (whole && !plan.vpp) plan.vpp = std::ssize(*chunks) / stages;
+    return;
+  }
+  if (!job.first_stage_layers && !job.last_stage_layers) return;
+  const std::int64_t ends = (job.first_stage_layers ? 1 : 0) + (job.last_stage_layers ? 1 : 0);
+  const std::int64_t left = job.model.layers.value_or(0) - job.first_stage_layers.value_or(0) -
+                            job.last_stage_layers.value_or(0);
+  const std::int64_t others = stages - ends;
+  const bool chunked = plan.vpp.value_or(1) > 1 || job.layers_per_virtual_stage;
+  if (chunked || stages < 2 || others < 1 || stages > 1024 || left < others || left % others != 0) {
+    job.report.left_out.emplace_back(
+        "--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: predicted with "
+        "equal stages");
+    return;
+  }
+  std::string layout = "E";
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const auto& own = stage == 0            ? job.first_stage_layers
+                      : stage + 1 == stages ? job.last_stage_layers
+                                            : std::optional<std::int64_t>();
+    if (stage > 0) layout += '|';
+    layout += fmt::format("t*{}", own.value_or(left / others));
+  }
+  const std::int64_t more = job.model.next_token_layers.value_or(0);
+  if (more > 0) layout += fmt::format("m*{}", more);
+  plan.layout = layout + "L";
+}
+
+/// Instances of the optimizer hold all of its states each: a node, where there are as many of them.
+void complete_instances(ImportedJob& job) {
+  if (job.optimizer_instances.value_or(1) == 1) return;
+  PlanRequest& plan = job.plan;
+  Plan asked;
+  asked.tp = plan.tp.value_or(1);
+  asked.pp = plan.pp.value_or(1);
+  asked.cp = plan.cp.value_or(1);
+  asked.dp = plan.dp.value_or(0);
+  asked.nodes = plan.nodes.value_or(0);
+  asked.gpus = job.gpus.value_or(0);
+  asked.sharding_group = ShardingGroup::node;
+  const bool known = asked.dp > 0 && asked.nodes > 0 && asked.gpus > 0 && asked.tp > 0 &&
+                     asked.dp < kMostBatch && asked.cp < kMostStages;
+  if (known && shard_groups(asked, GroupAxis::data).copies.size == job.optimizer_instances) {
+    plan.sharding_group = ShardingGroup::node;
+  } else {
+    job.report.left_out.push_back(fmt::format(
+        "--num-distributed-optimizer-instances {}: predicted with states sharded over all ranks",
+        *job.optimizer_instances));
+  }
+}
+
 /// DeepSpeed's BF16_Optimizer, which its pipelines take at stage 0, shards states over dp by
 /// itself.
 void shard_bf16_states(ImportedJob& job) {
@@ -195,7 +259,9 @@ void complete(ImportedJob& job) {
     complete_devices(job);
   }
   complete_batches(job);
+  complete_layout(job);
   complete_chunks(job);
+  complete_instances(job);
   shard_bf16_states(job);
   if (job.padded_vocab) job.model.vocab = job.padded_vocab;
   if (!plan.seq_len && job.model.max_positions && job.model.layers && (job.gpus || job.script)) {

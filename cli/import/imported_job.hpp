@@ -2,6 +2,7 @@
 
 /// What files of other tools say of a training job, and what prequel made of them.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -47,6 +48,7 @@ struct ImportedModel {
   std::optional<bool> linear_bias, tied_embeddings, embedding_norm;
   std::optional<bool> qkv_bias, qk_norm, post_norms, attention_sinks, parallel_block;
   std::optional<std::int64_t> window, full_every, next_token_layers;
+  std::optional<double> score_cap, logit_cap;  ///< soft-caps
   ImportedExperts experts;
   ImportedLatent latent;
 };
@@ -62,11 +64,17 @@ struct ImportedJob {
   std::optional<std::string> device_type;      ///< as Slurm names it: a100, h100
   std::optional<std::int64_t> gradient_accumulation_steps;
   std::optional<std::int64_t> layers_per_virtual_stage;
+  std::optional<std::int64_t> first_stage_layers, last_stage_layers;  ///< of uneven pipelines
+  std::optional<std::int64_t> optimizer_instances;  ///< groups that each hold all optimizer states
+  std::array<std::optional<Precision>, 2> moments;  ///< Adam's first and second
+  std::optional<bool> graphs;                       ///< whether CUDA graphs launch anything
+  std::optional<WordSet<GraphedModule>> graphed;    ///< and of what, if they do
   std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
   std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
+  std::string expert_layers;           ///< Megatron's --moe-layer-freq, as it is spelt
   bool grouped_queries{};
   bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`

@@ -24,6 +24,14 @@ bool is_switch(const std::string& flag) {
                              [&](const SwitchFlag& known) { return flag == known.flag; });
 }
 
+/// Whether what stands behind the flag may be more than one word.
+bool takes_list(std::string flag) {
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return std::ranges::any_of(list_flags(),
+                             [&](const ListFlag& known) { return flag == known.flag; });
+}
+
+constexpr std::string_view kBetweenWords = " ,[]()\"'";
 constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
@@ -59,6 +67,9 @@ class Arguments {
     for (const NumberFlag& known : device_flags()) {
       if (flag == known.flag) return devices(flag, value, known.field(job_));
     }
+    for (const ListFlag& known : list_flags()) {
+      if (flag == known.flag) return list(known, value);
+    }
     if (read_special(flag, value)) return;
     const bool open = is_word_flag || value.find('$') != std::string::npos;
     if (seen_.insert(flag).second) {
@@ -78,7 +89,12 @@ class Arguments {
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
     } else if (flag == "--moe-layer-freq") {
-      expert_layers(value);
+      job_.expert_layers = value;
+    } else if (flag == "--pipeline-model-parallel-layout") {
+      job_.said.try_emplace(flag, 1);
+      job_.plan.layout = value;
+    } else if (flag == "--optimizer-offload-fraction") {
+      fraction(flag, value, job_.plan.optimizer_offload);
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
@@ -86,6 +102,8 @@ class Arguments {
       job_.plan.zero = 3;
     } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
       job_.plan.zero = 2;
+    } else if (flag == "--data-parallel-shard-degree") {  // torchtitan's; -1: all that are left
+      if (value != "1") job_.plan.zero = 3;
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
       leave_out(flag, "", "says that states are sharded, not how; --zero N does");
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
@@ -128,19 +146,29 @@ class Arguments {
         fmt::format("{}{}{} {}", flag, value.empty() ? "" : " ", printable(value), why));
   }
 
-  /// `2`: every second layer has experts; `([0]*3+[1]*58)`: all but the first three.
-  void expert_layers(const std::string& value) {
-    ImportedExperts& experts = job_.model.experts;
-    if (whole(value)) return number("--moe-layer-freq", value, experts.every);
-    std::string list = value;
-    std::erase_if(list, [](char c) { return c == '(' || c == ')' || c == ' ' || c == '"'; });
-    const std::size_t plus = list.find("+[1]*");
-    if (list.starts_with("[0]*") && plus != std::string::npos) {
-      return number("--moe-layer-freq", list.substr(4, plus - 4), experts.first_dense);
+  /// Words between blanks, commas and brackets.
+  void list(const ListFlag& known, const std::string& value) {
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at < value.size();) {
+      const std::size_t begin = value.find_first_not_of(kBetweenWords, at);
+      if (begin == std::string::npos) break;
+      at = std::min(value.find_first_of(kBetweenWords, begin), value.size());
+      words.push_back(value.substr(begin, at - begin));
     }
-    if (!list.starts_with("[1]*")) {
-      leave_out("--moe-layer-freq", value, "is not read; predicted with experts in all layers");
+    if (known.take(job_, words)) {
+      job_.said.try_emplace(known.flag, 1);
+    } else {
+      leave_out(known.flag, value, "is not known; predicted without it");
     }
+  }
+
+  void fraction(const std::string& flag, const std::string& value, std::optional<double>& field) {
+    const auto found = parse_number(value);
+    if (!found || !(*found >= 0 && *found <= 1)) {
+      return leave_out(flag, value, "is no number from 0 to 1; predicted without it");
+    }
+    field = *found;
+    job_.said.try_emplace(flag, 1);
   }
 
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
@@ -235,6 +263,11 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
     } else if (i + 1 < words.size() && !words[i + 1].starts_with("--")) {
       value = words[i + 1];
     }
+    if (equals == std::string::npos && takes_list(words[i])) {
+      for (std::size_t next = i + 2; next < words.size() && !words[next].starts_with('-'); ++next) {
+        value += " " + words[next];
+      }
+    }
     std::erase(value, '\'');  // quotes that came out of a quoted variable
     arguments.take(words[i].substr(0, equals), value);
   }
@@ -268,9 +301,46 @@ void assume_gradients(ImportedJob& job) {
     plan.grad_precision = Precision::fp16;
     job.report.assumed.emplace_back(
         "grad_precision fp16: no --accumulate-allreduce-grads-in-fp32 asks for more");
-  } else if (plan.precision == Precision::bf16) {
+  } else if (plan.precision == Precision::bf16 ||
+             is_quantized(plan.precision.value_or(Precision::bf16))) {
     plan.grad_precision = Precision::fp32;
   }
+}
+
+/// What no flag asks for runs between the kernels.
+void assume_overlap(ImportedJob& job) {
+  if (!job.deepspeed && !job.plan.overlap && job.says("--num-layers")) job.plan.overlap.emplace();
+}
+
+void assume_moments(ImportedJob& job) {
+  const auto [first, second] = job.moments;
+  if (first.value_or(Precision::fp32) != second.value_or(Precision::fp32)) {
+    job.report.left_out.push_back(fmt::format(
+        "--exp-avg-sq-dtype {}: both moments are predicted in {}, as --exp-avg-dtype has it",
+        name(second.value_or(Precision::fp32)), name(first.value_or(Precision::fp32))));
+  }
+  if (first || second) job.plan.moments_precision = first.value_or(Precision::fp32);
+}
+
+/// A share of the moments, or without one all that the optimizer keeps; what is not switched on has
+/// no effect.
+void assume_host_memory(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  if (!job.says("--optimizer-cpu-offload")) {
+    plan.optimizer_offload.reset();
+  } else if (plan.optimizer_offload) {
+    plan.offload.reset();
+  }
+  if (!job.says("--fine-grained-activation-offloading")) plan.offload_modules.reset();
+}
+
+/// Graphs of whole layers where no module is named.
+void assume_graphs(ImportedJob& job) {
+  if (!job.graphs) return;
+  constexpr WordSet<GraphedModule> kLayers{GraphedModule::attn, GraphedModule::mlp,
+                                           GraphedModule::moe};
+  job.plan.cuda_graphs =
+      *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
 }
 
 void assume_query_groups(ImportedJob& job) {
@@ -287,9 +357,148 @@ void assume_query_groups(ImportedJob& job) {
   }
 }
 
+/// Reads what Python makes of `2`, `[0]*3+[1]*58` or `([1]*1+[0]*1)*12`: a number, or which layers
+/// have experts; empty where it is none of these.
+class LayerPattern {
+ public:
+  explicit LayerPattern(std::string text) : text_(std::move(text)) {
+    std::erase_if(text_, [](char c) { return c == ' ' || c == '"' || c == '\''; });
+  }
+
+  std::vector<bool> read() {
+    std::vector<bool> all = sum(0);
+    return place_ == text_.size() ? all : std::vector<bool>();
+  }
+
+ private:
+  static constexpr std::size_t kMostLayers = 100'000;
+  static constexpr int kDeepest = 8;
+
+  [[nodiscard]] bool take(char letter) {
+    const bool here = place_ < text_.size() && text_[place_] == letter;
+    if (here) ++place_;
+    return here;
+  }
+  std::vector<bool> fail() {
+    place_ = text_.size() + 1;
+    return {};
+  }
+
+  std::vector<bool> sum(int depth) {
+    std::vector<bool> all = product(depth);
+    while (take('+')) {
+      const std::vector<bool> more = product(depth);
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all.size() > kMostLayers ? fail() : all;
+  }
+
+  std::vector<bool> product(int depth) {
+    std::vector<bool> one = list(depth);
+    while (take('*')) {
+      const std::size_t begin = place_;
+      while (place_ < text_.size() && text_[place_] >= '0' && text_[place_] <= '9') ++place_;
+      const auto times = parse_integer(text_.substr(begin, place_ - begin));
+      if (!times || *times > static_cast<long long>(kMostLayers / std::max<std::size_t>(1, one.size()))) {
+        return fail();
+      }
+      std::vector<bool> all;
+      for (long long i = 0; i < *times; ++i) all.insert(all.end(), one.begin(), one.end());
+      one = std::move(all);
+    }
+    return one;
+  }
+
+  std::vector<bool> list(int depth) {
+    if (take('(')) {
+      if (depth == kDeepest) return fail();
+      std::vector<bool> inside = sum(depth + 1);
+      return take(')') ? inside : fail();
+    }
+    if (!take('[')) return fail();
+    std::vector<bool> layers;
+    while (!take(']')) {
+      if (!layers.empty() && !take(',')) return fail();
+      if (take('1')) {
+        layers.push_back(true);
+      } else if (take('0')) {
+        layers.push_back(false);
+      } else {
+        return fail();
+      }
+    }
+    return layers;
+  }
+
+  std::string text_;
+  std::size_t place_{};
+};
+
+/// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
+void follow_expert_layers(ImportedJob& job) {
+  ImportedExperts& experts = job.model.experts;
+  if (job.expert_layers.empty()) return;
+  if (const auto every = parse_integer(job.expert_layers); every && *every > 0) {
+    experts.every = *every;
+    return;
+  }
+  const std::vector<bool> layers = LayerPattern(job.expert_layers).read();
+  const auto first = std::ranges::find(layers, true);
+  if (first != layers.end()) {
+    const auto second = std::find(first + 1, layers.end(), true);
+    const std::int64_t every = second == layers.end() ? 1 : second - first;
+    const std::int64_t dense = first - layers.begin() - (every - 1);
+    bool regular = dense >= 0;
+    for (std::int64_t i = 0; i < std::ssize(layers) && regular; ++i) {
+      const std::int64_t behind = i - dense;
+      const bool expected = behind >= 0 && (behind + 1) % every == 0;
+      regular = layers[static_cast<std::size_t>(i)] == expected;
+    }
+    if (regular) {
+      experts.first_dense = dense;
+      experts.every = every;
+      return;
+    }
+  }
+  job.report.left_out.push_back(
+      fmt::format("--moe-layer-freq {} is not read; predicted with experts in all layers",
+                  printable(job.expert_layers)));
+}
+
+/// Who carries tokens: `flex` leaves it to its backend, which has no effect without.
+void follow_dispatcher(ImportedJob& job) {
+  const auto backend = job.value(kFlexBackend);
+  if (job.says(kFlexDispatcher)) {
+    job.plan.dispatcher = backend ? static_cast<Dispatcher>(*backend) : Dispatcher::deepep;
+  } else if (backend) {
+    job.report.left_out.push_back(
+        fmt::format("{} {}: has no effect without {}", kFlexBackend,
+                    name(static_cast<Dispatcher>(*backend)), kFlexDispatcher));
+  }
+}
+
 /// What Megatron's arguments are by default where experts or latent attention are asked for.
 void assume_experts(ImportedJob& job) {
+  follow_expert_layers(job);
+  follow_dispatcher(job);
   ImportedExperts& experts = job.model.experts;
+  if (experts.count.value_or(0) > 1 && !job.deepspeed) {
+    if (!job.plan.etp && job.plan.tp.value_or(1) > 1) {
+      job.plan.etp = job.plan.tp;
+      job.report.assumed.push_back(fmt::format(
+          "etp {}: that of tp, as no --expert-tensor-parallel-size says otherwise", *job.plan.tp));
+    }
+    if (!job.plan.dispatcher && job.launch) {
+      job.plan.dispatcher = Dispatcher::allgather;
+      job.report.assumed.emplace_back(
+          "dispatcher allgather: Megatron's, as no --moe-token-dispatcher-type names another");
+    }
+    if (!job.plan.router_balance) {
+      job.report.assumed.emplace_back(
+          "experts with equal loads, though no --moe-router-force-load-balancing asks for it: "
+          "--router-balance natural, or a file of loads, predicts others");
+    }
+  }
   if (experts.count.value_or(0) > 1 && !experts.top_k && !job.deepspeed) {
     experts.top_k = 2;
     job.report.assumed.emplace_back("num_experts_per_tok 2: no --moe-router-topk");
@@ -348,6 +557,10 @@ void assume_megatron_defaults(ImportedJob& job) {
         "of them only");
   }
   assume_gradients(job);
+  assume_overlap(job);
+  assume_moments(job);
+  assume_host_memory(job);
+  assume_graphs(job);
   assume_query_groups(job);
   assume_experts(job);
   ImportedModel& model = job.model;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "hw/base/csv.hpp"
+#include "models/plan/router_balance.hpp"
+
 namespace prequel {
 namespace {
 
@@ -58,6 +61,14 @@ constexpr NumberFlag kNumbers[] = {
     {"--v-head-dim", [](ImportedJob& job) -> Count& { return job.model.latent.value; }},
     {"--mtp-num-layers", [](ImportedJob& job) -> Count& { return job.model.next_token_layers; }},
     {"--expert-model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.ep; }},
+    {"--expert-tensor-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.etp; }},
+    {"--num-distributed-optimizer-instances",
+     [](ImportedJob& job) -> Count& { return job.optimizer_instances; }},
+    {"--decoder-first-pipeline-num-layers",
+     [](ImportedJob& job) -> Count& { return job.first_stage_layers; }},
+    {"--decoder-last-pipeline-num-layers",
+     [](ImportedJob& job) -> Count& { return job.last_stage_layers; }},
+    {"--window-attn-skip-freq", [](ImportedJob& job) -> Count& { return job.model.full_every; }},
     {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
     {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
     {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
@@ -87,9 +98,60 @@ constexpr NumberFlag kDevices[] = {
     {"--gpus", [](ImportedJob& job) -> Count& { return job.gpus; }},
 };
 
-/// fp8 goes with a type for what is not in fp8.
+/// fp8 and fp4 go with a type for what is in neither.
 void products_in(ImportedJob& job, Precision precision) {
-  if (job.plan.precision != Precision::fp8) job.plan.precision = precision;
+  if (!is_quantized(job.plan.precision.value_or(precision))) job.plan.precision = precision;
+}
+void products_in_fp8(ImportedJob& job) {
+  if (job.plan.precision != Precision::fp4) job.plan.precision = Precision::fp8;
+}
+
+/// Recipes of NeMo and Bridge name all of it in one word.
+template <Fp8Recipe kRecipe>
+void mixed(ImportedJob& job) {
+  job.plan.precision = kRecipe == Fp8Recipe::nvfp4 ? Precision::fp4 : Precision::fp8;
+  job.plan.fp8_recipe = kRecipe;
+}
+template <Fp8Recipe kRecipe>
+void scaled(ImportedJob& job) {
+  job.plan.fp8_recipe = kRecipe;
+}
+
+template <Overlapped kWork>
+void beside(ImportedJob& job) {
+  if (!job.plan.overlap) job.plan.overlap.emplace();
+  job.plan.overlap->add(kWork);
+}
+
+template <Dispatcher kDispatcher>
+void dispatches(ImportedJob& job) {
+  job.plan.dispatcher = kDispatcher;
+}
+template <Dispatcher kBackend>
+void flexes(ImportedJob& job) {
+  job.said[kFlexBackend] = static_cast<std::int64_t>(kBackend);
+}
+
+template <Precision kFormat>
+void first_moment(ImportedJob& job) {
+  job.moments[0] = kFormat;
+}
+template <Precision kFormat>
+void second_moment(ImportedJob& job) {
+  job.moments[1] = kFormat;
+}
+
+/// Words of an enumeration, by its own names.
+template <class Enum>
+bool take_words(std::optional<WordSet<Enum>>& field, const std::vector<std::string>& words) {
+  WordSet<Enum> set;
+  for (const std::string& word : words) {
+    const auto value = named<Enum>(word);
+    if (!value) return false;
+    set.add(*value);
+  }
+  field = set;
+  return true;
 }
 
 /// Megatron's own FSDP and PyTorch's, through its flags.
@@ -148,10 +210,29 @@ constexpr SwitchFlag kSwitches[] = {
      [](ImportedJob& job) {
        if (!job.model.position) job.model.position = PositionEmbedding::none;
      }},
-    {"--fp8-format", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
-    {"--fp8", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},  // in a dump
-    {"--fp8-e4m3", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
-    {"--fp8-hybrid", [](ImportedJob& job) { job.plan.precision = Precision::fp8; }},
+    {"--fp8-format", products_in_fp8},
+    {"--fp8", products_in_fp8},  // in a dump
+    {"--fp8-e4m3", products_in_fp8},
+    {"--fp8-hybrid", products_in_fp8},
+    {"--fp4-format", [](ImportedJob& job) { job.plan.precision = Precision::fp4; }},
+    {"--fp4", [](ImportedJob& job) { job.plan.precision = Precision::fp4; }},
+    {"--fp8-param-gather", [](ImportedJob& job) { job.plan.fp8_param_gather = true; }},
+    {"--enable-cuda-graph", [](ImportedJob& job) { job.graphs = true; }},
+    {"--external-cuda-graph", [](ImportedJob& job) { job.graphs = true; }},
+    {"--fp4-param-gather", [](ImportedJob& job) { job.plan.fp8_param_gather = true; }},
+    {"--tp-comm-overlap", beside<Overlapped::tp>},
+    {"--overlap-moe-expert-parallel-comm", beside<Overlapped::ep>},
+    {"--delay-wgrad-compute", beside<Overlapped::wgrad>},
+    {"--moe-shared-expert-overlap", beside<Overlapped::shared_experts>},
+    {"--moe-enable-deepep", flexes<Dispatcher::deepep>},
+    {"--moe-router-force-load-balancing",
+     [](ImportedJob& job) {
+       if (!job.plan.router_balance) job.plan.router_balance = kForcedBalance;
+     }},
+    {"--moe-expert-capacity-factor",
+     [](ImportedJob& job) { job.plan.router_balance = kDroppedTokens; }},
+    {"--fine-grained-activation-offloading", [](ImportedJob&) {}},
+    {"--use-precision-aware-optimizer", [](ImportedJob&) {}},
     {"--overlap-grad-reduce", [](ImportedJob& job) { job.megatron_core = true; }},
     {"--overlap-param-gather", [](ImportedJob& job) { job.megatron_core = true; }},
     {"--use-torch-fsdp2", shard_all},
@@ -242,6 +323,17 @@ constexpr WordFlag kWords[] = {
     {"--recompute-granularity", "full", recompute_all},
     {"--recompute-granularity", "selective",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--activation-checkpoint-mode", "full", recompute_all},
+    {"--activation-checkpoint-mode", "selective",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--selective-ac-option", "op",
+     [](ImportedJob& job) {
+       job.plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::operators};
+     }},
+    {"--selective-ac-option", "2",
+     [](ImportedJob& job) {
+       job.plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::blocks};
+     }},
     {"--recompute-method", "uniform", [](ImportedJob&) {}},
     {"--recompute-method", "block", [](ImportedJob& job) { job.recomputes_first_layers = true; }},
     {"--transformer-impl", "transformer_engine",
@@ -254,6 +346,40 @@ constexpr WordFlag kWords[] = {
      [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
     {"--attention-backend", "local", without_flash},
     {"--transformer-impl", "local", without_flash},
+    {"--moe-token-dispatcher-type", "allgather", dispatches<Dispatcher::allgather>},
+    {"--moe-token-dispatcher-type", "alltoall", dispatches<Dispatcher::alltoall>},
+    {"--moe-token-dispatcher-type", "alltoall_seq", dispatches<Dispatcher::alltoall>},
+    {"--moe-token-dispatcher-type", "flex",
+     [](ImportedJob& job) { job.said[kFlexDispatcher] = 1; }},
+    {kFlexBackend, "deepep", flexes<Dispatcher::deepep>},
+    {kFlexBackend, "hybridep", flexes<Dispatcher::hybridep>},
+    {"--fp8-recipe", "delayed", scaled<Fp8Recipe::delayed>},
+    {"--fp8-recipe", "tensorwise", scaled<Fp8Recipe::current>},
+    {"--fp8-recipe", "blockwise", scaled<Fp8Recipe::block>},
+    {"--fp8-recipe", "mxfp8", scaled<Fp8Recipe::mxfp8>},
+    {"--fp4-recipe", "nvfp4", scaled<Fp8Recipe::nvfp4>},
+    {"--exp-avg-dtype", "fp32", first_moment<Precision::fp32>},
+    {"--exp-avg-dtype", "torch.float32", first_moment<Precision::fp32>},
+    {"--exp-avg-dtype", "bf16", first_moment<Precision::bf16>},
+    {"--exp-avg-dtype", "torch.bfloat16", first_moment<Precision::bf16>},
+    {"--exp-avg-dtype", "fp16", first_moment<Precision::fp16>},
+    {"--exp-avg-dtype", "fp8", first_moment<Precision::fp8>},
+    {"--exp-avg-sq-dtype", "fp32", second_moment<Precision::fp32>},
+    {"--exp-avg-sq-dtype", "torch.float32", second_moment<Precision::fp32>},
+    {"--exp-avg-sq-dtype", "bf16", second_moment<Precision::bf16>},
+    {"--exp-avg-sq-dtype", "torch.bfloat16", second_moment<Precision::bf16>},
+    {"--exp-avg-sq-dtype", "fp16", second_moment<Precision::fp16>},
+    {"--exp-avg-sq-dtype", "fp8", second_moment<Precision::fp8>},
+    {"--cuda-graph-impl", "none", [](ImportedJob& job) { job.graphs = false; }},
+    {"--cuda-graph-impl", "local", [](ImportedJob& job) { job.graphs = true; }},
+    {"--cuda-graph-impl", "transformer_engine", [](ImportedJob& job) { job.graphs = true; }},
+    {"--cuda-graph-impl", "full_iteration",
+     [](ImportedJob& job) {
+       job.graphs = true;
+       job.graphed = WordSet<GraphedModule>{GraphedModule::full};
+     }},
+    {"--softmax-type", "vanilla", [](ImportedJob&) {}},
+    {"--softmax-type", "learnable", [](ImportedJob& job) { job.model.attention_sinks = true; }},
     {"--data-parallel-sharding-strategy", "no_shard", shards<0>},
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
@@ -267,50 +393,86 @@ constexpr WordFlag kWords[] = {
     {"--precision", "16-mixed", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "fp16_mixed", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
+    {"--precision", "bf16_with_fp8_mixed", mixed<Fp8Recipe::delayed>},
+    {"--precision", "bf16_with_fp8_delayed_scaling_mixed", mixed<Fp8Recipe::delayed>},
+    {"--precision", "bf16_with_fp8_current_scaling_mixed", mixed<Fp8Recipe::current>},
+    {"--precision", "bf16_with_fp8_subchannel_scaling_mixed", mixed<Fp8Recipe::block>},
+    {"--precision", "bf16_with_mxfp8_mixed", mixed<Fp8Recipe::mxfp8>},
+    {"--precision", "bf16_with_nvfp4_mixed", mixed<Fp8Recipe::nvfp4>},
     {"--mixed-precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--mixed-precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--optimizer", "adam", [](ImportedJob&) {}},
     {"--optimizer", "adamw", [](ImportedJob&) {}},
+    {"--optimizer", "muon", [](ImportedJob& job) { job.plan.optimizer = Optimizer::muon; }},
+    {"--optimizer", "dist_muon",
+     [](ImportedJob& job) {
+       job.plan.optimizer = Optimizer::muon;
+       distribute_optimizer(job);
+     }},
     {"--optimizer", "fused_adam", [](ImportedJob&) {}},
     {"--optimizer", "distributed_fused_adam", distribute_optimizer},
     {"--pp-partition-method", "type:transformer|embedding",
      [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }}};
 
+/// Graphs of the whole iteration, or of modules of each layer; of whole layers where none is named.
+bool graphs_of(ImportedJob& job, const std::vector<std::string>& words) {
+  WordSet<GraphedModule> graphs;
+  for (const std::string& word : words) {
+    const auto value = word == "full_iteration" ? GraphedModule::full : named<GraphedModule>(word);
+    if (!value) return false;
+    graphs.add(*value);
+  }
+  job.graphed = graphs;
+  return true;
+}
+
+/// One kind, perhaps said once for each layer.
+bool context_comm(ImportedJob& job, const std::vector<std::string>& words) {
+  if (words.empty() || std::ranges::count(words, words.front()) != std::ssize(words)) return false;
+  job.plan.cp_comm =
+      words.front() == "all_gather" ? ContextComm::all_gather : named<ContextComm>(words.front());
+  return job.plan.cp_comm.has_value();
+}
+
+/// Tokens to the left and, as for all decoders, none to the right.
+bool window(ImportedJob& job, const std::vector<std::string>& words) {
+  const auto tokens = words.empty() ? std::nullopt : parse_integer(words.front());
+  if (!tokens || *tokens < 1 || *tokens > (1LL << 24)) return false;
+  job.model.window = *tokens;
+  return true;
+}
+
+constexpr ListFlag kLists[] = {
+    {"--recompute-modules",
+     [](ImportedJob& job, const std::vector<std::string>& words) {
+       return take_words(job.plan.recompute_modules, words);
+     }},
+    {"--offload-modules",
+     [](ImportedJob& job, const std::vector<std::string>& words) {
+       return take_words(job.plan.offload_modules, words);
+     }},
+    {"--cuda-graph-scope", graphs_of},
+    {"--cp-comm-type", context_comm},
+    {"--window-size", window},
+};
+
 constexpr UnmodelledFlag kUnmodelled[] = {
     {"--align-grad-reduce"},
     {"--checkpoint-in-cpu"},
-    {"--cp-comm-type", "p2p"},
     {"--cpu-offloading-num-layers", "0"},
     {"--cross-entropy-loss-fusion"},
-    {"--cuda-graph-impl", "none"},
-    {"--cuda-graph-scope"},
     {"--ddp-bucket-size"},
     {"--DDP-impl", "local"},
-    {"--decoder-first-pipeline-num-layers"},
-    {"--decoder-last-pipeline-num-layers"},
     {"--defer-embedding-wgrad-compute"},
     {"--delay-grad-reduce"},
-    {"--delay-wgrad-compute"},
     {"--distribute-checkpointed-activations"},
     {"--distribute-saved-activations"},
     {"--empty-unused-memory-level", "0"},
-    {"--enable-cuda-graph"},
-    {"--exp-avg-dtype", "fp32"},
-    {"--exp-avg-sq-dtype", "fp32"},
-    {"--expert-tensor-parallel-size", "1"},
-    {"--external-cuda-graph"},
-    {"--fine-grained-activation-offloading"},
     {"--fp16-lm-cross-entropy"},
-    {"--fp8-param-gather"},
     {"--main-grads-dtype", "fp32"},
     {"--main-params-dtype", "fp32"},
     {"--memory-centric-tiled-linear"},
     {"--microbatch-group-size-per-virtual-pipeline-stage"},
-    {"--moe-enable-deepep"},
-    {"--moe-expert-capacity-factor"},
-    {"--moe-flex-dispatcher-backend"},
-    {"--moe-shared-expert-overlap"},
-    {"--moe-token-dispatcher-type", "alltoall"},
     {"--no-async-tensor-model-parallel-allreduce"},
     {"--no-bias-dropout-fusion"},
     {"--no-bias-gelu-fusion"},
@@ -321,23 +483,15 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-pipeline-parallel"},
     {"--no-rope-fusion"},
     {"--no-scatter-gather-tensors-in-pipeline"},
-    {"--num-distributed-optimizer-instances", "1"},
-    {"--optimizer-offload-fraction", "1.0"},
-    {"--overlap-moe-expert-parallel-comm"},
     {"--overlap-p2p-communication-warmup-flush"},
     {"--overlap-param-gather-with-optimizer-step"},
     {"--partition-activations"},
-    {"--pipeline-model-parallel-layout"},
     {"--pipeline-model-parallel-split-rank"},
-    {"--recompute-modules", "core_attn"},
     {"--split-transformer-layers"},
     {"--standalone-embedding-stage"},
     {"--synchronize-each-layer"},
-    {"--tp-comm-overlap"},
     {"--use-nccl-ub"},
-    {"--use-precision-aware-optimizer"},
     {"--use-tp-pp-dp-mapping"},
-    {"--window-size"},
     {"--kd"},
     {"--num-layers-teacher"},
     {"--zero-bubble-v-schedule"},
@@ -366,6 +520,9 @@ std::span<const SwitchFlag> switch_flags() {
 }
 std::span<const WordFlag> word_flags() {
   return kWords;
+}
+std::span<const ListFlag> list_flags() {
+  return kLists;
 }
 std::span<const UnmodelledFlag> unmodelled_flags() {
   return kUnmodelled;

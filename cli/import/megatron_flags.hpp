@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/import/imported_job.hpp"
 
@@ -27,6 +29,11 @@ struct WordFlag {
   const char* word;
   void (*apply)(ImportedJob& job);
 };
+/// Flags that take a list of words, and what it sets; false where it holds a word that is not known.
+struct ListFlag {
+  const char* flag;
+  bool (*take)(ImportedJob& job, const std::vector<std::string>& words);
+};
 /// Flags that change time or memory and are not modelled, and the value with which they do not.
 struct UnmodelledFlag {
   const char* flag;
@@ -45,8 +52,13 @@ std::span<const NumberFlag> number_flags();
 std::span<const NumberFlag> device_flags();
 std::span<const SwitchFlag> switch_flags();
 std::span<const WordFlag> word_flags();
+std::span<const ListFlag> list_flags();
 std::span<const UnmodelledFlag> unmodelled_flags();
 std::span<const RefusedFlag> refused_flags();
+
+/// The dispatcher `flex` leaves it to its backend who carries tokens.
+inline constexpr const char* kFlexDispatcher = "--moe-token-dispatcher-type flex";
+inline constexpr const char* kFlexBackend = "--moe-flex-dispatcher-backend";
 
 /// What Megatron's own FSDP shards, where a switch asks for it.
 inline constexpr const char* kShardingStrategy = "--data-parallel-sharding-strategy";

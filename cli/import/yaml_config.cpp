@@ -61,6 +61,15 @@ constexpr OtherName kOtherNames[] = {
     {"intermediate_size", "--ffn-hidden-size"},
     {"tie_word_embeddings", "--tied-embeddings"},
     {"model.dtype", "--precision"},
+    // torchtitan, as Primus writes it
+    {"tensor_parallel_degree", "--tensor-model-parallel-size"},
+    {"pipeline_parallel_degree", "--pipeline-model-parallel-size"},
+    {"context_parallel_degree", "--context-parallel-size"},
+    {"expert_parallel_degree", "--expert-model-parallel-size"},
+    {"expert_tensor_parallel_degree", "--expert-tensor-parallel-size"},
+    {"local_batch_size", "--micro-batch-size"},
+    {"activation_checkpoint.mode", "--activation-checkpoint-mode"},
+    {"activation_checkpoint.selective_ac_option", "--selective-ac-option"},
     // Trainers: axolotl and LLaMA-Factory
     {"sequence_len", "--seq-length"},
     {"cutoff_len", "--seq-length"},

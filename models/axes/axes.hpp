@@ -41,8 +41,9 @@ struct AxisValues {
   Box<std::string> router_balance;  ///< `forced`, `dropped`, `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
   Box<bool> fp8_param_gather;        ///< parameters are gathered in the format of products
-  Box<Precision> moments_precision;  ///< of Adam's two moments
-  Box<double> optimizer_offload;     ///< share of the optimizer's states in host memory
+  Box<Optimizer> optimizer;
+  Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
+  Box<double> optimizer_offload;     ///< share of the moments in host memory, and of their update
   Box<ShardingGroup> sharding_group;
   Box<std::string> layout;  ///< Megatron's pipeline layout: "Et|(tt|)*30L"; empty: as stage_split
   Box<WordSet<RecomputeModule>> recompute_modules;
@@ -197,11 +198,13 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{},
              "--fp8-param-gather,!--no-fp8-param-gather",
              "gather parameters in the format of products", AxisUse::usual},
+    PlanAxis{"optimizer", [](auto& of) { return &of.optimizer; }, Domain<Optimizer>{},
+             "--optimizer", "who updates the weights", AxisUse::usual},
     PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats,
              "--moments-precision", "of the optimizer's moments", AxisUse::usual},
     PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },
              Domain<double>{0, 1}, "--optimizer-offload,--optimizer-offload-fraction",
-             "share of the optimizer's states that host memory holds", AxisUse::usual},
+             "share of the optimizer's moments that host memory holds and updates", AxisUse::usual},
     PlanAxis{"sharding_group", [](auto& of) { return &of.sharding_group; }, Domain<ShardingGroup>{},
              "--sharding-group", "over whom ZeRO shards", AxisUse::usual},
     PlanAxis{"layout", [](auto& of) { return &of.layout; }, Domain<std::string>{},

@@ -82,6 +82,12 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<Overlapped>{
     "tp", "ep", "grads", "params", "wgrad", "shared-experts", "p2p"};
 
+/// Who updates the weights: Adam, or Muon, which orthogonalises the momentum of each matrix in place
+/// of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982).
+enum class Optimizer : std::uint8_t { adam, muon };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<Optimizer>{"adam", "muon"};
+
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
 enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess };
 template <>

@@ -13,6 +13,11 @@ std::int64_t linear_parameters(std::int64_t outputs, std::int64_t inputs, bool b
   return outputs * inputs + (bias ? outputs : 0);
 }
 
+/// Passes of a kernel for a soft-cap over its elements: it reads and writes them; backward it reads
+/// the gradient and its result and writes. A flash kernel has it in registers.
+constexpr double kCapForward = 2;
+constexpr double kCapBackward = 3;
+
 const ScoreTraffic& score_traffic(const LayerSetting& setting, const Software& software) {
   const bool fused = setting.attention == AttentionKind::fused_softmax;
   const auto& traffic = fused ? software.kernels.fused_softmax : software.kernels.unfused;
@@ -43,6 +48,7 @@ class BlockTeller {
   Layer tell() && {
     layer_.input = token_bytes_ / real(setting_.token_split());
     tell_norm();
+    layer_.pieces.back().feeds = OffloadModule::qkv_linear;
     model_.is_latent() ? tell_latent_projections() : tell_qkv();
     tell_attention_core();
     tell_projection();
@@ -66,6 +72,7 @@ class BlockTeller {
     Module module{Module::other};
     double kept{};
     double operator_share{0.5};  ///< every second product
+    std::optional<OffloadModule> feeds{};
   };
 
   [[nodiscard]] Split split_outputs() const {
@@ -81,7 +88,8 @@ class BlockTeller {
     const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
     layer_.pieces.push_back(
         {name, LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0}, split.module,
-         linear_parameters(outputs, inputs, split.bias), false, split.kept, split.operator_share});
+         linear_parameters(outputs, inputs, split.bias), false, split.kept, split.operator_share,
+         split.feeds});
   }
 
   /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a
@@ -142,6 +150,7 @@ class BlockTeller {
     Split split = split_outputs();
     split.bias = model_.qkv_bias;
     split.kept = elements * element_;
+    split.feeds = OffloadModule::core_attn;
     // Queries, keys and values are a product each; every second one is that of keys.
     const double keys = real(model_.kv_heads * model_.head_dim);
     split.operator_share = keys / real(model_.qkv_width());
@@ -170,7 +179,9 @@ class BlockTeller {
     const std::int64_t up = model_.heads * (latent.nope + latent.value);
     const auto bytes = [&](std::int64_t width) { return real(tokens_ * width) * element_; };
     const Split whole{};
-    Split heads{.ranks = setting_.tp, .module = Module::mla_up_projection};
+    Split heads{.ranks = setting_.tp,
+                .module = Module::mla_up_projection,
+                .feeds = OffloadModule::core_attn};
 
     Split narrow = whole;
     narrow.kept = bytes(2 * latent.kv_rank + latent.rope);  // before its norm and behind
@@ -218,9 +229,13 @@ class BlockTeller {
       const ScoreTraffic& traffic = score_traffic(setting_, software_);
       core.score_forward_bytes = traffic.forward_bytes * scores;
       core.score_backward_bytes = traffic.backward_bytes * scores;
+      if (model_.score_cap) {
+        core.score_forward_bytes += kCapForward * element_ * scores;
+        core.score_backward_bytes += kCapBackward * element_ * scores;
+      }
       core.score_forward_time = traffic.forward_time * scores;
       core.score_backward_time = traffic.backward_time * scores;
-      kept = software_.memory.score_bytes * scores;
+      kept = (software_.memory.score_bytes + (model_.score_cap ? element_ : 0)) * scores;
     }
     tell_context_exchange();
     const std::int64_t sinks = model_.attention_sinks ? model_.heads : 0;
@@ -235,7 +250,7 @@ class BlockTeller {
          context * operand_ + (setting_.attention == AttentionKind::flash && operand_ != element_
                                    ? context * element_
                                    : 0),
-         0});
+         0, OffloadModule::attn_proj});
     tell_cast("context cast", Module::other, context, real(tokens_ * model_.hidden));
   }
 
@@ -421,6 +436,7 @@ class BlockTeller {
       layer_.pieces.push_back({name,
                                LinearLayer{whole_rows, outputs, inputs, setting_.products, local},
                                Module::experts, experts.count * parameters, true, kept});
+      layer_.pieces.back().feeds = OffloadModule::moe_act;
     };
     // What a fused kernel reads and writes once, others do twice.
     const bool fused = software_.kernels.fused_experts && setting_.one_graph;
@@ -428,9 +444,12 @@ class BlockTeller {
     tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),
               passes * rows * (hidden + real(in_width)));
     // The dispatched tokens are the input, with the probabilities that scale them.
+    layer_.pieces.push_back({"expert inputs", PointwiseKernels{}, Module::experts, 0, false,
+                             rows * (hidden * operand_ + 8.0)});
+    layer_.pieces.back().feeds = OffloadModule::expert_fc1;
     add("experts in", in_width, model_.hidden,
         linear_parameters(model_.in_width(experts.ffn_hidden), model_.hidden, model_.linear_bias),
-        rows * (hidden * operand_ + real(in_width) * element_ + 8.0));
+        rows * real(in_width) * element_);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
                     passes * rows * real(inner));
     add("experts out", model_.hidden, inner,

@@ -71,6 +71,13 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   layer.pieces.push_back({"logits",
                           LinearLayer{setting.tokens(), vocab, model.hidden, setting.precision, 0},
                           Module::other, rows * model.hidden});
+  if (model.logit_cap) {
+    // Reads and writes; backward reads the gradient and its result, which is kept, and writes.
+    const double pass = logits * bytes_per_element(setting.precision);
+    layer.pieces.push_back(
+        {"logit soft-cap", PointwiseKernels{StreamKind::fused_pointwise, 2 * pass, 3 * pass},
+         Module::other, 0, false, pass});
+  }
   layer.pieces.push_back(
       {"cross-entropy", PointwiseKernels{StreamKind::cross_entropy,
                                          software.kernels.cross_entropy_forward_bytes * logits,

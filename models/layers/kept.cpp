@@ -10,4 +10,14 @@ double kept_bytes(const Layer& layer, ModuleSet repeated) {
   return bytes;
 }
 
+double offloaded_bytes(const Layer& layer, ModuleSet repeated, WordSet<OffloadModule> modules) {
+  double bytes = 0;
+  if (repeated == ModuleSet::all()) return bytes;
+  for (const LayerPiece& piece : layer.pieces) {
+    if (!piece.feeds || !modules.has(*piece.feeds)) continue;
+    bytes += (1.0 - piece.repeated_share(repeated)) * piece.kept;
+  }
+  return bytes;
+}
+
 }  // namespace prequel

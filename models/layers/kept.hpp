@@ -12,4 +12,7 @@ namespace prequel {
 /// (arXiv 2205.05198, eq. 1 to 4).
 double kept_bytes(const Layer& layer, ModuleSet repeated);
 
+/// Bytes of these that are inputs of `modules` and so can wait in host memory.
+double offloaded_bytes(const Layer& layer, ModuleSet repeated, WordSet<OffloadModule> modules);
+
 }  // namespace prequel

@@ -75,6 +75,7 @@ struct LayerPiece {
   bool of_experts{};          ///< split over the experts' groups; others over the tensor group
   double kept{};              ///< bytes of results for the backward pass, on this rank
   double operator_share{1};   ///< of it, repeated where operators are (Module::operators)
+  std::optional<OffloadModule> feeds{};  ///< whose input the kept results are
 
   /// How much of it a set repeats.
   [[nodiscard]] double repeated_share(ModuleSet repeated) const {

@@ -67,6 +67,13 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
     weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
     weights[part].checkpoint = block.input;
+    const double repeated = repeated_blocks(plan);
+    const auto offloaded = [&](ModuleSet modules) {
+      return offloaded_bytes(block, modules, plan.offload_modules);
+    };
+    weights[part].offloaded =
+        repeated * offloaded(repeated_modules(plan)) + (1.0 - repeated) * offloaded({});
+    weights[part].kept -= weights[part].offloaded;
   });
   return weights;
 }
@@ -87,7 +94,7 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
           real(chunk.parts[part]) * real(block.experts) / real(plan.etp * plan.ep);
     });
     if (chunk.embedding) {
-      parameters.dense += table + real(weights[Part::embedding].parameters.dense);
+      parameters.tables += table + real(weights[Part::embedding].parameters.dense);
       has_table = true;
     }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
@@ -95,13 +102,14 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
           real(more) * real(weights[Part::next_token].parameters.dense) / real(plan.tp);
     }
     if (chunk.head) {
-      parameters.dense += real(weights[Part::head].parameters.dense);
+      parameters.tables += real(weights[Part::head].parameters.dense);
       // A tied head on the embedding's own stage shares its table; layers of multi-token
       // prediction share the embedding's, which another stage has to hold a copy of.
-      if (!model.tied_embeddings || !has_table) parameters.dense += table;
-      if (model.next_token_layers > 0 && !has_table) parameters.dense += table;
+      if (!model.tied_embeddings || !has_table) parameters.tables += table;
+      if (model.next_token_layers > 0 && !has_table) parameters.tables += table;
     }
   }
+  parameters.dense += parameters.tables;
   return parameters;
 }
 
@@ -112,6 +120,12 @@ double sharded_parameters(const Plan& plan, const StageParameters& parameters) {
 
 double owned_parameters(const Plan& plan, const StageParameters& parameters) {
   return held(plan, parameters, 1);
+}
+
+StageParameters matrices_of(StageParameters parameters) {
+  parameters.dense -= parameters.tables;
+  parameters.tables = 0;
+  return parameters;
 }
 
 StageMemory stage_memory(const PartWeights& weights, const Transformer& model, const Plan& plan,
@@ -129,8 +143,15 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   };
   place(held(plan, parameters, 3) * states.weights, plan.offload == Offload::optimizer_params,
         memory.weights);
-  place(held(plan, parameters, states.always_sharded ? 0 : 1) * states.optimizer,
-        plan.offload != Offload::none, memory.optimizer);
+  const std::int64_t sharded_from = states.always_sharded ? 0 : 1;
+  const double owned = held(plan, parameters, sharded_from);
+  double optimizer = owned * states.optimizer;
+  if (plan.optimizer == Optimizer::muon) {
+    optimizer -= held(plan, matrices_of(parameters), sharded_from) * states.moment;
+  }
+  const double on_host = owned * plan.optimizer_offload * 2 * states.moment;
+  place(optimizer - on_host, plan.offload != Offload::none, memory.optimizer);
+  memory.offloaded += Bytes{on_host};
   memory.gradients = {held(plan, parameters, 2) * states.gradients};
 
   const bool full = plan.recompute == Recompute::full;
@@ -143,17 +164,21 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   });
   // Full recompute keeps the input of every n-th block, and repeats n blocks at a time.
   double most_kept = 0;
+  double most_offloaded = 0;
   std::int64_t most_blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) {
     std::int64_t held_blocks = 0;
     double kept = 0;
+    double offloaded = 0;
     each_part([&](Part part) {
       if (!is_block(part)) return;
       held_blocks += chunk.parts[part];
       kept += real(chunk.parts[part]) * weights[part].kept;
+      offloaded += real(chunk.parts[part]) * weights[part].offloaded;
     });
     most_blocks = std::max(most_blocks, held_blocks);
     most_kept = std::max(most_kept, kept);
+    most_offloaded = std::max(most_offloaded, offloaded);
   }
   const double repeated =
       real(std::min(plan.recompute_layers, std::max<std::int64_t>(1, most_blocks)));
@@ -164,6 +189,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   // One more checkpoint a micro batch: the input that the stage received.
   const double inputs = plan.pp > 1 && extra > 0 ? heaviest.checkpoint : 0.0;
   memory.activations = {in_flight * (most_kept + inputs)};
+  // One layer's are on their way to the host while the next one's are made.
+  const double in_transit = std::min(in_flight * most_offloaded, 2 * heaviest.offloaded);
+  memory.activations += Bytes{in_transit};
+  memory.offloaded += Bytes{in_flight * most_offloaded - in_transit};
 
   double live =
       stack.layer_workspace_factor * (full ? repeated * heaviest.whole : heaviest.repeated);
@@ -174,8 +203,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
       std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });
   if (head != chunks_of_stage.end()) {
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-    logits =
-        real(head->parts[Part::head]) * stack.logit_bytes * tokens * real(vocab) / real(plan.tp);
+    const double capped =
+        model.logit_cap ? bytes_per_element(activation_precision(plan)) : 0.0;
+    logits = real(head->parts[Part::head]) * (stack.logit_bytes + capped) * tokens * real(vocab) /
+             real(plan.tp);
   }
   live += std::max(logits, backward);
   live +=

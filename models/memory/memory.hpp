@@ -25,7 +25,7 @@ struct StageMemory {
   Bytes buffers;          ///< the live layer, logits, gathered weights, reduction buckets
   Bytes framework;        ///< context, libraries, communication buffers, allocator's cache
   Bytes allocator_cache;  ///< the part of `framework` that the allocator gives back under pressure
-  Bytes offloaded;        ///< states that host memory holds in place of the device
+  Bytes offloaded;        ///< states and activations that host memory holds in place of the device
 
   /// All of it, as nvidia-smi would print it on a device without limit.
   [[nodiscard]] Bytes total() const {
@@ -41,6 +41,7 @@ enum class MemoryVerdict : std::uint8_t { fits, tight, oom };
 struct StageParameters {
   double dense{};    ///< over the data group
   double experts{};  ///< over the expert-data group
+  double tables{};   ///< of `dense`, those that are no matrices of layers: embeddings and heads
 
   [[nodiscard]] double total() const { return dense + experts; }
 };
@@ -53,6 +54,7 @@ struct PartWeight {
   double kept{};        ///< of that, what is not computed again; a mean where blocks differ
   double repeated{};    ///< what is computed again, in a block that it is in
   double checkpoint{};  ///< the input of the block alone
+  double offloaded{};   ///< of `kept`, what waits in host memory
 };
 using PartWeights = PerPart<PartWeight>;
 
@@ -70,6 +72,9 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
 double sharded_parameters(const Plan& plan, const StageParameters& parameters);
 /// Those whose optimizer states a rank keeps: its share with ZeRO, else all.
 double owned_parameters(const Plan& plan, const StageParameters& parameters);
+/// Without tables: what Muon updates. Norms and biases count with their layers' matrices, which
+/// is within 0.01 %.
+StageParameters matrices_of(StageParameters parameters);
 
 /// Memory of one stage that holds at most `chunks_in_flight` (micro batch, model chunk) pairs
 /// between forward and backward, as its schedule says.

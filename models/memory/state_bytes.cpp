@@ -8,9 +8,8 @@ namespace {
 constexpr double kFp32 = 4.0;           // bytes
 constexpr double kMoments = 2 * kFp32;  // of Adam
 
-}  // namespace
-
-StateBytes state_bytes(const Plan& plan, const Software& software) {
+/// Of an optimizer with fp32 moments.
+StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);
   StateBytes bytes{stack.weight_bytes,
@@ -18,7 +17,8 @@ StateBytes state_bytes(const Plan& plan, const Software& software) {
                    stack.optimizer_bytes,
                    stack.unsharded_bytes,
                    std::max(software.communication.weight_bytes, element),
-                   stack.reduce_bytes};
+                   stack.reduce_bytes,
+                   kFp32};
   if (stack.bf16 && plan.precision == Precision::bf16) {
     return {stack.weight_bytes,
             stack.bf16->gradient_bytes,
@@ -26,15 +26,29 @@ StateBytes state_bytes(const Plan& plan, const Software& software) {
             0.0,
             bytes.gathered,
             stack.bf16->reduce_bytes,
+            kFp32,
             true};
   }
   if (stack.weight_bytes >= kFp32) return bytes;
-  if (element >= kFp32) return {kFp32, kFp32, kMoments, 0.0, bytes.gathered, bytes.reduced};
+  if (element >= kFp32) {
+    return {kFp32, kFp32, kMoments, 0.0, bytes.gathered, bytes.reduced, kFp32};
+  }
 
   const bool has_copy = stack.optimizer_bytes > kFp32 + kMoments;
   if (stack.gradient_bytes != kFp32 || has_copy) return bytes;
   bytes.gradients = bytes_per_element(plan.grad_precision);
   if (bytes.gradients < kFp32) bytes.optimizer += kFp32;
+  return bytes;
+}
+
+}  // namespace
+
+StateBytes state_bytes(const Plan& plan, const Software& software) {
+  StateBytes bytes = with_wide_moments(plan, software);
+  const bool one_copy = plan.precision == Precision::fp8 && plan.fp8_recipe != Fp8Recipe::mxfp8;
+  if (plan.fp8_param_gather && one_copy) bytes.gathered = bytes_per_element(plan.precision);
+  bytes.moment = bytes_per_element(plan.moments_precision);
+  bytes.optimizer += 2 * (bytes.moment - kFp32);
   return bytes;
 }
 

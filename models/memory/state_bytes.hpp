@@ -15,6 +15,7 @@ struct StateBytes {
   double unsharded{};     ///< copies that the optimizer makes without ZeRO
   double gathered{};      ///< of a weight that ranks gather from one another
   double reduced{};       ///< copies in which gradients are reduced over replicas
+  double moment{};        ///< part of `optimizer`: one of Adam's two moments, or Muon's momentum
   bool always_sharded{};  ///< whether what the optimizer keeps is, at any ZeRO stage
 };
 
@@ -25,6 +26,9 @@ struct StateBytes {
 /// - in fp32 and tf32 the optimizer's moments are all that stands beside weights and gradients;
 /// - gradients that the file counts in fp32, without a copy of them, follow the plan's
 ///   grad_precision; half-precision ones have a copy in fp32;
+/// - with fp8_param_gather weights are gathered in fp8, unless they are kept twice, by rows and by
+///   columns (mxfp8);
+/// - moments that the file counts in fp32 have the plan's moments_precision;
 /// - in bf16 an optimizer that the stack has for it alone counts as the file says of it.
 StateBytes state_bytes(const Plan& plan, const Software& software);
 

@@ -22,12 +22,6 @@
 namespace prequel {
 namespace {
 
-/// Axes that no price depends on yet: a plan that says more of one than those that say nothing is
-/// refused.
-constexpr std::string_view kNotModelled[] = {
-    "optimizer_offload",
-    "offload_modules",
-};
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
 constexpr std::int64_t kAlignedHeads = 8;     // elements: 16 bytes in fp16, see hw/gemm.hpp
 
@@ -73,6 +67,8 @@ class Resolver {
     check_pipeline();
     check_batch();
     check_zero();
+    check_optimizer();
+    check_host_memory();
     check_recompute();
     check_sequence();
     check_offered();
@@ -165,15 +161,6 @@ class Resolver {
   }
 
   void check_not_modelled() {
-    each_axis([this](const auto& axis) {
-      const auto usual = plainest(axis.domain);
-      const auto& value = axis.of(plan_);
-      if (value == usual || std::ranges::find(kNotModelled, axis.name) == std::end(kNotModelled)) {
-        return;
-      }
-      problem(fmt::format("{} {}: not modelled yet; {} would do", axis.name, plain(value),
-                          plain(usual).empty() ? "leaving it out" : plain(usual)));
-    });
     if (is_quantized(plan_.grad_precision)) {
       problem(fmt::format("grad_precision {}: not modelled yet; fp32, bf16 or fp16 would do",
                           name(plan_.grad_precision)));
@@ -183,6 +170,9 @@ class Resolver {
   /// Flash attention is a kernel of 16-bit products that the stack must have.
   void check_attention() {
     if (plan_.attention != AttentionKind::flash) return;
+    if (model_.score_cap) {
+      warn("attn_logit_softcapping: the kernel of attention flash is priced without its tanh");
+    }
     std::vector<std::string> others;
     if (software_.kernels.unfused) others.emplace_back(name(AttentionKind::unfused));
     if (software_.kernels.fused_softmax) others.emplace_back(name(AttentionKind::fused_softmax));
@@ -482,16 +472,48 @@ class Resolver {
                (plan_.zero < 3 || plan_.zero < software_.communication.fully_sharded_from_zero)) {
       problem("offload: only weights that are sharded leave the device; zero 3 would do");
     }
-    if (plan_.offload != Offload::none && !cluster_.host.known()) {
-      problem(
-          fmt::format("offload: cluster {} says nothing of its hosts (host.memory and "
-                      "host.memory_bandwidth); offload none would do, or both keys, such as --set "
-                      "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
-                      "GB/s\"",
-                      cluster_.name));
-    }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
       warn(fmt::format("zero {}: no effect with dp 1", plan_.zero));
+    }
+  }
+
+  void check_optimizer() {
+    if (plan_.optimizer_offload > 0 && plan_.offload != Offload::none) {
+      problem(fmt::format("optimizer_offload {}: offload {} moves all states; 0 would do",
+                          plan_.optimizer_offload, name(plan_.offload)));
+    }
+    const bool offloads = plan_.offload != Offload::none || plan_.optimizer_offload > 0;
+    if (plan_.optimizer == Optimizer::muon && offloads) {
+      problem("optimizer muon: orthogonalises on the device; offload none would do");
+    }
+    if (is_quantized(plan_.moments_precision) && plan_.optimizer == Optimizer::muon) {
+      problem(fmt::format("moments_precision {}: no Muon keeps its momentum so; bf16 would do",
+                          name(plan_.moments_precision)));
+    }
+  }
+
+  void check_host_memory() {
+    const std::string_view axis = plan_.offload != Offload::none     ? "offload"
+                                  : plan_.optimizer_offload > 0      ? "optimizer_offload"
+                                  : !plan_.offload_modules.empty() ? "offload_modules"
+                                                                     : "";
+    if (axis.empty()) return;
+    if (!cluster_.host.known()) {
+      problem(
+          fmt::format("{}: cluster {} says nothing of its hosts (host.memory and "
+                      "host.memory_bandwidth); {} would do, or both keys, such as --set "
+                      "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
+                      "GB/s\"",
+                      axis, cluster_.name,
+                      axis == "offload" ? "offload none" : fmt::format("no {}", axis)));
+    }
+    if (!request_.offload_modules || plan_.offload_modules.empty()) return;
+    if (plan_.recompute == Recompute::full) {
+      warn("offload_modules: no effect with recompute full");
+    } else if (!model_.has_experts() &&
+               (plan_.offload_modules.has(OffloadModule::expert_fc1) ||
+                plan_.offload_modules.has(OffloadModule::moe_act))) {
+      warn("offload_modules expert_fc1, moe_act: no effect without experts");
     }
   }
 

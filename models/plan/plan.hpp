@@ -35,6 +35,12 @@ struct Plan : AxisValues<Settled> {
   [[nodiscard]] std::int64_t replicas() const { return traits(schedule).mirrored ? 2 * dp : dp; }
 };
 
+/// Whether host memory holds states or activations.
+inline bool uses_host_memory(const Plan& plan) {
+  return plan.offload != Offload::none || plan.optimizer_offload > 0 ||
+         !plan.offload_modules.empty();
+}
+
 /// A plan that can be run, and what the user should know about it.
 struct ResolvedPlan {
   Plan plan;

@@ -25,6 +25,11 @@ class Fields {
     const auto found = root_.find(key);
     return found ? found->boolean() : fallback;
   }
+  /// Whether there is a soft-cap, which is a positive number.
+  [[nodiscard]] bool cap(std::string_view key) const {
+    const auto found = root_.find(key);
+    return found && found->number({0.0, 1e6}) > 0;
+  }
 
  private:
   const Cursor& root_;
@@ -125,6 +130,8 @@ Transformer read_transformer(const Document& file) {
   model.qk_norm = fields.flag_or("qk_norm", false);
   model.post_norms = fields.flag_or("post_norms", false);
   model.attention_sinks = fields.flag_or("attention_sinks", false);
+  model.score_cap = fields.cap("attn_logit_softcapping");
+  model.logit_cap = fields.cap("final_logit_softcapping");
   model.parallel_block = fields.flag_or("parallel_block", false);
   // Models of before Llama were trained with dropout; later ones were not.
   model.dropout = fields.flag_or("dropout", model.linear_bias && !is_gated(model.mlp));

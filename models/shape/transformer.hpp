@@ -72,6 +72,8 @@ struct Transformer {
   bool qk_norm{};          ///< norms of queries and keys, head by head
   bool post_norms{};       ///< norms behind attention and MLP, too (Gemma 2)
   bool attention_sinks{};  ///< a learned score a head that takes part in the softmax (GPT-OSS)
+  bool score_cap{};        ///< attention scores pass a tanh before the softmax (Gemma 2)
+  bool logit_cap{};        ///< and so do logits before the loss
   bool parallel_block{};   ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
   bool dropout{};          ///< of hidden states, whose masks are kept
   bool tied_embeddings{true};

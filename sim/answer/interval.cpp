@@ -107,7 +107,7 @@ bool is_felt(const Scenario& scenario, Uncertain constant) {
       return plan.gpus > scenario.cluster.devices_per_node &&
              scenario.software.communication.rank_rate_limit.value > 0;
     case Uncertain::blocking: return scenario.software.host.launch == Launch::blocking;
-    case Uncertain::offload: return plan.offload != Offload::none;
+    case Uncertain::offload: return uses_host_memory(plan);
     case Uncertain::optimizer: return plan.offload == Offload::none;
     default: return true;
   }
@@ -161,8 +161,9 @@ LayerCosts layers_after(const Scenario& before, const LayerCosts& layers, const 
     case Uncertain::optimizer:
     case Uncertain::overlap:
     case Uncertain::fixed:
-    case Uncertain::rank_limit:
-    case Uncertain::offload: return layers;
+    case Uncertain::rank_limit: return layers;
+    case Uncertain::offload:
+      return before.plan.offload_modules.empty() ? layers : price_layers(after);
     default: return price_layers(after);
   }
 }

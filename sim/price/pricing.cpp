@@ -1,4 +1,5 @@
 #include "sim/price/pricing.hpp"
+#include "models/layers/kept.hpp"
 #include "models/layers/parameters.hpp"
 
 #include <algorithm>
@@ -291,6 +292,30 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
                                                                     : host.dropless_lost_share;
 }
 
+double seconds_of(const KernelCosts& kernels) {
+  double seconds = 0;
+  for (const KernelCost& kernel : kernels) seconds += kernel.seconds;
+  return seconds;
+}
+
+/// What waits in host memory goes there beside the forward pass and comes back beside the backward
+/// one: these wait for what of the copies takes longer than their kernels.
+void add_activation_copies(PartKernels& kernels, const Scenario& scenario, const Layer& layer,
+                           const LayerQuestion& question) {
+  if (question.offloaded.empty()) return;
+  const double repeated = question.repeated_blocks;
+  const auto bytes = [&](ModuleSet modules) {
+    return offloaded_bytes(layer, modules, question.offloaded);
+  };
+  const double copy = host_copy_time(scenario.device, Bytes{repeated * bytes(question.repeated) +
+                                                            (1.0 - repeated) * bytes({})})
+                          .value;
+  for (KernelCosts* pass : {&kernels.forward, &kernels.backward}) {
+    const double waits = copy - seconds_of(*pass);
+    if (waits > 0) pass->push_back({"activation copies", waits, WorkKind::stream});
+  }
+}
+
 PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, Part part,
                        const LayerQuestion& question) {
   const Software& software = scenario.software;
@@ -307,6 +332,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const KernelCosts backward = pricer.price(backward_operators(layer, software));
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
+  add_activation_copies(kernels, scenario, layer, question);
   const LayerKind kind = kind_of(part);
   const bool whole = question.repeated == ModuleSet::all();
   const double again = whole ? question.repeated_blocks : 0.0;
@@ -339,6 +365,66 @@ PassCost sum(const KernelCosts& kernels) {
     if (kernel.weight_gradient) cost.weight_gradient += kernel.seconds;
   }
   return cost;
+}
+
+constexpr double kPassesOfMoments = 4;  // each of two is read and written
+constexpr int kNewtonSchulzSteps = 5;
+constexpr double kMuonGatherBytes = 2;  // of an element of a momentum
+
+/// Newton-Schulz steps of one n x m matrix, n its shorter side.
+double newton_schulz_seconds(const Scenario& scenario, const LinearLayer& matrix) {
+  const std::int64_t n = std::min(matrix.outputs, matrix.inputs);
+  const std::int64_t m = std::max(matrix.outputs, matrix.inputs);
+  const Precision format = activation_precision(scenario.plan);
+  const auto seconds = [&](std::int64_t columns, std::int64_t summed) {
+    return price(scenario.device, Gemm{n, columns, summed, 1, format}).value;
+  };
+  return kNewtonSchulzSteps * scenario.software.kernels.time_factor(format) *
+         (seconds(n, m) + seconds(n, n) + seconds(m, n));
+}
+
+Orthogonalization orthogonalization(const Scenario& scenario, Part part) {
+  Orthogonalization all;
+  const LayerSetting setting = layer_setting(scenario.plan);
+  for (const LayerPiece& piece : tell_part(part, scenario.model, setting, scenario.software).pieces) {
+    const auto* matrix = std::get_if<LinearLayer>(&piece.what);
+    if (!matrix) continue;
+    const double one = newton_schulz_seconds(scenario, *matrix);
+    all.largest = std::max(all.largest, one);
+    if (piece.of_experts) {
+      all.experts += real(matrix->experts) * one;
+    } else {
+      all.dense += one;
+    }
+  }
+  return all;
+}
+
+/// Those that share the states of a stage share its matrices, as far as there are as many.
+Seconds muon_time(const Scenario& scenario, const LayerCosts& layers,
+                  const std::vector<StageContent>& chunks, const StageParameters& parameters) {
+  const Plan& plan = scenario.plan;
+  Orthogonalization all;
+  for (const StageContent& chunk : chunks) {
+    each_part([&](Part part) {
+      const Orthogonalization& one = layers.orthogonal[part];
+      all.dense += real(chunk.parts[part]) * one.dense;
+      all.experts += real(chunk.parts[part]) * one.experts;
+      if (chunk.parts[part] > 0) all.largest = std::max(all.largest, one.largest);
+    });
+  }
+  if (plan.zero == 0) return {all.dense + all.experts};
+  const RankGroup dense = shard_groups(plan, GroupAxis::data).shards;
+  const RankGroup experts = shard_groups(plan, GroupAxis::expert_data).shards;
+  const auto gather = [&](const RankGroup& group, double count) {
+    return data_collective_time(scenario, CollectiveOp::all_gather, group,
+                                Bytes{count * kMuonGatherBytes})
+        .all;
+  };
+  const StageParameters matrices = matrices_of(parameters);
+  return Seconds{std::max(all.largest, all.dense / real(dense.size) +
+                                           all.experts / real(experts.size))} +
+         gather(dense, matrices.dense) + gather(experts, matrices.experts);
 }
 
 /// Adam on the host: the node's ranks share its memory; gradients come down and parameters, unless
@@ -414,6 +500,8 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   question.overlap = plan.overlap;
   question.beside = exchanges_beside(plan);
   question.graphs = plan.cuda_graphs;
+  question.offloaded = plan.offload_modules;
+  question.optimizer = plan.optimizer;
   return question;
 }
 
@@ -430,10 +518,15 @@ LayerKernels price_kernels(const Scenario& scenario) {
 
 LayerCosts price_layers(const Scenario& scenario) {
   const LayerKernels kernels = price_kernels(scenario);
+  const PartCounts held = parts_of(scenario.model);
+  const bool by_matrix = scenario.plan.optimizer == Optimizer::muon;
   LayerCosts costs;
   costs.weights = part_weights(scenario.model, scenario.plan, scenario.software);
   each_part([&](Part part) {
     costs[part] = {sum(kernels[part].forward), sum(kernels[part].backward)};
+    const bool has_matrices = is_block(part) || part == Part::next_token;
+    if (!by_matrix || !has_matrices || held[part] == 0) return;
+    costs.orthogonal[part] = orthogonalization(scenario, part);
   });
   return costs;
 }
@@ -548,13 +641,25 @@ CommTime tied_embedding_time(const Scenario& scenario) {
                          group_shape(scenario.cluster, 2 * stage_ranks, 2, stage_ranks), table));
 }
 
-Seconds optimizer_time(const Scenario& scenario, const StageParameters& parameters) {
+Seconds optimizer_time(const Scenario& scenario, const LayerCosts& layers,
+                       const std::vector<StageContent>& chunks_of_stage,
+                       const StageParameters& parameters) {
   const KernelStack& stack = scenario.software.kernels;
-  const double owned = owned_parameters(scenario.plan, parameters);
-  if (scenario.plan.offload != Offload::none) return offloaded_optimizer_time(scenario, owned);
-  return price(scenario.device,
-               Stream{StreamKind::optimizer, {owned * stack.optimizer_traffic_bytes}}) +
-         stack.optimizer_time_per_parameter * owned;
+  const Plan& plan = scenario.plan;
+  const double owned = owned_parameters(plan, parameters);
+  if (plan.offload != Offload::none) return offloaded_optimizer_time(scenario, owned);
+  const double moment = state_bytes(plan, scenario.software).moment;
+  double traffic = owned * (stack.optimizer_traffic_bytes + kPassesOfMoments * (moment - 4.0));
+  const bool muon = plan.optimizer == Optimizer::muon;
+  if (muon) traffic -= owned_parameters(plan, matrices_of(parameters)) * kPassesOfMoments / 2 * moment;
+  const double here = 1.0 - plan.optimizer_offload;
+  const Seconds update =
+      here * (price(scenario.device, Stream{StreamKind::optimizer, {std::max(0.0, traffic)}}) +
+              stack.optimizer_time_per_parameter * owned);
+  if (plan.optimizer_offload > 0) {
+    return std::max(update, offloaded_optimizer_time(scenario, plan.optimizer_offload * owned));
+  }
+  return muon ? update + muon_time(scenario, layers, chunks_of_stage, parameters) : update;
 }
 
 }  // namespace prequel

@@ -61,8 +61,14 @@ struct PassCost {
 struct PartCost {
   PassCost forward, backward;  ///< backward with what is recomputed
 };
+/// Seconds that Muon takes to orthogonalise the momentum of what a rank holds of one part, by the
+/// groups over which ZeRO shards it, and of its largest matrix.
+struct Orthogonalization {
+  double dense{}, experts{}, largest{};
+};
 struct LayerCosts : PerPart<PartCost> {
   PartWeights weights;
+  PerPart<Orthogonalization> orthogonal;  ///< zero with other optimizers
 };
 using ChunkCosts = PartCost;
 
@@ -77,6 +83,8 @@ struct LayerQuestion {
   WordSet<Overlapped> overlap;
   bool beside{};  ///< tokens are exchanged with experts beside another micro batch
   WordSet<GraphedModule> graphs;
+  WordSet<OffloadModule> offloaded;
+  Optimizer optimizer{};
 
   auto operator<=>(const LayerQuestion&) const = default;
 };
@@ -132,7 +140,14 @@ Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& 
 /// All-reduce of the tied embedding's gradient between the first and the last stage.
 CommTime tied_embedding_time(const Scenario& scenario);
 
-/// The optimizer's pass over the states that one rank owns of `parameters`.
-Seconds optimizer_time(const Scenario& scenario, const StageParameters& parameters);
+/// The optimizer's pass over the states that one rank owns of a stage of these chunks, which hold
+/// `parameters`. What of the moments host memory holds is updated there meanwhile. Muon (Jordan
+/// 2024; distributed as in Liu et al., arXiv 2502.16982, sections 2.1 and 2.3) has one moment for
+/// matrices, gathers what it orthogonalises in 16 bits from those that share a matrix, and takes
+/// five Newton-Schulz steps: of an n x m matrix, n the shorter side, X·X', its square and their
+/// product with X, 4·n²·m + 2·n³ FLOP. Ranks share the matrices, each on its tensor rank's part.
+Seconds optimizer_time(const Scenario& scenario, const LayerCosts& layers,
+                       const std::vector<StageContent>& chunks_of_stage,
+                       const StageParameters& parameters);
 
 }  // namespace prequel

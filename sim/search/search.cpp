@@ -27,7 +27,8 @@ constexpr std::size_t kMisses = 3;
 /// What of a candidate the weights of its layers depend on.
 auto weight_key(const Candidate& candidate) {
   return std::tuple(candidate.shape, layer_setting(candidate.plan),
-                    repeated_modules(candidate.plan), repeated_blocks(candidate.plan));
+                    repeated_modules(candidate.plan), repeated_blocks(candidate.plan),
+                    candidate.plan.offload_modules);
 }
 
 /// What of a candidate the prices of its layers depend on, for all of its variants together.

@@ -149,7 +149,7 @@ class StepBuilder {
     set(TaskKind::forward, unit, costs.forward.total());
     set(TaskKind::backward, unit, costs.backward.total());
     communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
-    set(TaskKind::optimizer, 0, optimizer_time(scenario_, parameters).value);
+    set(TaskKind::optimizer, 0, optimizer_time(scenario_, layers_, {all}, parameters).value);
   }
 
   void set(TaskKind kind, std::uint32_t unit, double seconds) {
@@ -208,11 +208,12 @@ class StepBuilder {
         add_passes(stage, chunk);
         if (shape.buckets > 0) add_buckets(stage, chunk);
       }
-      add_end(stage, parameters_of(chunks), tied);
+      add_end(stage, chunks, tied);
     }
   }
 
-  void add_end(std::uint32_t stage, const StageParameters& parameters, const CommTime& tied) {
+  void add_end(std::uint32_t stage, const std::vector<StageContent>& chunks, const CommTime& tied) {
+    const StageParameters parameters = parameters_of(chunks);
     const bool is_end = stage == 0 || stage + 1 == step_.shape.stages;
     if (step_.shape.buckets == 0) {
       const CommTime reduce = gradient_reduce_time(scenario_, parameters);
@@ -222,7 +223,8 @@ class StepBuilder {
                   {times * reduce.all + gather.all, times * reduce.network + gather.network});
     }
     if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
-    step_.durations.at(TaskKind::optimizer, stage) = optimizer_time(scenario_, parameters).value;
+    step_.durations.at(TaskKind::optimizer, stage) =
+        optimizer_time(scenario_, layers_, chunks, parameters).value;
   }
 
   /// Of a chunk's layers, and of what a micro batch adds to its gradients.

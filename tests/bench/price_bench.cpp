@@ -2,9 +2,11 @@
 
 #include <benchmark/benchmark.h>
 
+#include <utility>
 #include <vector>
 
 #include "hw/device.hpp"
+#include "hw/dispatch.hpp"
 
 namespace {
 
@@ -54,5 +56,33 @@ void price_grouped_gemm(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(products.size()));
 }
 BENCHMARK(price_grouped_gemm)->Name("price/grouped_gemm");
+
+/// Tokens to experts and back inside a node and across, by every dispatcher, routing limited to
+/// groups or not. An item is a price.
+void price_dispatch(benchmark::State& state) {
+  const auto cluster =
+      prequel::read_cluster(prequel::Document::read(PREQUEL_DATA_DIR "/clusters/dgx-h100.json"));
+  std::vector<std::pair<prequel::GroupShape, prequel::Dispatch>> transfers;
+  for (const std::int64_t ranks : {8, 64}) {
+    for (const auto dispatcher : prequel::all_of<prequel::Dispatcher>()) {
+      for (const bool combine : {false, true}) {
+        for (const std::int64_t chosen : {1, 4}) {
+          prequel::Dispatch transfer{dispatcher, combine, 4096, 7168};
+          transfer.top_k = 8;
+          transfer.expert_groups = chosen > 1 ? 8 : 1;
+          transfer.groups_chosen = chosen;
+          transfers.emplace_back(prequel::group_shape(cluster, 64, ranks, 1), transfer);
+        }
+      }
+    }
+  }
+  for ([[maybe_unused]] auto _ : state) {
+    for (const auto& [group, transfer] : transfers) {
+      benchmark::DoNotOptimize(prequel::price(cluster, group, transfer));
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(transfers.size()));
+}
+BENCHMARK(price_dispatch)->Name("price/dispatch");
 
 }  // namespace

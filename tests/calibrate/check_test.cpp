@@ -53,6 +53,36 @@ TEST_CASE("points that cannot be predicted are left out, each reason once") {
         std::vector<std::string>{"a device has no collectives; check them with --cluster"});
 }
 
+TEST_CASE("tokens on their way to experts are checked against the cluster's dispatcher") {
+  const Cluster cluster =
+      read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/dgx-h100.json"));
+  const auto checked = [&](const char* way, double measured_us) {
+    Measurement point;
+    MeasuredDispatch what;
+    what.dispatch.dispatcher = Dispatcher::deepep;
+    what.dispatch.combine = std::string(way) == "combine";
+    what.dispatch.tokens = 4096;
+    what.dispatch.hidden = 7168;
+    what.dispatch.top_k = 8;
+    what.dispatch.precision = what.dispatch.combine ? Precision::bf16 : Precision::fp8_block;
+    what.ranks = 8;
+    what.units = 24;
+    point.what = what;
+    point.time = {measured_us * 1e-6};
+    point.fields = {{"operator", way}};
+    return point;
+  };
+  // aiconfigurator's table of DeepEP v1 on H100.
+  const Check result =
+      check({checked("dispatch", 498.4), checked("combine", 960.6)},
+            [&](const Measurement& point) { return predict(cluster, point); }, {"operator", ""});
+  REQUIRE(result.groups.size() == 2);
+  for (const CheckGroup& group : result.groups) CHECK(group.errors.mape < 0.15);
+  Device device;
+  CHECK(error_text([&] { (void)predict(device, checked("dispatch", 1)); }) ==
+        "a device dispatches nothing to others; check it with --cluster");
+}
+
 TEST_CASE("a column that the measurements lack is refused with the nearest") {
   CHECK(error_text([] {
           static_cast<void>(check({copy(1.0, 1.0, "a")}, kUnitRate, {"sourc", ""}));

@@ -36,6 +36,17 @@ TEST_CASE("a table is read row by row, rows that are not sound are named") {
                                                 file.path() + ":4: 2 cells under 5 columns"});
 }
 
+TEST_CASE("a table of dispatchers has two points a row, or one by its rate") {
+  const TemporaryFile times("deepep.csv",
+                            "library,ep,tokens,hidden,topk,dispatch_us,combine_us\n"
+                            "DeepEP,8,128,2048,8,54.65,62.61\n");
+  CHECK(read_measurements(times.path()).points.size() == 2);
+  const TemporaryFile rates("hybridep.csv",
+                            "library,ep,tokens,hidden,topk,phase,dtype,gb_s,level\n"
+                            "HybridEP,8,4096,7168,8,dispatch,fp8,410,nvlink\n");
+  CHECK(read_measurements(rates.path()).points.size() == 1);
+}
+
 TEST_CASE("a measurement file gives its context and points, a cut-off last line is named") {
   const TemporaryFile file(
       "m.jsonl",

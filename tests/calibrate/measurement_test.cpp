@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/error_text.hpp"
 
 namespace prequel {
@@ -62,6 +64,54 @@ TEST_CASE("two chained kernels share the bytes of their row") {
   CHECK(what.stream.kind == StreamKind::residual_add);
   CHECK(what.stream.bytes.value == 600.0);
   CHECK(what.stream.rows == 8.0);
+}
+
+TEST_CASE("a row that times both ways of tokens to experts is two points") {
+  const Fields row{{"library", "DeepEP v1 normal"},
+                   {"ep", "8"},
+                   {"nodes", "1"},
+                   {"tokens", "4096"},
+                   {"hidden", "7168"},
+                   {"topk", "8"},
+                   {"sms", "24"},
+                   {"dispatch_us", "498.4"},
+                   {"combine_us", "960.6"},
+                   {"dispatch_dtype", "fp8+1x128 scales"},
+                   {"combine_dtype", "bf16"}};
+  const std::vector<Fields> both = both_ways(row);
+  REQUIRE(both.size() == 2);
+  const Measurement there = read_measurement(both[0]);
+  const auto& what = std::get<MeasuredDispatch>(there.what);
+  CHECK(what.dispatch.dispatcher == Dispatcher::deepep);
+  CHECK_FALSE(what.dispatch.combine);
+  CHECK(what.dispatch.precision == Precision::fp8_block);
+  CHECK(what.dispatch.top_k == 8);
+  CHECK(what.ranks == 8);
+  CHECK(what.units == 24);
+  CHECK(there.time.value == doctest::Approx(498.4e-6));
+  CHECK(there.fields.at("operator") == "dispatch");
+  CHECK(there.fields.at("size_class") == "10^3..10^4 tokens");
+  const Measurement back = read_measurement(both[1]);
+  CHECK(std::get<MeasuredDispatch>(back.what).dispatch.combine);
+  CHECK(std::get<MeasuredDispatch>(back.what).dispatch.precision == Precision::bf16);
+  CHECK(back.time.value == doctest::Approx(960.6e-6));
+  CHECK(both_ways({{"time_us", "1"}}).size() == 1);
+}
+
+TEST_CASE("a rate of a dispatch counts a copy for each place that a token goes to") {
+  Fields row{{"library", "HybridEP"}, {"phase", "combine"}, {"ep", "16"},  {"nodes", "2"},
+             {"tokens", "4096"},      {"hidden", "4096"},   {"topk", "1"}, {"dtype", "bf16"},
+             {"gb_s", "100"},         {"level", "nvlink"}};
+  CHECK(read_measurement(row).time.value == doctest::Approx(4096.0 * 8192 / 100e9));
+  row["topk"] = "8";
+  const double inside = read_measurement(row).time.value;
+  row["level"] = "rdma";
+  const double across = read_measurement(row).time.value;
+  CHECK(inside == doctest::Approx(16 * (1 - std::pow(15.0 / 16, 8)) * 4096.0 * 8192 / 100e9));
+  CHECK(across == doctest::Approx(2 * (1 - std::pow(0.5, 8)) * 4096.0 * 8192 / 100e9));
+  row["library"] = "NVLinkTwoSided";
+  CHECK(error_text([&] { (void)read_measurement(row); }) ==
+        "library: expected one of DeepEP and HybridEP, got \"NVLinkTwoSided\"");
 }
 
 TEST_CASE("several kernels at once are not taken for one of them") {

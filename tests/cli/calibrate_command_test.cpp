@@ -101,7 +101,7 @@ std::string cudnn_attention_of(const Device& truth) {
       R"({"schema":"prequel/measurement/1","context":{"backend":"cuda","cudnn":"91900"}})"
       "\n";
   double noise = 1.01;
-  for (const Work& work : gpu_grid({true, true})) {
+  for (const Work& work : gpu_grid({80, true})) {
     const auto* what = std::get_if<FusedAttention>(&work);
     if (!what) continue;
     Json line = Json::parse(work_text(work));

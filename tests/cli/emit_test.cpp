@@ -13,6 +13,7 @@
 #include "models/layers/parameters.hpp"
 #include "sim/search/space.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/random_plans.hpp"
 
 namespace prequel {
 namespace {
@@ -28,15 +29,20 @@ struct Space {
   }
 };
 
-/// All plans that are legal somewhere, whether the stack offers them or not.
-Space space_of(const std::string& model, const std::string& cluster, std::int64_t nodes,
-               const std::string& software) {
+SearchInputs inputs_of(const std::string& model, const std::string& cluster,
+                       const std::string& software) {
   JobRequest request;
   request.model = model;
   request.cluster = cluster;
   request.software = software;
   Job job = read_job(Library({PREQUEL_SOURCE_DIR "/data"}), request);
-  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  return {job.model, job.device, job.cluster, job.software, job.plan};
+}
+
+/// All plans that are legal somewhere, whether the stack offers them or not.
+Space space_of(const std::string& model, const std::string& cluster, std::int64_t nodes,
+               const std::string& software) {
+  SearchInputs inputs = inputs_of(model, cluster, software);
   SearchAxes axes;
   axes.nodes = {nodes};
   axes.gbs = {256};
@@ -106,18 +112,74 @@ TEST_CASE("Megatron-DeepSpeed's command line and ds_config.json together are the
         50);
 }
 
+/// The model of a command line.
+Transformer model_of(const std::string& text) {
+  const TemporaryFolder folder;
+  const Json job = Json::parse(translate_job(folder.with("launch.sh", text))->json);
+  return read_transformer(Document::from("model", nlohmann::json(job.at("model"))));
+}
+
+TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none says it") {
+  // What some values have no flag for, as the plan is emitted says.
+  const std::set<std::string> partly{
+      "zero",       "sharding_group", "precision", "grad_precision",    "fp8_recipe",
+      "cuda_graphs", "router_balance", "overlap",  "recompute_modules", "schedule"};
+  PlanDice dice(1);
+  std::size_t whole = 0;
+  for (const char* model :
+       {"llama-3-8b", "gpt-18b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v2-lite"}) {
+    for (const char* software : {"megatron-core-2024", "nemo-26.04"}) {
+      const Space space{inputs_of(model, "dgx-h100", software), {}};
+      const SearchInputs& inputs = space.inputs;
+      const std::vector<Plan> plans =
+          drawn_plans(dice, 40, inputs.model, inputs.cluster, inputs.software);
+      REQUIRE(plans.size() == 40);
+      for (const Plan& plan : plans) {
+        const EmittedPlan emitted = emit_megatron(space.scenario(plan));
+        CAPTURE(emitted.text);
+        const std::set<std::string> fields = lost(space, plan, {emitted.text});
+        for (const std::string& field : fields) {
+          CAPTURE(field);
+          CHECK(told(emitted).contains(field));
+          CHECK(partly.contains(field));
+        }
+        if (fields.empty()) ++whole;
+      }
+    }
+  }
+  CHECK(whole > 60);
+}
+
+TEST_CASE("experts, latent attention and windows come back from Megatron's flags") {
+  for (const char* name : {"mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3", "deepseek-v2-lite",
+                           "gpt-oss-20b", "llama-4-maverick"}) {
+    CAPTURE(name);
+    const Space space{inputs_of(name, "dgx-h100", "megatron-core-2026"), {}};
+    const Transformer& model = space.inputs.model;
+    Plan plan;
+    plan.gbs = 8;
+    plan.seq_len = 4096;
+    const EmittedPlan emitted = emit_megatron(space.scenario(plan));
+    CAPTURE(emitted.text);
+    const Transformer back = model_of(emitted.text);
+    CHECK(back.experts == model.experts);
+    CHECK(back.latent == model.latent);
+    CHECK(back.window == model.window);
+    CHECK(back.full_every == model.full_every);
+    CHECK(back.next_token_layers == model.next_token_layers);
+    CHECK(back.qk_norm == model.qk_norm);
+    CHECK(back.attention_sinks == model.attention_sinks);
+    CHECK(total_parameters(back) == total_parameters(model));
+  }
+}
+
 TEST_CASE("the model of an emitted command line is the model that was searched for") {
   for (const char* name : {"llama-3-70b", "gpt-18b", "bloom-176b"}) {
     CAPTURE(name);
     const bool bloom = std::string(name) == "bloom-176b";
     const Space space = space_of(name, bloom ? "jean-zay-a100" : "dgx-h100", 2,
                                  bloom ? "megatron-deepspeed-2022" : "megatron-core-2024");
-    const TemporaryFolder folder;
-    const std::string file =
-        folder.with("launch.sh", emit_megatron(space.scenario(space.plans.front())).text);
-    const Json job = Json::parse(translate_job(file)->json);
-    const Transformer back =
-        read_transformer(Document::from("model", nlohmann::json(job.at("model"))));
+    const Transformer back = model_of(emit_megatron(space.scenario(space.plans.front())).text);
     const Transformer& model = space.inputs.model;
     CHECK(total_parameters(back) == total_parameters(model));
     CHECK(back.kv_heads == model.kv_heads);

@@ -134,6 +134,20 @@ TEST_CASE("families that are no decoders of attention and MLPs are refused by na
                                  "rope_scaling": {"limit": [0.0, Infinity]}})"));
 }
 
+TEST_CASE("soft-caps of Gemma 2 are the model's") {
+  const ImportedJob job = job_of(
+      R"({"model_type": "gemma2", "num_hidden_layers": 2, "hidden_size": 256, "head_dim": 64,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512,
+          "vocab_size": 1000, "max_position_embeddings": 512, "sliding_window": 256,
+          "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0})");
+  CHECK(job.model.score_cap == 50.0);
+  CHECK(job.model.logit_cap == 30.0);
+  const Transformer model = read_transformer(
+      Document::parse("m", model_json(job.model, "m")));
+  CHECK(model.score_cap);
+  CHECK(model.logit_cap);
+}
+
 TEST_CASE("Megatron's flags for experts and latent attention are read") {
   const ImportedJob job = job_of_script(
       "torchrun --nproc_per_node 8 --nnodes 32 pretrain_gpt.py --num-layers 61 --hidden-size 7168 "

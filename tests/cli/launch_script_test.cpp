@@ -353,6 +353,113 @@ TEST_CASE("a mixture of experts is read by its flags") {
   CHECK(*job.report.active_parameters < *job.report.parameters);
 }
 
+/// A script with experts and these flags.
+ImportedJob experts_with(const std::string& flags) {
+  return job_with(
+      "--swiglu --bf16 --num-experts 8 --moe-router-topk 2 --tensor-model-parallel-size 2 " +
+      flags);
+}
+
+TEST_CASE("who carries tokens to experts is the dispatcher, or the backend of one that is flexible") {
+  const auto dispatcher = [](const std::string& flags) {
+    return experts_with(flags).plan.dispatcher;
+  };
+  const std::string type = "--moe-token-dispatcher-type ";
+  CHECK(dispatcher("") == Dispatcher::allgather);
+  CHECK(dispatcher(type + "alltoall") == Dispatcher::alltoall);
+  CHECK(dispatcher(type + "allgather") == Dispatcher::allgather);
+  CHECK(dispatcher(type + "flex --moe-flex-dispatcher-backend hybridep") == Dispatcher::hybridep);
+  CHECK(dispatcher("--moe-flex-dispatcher-backend deepep " + type + "flex") == Dispatcher::deepep);
+  CHECK(dispatcher(type + "flex --moe-enable-deepep") == Dispatcher::deepep);
+  const ImportedJob alone = experts_with(type + "alltoall --moe-flex-dispatcher-backend deepep");
+  CHECK(alone.plan.dispatcher == Dispatcher::alltoall);
+  CHECK(lists(alone.report.left_out,
+              "--moe-flex-dispatcher-backend deepep: has no effect without "
+              "--moe-token-dispatcher-type flex"));
+}
+
+TEST_CASE("experts are split over tensor ranks unless the script says otherwise") {
+  CHECK(experts_with("").plan.etp == 2);
+  CHECK(experts_with("--expert-tensor-parallel-size 1").plan.etp == 1);
+}
+
+TEST_CASE("equal loads, dropped tokens and what the router makes are told apart") {
+  CHECK(experts_with("--moe-router-force-load-balancing").plan.router_balance == "forced");
+  CHECK(experts_with("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0")
+            .plan.router_balance == "dropped");
+  const ImportedJob routed = experts_with("--moe-router-load-balancing-type aux_loss");
+  CHECK_FALSE(routed.plan.router_balance);
+  CHECK(std::ranges::any_of(routed.report.assumed, [](const std::string& line) {
+    return line.starts_with("experts with equal loads");
+  }));
+}
+
+TEST_CASE("which layers have experts is read as Python would") {
+  const auto experts = [](const std::string& pattern) {
+    return experts_with("--moe-layer-freq '" + pattern + "'").model.experts;
+  };
+  CHECK(experts("([0]*3+[1]*21)").first_dense == 3);
+  CHECK(experts("[0,1]*12").every == 2);
+  CHECK(experts("[0]*2+([0]*1+[1])*11").first_dense == 2);
+  CHECK(experts("[0]*2+([0]*1+[1])*11").every == 2);
+  CHECK(experts("3").every == 3);
+  for (const char* pattern : {"[1]+[0]*23", "lambda", "[1]*99999999", "((((((((((([1]", "[2]*24"}) {
+    CAPTURE(pattern);
+    const ImportedJob job = experts_with(std::string("--moe-layer-freq '") + pattern + "'");
+    CHECK_FALSE(job.model.experts.first_dense);
+    CHECK(std::ranges::any_of(job.report.left_out, [](const std::string& line) {
+      return line.starts_with("--moe-layer-freq");
+    }));
+  }
+}
+
+TEST_CASE("lists of modules, graphs and recipes are read from flags") {
+  const ImportedJob job = job_with(
+      "--recompute-granularity selective --recompute-modules moe_act layernorm "
+      "--fine-grained-activation-offloading --offload-modules=expert_fc1,core_attn "
+      "--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router --bf16 "
+      "--fp8-format hybrid --fp8-recipe blockwise --fp8-param-gather --tp-comm-overlap "
+      "--overlap-moe-expert-parallel-comm --cp-comm-type a2a --optimizer dist_muon "
+      "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16");
+  const PlanRequest& plan = job.plan;
+  CHECK(plan.recompute_modules ==
+        WordSet<RecomputeModule>{RecomputeModule::moe_act, RecomputeModule::layernorm});
+  CHECK(plan.offload_modules ==
+        WordSet<OffloadModule>{OffloadModule::expert_fc1, OffloadModule::core_attn});
+  CHECK(plan.cuda_graphs ==
+        WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
+  CHECK(plan.precision == Precision::fp8);
+  CHECK(plan.fp8_recipe == Fp8Recipe::block);
+  CHECK(plan.fp8_param_gather == true);
+  CHECK(plan.grad_precision == Precision::fp32);
+  CHECK(plan.overlap == WordSet<Overlapped>{Overlapped::tp, Overlapped::ep});
+  CHECK(plan.cp_comm == ContextComm::a2a);
+  CHECK(plan.optimizer == Optimizer::muon);
+  CHECK(plan.zero == 1);
+  CHECK(plan.moments_precision == Precision::bf16);
+  CHECK(job.report.left_out.empty());
+  const ImportedJob unknown = job_with("--recompute-modules core_attn brain");
+  CHECK_FALSE(unknown.plan.recompute_modules);
+  CHECK(lists(unknown.report.left_out,
+              "--recompute-modules core_attn brain is not known; predicted without it"));
+  CHECK(job_with("").plan.overlap == WordSet<Overlapped>{});
+}
+
+TEST_CASE("first and last stages of their own are a layout") {
+  const std::string flags = "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers ";
+  const ImportedJob job = job_with(flags + "4 --decoder-last-pipeline-num-layers 6");
+  CHECK(job.plan.layout == "Et*4|t*7|t*7|t*6L");
+  const ImportedJob uneven = job_with(flags + "5");
+  CHECK_FALSE(uneven.plan.layout);
+  CHECK(lists(uneven.report.left_out,
+              "--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: predicted "
+              "with equal stages"));
+  const ImportedJob spelt = job_with(
+      "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|(t*6|)*2t*7L'");
+  CHECK(spelt.plan.layout == "Et*5|(t*6|)*2t*7L");
+  CHECK(spelt.plan.vpp == 2);
+}
+
 TEST_CASE("a script is read and never run") {
   const LaunchScript script = read_launch_script(
       "s.sh", "X=$(rm -rf /)\nY=`id`\nrm -rf --no-preserve-root $X $Y > /etc/passwd; --a $X\n");

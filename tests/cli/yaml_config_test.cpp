@@ -110,6 +110,100 @@ modules:
   CHECK(primus.plan.tp == 1);
 }
 
+TEST_CASE("experts, recipes and overlap of YAML are those of the flags") {
+  const ImportedJob job = job_of(R"(
+model:
+  num_layers: 48
+  hidden_size: 2048
+  ffn_hidden_size: 6144
+  num_attention_heads: 32
+  num_query_groups: 4
+  kv_channels: 128
+  vocab_size: 151936
+  seq_length: 4096
+  num_moe_experts: 128
+  moe_router_topk: 8
+  moe_ffn_hidden_size: 768
+  moe_token_dispatcher_type: flex
+  moe_flex_dispatcher_backend: hybridep
+  moe_router_force_load_balancing: true
+  moe_shared_expert_overlap: false
+  expert_model_parallel_size: 8
+  expert_tensor_parallel_size: 1
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 2
+  pipeline_model_parallel_layout: Et*12|t*12|t*12|t*12L
+  context_parallel_size: 2
+  cp_comm_type: a2a+p2p
+  recompute_granularity: selective
+  recompute_modules: [moe_act, layernorm]
+  fine_grained_activation_offloading: true
+  offload_modules: [core_attn]
+  cuda_graph_impl: transformer_engine
+  cuda_graph_scope: [attn, moe_router]
+train: {micro_batch_size: 1, global_batch_size: 128}
+comm_overlap: {tp_comm_overlap: true, overlap_moe_expert_parallel_comm: true, delay_wgrad_compute: true}
+mixed_precision: bf16_with_mxfp8_mixed
+optimizer: {optimizer_cpu_offload: true, optimizer_offload_fraction: 0.5}
+)",
+                                 {{}, {}, {}, {{"plan.nodes", "4"}}});
+  const PlanRequest& plan = job.plan;
+  CHECK(job.model.experts.count == 128);
+  CHECK(plan.dispatcher == Dispatcher::hybridep);
+  CHECK(plan.router_balance == "forced");
+  CHECK(plan.ep == 8);
+  CHECK(plan.etp == 1);
+  CHECK(plan.cp_comm == ContextComm::a2a_p2p);
+  CHECK(plan.layout == "Et*12|t*12|t*12|t*12L");
+  CHECK(plan.vpp == 2);
+  CHECK(plan.recompute_modules ==
+        WordSet<RecomputeModule>{RecomputeModule::moe_act, RecomputeModule::layernorm});
+  CHECK(plan.offload_modules == WordSet<OffloadModule>{OffloadModule::core_attn});
+  CHECK(plan.cuda_graphs ==
+        WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
+  CHECK(plan.overlap ==
+        WordSet<Overlapped>{Overlapped::tp, Overlapped::ep, Overlapped::wgrad});
+  CHECK(plan.precision == Precision::fp8);
+  CHECK(plan.fp8_recipe == Fp8Recipe::mxfp8);
+  CHECK(plan.optimizer_offload == 0.5);
+}
+
+TEST_CASE("torchtitan's settings, as Primus writes them, go with a config of the model") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files{folder.with("titan.yaml", R"(
+modules:
+  pre_trainer:
+    framework: torchtitan
+    overrides:
+      training:
+        local_batch_size: 2
+        global_batch_size: 64
+        seq_len: 4096
+      parallelism:
+        data_parallel_shard_degree: -1
+        tensor_parallel_degree: 4
+        pipeline_parallel_degree: 2
+        context_parallel_degree: 2
+      activation_checkpoint:
+        mode: selective
+        selective_ac_option: op
+)"),
+                                       folder.with("config.json", R"({"model_type": "llama",
+      "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+      "max_position_embeddings": 8192})")};
+  const PlanRequest plan = import_files(files).job.plan;
+  CHECK(plan.tp == 4);
+  CHECK(plan.pp == 2);
+  CHECK(plan.cp == 2);
+  CHECK(plan.mbs == 2);
+  CHECK(plan.gbs == 64);
+  CHECK(plan.seq_len == 4096);
+  CHECK(plan.zero == 3);
+  CHECK(plan.recompute == Recompute::selective);
+  CHECK(plan.recompute_modules == WordSet<RecomputeModule>{RecomputeModule::operators});
+}
+
 TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
   const std::string pythia = R"({
   # parallelism settings

@@ -65,6 +65,19 @@ TEST_CASE("cuDNN compiles both passes into fused kernels for each kind of data-c
   }
 }
 
+TEST_CASE("cuDNN compiles attention in fp8 into a fused kernel from Hopper on") {
+  for (const int compute_capability : {90, 100}) {
+    if (compute_capability * 10 > static_cast<int>(cudnnGetMaxDeviceVersion())) continue;
+    CAPTURE(compute_capability);
+    FusedAttention what{1, 8192, 32, 32, 128};
+    what.precision = Precision::fp8;
+    CHECK(static_cast<double>(workspace_of(what, device_of(compute_capability))) <
+          0.2 * score_bytes(what));
+    what.backward = true;
+    CHECK_THROWS_AS((void)attention_graph(what), SkippedPoint);
+  }
+}
+
 TEST_CASE("cuDNN compiles each head size of the grid, lengths off it and no mask") {
   const CudnnDescriptor device = device_of(90);
   for (const FusedAttention& what :

@@ -22,14 +22,69 @@ std::size_t products(const std::vector<Work>& works, Precision precision, GemmPa
 }
 
 TEST_CASE("products of every format and pass are measured, fp8 where the device has it") {
-  const auto with = gpu_grid({true, true});
-  const auto without = gpu_grid({false, true});
+  const auto with = gpu_grid({90, true});
+  const auto without = gpu_grid({80, true});
   for (const GemmPass pass : {GemmPass::forward, GemmPass::dgrad, GemmPass::wgrad}) {
     for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::tf32}) {
       CHECK(products(with, precision, pass) > 0);
     }
     CHECK(products(with, Precision::fp8, pass) > 0);
     CHECK(products(without, Precision::fp8, pass) == 0);
+  }
+}
+
+TEST_CASE("scales of blocks are measured where tensor cores or cuBLASLt apply them") {
+  const auto has = [](int capability, Precision precision) {
+    return products(gpu_grid({capability, true}), precision, GemmPass::wgrad) > 0;
+  };
+  for (const int capability : {80, 90, 100, 103}) {
+    CAPTURE(capability);
+    CHECK(has(capability, Precision::fp8_block) == (capability == 90));
+    CHECK(has(capability, Precision::mxfp8) == (capability >= 100));
+    CHECK(has(capability, Precision::fp4) == (capability >= 100));
+  }
+}
+
+TEST_CASE("products of experts are measured in all passes, in one launch and one an expert") {
+  for (const int capability : {80, 90, 100}) {
+    std::map<std::pair<GemmPass, bool>, std::size_t> points;
+    for (const Work& work : gpu_grid({capability, false})) {
+      const auto* what = std::get_if<GroupedGemm>(&work);
+      if (!what) continue;
+      CHECK(multiplies(capability, what->precision));
+      CHECK(what->rows % what->groups == 0);
+      if (what->precision == Precision::bf16) ++points[{what->pass, what->one_launch}];
+    }
+    CHECK(points.size() == 6);
+    for (const auto& [kind, count] : points) CHECK(count >= 20);
+  }
+}
+
+TEST_CASE("attention in fp8 is forward, and from Hopper on") {
+  const auto narrow = [](int capability) {
+    std::size_t count = 0;
+    for (const Work& work : gpu_grid({capability, true})) {
+      const auto* what = std::get_if<FusedAttention>(&work);
+      if (!what || what->precision != Precision::fp8) continue;
+      CHECK_FALSE(what->backward);
+      ++count;
+    }
+    return count;
+  };
+  CHECK(narrow(80) == 0);
+  CHECK(narrow(90) > 0);
+}
+
+TEST_CASE("casts and permutations are memory-bound kernels of the grid") {
+  std::set<StreamKind> kinds;
+  for (const Work& work : gpu_grid({})) {
+    if (const auto* stream = std::get_if<Stream>(&work)) kinds.insert(stream->kind);
+  }
+  for (const StreamKind kind :
+       {StreamKind::permute, StreamKind::quantize, StreamKind::quantize_absmax,
+        StreamKind::quantize_row, StreamKind::quantize_block, StreamKind::quantize_mxfp8}) {
+    CAPTURE(name(kind));
+    CHECK(kinds.contains(kind));
   }
 }
 
@@ -66,7 +121,7 @@ TEST_CASE("strided-batched products include misaligned head sizes") {
 TEST_CASE("fused attention is asked for where there is a library for it, both passes alike") {
   int forward = 0;
   int backward = 0;
-  for (const Work& work : gpu_grid({false, true})) {
+  for (const Work& work : gpu_grid({80, true})) {
     if (const auto* what = std::get_if<FusedAttention>(&work))
       ++(what->backward ? backward : forward);
   }

@@ -23,12 +23,20 @@ TEST_CASE("each work is told in the columns of the tables") {
         R"({"op":"all_to_all","ranks":2,"nodes":1,"bytes":64,"groups":4})");
   CHECK(work_text(HostCopy{false, true, {64}}) ==
         R"({"op":"device_to_host","pinned":true,"bytes":64})");
+  CHECK(work_text(GroupedGemm{4, 64, 8, 16, Precision::bf16, GemmPass::dgrad, 1, false}) ==
+        R"({"op":"grouped_gemm","groups":4,"m_per_group":16,"n":8,"k":16,"dtype":"bf16",)"
+        R"("pass":"bwd_grad_act","library":"cuBLASLt, a product an expert"})");
   CHECK(work_text(KernelLaunch{true}) == R"({"op":"graph_launch"})");
 }
 
 TEST_CASE("what was told is read back") {
   const std::vector<Work> works = {
       Gemm{8, 4, 2, 3, Precision::fp8, GemmPass::wgrad},
+      Gemm{8, 4, 2, 1, Precision::fp8_block},
+      GroupedGemm{4, 64, 8, 16, Precision::mxfp8, GemmPass::dgrad, 1, false},
+      GroupedGemm{4, 64, 8, 16, Precision::bf16, GemmPass::wgrad},
+      FusedAttention{.batch = 1, .seq = 64, .heads = 4, .kv_heads = 4, .head_dim = 64,
+                     .precision = Precision::fp8},
       Stream{StreamKind::layer_norm, {8192}, 16},
       Stream{StreamKind::copy, {8192}, 0},
       FusedAttention{1, 2048, 16, 8, 128, false, true},

@@ -71,6 +71,11 @@ TEST_CASE("one expert that every token passes is the MLP and a router of one out
         forward_operators(tell_block(model, model.kind_of(0), setting(), stack), stack));
   };
   CHECK(forward(one) == forward(dense) + 2.0 * 2 * 1024 * static_cast<double>(router));
+  // Kept are scores and probabilities of the router and the tokens in their expert's order, too.
+  const auto kept = [&](const Transformer& model) {
+    return kept_bytes(tell_block(model, model.kind_of(0), setting(), stack), {});
+  };
+  CHECK(kept(one) == kept(dense) + 2 * 1024 * (9.0 + 8.0 + 2.0 * 512));
 }
 
 TEST_CASE("the backward pass has twice the products of the forward pass, with experts too") {

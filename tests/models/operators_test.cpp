@@ -97,6 +97,32 @@ TEST_CASE("the products of all operators are the FLOPs that a step is said to ha
   }
 }
 
+double stream_bytes(const Operators& operators) {
+  double bytes = 0;
+  for (const Operator& op : operators) {
+    if (const auto* stream = std::get_if<Stream>(&op.what)) bytes += stream->bytes.value;
+  }
+  return bytes;
+}
+
+TEST_CASE("a soft-cap is two more passes forward and three backward, of scores and of logits") {
+  const Transformer plain = shipped_model("gpt3-175b");
+  Transformer capped = plain;
+  capped.score_cap = capped.logit_cap = true;
+  const auto more = [&](const auto& operators, AttentionKind attention) {
+    return stream_bytes(operators(capped, setting(8, attention), stack())) -
+           stream_bytes(operators(plain, setting(8, attention), stack()));
+  };
+  const double scores = 2.0 * 4 * (96.0 / 8) * 2048 * 2048;  // bytes
+  CHECK(more(block_forward, AttentionKind::fused_softmax) == doctest::Approx(2 * scores));
+  CHECK(more(block_backward, AttentionKind::fused_softmax) == doctest::Approx(3 * scores));
+  CHECK(more(block_forward, AttentionKind::flash) == 0);
+  const double logits = 2.0 * 4 * 2048 *
+                        static_cast<double>(padded_vocab(plain.vocab, 8, stack().vocab_multiple)) / 8;
+  CHECK(more(head_forward, AttentionKind::flash) == doctest::Approx(2 * logits));
+  CHECK(more(head_backward, AttentionKind::flash) == doctest::Approx(3 * logits));
+}
+
 TEST_CASE("full recompute repeats the forward pass, selective the core of attention") {
   const Transformer model = shipped_model("gpt3-175b");
   const Operators forward = block_forward(model, setting(8), stack());

@@ -252,6 +252,36 @@ TEST_CASE("offload needs hosts that the cluster tells of") {
   CHECK(question.problems() == "no error");
 }
 
+TEST_CASE("moments and activations move to hosts that are known, and to one place") {
+  Question question;
+  question.request.optimizer_offload = 0.5;
+  CHECK(question.problems() == "no error");
+  question.request.offload = Offload::optimizer;
+  CHECK(question.problems() ==
+        "plan: optimizer_offload 0.5: offload optimizer moves all states; 0 would do");
+  question.request.offload = Offload::none;
+  question.request.optimizer_offload = 0.0;
+  question.request.offload_modules = WordSet<OffloadModule>{OffloadModule::core_attn};
+  question.cluster = shipped_cluster("selene");
+  CHECK(question.problems() ==
+        "plan: offload_modules: cluster selene says nothing of its hosts (host.memory and "
+        "host.memory_bandwidth); no offload_modules would do, or both keys, such as --set "
+        "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 GB/s\"");
+}
+
+TEST_CASE("Muon works on the device, with a momentum of 16 bits at least") {
+  Question question;
+  question.request.optimizer = Optimizer::muon;
+  CHECK(question.problems() == "no error");
+  question.request.moments_precision = Precision::fp8;
+  CHECK(question.problems() ==
+        "plan: moments_precision fp8: no Muon keeps its momentum so; bf16 would do");
+  question.request.moments_precision = Precision::bf16;
+  question.request.optimizer_offload = 1.0;
+  CHECK(question.problems() ==
+        "plan: optimizer muon: orthogonalises on the device; offload none would do");
+}
+
 TEST_CASE("flash attention needs 16-bit products and a kernel that the stack names") {
   Question question;
   question.request.attention = AttentionKind::flash;

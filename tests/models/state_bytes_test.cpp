@@ -60,6 +60,28 @@ TEST_CASE(
   CHECK_FALSE(state_bytes(plan, stack).always_sharded);
 }
 
+TEST_CASE("moments in bf16 take four bytes less, and are told of one by one") {
+  Plan plan;
+  plan.precision = plan.moments_precision = bf16;
+  plan.grad_precision = fp32;
+  const Software stack = shipped_software("megatron-core-2026");
+  CHECK(state_bytes(plan, stack).optimizer == 8);
+  CHECK(state_bytes(plan, stack).moment == 2);
+  plan.moments_precision = fp32;
+  CHECK(state_bytes(plan, stack).optimizer == 12);
+}
+
+TEST_CASE("weights are gathered in fp8 where that is asked for, and no format has two copies") {
+  Plan plan;
+  plan.precision = Precision::fp8;
+  const Software stack = shipped_software("megatron-core-2026");
+  CHECK(state_bytes(plan, stack).gathered == 2);
+  plan.fp8_param_gather = true;
+  CHECK(state_bytes(plan, stack).gathered == 1);
+  plan.fp8_recipe = Fp8Recipe::mxfp8;
+  CHECK(state_bytes(plan, stack).gathered == 2);
+}
+
 TEST_CASE("in fp32 and tf32 nothing is kept twice") {
   for (const char* stack : {"megatron-lm-2021", "megatron-core-2024", "megatron-deepspeed-2022",
                             "deepspeed-megatron-2020", "deepspeed-zero3-2021"}) {
