@@ -10,6 +10,7 @@
 #include "calibrate/validation.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/parallel.hpp"
+#include "sim/answer/interval.hpp"
 
 namespace prequel {
 namespace {
@@ -17,6 +18,16 @@ namespace {
 using Eigen::Index;
 
 constexpr std::array<std::string_view, 3> kOverlapNames{"none", "no-pipeline", "always"};
+
+/// How much of what a checked stack earned may be lost, as a share of the way to the variance of
+/// one never seen, and how probable that is before its runs.
+struct Share {
+  double share{}, weight{};
+};
+constexpr std::array<Share, 4> kShares{{{0.0, 0.4}, {0.03, 0.3}, {0.2, 0.2}, {1.0, 0.1}}};
+/// The scatter of a checked stack's new runs is that of its old ones with this weight, within this.
+constexpr double kKnownNoise = 0.7;
+constexpr double kKnownNoiseLogSd = 0.4;
 
 struct Seen {
   AnswerPart quantity{};
@@ -68,6 +79,12 @@ std::string text(const StackChoice& choice) {
                                 kOverlapNames[static_cast<std::size_t>(*choice.gradient_overlap)]));
   }
   return words.empty() ? "as the files say" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+int changes(const StackChoice& choice) {
+  return static_cast<int>(choice.flash_kernel.has_value()) +
+         static_cast<int>(choice.launch.has_value()) +
+         static_cast<int>(choice.gradient_overlap.has_value());
 }
 
 std::vector<ObservedRun> observed_times(const Library& library,
@@ -164,6 +181,47 @@ Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& con
         one.value * deviation(one.first) * deviation(one.second);
   }
   return prior;
+}
+
+std::vector<WeighedPrior> priors_of(const std::vector<ObservedRun>& runs,
+                                    const Uncertainty& uncertainty,
+                                    const std::vector<Uncertain>& constants) {
+  const bool of_time = runs.front().quantity == &LogAnswer::time;
+  const NoisePrior& any = of_time ? uncertainty.time_noise : uncertainty.memory_noise;
+  const Prior wide = prior_of(uncertainty, constants, any);
+  Prior known{Eigen::MatrixXd::Zero(wide.covariance.rows(), wide.covariance.cols()), any};
+  double log_noise = 0.0;
+  bool earned = false;
+  for (const ObservedRun& run : runs) {
+    const Spread spread = spread_of(run.scenario, uncertainty);
+    earned = earned || spread.earned;
+    log_noise += std::log(of_time ? spread.time_noise : spread.memory_noise);
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      for (std::size_t j = 0; j < constants.size(); ++j) {
+        known.covariance(static_cast<Index>(i), static_cast<Index>(j)) +=
+            spread.covariance[static_cast<std::size_t>(constants[i])]
+                             [static_cast<std::size_t>(constants[j])];
+      }
+    }
+  }
+  if (!earned) return {{wide, 1.0}};
+  const auto count = static_cast<double>(runs.size());
+  known.covariance /= count;
+  const auto site = std::ranges::find(constants, Uncertain::all) - constants.begin();
+  if (static_cast<std::size_t>(site) < constants.size()) {
+    known.covariance(site, site) += uncertainty.levels.drift * uncertainty.levels.drift;
+  }
+  known.noise = {{kKnownNoise, std::exp(log_noise / count), kKnownNoiseLogSd}};
+  for (NoisePart part : any) {
+    part.weight *= 1.0 - kKnownNoise;
+    known.noise.push_back(part);
+  }
+  std::vector<WeighedPrior> priors;
+  for (const auto& [share, weight] : kShares) {
+    priors.push_back({known, weight});
+    priors.back().prior.covariance += share * (wide.covariance - known.covariance);
+  }
+  return priors;
 }
 
 }  // namespace prequel

@@ -49,8 +49,22 @@ std::vector<StackChoice> neighbours(const StackChoice& from, const std::vector<O
 LogQuantities log_quantities(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
                              const std::vector<Uncertain>& constants, const StackChoice& choice);
 
+/// How many names the choice changes.
+int changes(const StackChoice& choice);
+
 /// The prior of these constants, all spreads times `level`.
 Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& constants,
                const NoisePrior& noise, double level = 1.0);
+
+struct WeighedPrior {
+  Prior prior;
+  double weight{};
+};
+/// What is known of these constants before the runs: from what their files earned (`spread_of`, the
+/// mean over the runs, and what a site drifts by) to nothing but the priors of a stack never seen.
+/// Stacks that none checked have the latter alone. The widest is last.
+std::vector<WeighedPrior> priors_of(const std::vector<ObservedRun>& runs,
+                                    const Uncertainty& uncertainty,
+                                    const std::vector<Uncertain>& constants);
 
 }  // namespace prequel
