@@ -70,7 +70,8 @@ std::vector<FewRuns> few_runs(const Library& library, const std::vector<Measured
   if (times.size() < 3) throw InputError("--few: needs at least three runs that can be predicted");
   std::vector<Uncertain> constants;
   for (std::size_t i = 0; i < kUncertainOfTime; ++i) constants.push_back(Uncertain(i));
-  const RunFit fit(std::move(times), uncertainty, constants, true, stop);
+  WhatIsKnown before_runs = what_is_known(times, uncertainty, constants);
+  const RunFit fit(std::move(times), uncertainty, constants, std::move(before_runs), stop);
   const std::size_t all = fit.runs().size();
   std::mt19937_64 bits{20'240'817};
   Told before(fit, 0);

@@ -104,7 +104,8 @@ QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty, int 
   const std::vector<Hypothesis> hypotheses = fit.fit(all);
   const Posterior& best = hypotheses.front().posterior;
   for (Index i = 0; i < best.constants.size(); ++i) {
-    if (fit.felt(i)) report.constants.push_back(calibrated(fit, uncertainty, hypotheses.front(), i));
+    if (fit.felt(i))
+      report.constants.push_back(calibrated(fit, uncertainty, hypotheses.front(), i));
   }
   report.order = fit.constants();
   const VectorXd scale = best.covariance.diagonal().cwiseSqrt().cwiseInverse();
@@ -174,12 +175,17 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
   std::vector<ObservedRun> memory = observed_memory(library, runs);
   const auto of_time = constants_of(chosen, true);
   const auto of_memory = constants_of(chosen, false);
+  // Constants that are named are those that are believed to have changed.
+  const auto known = chosen.empty() ? what_is_known : only_priors;
   if (!times.empty() && !of_time.empty()) {
-    const RunFit fit(std::move(times), uncertainty, of_time, chosen.empty(), stop);
+    WhatIsKnown before = known(times, uncertainty, of_time);
+    const RunFit fit(std::move(times), uncertainty, of_time, std::move(before), stop);
     report.time = fit_quantity(fit, uncertainty, folds);
   }
   if (!memory.empty() && !of_memory.empty()) {
-    const RunFit fit(std::move(memory), uncertainty, of_memory, false, stop);
+    WhatIsKnown before = known(memory, uncertainty, of_memory);
+    before.other_name = 0;  // the names are told by times
+    const RunFit fit(std::move(memory), uncertainty, of_memory, std::move(before), stop);
     report.memory = fit_quantity(fit, uncertainty, folds);
   }
   if (report.time.rows + report.memory.rows == 0) {

@@ -15,9 +15,6 @@ using Eigen::VectorXd;
 
 /// Choices less probable than this beside the best one are forgotten.
 constexpr double kLeastWeight = 0.01;
-/// Odds that a name which files of a checked stack state is another one.
-constexpr double kOtherName = 0.1;
-
 std::vector<Observation> seen_of(const std::vector<ObservedRun>& runs) {
   std::vector<Observation> seen;
   for (const ObservedRun& run : runs) seen.push_back(run.seen);
@@ -35,8 +32,8 @@ double normalise(std::vector<double>& logs) {
 
 /// Posteriors under several priors as the one that has their mean and variance.
 Posterior merged(const std::vector<Posterior>& parts, const std::vector<double>& weights) {
-  Posterior whole = parts[static_cast<std::size_t>(std::ranges::max_element(weights) -
-                                                   weights.begin())];
+  Posterior whole =
+      parts[static_cast<std::size_t>(std::ranges::max_element(weights) - weights.begin())];
   whole.constants.setZero();
   whole.covariance.setZero();
   double log_noise = 0.0;
@@ -73,29 +70,23 @@ const Hypothesis& most_probable(const std::vector<Hypothesis>& known) {
       known, {}, [](const Hypothesis& one) { return one.posterior.log_evidence; });
 }
 
-VectorXd widest(const std::vector<WeighedPrior>& priors) {
-  return priors.back().prior.covariance.diagonal().cwiseSqrt();
-}
-
 }  // namespace
 
 RunFit::RunFit(std::vector<ObservedRun> runs, const Uncertainty& uncertainty,
-               std::vector<Uncertain> constants, bool choices_are_open,
-               const std::atomic<bool>* stop)
+               std::vector<Uncertain> constants, WhatIsKnown known, const std::atomic<bool>* stop)
     : runs_(std::move(runs)),
       uncertainty_(uncertainty),
       constants_(std::move(constants)),
-      priors_(priors_of(runs_, uncertainty, constants_)),
-      choices_are_open_(choices_are_open),
+      known_(std::move(known)),
       stop_(stop),
       start_(linear_model(quantities_of(runs_, {}),
                           VectorXd::Zero(static_cast<Index>(constants_.size())),
-                          widest(priors_))) {}
+                          known_.priors.back().prior.covariance.diagonal().cwiseSqrt())) {}
 
 std::vector<Hypothesis> RunFit::fit(const std::vector<std::size_t>& rows) const {
   const std::vector<ObservedRun> part = part_of(rows);
   std::vector<Hypothesis> known{hypothesis(part, rows, {})};
-  for (StackChoice best; choices_are_open_;) {
+  for (StackChoice best; known_.other_name > 0;) {
     for (const StackChoice& choice : neighbours(best, part)) {
       if (tells(part, choice, best)) known.push_back(hypothesis(part, rows, choice));
     }
@@ -181,17 +172,18 @@ Hypothesis RunFit::hypothesis(const std::vector<ObservedRun>& part,
   if (choice != StackChoice{}) start.values = quantities(start.at);
   std::vector<Posterior> parts;
   std::vector<double> weights;
-  for (const WeighedPrior& one : priors_) {
+  for (const WeighedPrior& one : known_.priors) {
     parts.push_back(posterior(one.prior, seen_of(part), quantities, start));
     weights.push_back(parts.back().log_evidence + std::log(one.weight));
   }
   const double log_evidence = normalise(weights);
   Hypothesis result{choice, merged(parts, weights), VectorXd::Zero(start.at.size()), 0.0};
-  // One prior alone is that of a stack that nobody checked: its names are as unsure as its numbers.
-  const double odds = priors_.size() > 1 ? kOtherName : 1.0;
-  result.posterior.log_evidence = log_evidence + changes(choice) * std::log(odds);
-  for (std::size_t i = 0; i < priors_.size(); ++i) {
-    result.prior_sd += weights[i] * priors_[i].prior.covariance.diagonal();
+  result.posterior.log_evidence = log_evidence;
+  if (const int names = changes(choice); names > 0) {
+    result.posterior.log_evidence += names * std::log(known_.other_name);
+  }
+  for (std::size_t i = 0; i < known_.priors.size(); ++i) {
+    result.prior_sd += weights[i] * known_.priors[i].prior.covariance.diagonal();
   }
   result.prior_sd = result.prior_sd.cwiseSqrt();
   return result;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// One quantity of measured runs fitted under what is known before them, for all rows and for parts.
+/// One quantity of measured runs fitted under what is known before them, for all rows and for
+/// parts.
 
 #include <atomic>
 #include <vector>
@@ -29,7 +30,7 @@ struct Forecast {
 class RunFit {
  public:
   RunFit(std::vector<ObservedRun> runs, const Uncertainty& uncertainty,
-         std::vector<Uncertain> constants, bool choices_are_open, const std::atomic<bool>* stop);
+         std::vector<Uncertain> constants, WhatIsKnown known, const std::atomic<bool>* stop);
 
   [[nodiscard]] const std::vector<ObservedRun>& runs() const { return runs_; }
   [[nodiscard]] const std::vector<Uncertain>& constants() const { return constants_; }
@@ -66,8 +67,7 @@ class RunFit {
   std::vector<ObservedRun> runs_;
   const Uncertainty& uncertainty_;
   std::vector<Uncertain> constants_;
-  std::vector<WeighedPrior> priors_;
-  bool choices_are_open_;
+  WhatIsKnown known_;
   const std::atomic<bool>* stop_;
   LinearModel start_;
 };
