@@ -10,13 +10,29 @@
 #include "calibrate/validation.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/parallel.hpp"
+#include "sim/answer/interval.hpp"
 
 namespace prequel {
 namespace {
 
 using Eigen::Index;
+using Eigen::MatrixXd;
 
 constexpr std::array<std::string_view, 3> kOverlapNames{"none", "no-pipeline", "always"};
+
+/// How far constants may be off: a share of the way from the variance that a checked stack has to
+/// that of one never seen, and how probable that is before the runs, for each of the two. Checked
+/// with `calibrate runs --few` over the tables of data/runs.
+struct Share {
+  double share{}, checked{}, unseen{};
+};
+constexpr std::array<Share, 4> kShares{
+    {{0.0, 0.9, 0.05}, {0.03, 0.07, 0.15}, {0.2, 0.02, 0.3}, {1.0, 0.01, 0.5}}};
+/// Odds that a name in the files of a stack is another one.
+constexpr double kOtherNameChecked = 0.02, kOtherNameUnseen = 0.5;
+/// The scatter of a checked stack's new runs is that of its old ones with this weight, within this.
+constexpr double kKnownNoise = 0.8;
+constexpr double kKnownNoiseLogSd = 0.4;
 
 struct Seen {
   AnswerPart quantity{};
@@ -68,6 +84,12 @@ std::string text(const StackChoice& choice) {
                                 kOverlapNames[static_cast<std::size_t>(*choice.gradient_overlap)]));
   }
   return words.empty() ? "as the files say" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+int changes(const StackChoice& choice) {
+  return static_cast<int>(choice.flash_kernel.has_value()) +
+         static_cast<int>(choice.launch.has_value()) +
+         static_cast<int>(choice.gradient_overlap.has_value());
 }
 
 std::vector<ObservedRun> observed_times(const Library& library,
@@ -164,6 +186,53 @@ Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& con
         one.value * deviation(one.first) * deviation(one.second);
   }
   return prior;
+}
+
+WhatIsKnown only_priors(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
+                        const std::vector<Uncertain>& constants) {
+  const bool of_time = runs.front().quantity == &LogAnswer::time;
+  const NoisePrior& noise = of_time ? uncertainty.time_noise : uncertainty.memory_noise;
+  return {{{prior_of(uncertainty, constants, noise), 1.0}}, 0.0};
+}
+
+WhatIsKnown what_is_known(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
+                          const std::vector<Uncertain>& constants) {
+  const bool of_time = runs.front().quantity == &LogAnswer::time;
+  const Prior wide = only_priors(runs, uncertainty, constants).priors.front().prior;
+  MatrixXd stated = MatrixXd::Zero(wide.covariance.rows(), wide.covariance.cols());
+  double log_noise = 0.0;
+  bool checked = false;
+  for (const ObservedRun& run : runs) {
+    const Spread spread = spread_of(run.scenario, uncertainty);
+    checked = checked || spread.earned;
+    log_noise += std::log(of_time ? spread.time_noise : spread.memory_noise);
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      for (std::size_t j = 0; j < constants.size(); ++j) {
+        stated(static_cast<Index>(i), static_cast<Index>(j)) +=
+            spread.covariance[static_cast<std::size_t>(constants[i])]
+                             [static_cast<std::size_t>(constants[j])];
+      }
+    }
+  }
+  const auto count = static_cast<double>(runs.size());
+  Prior known = wide;
+  if (checked) {
+    known.covariance = stated / count;
+    for (NoisePart& part : known.noise) part.weight *= 1.0 - kKnownNoise;
+    known.noise.push_back({kKnownNoise, std::exp(log_noise / count), kKnownNoiseLogSd});
+  } else {
+    known.covariance *= uncertainty.levels.own * uncertainty.levels.own;
+  }
+  const auto site = std::ranges::find(constants, Uncertain::all) - constants.begin();
+  if (static_cast<std::size_t>(site) < constants.size()) {
+    known.covariance(site, site) += uncertainty.levels.drift * uncertainty.levels.drift;
+  }
+  WhatIsKnown result{{}, checked ? kOtherNameChecked : kOtherNameUnseen};
+  for (const Share& one : kShares) {
+    result.priors.push_back({known, checked ? one.checked : one.unseen});
+    result.priors.back().prior.covariance += one.share * (wide.covariance - known.covariance);
+  }
+  return result;
 }
 
 }  // namespace prequel

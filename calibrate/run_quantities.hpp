@@ -49,8 +49,29 @@ std::vector<StackChoice> neighbours(const StackChoice& from, const std::vector<O
 LogQuantities log_quantities(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
                              const std::vector<Uncertain>& constants, const StackChoice& choice);
 
+/// How many names the choice changes.
+int changes(const StackChoice& choice);
+
 /// The prior of these constants, all spreads times `level`.
 Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& constants,
                const NoisePrior& noise, double level = 1.0);
+
+struct WeighedPrior {
+  Prior prior;
+  double weight{};
+};
+/// What is known before the runs.
+struct WhatIsKnown {
+  std::vector<WeighedPrior> priors;  ///< the widest is last
+  double other_name{};               ///< odds that a name in the files is another one; 0: never
+};
+/// Nothing but the priors of a stack never seen, whose names are as the files say.
+WhatIsKnown only_priors(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
+                        const std::vector<Uncertain>& constants);
+/// From what their files earned (`spread_of`, the mean over the runs, and what a site drifts by) to
+/// nothing but the priors of a stack never seen, which is the more probable for stacks that none
+/// checked.
+WhatIsKnown what_is_known(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
+                          const std::vector<Uncertain>& constants);
 
 }  // namespace prequel

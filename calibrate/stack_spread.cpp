@@ -31,7 +31,7 @@ struct Miss {
 };
 
 struct Row {
-  std::string table, software, cluster;
+  std::string table, software, release, cluster;
   bool experts{};
   std::optional<Miss> time, memory;
 };
@@ -42,6 +42,7 @@ std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
     if (!run.interval || !run.run.apart.empty() || !(run.time_error || run.memory_error)) continue;
     Row row{run.run.cells.at("file"),
             run.stack,
+            run.stand_in.empty() ? "" : run.run.software,
             run.run.cluster,
             run.run.cells.at("kind") == "experts",
             {},
@@ -162,14 +163,16 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
     stack.time = known_spread(misses_of(rows, key, &Row::time), uncertainty.time_noise, report.own);
     stack.memory =
         known_spread(misses_of(rows, key, &Row::memory), uncertainty.memory_noise, report.own);
-    std::set<std::string> clusters;
+    std::set<std::string> clusters, releases;
     for (const Row& row : rows) {
       if (Key{row.software, row.experts} != key) continue;
       clusters.insert(row.cluster);
+      if (!row.release.empty()) releases.insert(row.release);
       if (row.time) time[row.table].push_back(row.time->distance(stack.time));
       if (row.memory) memory[row.table].push_back(row.memory->distance(stack.memory));
     }
     stack.clusters.assign(clusters.begin(), clusters.end());
+    stack.releases.assign(releases.begin(), releases.end());
     report.stacks.push_back(std::move(stack));
   }
   report.other = report.own;

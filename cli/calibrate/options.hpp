@@ -57,6 +57,8 @@ struct CalibrateRunsOptions {
   std::string output;            ///< empty: no file
   std::string output_directory;  ///< a data folder for all files that change; empty: none
   std::string suffix;            ///< of the names in it
+  std::vector<int> few;          ///< counts of random rows to fit, the others told
+  int picks{16};                 ///< of each count
   OutputFormat format{};
 };
 

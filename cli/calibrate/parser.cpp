@@ -143,6 +143,7 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
   command.footer(
       "  prequel calibrate runs mine.csv --output-dir ours --suffix -2024\n"
       "  prequel calibrate runs mine.csv --fit software.host.fixed_per_iteration_s\n"
+      "  prequel calibrate runs mine.csv --few 1,2,4,8\n"
       "  prequel calibrate runs mine.csv --fit cluster.network.efficiency --kind cluster --name "
       "ours --output ours.json\n");
   command.add_option("files", options.files, "tables of measured runs (CSV; - for stdin)")
@@ -164,6 +165,14 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
   command.add_option("--output-dir", options.output_directory,
                      "write all files that change into this data folder, for --data-dir");
   command.add_option("--suffix", options.suffix, "what their names end in; left out: as they are");
+  command
+      .add_option("--few", options.few,
+                  "also the errors of the other rows after so many random ones are fitted")
+      ->type_name("ROWS,...")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--picks", options.picks, "random picks of rows for --few")
+      ->check(CLI::Range(1, 1000));
   command.add_flag_callback(
       "--json", [&options] { options.format = OutputFormat::json; },
       "print the report as one JSON document");

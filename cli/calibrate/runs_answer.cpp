@@ -33,6 +33,9 @@ RunsAnswer answer_calibrate_runs(const Library& library, const CalibrateRunsOpti
   const auto chosen = uncertain_constants(options.constants, runs, library);
   RunsAnswer answer;
   answer.report = fit_runs(library, runs, uncertainty, chosen, options.folds, stop);
+  if (!options.few.empty()) {
+    answer.few = few_runs(library, runs, uncertainty, options.few, options.picks, stop);
+  }
   answer.files = calibrated_files(library, runs, uncertainty, answer.report, options.suffix);
   return answer;
 }

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "calibrate/calibrated_files.hpp"
+#include "calibrate/few_runs.hpp"
 #include "cli/calibrate/options.hpp"
 
 namespace prequel {
 
 struct RunsAnswer {
   RunFitReport report;
+  std::vector<FewRuns> few;           ///< where the options ask for it
   std::vector<CalibratedFile> files;  ///< that the fit changes, under their names with the suffix
 };
 

@@ -34,7 +34,7 @@ int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& 
   const RunsAnswer answer = answer_calibrate_runs(library, options);
   fmt::print("{}", options.format == OutputFormat::json
                        ? run_fit_json(answer, {common.call, library.inputs()})
-                       : run_fit_text(answer.report));
+                       : run_fit_text(answer));
   if (!options.output.empty()) write_file(options.output, one_file(answer.files, options));
   if (!options.output_directory.empty()) write_data_folder(answer.files, options.output_directory);
   return kExitDone;

@@ -108,31 +108,60 @@ std::string quantity_text(const QuantityFit& fit, const char* quantity, int fold
   return out;
 }
 
+Json few_json(const std::vector<FewRuns>& few) {
+  Json list = Json::array();
+  for (const FewRuns& one : few) {
+    list.push_back({{"rows", one.fitted},
+                    {"picks", one.picks},
+                    {"median", one.median},
+                    {"p90", one.p90},
+                    {"worst_median", one.worst},
+                    {"one_factor_median", one.one_factor},
+                    {"coverage", coverage_json(one.coverage)}});
+  }
+  return list;
+}
+
+std::string few_text(const std::vector<FewRuns>& few) {
+  TextTable table({"other rows after random ones", "picks", "median %", "P90",
+                   "worst pick's median", "by one factor", "inside 50/80/95 %"});
+  for (const FewRuns& one : few) {
+    const auto& inside = one.coverage.inside;
+    table.add(
+        {fmt::format("{}", one.fitted), fmt::format("{}", one.picks),
+         fmt::format("{:.1f}", 100 * one.median), fmt::format("{:.1f}", 100 * one.p90),
+         fmt::format("{:.1f}", 100 * one.worst), fmt::format("{:.1f}", 100 * one.one_factor),
+         fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * inside[0], 100 * inside[1], 100 * inside[2])});
+  }
+  return table.text();
+}
+
 }  // namespace
 
 std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
   const RunFitReport& report = answer.report;
   Json constants = constants_json(report.time);
   for (Json& one : constants_json(report.memory)) constants.push_back(std::move(one));
-  return Json{{"schema", "prequel/run-fit/1"},
-              {"rows", report.time.rows},
-              {"folds", report.folds},
-              {"constants", constants},
-              {"choices", choices_json(report.time)},
-              {"noise", report.time.noise},
-              {"before", errors_json(report.time.before)},
-              {"in_sample", errors_json(report.time.in_sample)},
-              {"held_out", errors_json(report.time.held_out)},
-              {"one_factor", errors_json(report.time.one_factor)},
-              {"coverage", coverage_json(report.time.coverage)},
-              {"memory", memory_json(report.memory)},
-              {"files", files_json(answer.files)},
-              {"context", context_json(context)}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  Json json{{"schema", "prequel/run-fit/1"},
+            {"rows", report.time.rows},
+            {"folds", report.folds},
+            {"constants", constants},
+            {"choices", choices_json(report.time)},
+            {"noise", report.time.noise},
+            {"before", errors_json(report.time.before)},
+            {"in_sample", errors_json(report.time.in_sample)},
+            {"held_out", errors_json(report.time.held_out)},
+            {"one_factor", errors_json(report.time.one_factor)},
+            {"coverage", coverage_json(report.time.coverage)},
+            {"memory", memory_json(report.memory)},
+            {"files", files_json(answer.files)}};
+  if (!answer.few.empty()) json["few"] = few_json(answer.few);
+  json["context"] = context_json(context);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string run_fit_text(const RunFitReport& report) {
+std::string run_fit_text(const RunsAnswer& answer) {
+  const RunFitReport& report = answer.report;
   std::string out;
   if (report.time.rows > 0) out += quantity_text(report.time, "sec_per_iter", report.folds);
   if (report.time.choices.size() > 1 ||
@@ -146,6 +175,7 @@ std::string run_fit_text(const RunFitReport& report) {
     out += fmt::format("\nMemory ({} rows, verdicts included)\n", report.memory.rows) +
            quantity_text(report.memory, "memory", report.folds);
   }
+  if (!answer.few.empty()) out += "\n" + few_text(answer.few);
   return out;
 }
 

@@ -12,6 +12,6 @@ namespace prequel {
 /// The document `prequel/run-fit/1`.
 std::string run_fit_json(const RunsAnswer& answer, const Context& context);
 
-std::string run_fit_text(const RunFitReport& report);
+std::string run_fit_text(const RunsAnswer& answer);
 
 }  // namespace prequel

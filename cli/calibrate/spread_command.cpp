@@ -140,6 +140,7 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
     checked.push_back({{"software", one.software},
                        {"experts", one.experts},
                        {"clusters", one.clusters},
+                       {"releases", one.releases},
                        {"time", known_json(one.time)},
                        {"memory", known_json(one.memory)}});
   }

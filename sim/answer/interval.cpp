@@ -40,20 +40,23 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
                  false,
                  fmt::format("constants of {} were not checked on {}", software.name, cluster)};
   };
-  if (!software.stands_for.empty()) {
-    Level level = at_level(levels.unknown);
-    level.basis =
-        fmt::format("constants of {}: none of {} are known", software.name, software.stands_for);
-    return level;
-  }
   const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+    const auto& releases = stack.releases;
     return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
-           std::ranges::find(stack.clusters, cluster) != stack.clusters.end();
+           std::ranges::find(stack.clusters, cluster) != stack.clusters.end() &&
+           (software.stands_for.empty() ||
+            std::ranges::find(releases, software.stands_for) != releases.end());
   });
-  if (known == uncertainty.checked.end()) return at_level(levels.other);
-  return {known->time, known->memory, true,
-          fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
-                      cluster, known->time.rows, known->experts ? "expert" : "dense")};
+  if (known != uncertainty.checked.end()) {
+    return {known->time, known->memory, true,
+            fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
+                        cluster, known->time.rows, known->experts ? "expert" : "dense")};
+  }
+  if (software.stands_for.empty()) return at_level(levels.other);
+  Level level = at_level(levels.unknown);
+  level.basis =
+      fmt::format("constants of {}: none of {} are known", software.name, software.stands_for);
+  return level;
 }
 
 /// The input that a path begins with has the spread, by the rest of the path.

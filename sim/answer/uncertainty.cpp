@@ -293,9 +293,14 @@ Uncertainty read_uncertainty(const Document& document) {
   uncertainty.time_noise = read_noise(root.at("time_noise"));
   uncertainty.memory_noise = read_noise(root.at("memory_noise"));
   for (const Cursor& item : root.at("checked").items()) {
-    CheckedStack stack{item.at("software").text(), item.at("experts").boolean(), {}, {}, {}};
+    CheckedStack stack;
+    stack.software = item.at("software").text();
+    stack.experts = item.at("experts").boolean();
     for (const Cursor& cluster : item.at("clusters").items()) {
       stack.clusters.push_back(cluster.text());
+    }
+    if (const auto releases = item.find("releases")) {
+      for (const Cursor& release : releases->items()) stack.releases.push_back(release.text());
     }
     stack.time = read_known(item.at("time"));
     stack.memory = read_known(item.at("memory"));

@@ -96,6 +96,7 @@ struct CheckedStack {
   std::string software;
   bool experts{};
   std::vector<std::string> clusters;
+  std::vector<std::string> releases;  ///< without a file, for whose runs it stood in
   KnownSpread time, memory;
 };
 
