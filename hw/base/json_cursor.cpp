@@ -79,6 +79,11 @@ std::string unknown_key(std::string_view key, const std::vector<std::string>& kn
 
 }  // namespace
 
+struct JsonText {
+  std::string text;  ///< empty if it never was text
+  Json value;
+};
+
 struct Document::State {
   struct Problem {
     std::string pointer;
@@ -93,8 +98,8 @@ struct Document::State {
   };
 
   std::string file;
-  std::string text;  ///< empty if the document was never text
-  Json root;
+  std::shared_ptr<const JsonText> parsed;
+  std::unique_ptr<Json> changed;  ///< what `set` made of it; empty: nothing yet
   /// Pointers that `set` changed or made, each with what asked for it.
   std::vector<std::pair<std::string, std::string>> overrides;
   std::map<std::string, Object> objects;  ///< by pointer
@@ -161,10 +166,10 @@ struct Document::State {
   /// The problems, one a line, in the order of the document.
   [[nodiscard]] std::vector<std::string> lines() const {
     std::vector<std::size_t> ranks(problems.size());
-    if (!text.empty()) {
+    if (!parsed->text.empty()) {
       std::vector<std::string> pointers;
       for (const Problem& problem : problems) pointers.push_back(problem.pointer);
-      ranks = document_order(text, pointers);
+      ranks = document_order(parsed->text, pointers);
     }
     std::vector<std::size_t> order(problems.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -182,12 +187,21 @@ Document::Document(Document&&) noexcept = default;
 Document& Document::operator=(Document&&) noexcept = default;
 Document::~Document() = default;
 
-Document Document::parse(std::string file, std::string_view text) {
+std::shared_ptr<const JsonText> parse_text(const std::string& file, std::string text) {
+  Json value = parse_json(file, text);
+  return std::make_shared<const JsonText>(JsonText{std::move(text), std::move(value)});
+}
+
+Document Document::of(std::string file, std::shared_ptr<const JsonText> parsed) {
   auto state = std::make_unique<State>();
-  state->root = parse_json(file, text);
   state->file = std::move(file);
-  state->text = text;
+  state->parsed = std::move(parsed);
   return Document(std::move(state));
+}
+
+Document Document::parse(std::string file, std::string_view text) {
+  auto parsed = parse_text(file, std::string(text));
+  return of(std::move(file), std::move(parsed));
 }
 
 Document Document::read(const std::string& path) {
@@ -195,17 +209,15 @@ Document Document::read(const std::string& path) {
 }
 
 Document Document::from(std::string file, const Json& value) {
-  auto state = std::make_unique<State>();
-  state->file = std::move(file);
-  state->root = value;
-  return Document(std::move(state));
+  return of(std::move(file), std::make_shared<const JsonText>(JsonText{{}, value}));
 }
 
 void Document::set(const std::string& dotted, const std::string& value, const std::string& from) {
   const auto refuse = [&](const std::string& why) {
     throw InputError(fmt::format("--set {}: {}", printable(dotted, 200), why));
   };
-  Json* target = &state_->root;
+  if (!state_->changed) state_->changed = std::make_unique<Json>(state_->parsed->value);
+  Json* target = state_->changed.get();
   std::string pointer;
   std::optional<std::string> made;  // the outermost value that was not there
   for (std::size_t begin = 0; begin <= dotted.size();) {
@@ -237,10 +249,10 @@ void Document::set(const std::string& dotted, const std::string& value, const st
 }
 
 Cursor Document::root() const {
-  return {state_.get(), &state_->root, ""};
+  return {state_.get(), &json(), ""};
 }
 const Json& Document::json() const {
-  return state_->root;
+  return state_->changed ? *state_->changed : state_->parsed->value;
 }
 const std::string& Document::file() const {
   return state_->file;

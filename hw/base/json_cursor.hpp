@@ -35,12 +35,17 @@ inline constexpr Range kPositive{0.0, 1e30, true};
 inline constexpr Range kNonNegative{0.0, 1e30, false};
 inline constexpr Range kFraction{0.0, 1.0, false};  ///< 0 … 1
 
+/// A text and what it says, which several documents may share.
+struct JsonText;
+
 /// One parsed JSON file and the problems found in it so far.
 class Document {
  public:
   /// Parses `text`; `file` is the name used in messages. Throws InputError when it is not JSON,
   /// is nested deeper than 64 levels, or has the same key twice in an object.
   static Document parse(std::string file, std::string_view text);
+  /// What `parse_text` made of a file, not parsed again.
+  static Document of(std::string file, std::shared_ptr<const JsonText> parsed);
   /// Reads and parses a file of at most 16 MiB. Throws InputError when it cannot be read.
   static Document read(const std::string& path);
   /// Takes JSON that is already in memory.
@@ -73,6 +78,9 @@ class Document {
   explicit Document(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// As Document::parse, for several documents.
+std::shared_ptr<const JsonText> parse_text(const std::string& file, std::string text);
 
 /// A value inside a Document. A failed read records a problem and yields a harmless value
 /// (0 or the bound next to it, "", empty), so that a reader goes on and finds the next problem.

@@ -1,13 +1,14 @@
 #include "models/job/file_cache.hpp"
 
 #include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "hw/base/sha256.hpp"
 
 namespace prequel {
 
 namespace fs = std::filesystem;
 
-std::shared_ptr<const CachedFile> FileCache::read(const std::string& path) {
+CachedFile FileCache::read(const std::string& path) {
   std::error_code unknown;  // what is wrong with the file, reading it tells
   const fs::file_time_type changed = fs::last_write_time(path, unknown);
   const std::uintmax_t size = unknown ? 0 : fs::file_size(path, unknown);
@@ -19,8 +20,7 @@ std::shared_ptr<const CachedFile> FileCache::read(const std::string& path) {
   }
   std::string text = read_file(path);
   std::string hash = sha256(text);
-  const auto file =
-      std::make_shared<const CachedFile>(CachedFile{std::move(text), std::move(hash)});
+  const CachedFile file{parse_text(path, std::move(text)), std::move(hash)};
   entries_.insert_or_assign(path, Entry{changed, size, file});
   return file;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -8,24 +9,26 @@
 
 namespace prequel {
 
-/// A file as it was read.
+struct JsonText;
+
+/// A JSON file as it was read.
 struct CachedFile {
-  std::string text;
-  std::string sha256;  ///< of the text
+  std::shared_ptr<const JsonText> parsed;
+  std::string sha256;  ///< of its text
 };
 
-/// Files, each read once as long as it does not change (by its time and size). Several threads may
-/// share one.
+/// JSON files, each read and parsed once as long as it does not change (by its time and size).
+/// Several threads may share one.
 class FileCache {
  public:
-  /// Throws InputError when the file cannot be read.
-  std::shared_ptr<const CachedFile> read(const std::string& path);
+  /// Throws InputError when the file cannot be read or is no JSON.
+  CachedFile read(const std::string& path);
 
  private:
   struct Entry {
     std::filesystem::file_time_type changed;
     std::uintmax_t size{};
-    std::shared_ptr<const CachedFile> file;
+    CachedFile file;
   };
   std::mutex mutex_;
   std::map<std::string, Entry> entries_;  ///< by path

@@ -253,9 +253,9 @@ Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
 
 Document Library::read(const std::string& kind, const std::string& name,
                        const std::string& path) const {
-  const auto file = sources_.cache->read(path);
-  inputs_->add({singular(kind), name, file->sha256});
-  return Document::parse(path, file->text);
+  const CachedFile file = sources_.cache->read(path);
+  inputs_->add({singular(kind), name, file.sha256});
+  return Document::of(path, file.parsed);
 }
 
 Document Library::open(const std::string& kind, const std::string& name,
