@@ -107,6 +107,7 @@ void translate_cells(Cells& cells) {
              {"rowwise", "rowwise"}});
   translate(cells, "dispatcher",
             {{"alltoall", "alltoall"},
+             {"uccl", "uccl"},
              {"deepep", "deepep"},
              {"hybridep", "hybridep"},
              {"allgather", "allgather"}});

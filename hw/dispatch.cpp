@@ -70,6 +70,8 @@ DispatchModels read_dispatch(const Cursor& cursor) {
     const auto found = cursor.find(name(each));
     if (found) models.models[static_cast<std::size_t>(each)] = read_model(*found);
   }
+  auto& uccl = models.models[static_cast<std::size_t>(Dispatcher::uccl)];
+  if (!uccl) uccl = models.of(Dispatcher::deepep);
   return models;
 }
 
@@ -117,6 +119,7 @@ DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::
       return {copies * ((inside - 1.0) / n), copies * ((n - inside) / n)};
     }
     case Dispatcher::deepep:
+    case Dispatcher::uccl:
     case Dispatcher::hybridep: break;
   }
   return {tokens * (hits(n, dispatch) * (n - 1.0) / n),

@@ -34,9 +34,10 @@ struct DispatchModel {
   Seconds network_row{};           ///< least that a copy takes which a rank puts there
 };
 
-/// By Dispatcher; those that a cluster does not tell of are priced by its collectives.
+/// By Dispatcher; those that a cluster does not tell of are priced by its collectives, but UCCL as
+/// DeepEP, whose interface it has.
 struct DispatchModels {
-  std::array<std::optional<DispatchModel>, 4> models;
+  std::array<std::optional<DispatchModel>, kWordsOf<Dispatcher>.size()> models;
 
   [[nodiscard]] const std::optional<DispatchModel>& of(Dispatcher dispatcher) const {
     return models[static_cast<std::size_t>(dispatcher)];

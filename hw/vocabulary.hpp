@@ -144,11 +144,12 @@ enum class Dispatcher : std::uint8_t {
   allgather,  ///< every rank gets all tokens
   alltoall,   ///< NCCL: a copy for each expert chosen
   deepep,     ///< a copy for each rank in the domain, one for each node beyond
-  hybridep    ///< the same by the bulk copies of Hopper and Blackwell
+  hybridep,   ///< the same by the bulk copies of Hopper and Blackwell
+  uccl        ///< DeepEP's transfers sent by the host's processors (UCCL-EP), as on EFA
 };
 template <>
-inline constexpr std::array<std::string_view, 4> kWordsOf<Dispatcher>{"allgather", "alltoall",
-                                                                      "deepep", "hybridep"};
+inline constexpr std::array<std::string_view, 5> kWordsOf<Dispatcher>{"allgather", "alltoall",
+                                                                      "deepep", "hybridep", "uccl"};
 
 /// One transfer of tokens to their experts, or of the results back, over an expert-parallel group.
 /// Formulas of bytes are in hw/dispatch.hpp.

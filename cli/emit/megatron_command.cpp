@@ -184,8 +184,7 @@ class MegatronCommand {
       line("--pp-partition-method 'type:transformer|embedding'");
     } else if (embedding_too) {
       line("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
-    } else if (!deepspeed_ && plan_.layout.empty() &&
-               model_.layers % (plan_.pp * plan_.vpp) != 0) {
+    } else if (!deepspeed_ && plan_.layout.empty() && model_.layers % (plan_.pp * plan_.vpp) != 0) {
       leave_out("layers", fmt::format("Megatron-LM needs a multiple of pp {} x vpp {}, not {}",
                                       plan_.pp, plan_.vpp, model_.layers));
     }
@@ -200,9 +199,12 @@ class MegatronCommand {
         return line(fmt::format("--moe-token-dispatcher-type {}", name(plan_.dispatcher)));
       case Dispatcher::deepep:
       case Dispatcher::hybridep:
-        return line(
-            fmt::format("--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend {}",
-                        name(plan_.dispatcher)));
+        return line(fmt::format("--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend {}",
+                                name(plan_.dispatcher)));
+      case Dispatcher::uccl:
+        line("--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend deepep");
+        return leave_out("dispatcher",
+                         "uccl is installed in DeepEP's place; Megatron-LM calls it by that name");
     }
   }
 
@@ -312,8 +314,8 @@ class MegatronCommand {
     if (plan_.moments_precision == Precision::fp32) return;
     if (plan_.moments_precision == Precision::bf16 || plan_.moments_precision == Precision::fp16 ||
         plan_.moments_precision == Precision::fp8) {
-      line(fmt::format("--exp-avg-dtype {0} --exp-avg-sq-dtype {0}",
-                       name(plan_.moments_precision)));
+      line(
+          fmt::format("--exp-avg-dtype {0} --exp-avg-sq-dtype {0}", name(plan_.moments_precision)));
     } else {
       leave_out("moments_precision", "Megatron-LM has fp32, bf16, fp16 and fp8");
     }
@@ -416,8 +418,8 @@ class MegatronCommand {
       }
       if (plan_.fp8_param_gather) line("--fp4-param-gather");
     } else if (plan_.fp8_param_gather) {
-      leave_out("fp8_param_gather", fmt::format("no effect with precision {}",
-                                                name(plan_.precision)));
+      leave_out("fp8_param_gather",
+                fmt::format("no effect with precision {}", name(plan_.precision)));
     } else if (plan_.fp8_recipe != Fp8Recipe::none) {
       leave_out("fp8_recipe", fmt::format("no effect with precision {}", name(plan_.precision)));
     }

@@ -99,7 +99,7 @@ struct Document::State {
 
   std::string file;
   std::shared_ptr<const JsonText> parsed;
-  std::unique_ptr<Json> changed;  ///< what `set` made of it; empty: nothing yet
+  std::unique_ptr<Json> edited;  ///< what `set` made of it; empty: nothing yet
   /// Pointers that `set` changed or made, each with what asked for it.
   std::vector<std::pair<std::string, std::string>> overrides;
   std::map<std::string, Object> objects;  ///< by pointer
@@ -216,8 +216,8 @@ void Document::set(const std::string& dotted, const std::string& value, const st
   const auto refuse = [&](const std::string& why) {
     throw InputError(fmt::format("--set {}: {}", printable(dotted, 200), why));
   };
-  if (!state_->changed) state_->changed = std::make_unique<Json>(state_->parsed->value);
-  Json* target = state_->changed.get();
+  if (!state_->edited) state_->edited = std::make_unique<Json>(state_->parsed->value);
+  Json* target = state_->edited.get();
   std::string pointer;
   std::optional<std::string> made;  // the outermost value that was not there
   for (std::size_t begin = 0; begin <= dotted.size();) {
@@ -252,7 +252,7 @@ Cursor Document::root() const {
   return {state_.get(), &json(), ""};
 }
 const Json& Document::json() const {
-  return state_->changed ? *state_->changed : state_->parsed->value;
+  return state_->edited ? *state_->edited : state_->parsed->value;
 }
 const std::string& Document::file() const {
   return state_->file;

@@ -188,7 +188,7 @@ struct CommunicationStack {
   double weight_bytes{2.0};        ///< per parameter, all-gather of weights (ZeRO 1 to 3)
   int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
   ShardedStages sharded_stages{};
-  int prefetch_layers{1};  ///< gathered ahead of the one that computes (ZeRO-3, FSDP)
+  int prefetch_layers{1};  ///< gathered ahead of the one that computes; 0: beside no pass
   /// Share of the shorter of two overlapping tasks that both lose: gathers and reductions beside
   /// the layers.
   double overlap_contention{};

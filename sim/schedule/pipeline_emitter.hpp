@@ -228,8 +228,9 @@ class PipelineEmitter {
   Token gather_and_forward(std::uint32_t stage, std::uint32_t chunk, Tokens... after) {
     Token done{};
     for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
+      const Token before = shape_.prefetch == 0 ? done : Token{};
       const Token gathered =
-          run(StageStream::communication, TaskKind::parameter_gather, stage, chunk, 0);
+          run(StageStream::communication, TaskKind::parameter_gather, stage, chunk, 0, before);
       done =
           run(StageStream::compute, TaskKind::forward_bucket, stage, chunk, 0, gathered, after...);
     }

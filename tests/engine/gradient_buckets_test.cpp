@@ -12,8 +12,10 @@ constexpr double kForward = 8;
 constexpr double kBackward = 16;
 
 /// One stage with 4 buckets, an optimizer of 1 s, and so much for each bucket.
-double seconds(std::uint32_t micro_batches, double reduce, double gather) {
+double seconds(std::uint32_t micro_batches, double reduce, double gather,
+               std::uint32_t prefetch = 1) {
   PipelineShape shape{1, micro_batches};
+  shape.prefetch = prefetch;
   shape.buckets = 4;
   shape.gathers = gather > 0 ? Gathers::once : Gathers::never;
   BlockTable table(shape);
@@ -43,6 +45,12 @@ TEST_CASE("gathers faster than the forward show their first, slower ones all but
   for (const std::uint32_t m : {1U, 2U, 50U}) {
     CHECK(seconds(m, 3, 1) == 1 + m * (kForward + kBackward) + 3 + 1);
     CHECK(seconds(m, 3, 5) == 4 * 5 - kForward * 3 / 4 + m * (kForward + kBackward) + 3 + 1);
+  }
+}
+
+TEST_CASE("gathers that nothing is gathered ahead of show whole") {
+  for (const double gather : {1.0, 5.0}) {
+    CHECK(seconds(3, 3, gather, 0) == 4 * gather + 3 * (kForward + kBackward) + 3 + 1);
   }
 }
 
