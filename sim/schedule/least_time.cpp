@@ -73,7 +73,7 @@ class PipelineBound {
     return shorter(TaskKind::forward, TaskKind::forward_beside, block);
   }
   [[nodiscard]] double backward(Block block) const {
-    if (in_every_micro_batch(shape_.gathers)) {
+    if (in_every_micro_batch(shape_.gathers) || shape_.reduces_each) {
       return shape_.buckets * at(TaskKind::backward_bucket, block);
     }
     return shorter(TaskKind::backward, TaskKind::backward_beside, block);
@@ -108,7 +108,8 @@ class PipelineBound {
     const double forwards = (batches_ - 1) * forward(block) + first_forward(block);
     const double whole = backward(block);
     const double input = at(TaskKind::input_gradient, block);
-    const double weights = at(TaskKind::weight_gradient, block);
+    const double weights =
+        shape_.reduces_each ? last_weights(block) : at(TaskKind::weight_gradient, block);
     if (split_at_ends_) {  // some micro batches so, some so
       const double last = std::min(last_backward(block), input + last_weights(block));
       return {forwards + (batches_ - 1) * std::min(whole, input + weights) + last,

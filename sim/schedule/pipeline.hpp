@@ -45,6 +45,9 @@ struct PipelineShape {
   /// backward. A single stage that does so has its layers as chunks
   /// (sim/schedule/fully_sharded.hpp).
   Gathers gathers = Gathers::never;
+  /// Whether gradients are reduced so behind every backward (ZeRO-2, which keeps a shard of them
+  /// alone), where no parameters are gathered then.
+  bool reduces_each = false;
   std::uint32_t prefetch = 1;  ///< parts gathered ahead of the one that computes; 0 overlaps none
   Exchanges exchanges = Exchanges::inside;
   /// Micro batches in a row that pass a chunk before the next chunk's turn, where interleaved
@@ -56,8 +59,8 @@ struct PipelineShape {
   /// How often one task of a block runs at most.
   [[nodiscard]] double most_runs() const {
     const double parts = buckets > 0 ? buckets : 1.0;
-    return in_every_micro_batch(gathers) ? parts * micro_batches
-                                         : std::max<double>(micro_batches, parts);
+    return in_every_micro_batch(gathers) || reduces_each ? parts * micro_batches
+                                                         : std::max<double>(micro_batches, parts);
   }
   [[nodiscard]] bool is_layer_by_layer() const {
     return stages == 1 && in_every_micro_batch(gathers);

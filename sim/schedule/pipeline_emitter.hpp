@@ -199,7 +199,8 @@ class PipelineEmitter {
     if (shape_.buckets == 0) return false;
     if (in_every_micro_batch(shape_.gathers)) return true;
     if (kind == TaskKind::forward) return shape_.gathers != Gathers::never && micro_batch == 0;
-    return kind != TaskKind::input_gradient && micro_batch == last_backward_;
+    return kind != TaskKind::input_gradient &&
+           (shape_.reduces_each || micro_batch == last_backward_);
   }
 
   template <class... Tokens>

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hw/base/errors.hpp"
+#include "models/plan/groups.hpp"
 #include "sim/schedule/beside.hpp"
 
 namespace prequel {
@@ -22,14 +23,25 @@ double gradient_reductions(const Plan& plan) {
   return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
 }
 
-/// Whether gradients are reduced while the last backward still runs. Where every micro batch's are,
-/// no known stack overlaps them but those that go layer by layer.
+/// Whether any rank has a copy of another's parameters: experts' may be copied within a tensor
+/// group.
+bool any_replicas(const Scenario& scenario) {
+  const auto copied = [&](GroupAxis axis) { return rank_group(scenario.plan, axis).size > 1; };
+  return copied(GroupAxis::data) ||
+         (scenario.model.has_experts() && copied(GroupAxis::expert_data));
+}
+
+/// Whether gradients are reduced while a backward still runs. Where every micro batch's are, copies
+/// of stages would wait for each other, and passes for what exchanges beside them.
 bool gradients_overlap(const Scenario& scenario) {
-  if (gradient_reductions(scenario.plan) > 1.0) return false;
+  const bool once = gradient_reductions(scenario.plan) == 1.0;
+  if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {
+    return false;
+  }
   const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
   const bool wanted = overlap == GradientOverlap::always ||
                       (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
-  return wanted && scenario.plan.replicas() > 1;
+  return wanted && any_replicas(scenario);
 }
 
 PipelineShape shape_of(const Scenario& scenario) {
@@ -54,6 +66,7 @@ PipelineShape shape_of(const Scenario& scenario) {
     const std::int64_t blocks = plan.pp * plan.vpp;
     shape.buckets = static_cast<std::uint32_t>((scenario.model.layers + blocks - 1) / blocks);
     shape.gathers = gathers;
+    shape.reduces_each = !by_layer && gradient_reductions(plan) > 1.0;
   }
   return shape;
 }

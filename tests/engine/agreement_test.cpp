@@ -53,6 +53,8 @@ class RandomPlans {
     PipelineShape shape = this->shape(kind);
     shape.buckets = between(1, 5);
     shape.gathers = between(0, 1) == 1 ? Gathers::once : Gathers::never;
+    const bool alone = shape.exchanges == Exchanges::inside && !traits(kind).mirrored;
+    shape.reduces_each = alone && between(0, 3) == 0;
     return shape;
   }
 

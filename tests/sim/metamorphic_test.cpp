@@ -1,0 +1,313 @@
+/// How answers change where a question is changed so that the right direction is known: on random
+/// legal plans of all shipped models, clusters and stacks. PREQUEL_RANDOM_PLANS says on how many.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hw/base/errors.hpp"
+#include "models/plan/groups.hpp"
+#include "sim/answer/contended_iteration.hpp"
+#include "sim/answer/prediction.hpp"
+#include "sim/answer/timeline.hpp"
+#include "sim/answer/what_if.hpp"
+#include "sim/step/plan_memory.hpp"
+#include "sim/step/step.hpp"
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kRounding = 1e-6;
+constexpr double kOvertaking = 1e-4;
+constexpr double kFilling = 5e-3;  ///< of pipelines that are not in their rhythm yet
+
+/// A question, and the same with some of its plan changed.
+struct Asked {
+  Job job;
+  PlanRequest plan;
+
+  /// Nothing where that is no legal plan.
+  [[nodiscard]] std::optional<Scenario> with(const std::function<void(PlanRequest&)>& change =
+                                                 [](PlanRequest&) {}) const {
+    PlanRequest changed = plan;
+    change(changed);
+    try {
+      const Plan resolved = resolve_plan(changed, job.model, job.cluster, job.software).plan;
+      Scenario scenario{job.model, job.device, job.cluster, job.software, resolved};
+      (void)step_of(scenario);
+      return scenario;
+    } catch (const InputError&) {
+      return {};
+    }
+  }
+};
+
+/// The same for the same seed.
+class Questions {
+ public:
+  explicit Questions(std::uint32_t seed) : random_(seed), library_(shipped_library()) {}
+
+  Asked next() {
+    for (;;) {
+      if (std::optional<Asked> found = draw()) return *found;
+    }
+  }
+
+ private:
+  std::optional<Asked> draw() {
+    JobRequest request;
+    request.model = one_of(models_);
+    request.cluster = one_of(clusters_);
+    request.software = one_of(software_);
+    try {
+      Asked asked{read_job(library_, request), {}};
+      asked.plan = plan(asked.job);
+      if (!asked.with()) return {};
+      return asked;
+    } catch (const InputError&) {
+      return {};
+    }
+  }
+
+  PlanRequest plan(const Job& job) {
+    const std::int64_t nodes = std::min<std::int64_t>(job.cluster.nodes, power(5));
+    const std::int64_t gpus = nodes * job.cluster.devices_per_node;
+    PlanRequest plan = job.plan;
+    plan.seq_len = std::min<std::int64_t>(4096, job.model.max_positions);
+    plan.tp = std::min(power(3), job.cluster.devices_per_node);
+    plan.pp = power(4);
+    if (*plan.tp * *plan.pp > gpus || gpus % (*plan.tp * *plan.pp) != 0) plan.pp = 1;
+    plan.dp = gpus / (*plan.tp * *plan.pp);
+    if (job.model.has_experts()) plan.ep = std::min(power(3), *plan.dp);
+    plan.schedule = one_of(std::vector{Schedule::one_f_one_b, Schedule::one_f_one_b,
+                                       Schedule::gpipe, Schedule::interleaved, Schedule::zb_h1});
+    plan.vpp = *plan.schedule == Schedule::interleaved ? 2 : 1;
+    plan.mbs = power(2);
+    plan.gbs = *plan.dp * *plan.mbs * *plan.pp * power(3);
+    plan.zero = static_cast<std::int64_t>(random_() % 4);
+    plan.recompute = one_of(std::vector{Recompute::none, Recompute::selective, Recompute::full});
+    plan.sequence_parallel = *plan.tp > 1 && random_() % 2 == 0;
+    plan.attention = one_of(
+        std::vector{AttentionKind::flash, AttentionKind::unfused, AttentionKind::fused_softmax});
+    return plan;
+  }
+
+  std::int64_t power(unsigned most) { return std::int64_t{1} << (random_() % (most + 1)); }
+  template <class Value>
+  Value one_of(const std::vector<Value>& values) {
+    return values[random_() % values.size()];
+  }
+
+  std::mt19937 random_;
+  Library library_;
+  std::vector<std::string> models_ = library_.names("models");
+  std::vector<std::string> clusters_ = library_.names("clusters");
+  std::vector<std::string> software_ = library_.names("software");
+};
+
+/// Calls `check` on as many questions as are asked for, by default a few.
+void on_random_plans(const std::function<void(const Asked&, const Scenario&)>& check) {
+  const char* asked = std::getenv("PREQUEL_RANDOM_PLANS");
+  const std::uint32_t plans =
+      asked ? static_cast<std::uint32_t>(std::strtoul(asked, nullptr, 10)) : 120;
+  for (std::uint32_t seed = 1000; seed < 1000 + plans; ++seed) {
+    CAPTURE(seed);
+    Questions questions(seed);
+    const Asked question = questions.next();
+    const Scenario scenario = *question.with();
+    CAPTURE(scenario.model.name);
+    CAPTURE(scenario.cluster.name);
+    CAPTURE(scenario.software.name);
+    check(question, scenario);
+  }
+}
+
+double seconds(const Scenario& scenario) {
+  return iteration_time(scenario, price_layers(scenario)).value;
+}
+
+double peak(const Scenario& scenario) {
+  return plan_memory(scenario, weights_of(scenario),
+                     chunks_in_flight(scenario.plan, scenario.software))
+      .allocated()
+      .value;
+}
+
+/// Without what is whole for a while only: layers that are gathered.
+double kept(const Scenario& scenario) {
+  double most = 0;
+  const PlanMemory memory = plan_memory(scenario, weights_of(scenario),
+                                        chunks_in_flight(scenario.plan, scenario.software));
+  for (const StageMemory& stage : memory.stages) {
+    most = std::max(most, (stage.allocated() - stage.buffers).value);
+  }
+  return most;
+}
+
+TEST_CASE("parts of time and memory add up, none below 0, and the peak is the fullest stage's") {
+  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
+    const Prediction found = predict(scenario);
+    double most = 0;
+    for (const StagePrediction& stage : found.stages) {
+      const Breakdown& time = stage.time;
+      CHECK(time.total() == doctest::Approx(found.sec_per_iter.value).epsilon(1e-9));
+      for (const double part :
+           {time.compute, time.recompute, time.tp_comm, time.cp_comm, time.ep_comm, time.pp_comm,
+            time.dp_comm, time.bubble, time.optimizer, time.host, time.other}) {
+        CHECK(part >= 0);
+      }
+      most = std::max(most, stage.memory.total().value);
+    }
+    CHECK(found.peak_memory.value == doctest::Approx(most));
+    CHECK(found.hardware_flops_rate(scenario.plan) >=
+          found.model_flops_rate(scenario.plan) * (1 - kRounding));
+    CHECK(found.hardware_flops_rate(scenario.plan) <= found.peak.value);
+    CHECK(predict(scenario).sec_per_iter == found.sec_per_iter);
+  });
+}
+
+TEST_CASE("slower links never make a step faster") {
+  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
+    const double usual = seconds(scenario);
+    for (const LinkClass level : link_levels(scenario.cluster.fabric->description())) {
+      Scenario slower = scenario;
+      slower.cluster = with_link_fraction(scenario.cluster, level, 0.5);
+      CHECK(seconds(slower) >= usual * (1 - kRounding));
+    }
+  });
+}
+
+TEST_CASE("twice the batch takes longer, and every further one as much more at least") {
+  on_random_plans([](const Asked& asked, const Scenario& scenario) {
+    const auto times = [&](std::int64_t factor) {
+      const auto more = asked.with([&](PlanRequest& plan) { *plan.gbs *= factor; });
+      return more ? seconds(*more) : 0.0;
+    };
+    const double once = seconds(scenario), twice = times(2), four = times(4);
+    CHECK(twice > once);
+    CHECK(four - twice >= 2 * (twice - once) * (1 - kFilling) - kRounding * four);
+  });
+}
+
+TEST_CASE("more recompute is never faster, and takes no more memory where stages have layers") {
+  on_random_plans([](const Asked& asked, const Scenario& scenario) {
+    // One layer that is live as a whole, and its input, are what a stage of one layer holds anyway.
+    if (scenario.model.layers < 2 * scenario.plan.pp * scenario.plan.vpp) return;
+    double before = 0;
+    double held = std::numeric_limits<double>::infinity();
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      const auto other = asked.with([&](PlanRequest& plan) { plan.recompute = recompute; });
+      if (!other) continue;
+      CHECK(seconds(*other) >= before * (1 - kRounding));
+      CHECK(peak(*other) <= held * (1 + kRounding));
+      before = seconds(*other);
+      held = peak(*other);
+    }
+  });
+}
+
+TEST_CASE("sharding more of the states, or sequences, never takes more memory") {
+  on_random_plans([](const Asked& asked, const Scenario& /*scenario*/) {
+    double held = std::numeric_limits<double>::infinity();
+    for (const std::int64_t zero : {0, 1, 2, 3}) {
+      const auto other = asked.with([&](PlanRequest& plan) { plan.zero = zero; });
+      if (!other) continue;
+      CAPTURE(zero);
+      CHECK(kept(*other) <= held * (1 + kRounding));
+      held = kept(*other);
+    }
+    const auto sequence = [&](bool on) {
+      return asked.with([&](PlanRequest& plan) { plan.sequence_parallel = on; });
+    };
+    const auto whole = sequence(false), shared = sequence(true);
+    if (whole && shared) CHECK(peak(*shared) <= peak(*whole) * (1 + kRounding));
+  });
+}
+
+TEST_CASE("smaller micro batches never take more memory, nor do more replicas") {
+  on_random_plans([](const Asked& asked, const Scenario& scenario) {
+    if (scenario.plan.mbs > 1) {
+      const auto smaller = asked.with([](PlanRequest& plan) { *plan.mbs /= 2; });
+      if (smaller) CHECK(peak(*smaller) <= peak(scenario) * (1 + kRounding));
+    }
+    const auto more = asked.with([](PlanRequest& plan) {
+      *plan.dp *= 2;
+      *plan.gbs *= 2;
+      plan.nodes.reset();
+    });
+    if (more && scenario.plan.dp > 1) CHECK(peak(*more) <= peak(scenario) * (1 + kRounding));
+  });
+}
+
+TEST_CASE("twice the replicas on twice the batch are never faster, but for the optimizer's share") {
+  on_random_plans([](const Asked& asked, const Scenario& scenario) {
+    const auto more = asked.with([](PlanRequest& plan) {
+      *plan.dp *= 2;
+      *plan.gbs *= 2;
+      plan.nodes.reset();
+    });
+    if (!more) return;
+    // Inside a node, few ranks use fewer of its links than many, as was measured.
+    const RankGroup group = rank_group(scenario.plan, GroupAxis::data);
+    if (!group_shape(scenario.cluster, scenario.plan.gpus, group.size, group.stride)
+             .crosses_network()) {
+      return;
+    }
+    const auto optimizer = [](const Prediction& found) {
+      double most = 0;
+      for (const auto& stage : found.stages) most = std::max(most, stage.time.optimizer);
+      return most;
+    };
+    const Prediction before = predict(scenario), after = predict(*more);
+    const double shared = std::max(0.0, optimizer(before) - optimizer(after));
+    CHECK(after.sec_per_iter.value >= (before.sec_per_iter.value - shared) * (1 - kRounding));
+  });
+}
+
+TEST_CASE("ranks at full speed take the time predicted, a slow node more, up to its own loss") {
+  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
+    const double usual = seconds(scenario);
+    const auto slow = [&](double speed) {
+      WhatIf question;
+      question.slow_nodes = {{0, speed}};
+      return what_if(scenario, question).mean;
+    };
+    CHECK(slow(1.0) == doctest::Approx(usual).epsilon(1e-9));
+    CHECK(slow(0.8) >= usual * (1 - kRounding));
+    CHECK(slow(0.8) <= usual / 0.8 * (1 + kRounding));
+  });
+}
+
+TEST_CASE("things in each other's way are never faster, but for what the clock says too much") {
+  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
+    if (scenario.plan.tp > scenario.cluster.devices_per_node) return;
+    const ContendedIteration contended = contended_iteration(scenario, {});
+    const double usual = seconds(scenario);
+    // What the clock shares or loses more than need be is told, and may be less than nothing; what
+    // starts later may overlap less.
+    const double spared = std::min(0.0, contended.links) + std::min(0.0, contended.overlap);
+    CHECK(contended.seconds >= (usual + spared) * (1 - kOvertaking));
+  });
+}
+
+TEST_CASE("a timeline ends with the iteration") {
+  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
+    const Timeline told = timeline(scenario);
+    CHECK(told.seconds == doctest::Approx(seconds(scenario)).epsilon(1e-9));
+    double end = 0;
+    for (const TimelineSlice& slice : told.slices) end = std::max(end, slice.end_s);
+    CHECK(end + scenario.software.host.fixed_per_iteration.value ==
+          doctest::Approx(told.seconds).epsilon(1e-9));
+  });
+}
+
+}  // namespace
+}  // namespace prequel
