@@ -339,8 +339,7 @@ void assume_graphs(ImportedJob& job) {
   if (!job.graphs) return;
   constexpr WordSet<GraphedModule> kLayers{GraphedModule::attn, GraphedModule::mlp,
                                            GraphedModule::moe};
-  job.plan.cuda_graphs =
-      *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
+  job.plan.cuda_graphs = *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
 }
 
 void assume_query_groups(ImportedJob& job) {
@@ -399,7 +398,8 @@ class LayerPattern {
       const std::size_t begin = place_;
       while (place_ < text_.size() && text_[place_] >= '0' && text_[place_] <= '9') ++place_;
       const auto times = parse_integer(text_.substr(begin, place_ - begin));
-      if (!times || *times > static_cast<long long>(kMostLayers / std::max<std::size_t>(1, one.size()))) {
+      if (!times ||
+          *times > static_cast<long long>(kMostLayers / std::max<std::size_t>(1, one.size()))) {
         return fail();
       }
       std::vector<bool> all;
@@ -471,9 +471,9 @@ void follow_dispatcher(ImportedJob& job) {
   if (job.says(kFlexDispatcher)) {
     job.plan.dispatcher = backend ? static_cast<Dispatcher>(*backend) : Dispatcher::deepep;
   } else if (backend) {
-    job.report.left_out.push_back(
-        fmt::format("{} {}: has no effect without {}", kFlexBackend,
-                    name(static_cast<Dispatcher>(*backend)), kFlexDispatcher));
+    job.report.left_out.push_back(fmt::format("{} {}: has no effect without {}", kFlexBackend,
+                                              name(static_cast<Dispatcher>(*backend)),
+                                              kFlexDispatcher));
   }
 }
 

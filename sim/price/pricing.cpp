@@ -386,7 +386,8 @@ double newton_schulz_seconds(const Scenario& scenario, const LinearLayer& matrix
 Orthogonalization orthogonalization(const Scenario& scenario, Part part) {
   Orthogonalization all;
   const LayerSetting setting = layer_setting(scenario.plan);
-  for (const LayerPiece& piece : tell_part(part, scenario.model, setting, scenario.software).pieces) {
+  for (const LayerPiece& piece :
+       tell_part(part, scenario.model, setting, scenario.software).pieces) {
     const auto* matrix = std::get_if<LinearLayer>(&piece.what);
     if (!matrix) continue;
     const double one = newton_schulz_seconds(scenario, *matrix);
@@ -422,8 +423,8 @@ Seconds muon_time(const Scenario& scenario, const LayerCosts& layers,
         .all;
   };
   const StageParameters matrices = matrices_of(parameters);
-  return Seconds{std::max(all.largest, all.dense / real(dense.size) +
-                                           all.experts / real(experts.size))} +
+  return Seconds{std::max(all.largest,
+                          all.dense / real(dense.size) + all.experts / real(experts.size))} +
          gather(dense, matrices.dense) + gather(experts, matrices.experts);
 }
 
@@ -651,7 +652,8 @@ Seconds optimizer_time(const Scenario& scenario, const LayerCosts& layers,
   const double moment = state_bytes(plan, scenario.software).moment;
   double traffic = owned * (stack.optimizer_traffic_bytes + kPassesOfMoments * (moment - 4.0));
   const bool muon = plan.optimizer == Optimizer::muon;
-  if (muon) traffic -= owned_parameters(plan, matrices_of(parameters)) * kPassesOfMoments / 2 * moment;
+  if (muon)
+    traffic -= owned_parameters(plan, matrices_of(parameters)) * kPassesOfMoments / 2 * moment;
   const double here = 1.0 - plan.optimizer_offload;
   const Seconds update =
       here * (price(scenario.device, Stream{StreamKind::optimizer, {std::max(0.0, traffic)}}) +
