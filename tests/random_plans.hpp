@@ -91,7 +91,7 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.recompute_modules =
       dice.below(2) == 0 ? dice.some<RecomputeModule>() : WordSet<RecomputeModule>{};
   plan.offload_modules = dice.below(3) == 0 ? dice.some<OffloadModule>() : WordSet<OffloadModule>{};
-  plan.overlap = dice.some<Overlapped>();
+  plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>() : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
   return plan;
 }
