@@ -307,6 +307,19 @@ void assume_gradients(ImportedJob& job) {
   }
 }
 
+/// Dumps name recipes of formats that nothing has, too.
+void assume_formats(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const Precision products = plan.precision.value_or(Precision::bf16);
+  const bool narrow = is_quantized(products);
+  if (!narrow) plan.fp8_param_gather.reset();
+  if (products == Precision::fp4 && job.says("--fp4-recipe")) {
+    plan.fp8_recipe = Fp8Recipe::nvfp4;
+  } else if (!narrow || (products == Precision::fp4) != (plan.fp8_recipe == Fp8Recipe::nvfp4)) {
+    plan.fp8_recipe.reset();
+  }
+}
+
 /// What no flag asks for runs between the kernels.
 void assume_overlap(ImportedJob& job) {
   if (!job.deepspeed && !job.plan.overlap && job.says("--num-layers")) job.plan.overlap.emplace();
@@ -470,7 +483,7 @@ void follow_dispatcher(ImportedJob& job) {
   const auto backend = job.value(kFlexBackend);
   if (job.says(kFlexDispatcher)) {
     job.plan.dispatcher = backend ? static_cast<Dispatcher>(*backend) : Dispatcher::deepep;
-  } else if (backend) {
+  } else if (backend && job.model.experts.count.value_or(0) > 1) {
     job.report.left_out.push_back(fmt::format("{} {}: has no effect without {}", kFlexBackend,
                                               name(static_cast<Dispatcher>(*backend)),
                                               kFlexDispatcher));
@@ -482,7 +495,11 @@ void assume_experts(ImportedJob& job) {
   follow_expert_layers(job);
   follow_dispatcher(job);
   ImportedExperts& experts = job.model.experts;
-  if (experts.count.value_or(0) > 1 && !job.deepspeed) {
+  if (experts.count.value_or(0) <= 1) {
+    job.plan.etp.reset();
+    job.plan.dispatcher.reset();
+    job.plan.router_balance.reset();
+  } else if (!job.deepspeed) {
     if (!job.plan.etp && job.plan.tp.value_or(1) > 1) {
       job.plan.etp = job.plan.tp;
       job.report.assumed.push_back(fmt::format(
@@ -556,6 +573,8 @@ void assume_megatron_defaults(ImportedJob& job) {
         "one "
         "of them only");
   }
+  if (plan.recompute != Recompute::selective) plan.recompute_modules.reset();
+  assume_formats(job);
   assume_gradients(job);
   assume_overlap(job);
   assume_moments(job);
