@@ -18,7 +18,8 @@ namespace prequel {
 using Predictor = std::function<Seconds(const Measurement&)>;
 
 Seconds predict(const Device& device, const Measurement& point);
-/// Collectives, and tokens on their way to experts; groups that span nodes take an equal share of each.
+/// Collectives, and tokens on their way to experts; groups that span nodes take an equal share of
+/// each.
 Seconds predict(const Cluster& cluster, const Measurement& point);
 /// Collectives inside one node only.
 Seconds predict(const CollectiveModel& node, const Measurement& point);

@@ -12,13 +12,20 @@ namespace {
 /// Keeps each work once.
 class WorkList {
  public:
-  explicit WorkList(const GroupShape& tensor_group)
-      : ranks_(static_cast<int>(tensor_group.ranks)),
+  WorkList(const GroupShape& tensor_group, const Device& device)
+      : device_(device),
+        ranks_(static_cast<int>(tensor_group.ranks)),
         nodes_(static_cast<int>(tensor_group.ranks / tensor_group.ranks_in_node)) {}
 
   void add(const Operators& operators) {
     for (const Operator& op : operators) {
       if (const auto* gemm = std::get_if<Gemm>(&op.what)) add(*gemm);
+      if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
+        if (grouped->rows >= grouped->groups) add(*grouped);  // else some expert has none
+      }
+      if (const auto* cast = std::get_if<Cast>(&op.what)) {
+        add(stream_of(*cast, device_.fp8_in_any_order));
+      }
       if (const auto* attention = std::get_if<FusedAttention>(&op.what)) add(*attention);
       if (const auto* stream = std::get_if<Stream>(&op.what)) {
         if (stream->bytes.value >= 1.0) add(*stream);  // else the stack states its time instead
@@ -37,6 +44,7 @@ class WorkList {
   [[nodiscard]] std::vector<Work> works() && { return std::move(works_); }
 
  private:
+  const Device& device_;
   int ranks_;
   int nodes_;
   std::set<std::string> seen_;
@@ -50,7 +58,8 @@ std::vector<Work> job_works(const Scenario& scenario) {
   const Software& software = scenario.software;
   const LayerSetting setting = layer_setting(scenario.plan);
   const PartCounts held = parts_of(model);
-  WorkList list(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1));
+  WorkList list(group_shape(scenario.cluster, scenario.plan.gpus, scenario.plan.tp, 1),
+                scenario.device);
   const auto add = [&](Part part) {
     if (held[part] == 0) return;
     const Layer layer = tell_part(part, model, setting, software);

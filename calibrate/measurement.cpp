@@ -222,11 +222,11 @@ MeasuredCollective collective(const Fields& fields) {
 /// DeepEP's or HybridEP's kernels, by what the table calls the library.
 Dispatcher dispatcher(const Fields& fields) {
   const std::string* library = cell(fields, "library");
-  const std::string_view text = library ? *library : "";
+  const std::string text = library ? *library : "";
   if (text.find("HybridEP") != std::string_view::npos) return Dispatcher::hybridep;
   if (text.find("DeepEP") != std::string_view::npos) return Dispatcher::deepep;
-  throw InputError(fmt::format("library: expected one of DeepEP and HybridEP, got {}",
-                               in_quotes(text)));
+  throw InputError(
+      fmt::format("library: expected one of DeepEP and HybridEP, got {}", in_quotes(text)));
 }
 
 MeasuredDispatch dispatch(const Fields& fields, bool combine) {

@@ -44,8 +44,7 @@ class PlanDice {
 };
 
 /// What was drawn for a model, on up to four nodes; not all of it is legal.
-inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model,
-                                 const Cluster& cluster) {
+inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const Cluster& cluster) {
   PlanRequest plan;
   plan.nodes = dice.one_of<std::int64_t>({1, 2, 4});
   plan.tp = dice.one_of<std::int64_t>({1, 1, 2, 4, 8});
@@ -54,27 +53,29 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model,
   plan.vpp = *plan.pp > 1 ? dice.one_of<std::int64_t>({1, 1, 2}) : 1;
   plan.dp = std::max<std::int64_t>(
       1, *plan.nodes * cluster.devices_per_node / (*plan.tp * *plan.pp * *plan.cp));
-  plan.ep = model.has_experts() ? dice.one_of<std::int64_t>({1, 2, 4, 8}) : 1;
-  plan.etp = model.has_experts() ? dice.one_of<std::int64_t>({1, 1, 2}) : 1;
+  if (model.has_experts()) {
+    plan.ep = dice.one_of<std::int64_t>({1, 2, 4, 8});
+    plan.etp = dice.one_of<std::int64_t>({1, 1, 2});
+    plan.dispatcher = dice.any<Dispatcher>();
+    plan.router_balance =
+        std::string(dice.one_of({kForcedBalance, kForcedBalance, kDroppedTokens, kNaturalBalance}));
+  }
   plan.mbs = dice.one_of<std::int64_t>({1, 2});
   plan.gbs = *plan.dp * *plan.mbs * *plan.pp * dice.one_of<std::int64_t>({1, 2, 4});
   plan.seq_len = dice.one_of<std::int64_t>({2048, 4096});
   plan.zero = dice.one_of<std::int64_t>({0, 1, 1, 2, 3});
   plan.offload = dice.one_of({Offload::none, Offload::none, Offload::none, Offload::optimizer});
   plan.recompute = dice.any<Recompute>();
-  plan.recompute_layers =
-      plan.recompute == Recompute::full ? dice.one_of<std::int64_t>({1, 2}) : 1;
-  plan.precision = dice.one_of({Precision::bf16, Precision::bf16, Precision::fp16, Precision::fp8,
-                                Precision::fp32});
+  plan.recompute_layers = plan.recompute == Recompute::full ? dice.one_of<std::int64_t>({1, 2}) : 1;
+  plan.precision = dice.one_of(
+      {Precision::bf16, Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
   plan.grad_precision = dice.one_of({Precision::fp32, Precision::bf16});
-  plan.attention = dice.one_of({AttentionKind::flash, AttentionKind::flash, AttentionKind::unfused});
+  plan.attention =
+      dice.one_of({AttentionKind::flash, AttentionKind::flash, AttentionKind::unfused});
   plan.sequence_parallel = *plan.tp > 1 && dice.below(4) > 0;
   plan.schedule = *plan.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
   plan.stage_split = StageSplit::blocks;
   plan.cp_comm = dice.any<ContextComm>();
-  plan.dispatcher = dice.any<Dispatcher>();
-  plan.router_balance =
-      std::string(dice.one_of({kForcedBalance, kForcedBalance, kDroppedTokens, kNaturalBalance}));
   plan.fp8_recipe = is_quantized(*plan.precision) ? dice.any<Fp8Recipe>() : Fp8Recipe::none;
   plan.fp8_param_gather = is_quantized(*plan.precision) && dice.below(2) == 0;
   plan.optimizer = dice.one_of({Optimizer::adam, Optimizer::adam, Optimizer::muon});
@@ -87,10 +88,10 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model,
     const std::vector<std::string> layouts = balanced_layouts(model, chunks);
     if (!layouts.empty()) plan.layout = layouts[dice.below(layouts.size())];
   }
-  plan.recompute_modules = dice.below(2) == 0 ? dice.some<RecomputeModule>()
-                                              : WordSet<RecomputeModule>{};
+  plan.recompute_modules =
+      dice.below(2) == 0 ? dice.some<RecomputeModule>() : WordSet<RecomputeModule>{};
   plan.offload_modules = dice.below(3) == 0 ? dice.some<OffloadModule>() : WordSet<OffloadModule>{};
-  plan.overlap = dice.some<Overlapped>();
+  plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>() : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
   return plan;
 }

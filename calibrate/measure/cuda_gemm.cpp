@@ -163,15 +163,13 @@ class CudaGemm {
     const auto mode = [&](bool weights) {
       if (gemm.precision == Precision::mxfp8) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
       if (gemm.precision == Precision::fp4) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
-      return weights && gemm.pass != GemmPass::wgrad
-                 ? CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F
-                 : CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+      return weights && gemm.pass != GemmPass::wgrad ? CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F
+                                                     : CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
     };
     set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode(true));
     set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode(false));
     const auto scales = [&](std::optional<DeviceBuffer>& buffer, std::int64_t rows) {
-      const auto [bytes, byte] =
-          block_scales(gemm.precision, rows * gemm.batch, gemm.k);
+      const auto [bytes, byte] = block_scales(gemm.precision, rows * gemm.batch, gemm.k);
       buffer.emplace(bytes);
       check_cuda(cudaMemsetAsync(buffer->data(), byte, bytes, stream_), "cudaMemsetAsync");
       return buffer->data();

@@ -235,8 +235,8 @@ __global__ void cast_rows(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std:
   }
 }
 
-/// `Lanes` threads a group of elements, `Each` pairs a thread: 32 x 2 for 128, 16 x 1 for 32. Scales
-/// are fp32, or the exponent alone.
+/// `Lanes` threads a group of elements, `Each` pairs a thread: 32 x 2 for 128, 16 x 1 for 32.
+/// Scales are fp32, or the exponent alone.
 template <unsigned Lanes, unsigned Each, typename Scale>
 __global__ void cast_groups(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, Scale* scales,
                             std::size_t groups) {
@@ -249,8 +249,8 @@ __global__ void cast_groups(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, Sc
     float2 values[Each];
     float most = 0.0F;
     for (unsigned i = 0; i < Each; ++i) {
-      values[i] = inside ? __bfloat1622float2(a[(group * Each + i) * Lanes + lane])
-                         : float2{0.0F, 0.0F};
+      values[i] =
+          inside ? __bfloat1622float2(a[(group * Each + i) * Lanes + lane]) : float2{0.0F, 0.0F};
       most = larger(most, values[i]);
     }
     for (unsigned distance = Lanes / 2; distance > 0; distance /= 2) {
@@ -352,8 +352,8 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
       cast_rows<<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), row_pairs);
       break;
     case CudaKernel::cast_blocks:
-      cast_groups<32, 2><<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), floats_of(2),
-                                                          pairs / 64);
+      cast_groups<32, 2>
+          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), floats_of(2), pairs / 64);
       break;
     case CudaKernel::cast_mxfp8:
       cast_groups<16, 1><<<blocks, kThreads, 0, stream>>>(

@@ -17,9 +17,9 @@ enum class RandomNumbers { bf16, fp8 };
 /// Fills `bytes` with random numbers: zeros would be multiplied with less power, so faster.
 cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cudaStream_t stream);
 
-/// `causal_softmax` is over square matrices of scores; `embedding` takes rows in random order. Casts
-/// are to e4m3: with a known scale, with one of the whole tensor, of each row, of 128 elements or,
-/// a power of two, of 32; these two take rows of whole groups.
+/// `causal_softmax` is over square matrices of scores; `embedding` takes rows in random order.
+/// Casts are to e4m3: with a known scale, with one of the whole tensor, of each row, of 128
+/// elements or, a power of two, of 32; these two take rows of whole groups.
 enum class CudaKernel {
   copy,
   residual_add,

@@ -38,9 +38,9 @@ class AttentionBuilder {
     return std::move(graph_);
   }
 
-  /// With scales of whole tensors, all 1 or near it: products are divided by those of their operands,
-  /// the probabilities and the result are multiplied by theirs, and their largest values are found
-  /// for the next step, as Transformer Engine does.
+  /// With scales of whole tensors, all 1 or near it: products are divided by those of their
+  /// operands, the probabilities and the result are multiplied by theirs, and their largest values
+  /// are found for the next step, as Transformer Engine does.
   CudnnGraph forward_in_fp8() && {
     const CudnnTensor s = scores(heads(kQ, what_.heads));
     const CudnnTensor largest = graph_.between(rows());
@@ -153,9 +153,8 @@ class AttentionBuilder {
     CudnnTensor s = graph_.pointwise(CUDNN_POINTWISE_MUL, {products, scale()});
     if (is_quantized(what_.precision)) s = scaled(scaled(s, kUnscaleQ), kUnscaleK);
     if (!what_.causal) return s;
-    const CudnnTensor seen =
-        graph_.pointwise(CUDNN_POINTWISE_CMP_GE, {graph_.index(s, 2), graph_.index(s, 3)},
-                         CUDNN_DATA_BOOLEAN);
+    const CudnnTensor seen = graph_.pointwise(
+        CUDNN_POINTWISE_CMP_GE, {graph_.index(s, 2), graph_.index(s, 3)}, CUDNN_DATA_BOOLEAN);
     const CudnnTensor unseen = graph_.constant(std::numeric_limits<float>::lowest());
     return graph_.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {s, unseen, seen});
   }

@@ -13,9 +13,9 @@ namespace prequel {
 /// The pass as the graph that cuDNN's flash attention recognises, in bf16 with sums in fp32 and
 /// tensors in memory as batch, position, head, element. Arrays, forward: Q, K, V, O, statistics of
 /// the softmax; backward these and dO, dQ, dK, dV and, the last, the fp32 sums of dQ, which must be
-/// zero before each run. In fp8 (forward alone) Q, K, V and O are e4m3, and behind the statistics come
-/// eight factors in fp32: of Q, K, V and P to divide by, of P and O to multiply with, the largest of P
-/// and of O. Throws SkippedPoint where cuDNN does not take the shape.
+/// zero before each run. In fp8 (forward alone) Q, K, V and O are e4m3, and behind the statistics
+/// come eight factors in fp32: of Q, K, V and P to divide by, of P and O to multiply with, the
+/// largest of P and of O. Throws SkippedPoint where cuDNN does not take the shape.
 CudnnGraph attention_graph(const FusedAttention& attention);
 
 /// One pass on the current device, random data in place. Throws SkippedPoint, DeviceError.

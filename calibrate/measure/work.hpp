@@ -52,8 +52,8 @@ struct GemmBeside {
   CollectiveWork collective;
 };
 
-using Work = std::variant<Gemm, GroupedGemm, Stream, FusedAttention, CollectiveWork, HostCopy, KernelLaunch,
-                          AttentionChain, GradientNorm, GemmBeside>;
+using Work = std::variant<Gemm, GroupedGemm, Stream, FusedAttention, CollectiveWork, HostCopy,
+                          KernelLaunch, AttentionChain, GradientNorm, GemmBeside>;
 
 /// The fields that say which work it is, as a JSON object: {"op":"gemm","m":…,"layout":"TN"}. Two
 /// works are the same when these are.

@@ -3,6 +3,7 @@
 #include "cli/emit/emitted_plan.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/layout.hpp"
 #include "models/plan/router_balance.hpp"
 
 namespace prequel {
@@ -174,6 +175,12 @@ class MegatronCommand {
     if (model_.has_experts() && !deepspeed_) add_expert_ranks();
     if (!plan_.layout.empty() && !deepspeed_) {
       line(fmt::format("--pipeline-model-parallel-layout '{}'", plan_.layout));
+    } else if (is_spelt()) {
+      line(fmt::format("--pipeline-model-parallel-layout '{}'",
+                       layout_of(chunks_of_plan(model_, plan_, scenario_.software))));
+      leave_out("layout", fmt::format("as {} deals {} layers, which Megatron-LM does if it is "
+                                      "spelt alone",
+                                      scenario_.software.name, model_.layers));
     } else if (!plan_.layout.empty()) {
       leave_out("layout", "Megatron-DeepSpeed deals layers by itself");
     }
@@ -184,10 +191,13 @@ class MegatronCommand {
       line("--pp-partition-method 'type:transformer|embedding'");
     } else if (embedding_too) {
       line("--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
-    } else if (!deepspeed_ && plan_.layout.empty() && model_.layers % (plan_.pp * plan_.vpp) != 0) {
-      leave_out("layers", fmt::format("Megatron-LM needs a multiple of pp {} x vpp {}, not {}",
-                                      plan_.pp, plan_.vpp, model_.layers));
     }
+  }
+
+  /// Layers that Megatron-LM would not deal as the stack does.
+  [[nodiscard]] bool is_spelt() const {
+    return !deepspeed_ && plan_.pp > 1 && plan_.layout.empty() &&
+           plan_.stage_split == StageSplit::blocks && model_.layers % (plan_.pp * plan_.vpp) != 0;
   }
 
   void add_expert_ranks() {
@@ -210,7 +220,7 @@ class MegatronCommand {
 
   void add_schedule() {
     if (plan_.pp == 1) return;
-    if (!plan_.layout.empty()) return add_order();
+    if (!plan_.layout.empty() || is_spelt()) return add_order();
     // Embedding and head count as layers of a chunk, where they count.
     const std::int64_t units =
         model_.layers + (plan_.stage_split == StageSplit::embedding_as_layer ? 2 : 0);
@@ -261,9 +271,12 @@ class MegatronCommand {
       return;
     }
     if (plan_.zero == 1) line("--use-distributed-optimizer");
-    if (plan_.zero == 1 && plan_.sharding_group == ShardingGroup::node) {
-      line(fmt::format("--num-distributed-optimizer-instances {}",
-                       shard_groups(plan_, GroupAxis::data).copies.size));
+    const std::int64_t instances = shard_groups(plan_, GroupAxis::data).copies.size;
+    if (plan_.zero == 1 && instances > 1) {
+      line("--num-distributed-optimizer-instances", instances);
+    } else if (plan_.sharding_group == ShardingGroup::node) {
+      leave_out("sharding_group", plan_.zero == 1 ? "node: one node is all there is"
+                                                  : "Megatron-LM shards by nodes what ZeRO 1 does");
     }
     if (plan_.zero > 1) {
       leave_out("zero", fmt::format("Megatron-LM shards the optimizer only, as ZeRO 1; stage {} "

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "cli/import/megatron_arguments.hpp"
 #include "hw/base/csv.hpp"
@@ -35,8 +37,16 @@ void take(const Values& values, const std::string& name, Count& target, std::int
   target = static_cast<std::int64_t>(*number);
 }
 
-/// An enumerator is printed with its class: PositionEmbeddingType.alibi.
+/// An enumerator is printed with its class, PositionEmbeddingType.alibi, and a type as PyTorch
+/// names it.
 std::string without_class(const std::string& value) {
+  static constexpr std::pair<std::string_view, const char*> kTypes[] = {{"torch.float32", "fp32"},
+                                                                        {"torch.bfloat16", "bf16"},
+                                                                        {"torch.float16", "fp16"},
+                                                                        {"torch.uint8", "fp8"}};
+  for (const auto& [type, word] : kTypes) {
+    if (value == type) return word;
+  }
   const std::size_t dot = value.find('.');
   const bool enumerator = dot != std::string::npos && dot + 1 < value.size() &&
                           std::isupper(static_cast<unsigned char>(value.front())) != 0 &&

@@ -69,7 +69,7 @@ struct ImportedJob {
   std::array<std::optional<Precision>, 2> moments;  ///< Adam's first and second
   std::optional<bool> graphs;                       ///< whether CUDA graphs launch anything
   std::optional<WordSet<GraphedModule>> graphed;    ///< and of what, if they do
-  std::optional<std::int64_t> query_groups;  ///< Megatron's, which counts only if grouped
+  std::optional<std::int64_t> query_groups;         ///< Megatron's, which counts only if grouped
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others

@@ -307,6 +307,19 @@ void assume_gradients(ImportedJob& job) {
   }
 }
 
+/// Dumps name recipes of formats that nothing has, too.
+void assume_formats(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const Precision products = plan.precision.value_or(Precision::bf16);
+  const bool narrow = is_quantized(products);
+  if (!narrow) plan.fp8_param_gather.reset();
+  if (products == Precision::fp4 && job.says("--fp4-recipe")) {
+    plan.fp8_recipe = Fp8Recipe::nvfp4;
+  } else if (!narrow || (products == Precision::fp4) != (plan.fp8_recipe == Fp8Recipe::nvfp4)) {
+    plan.fp8_recipe.reset();
+  }
+}
+
 /// What no flag asks for runs between the kernels.
 void assume_overlap(ImportedJob& job) {
   if (!job.deepspeed && !job.plan.overlap && job.says("--num-layers")) job.plan.overlap.emplace();
@@ -339,8 +352,7 @@ void assume_graphs(ImportedJob& job) {
   if (!job.graphs) return;
   constexpr WordSet<GraphedModule> kLayers{GraphedModule::attn, GraphedModule::mlp,
                                            GraphedModule::moe};
-  job.plan.cuda_graphs =
-      *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
+  job.plan.cuda_graphs = *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
 }
 
 void assume_query_groups(ImportedJob& job) {
@@ -399,7 +411,8 @@ class LayerPattern {
       const std::size_t begin = place_;
       while (place_ < text_.size() && text_[place_] >= '0' && text_[place_] <= '9') ++place_;
       const auto times = parse_integer(text_.substr(begin, place_ - begin));
-      if (!times || *times > static_cast<long long>(kMostLayers / std::max<std::size_t>(1, one.size()))) {
+      if (!times ||
+          *times > static_cast<long long>(kMostLayers / std::max<std::size_t>(1, one.size()))) {
         return fail();
       }
       std::vector<bool> all;
@@ -470,10 +483,10 @@ void follow_dispatcher(ImportedJob& job) {
   const auto backend = job.value(kFlexBackend);
   if (job.says(kFlexDispatcher)) {
     job.plan.dispatcher = backend ? static_cast<Dispatcher>(*backend) : Dispatcher::deepep;
-  } else if (backend) {
-    job.report.left_out.push_back(
-        fmt::format("{} {}: has no effect without {}", kFlexBackend,
-                    name(static_cast<Dispatcher>(*backend)), kFlexDispatcher));
+  } else if (backend && job.model.experts.count.value_or(0) > 1) {
+    job.report.left_out.push_back(fmt::format("{} {}: has no effect without {}", kFlexBackend,
+                                              name(static_cast<Dispatcher>(*backend)),
+                                              kFlexDispatcher));
   }
 }
 
@@ -482,7 +495,11 @@ void assume_experts(ImportedJob& job) {
   follow_expert_layers(job);
   follow_dispatcher(job);
   ImportedExperts& experts = job.model.experts;
-  if (experts.count.value_or(0) > 1 && !job.deepspeed) {
+  if (experts.count.value_or(0) <= 1) {
+    job.plan.etp.reset();
+    job.plan.dispatcher.reset();
+    job.plan.router_balance.reset();
+  } else if (!job.deepspeed) {
     if (!job.plan.etp && job.plan.tp.value_or(1) > 1) {
       job.plan.etp = job.plan.tp;
       job.report.assumed.push_back(fmt::format(
@@ -556,6 +573,8 @@ void assume_megatron_defaults(ImportedJob& job) {
         "one "
         "of them only");
   }
+  if (plan.recompute != Recompute::selective) plan.recompute_modules.reset();
+  assume_formats(job);
   assume_gradients(job);
   assume_overlap(job);
   assume_moments(job);

@@ -29,7 +29,8 @@ struct WordFlag {
   const char* word;
   void (*apply)(ImportedJob& job);
 };
-/// Flags that take a list of words, and what it sets; false where it holds a word that is not known.
+/// Flags that take a list of words, and what it sets; false where it holds a word that is not
+/// known.
 struct ListFlag {
   const char* flag;
   bool (*take)(ImportedJob& job, const std::vector<std::string>& words);

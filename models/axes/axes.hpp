@@ -40,7 +40,7 @@ struct AxisValues {
   Box<Dispatcher> dispatcher;
   Box<std::string> router_balance;  ///< `forced`, `dropped`, `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
-  Box<bool> fp8_param_gather;        ///< parameters are gathered in the format of products
+  Box<bool> fp8_param_gather;  ///< parameters are gathered in the format of products
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
   Box<double> optimizer_offload;     ///< share of the moments in host memory, and of their update

@@ -82,8 +82,8 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<Overlapped>{
     "tp", "ep", "grads", "params", "wgrad", "shared-experts", "p2p"};
 
-/// Who updates the weights: Adam, or Muon, which orthogonalises the momentum of each matrix in place
-/// of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982).
+/// Who updates the weights: Adam, or Muon, which orthogonalises the momentum of each matrix in
+/// place of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982).
 enum class Optimizer : std::uint8_t { adam, muon };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<Optimizer>{"adam", "muon"};

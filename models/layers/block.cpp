@@ -86,10 +86,10 @@ class BlockTeller {
                    std::int64_t inputs, const Split& split) {
     const std::int64_t outputs_here = split.inputs ? outputs : outputs / split.ranks;
     const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
-    layer_.pieces.push_back(
-        {name, LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0}, split.module,
-         linear_parameters(outputs, inputs, split.bias), false, split.kept, split.operator_share,
-         split.feeds});
+    layer_.pieces.push_back({name,
+                             LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0},
+                             split.module, linear_parameters(outputs, inputs, split.bias), false,
+                             split.kept, split.operator_share, split.feeds});
   }
 
   /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a

@@ -74,9 +74,9 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   if (model.logit_cap) {
     // Reads and writes; backward reads the gradient and its result, which is kept, and writes.
     const double pass = logits * bytes_per_element(setting.precision);
-    layer.pieces.push_back(
-        {"logit soft-cap", PointwiseKernels{StreamKind::fused_pointwise, 2 * pass, 3 * pass},
-         Module::other, 0, false, pass});
+    layer.pieces.push_back({"logit soft-cap",
+                            PointwiseKernels{StreamKind::fused_pointwise, 2 * pass, 3 * pass},
+                            Module::other, 0, false, pass});
   }
   layer.pieces.push_back(
       {"cross-entropy", PointwiseKernels{StreamKind::cross_entropy,

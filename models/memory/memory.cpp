@@ -203,8 +203,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
       std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });
   if (head != chunks_of_stage.end()) {
     const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-    const double capped =
-        model.logit_cap ? bytes_per_element(activation_precision(plan)) : 0.0;
+    const double capped = model.logit_cap ? bytes_per_element(activation_precision(plan)) : 0.0;
     logits = real(head->parts[Part::head]) * (stack.logit_bytes + capped) * tokens * real(vocab) /
              real(plan.tp);
   }

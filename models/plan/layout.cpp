@@ -183,6 +183,17 @@ std::vector<StageContent> deal_layout(const std::string& text, const Transformer
   return stages;
 }
 
+std::string layout_of(const std::vector<StageContent>& chunks) {
+  std::vector<std::string> texts;
+  for (const StageContent& chunk : chunks) {
+    std::string text = chunk.embedding ? "E" : "";
+    text += std::string(static_cast<std::size_t>(chunk.blocks), 't');
+    text += std::string(static_cast<std::size_t>(chunk.parts[Part::next_token]), 'm');
+    texts.push_back(text + (chunk.head ? "L" : ""));
+  }
+  return joined(texts);
+}
+
 std::vector<std::string> balanced_layouts(const Transformer& model, std::int64_t chunks) {
   const double head =
       static_cast<double>(embedding_parameters(model, model.vocab)) / passed_parameters(model);

@@ -33,6 +33,9 @@ std::string layout_problem(const std::string& text, const Transformer& model, st
 /// What each chunk holds of the model, by a layout without a problem.
 std::vector<StageContent> deal_layout(const std::string& text, const Transformer& model);
 
+/// The layout that says what these chunks, in model order, hold.
+std::string layout_of(const std::vector<StageContent>& chunks);
+
 /// Layouts of `chunks` chunks, two or more, for stages that take as long as each other: the last
 /// chunk has fewer blocks by as many as its head weighs, a layer of multi-token prediction is a
 /// chunk of its own where there are enough, and the embedding counts as none or as one.

@@ -493,26 +493,24 @@ class Resolver {
   }
 
   void check_host_memory() {
-    const std::string_view axis = plan_.offload != Offload::none     ? "offload"
-                                  : plan_.optimizer_offload > 0      ? "optimizer_offload"
+    const std::string_view axis = plan_.offload != Offload::none   ? "offload"
+                                  : plan_.optimizer_offload > 0    ? "optimizer_offload"
                                   : !plan_.offload_modules.empty() ? "offload_modules"
-                                                                     : "";
+                                                                   : "";
     if (axis.empty()) return;
     if (!cluster_.host.known()) {
-      problem(
-          fmt::format("{}: cluster {} says nothing of its hosts (host.memory and "
-                      "host.memory_bandwidth); {} would do, or both keys, such as --set "
-                      "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
-                      "GB/s\"",
-                      axis, cluster_.name,
-                      axis == "offload" ? "offload none" : fmt::format("no {}", axis)));
+      problem(fmt::format(
+          "{}: cluster {} says nothing of its hosts (host.memory and "
+          "host.memory_bandwidth); {} would do, or both keys, such as --set "
+          "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
+          "GB/s\"",
+          axis, cluster_.name, axis == "offload" ? "offload none" : fmt::format("no {}", axis)));
     }
     if (!request_.offload_modules || plan_.offload_modules.empty()) return;
     if (plan_.recompute == Recompute::full) {
       warn("offload_modules: no effect with recompute full");
-    } else if (!model_.has_experts() &&
-               (plan_.offload_modules.has(OffloadModule::expert_fc1) ||
-                plan_.offload_modules.has(OffloadModule::moe_act))) {
+    } else if (!model_.has_experts() && (plan_.offload_modules.has(OffloadModule::expert_fc1) ||
+                                         plan_.offload_modules.has(OffloadModule::moe_act))) {
       warn("offload_modules expert_fc1, moe_act: no effect without experts");
     }
   }

@@ -54,8 +54,7 @@ TEST_CASE("points that cannot be predicted are left out, each reason once") {
 }
 
 TEST_CASE("tokens on their way to experts are checked against the cluster's dispatcher") {
-  const Cluster cluster =
-      read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/dgx-h100.json"));
+  const Cluster cluster = read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/dgx-h100.json"));
   const auto checked = [&](const char* way, double measured_us) {
     Measurement point;
     MeasuredDispatch what;

@@ -63,6 +63,33 @@ TEST_CASE("a job's tensor-parallel collectives are measured in their group and s
   }
 }
 
+TEST_CASE("a job's experts and casts are measured, too, and all of it can be told to the program") {
+  JobRequest request;
+  request.model = "qwen3-30b-a3b";
+  request.cluster = "dgx-b200";
+  request.software = "megatron-core-2026";
+  request.overrides = {{"plan.dp", "8"},          {"plan.ep", "8"},
+                       {"plan.gbs", "64"},        {"plan.seq_len", "4096"},
+                       {"plan.precision", "fp8"}, {"plan.fp8_recipe", "mxfp8"}};
+  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
+  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+  std::size_t experts = 0;
+  std::size_t casts = 0;
+  for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {
+    if (const auto* product = std::get_if<GroupedGemm>(&work)) {
+      CHECK(product->groups == 128 / 8);
+      CHECK(product->precision == Precision::mxfp8);
+      ++experts;
+    }
+    const auto* stream = std::get_if<Stream>(&work);
+    if (stream && stream->kind == StreamKind::quantize_mxfp8) ++casts;
+    const std::string text = work_text(work);
+    CHECK(work_text(read_works("works", text).front()) == text);
+  }
+  CHECK(experts == 6);  // two products, forward and for both gradients
+  CHECK(casts > 0);
+}
+
 TEST_CASE("a job's works are each there once") {
   auto texts = works_of({});
   const std::size_t count = texts.size();

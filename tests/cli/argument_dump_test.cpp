@@ -47,6 +47,42 @@ TEST_CASE("products in fp8 count before the type of the parameters") {
   CHECK(job.plan.precision == Precision::fp8);
 }
 
+TEST_CASE("defaults that a dump prints of what nothing asks for say nothing") {
+  const LogSection::Arguments defaults{{"cp_comm_type", "['p2p']"},
+                                       {"exp_avg_dtype", "torch.float32"},
+                                       {"exp_avg_sq_dtype", "torch.float32"},
+                                       {"expert_tensor_parallel_size", "2"},
+                                       {"fp4_recipe", "nvfp4"},
+                                       {"fp8_recipe", "delayed"},
+                                       {"main_grads_dtype", "torch.float32"},
+                                       {"main_params_dtype", "torch.float32"},
+                                       {"moe_flex_dispatcher_backend", "deepep"},
+                                       {"moe_token_dispatcher_type", "allgather"},
+                                       {"num_layers", "32"},
+                                       {"optimizer_offload_fraction", "1.0"},
+                                       {"params_dtype", "torch.bfloat16"},
+                                       {"recompute_modules", "['core_attn']"},
+                                       {"tensor_model_parallel_size", "2"}};
+  const ImportedJob dense = job_of(defaults);
+  CHECK_FALSE(dense.plan.etp);
+  CHECK_FALSE(dense.plan.dispatcher);
+  CHECK_FALSE(dense.plan.fp8_recipe);
+  CHECK_FALSE(dense.plan.optimizer_offload);
+  CHECK_FALSE(dense.plan.recompute_modules);
+  CHECK(dense.plan.moments_precision == Precision::fp32);
+  const auto with = [&](const LogSection::Arguments& more) {
+    LogSection::Arguments all = defaults;
+    all.insert(all.end(), more.begin(), more.end());
+    return job_of(all).plan;
+  };
+  CHECK(with({{"fp8", "hybrid"}}).fp8_recipe == Fp8Recipe::delayed);
+  CHECK(with({{"fp4", "e2m1"}}).fp8_recipe == Fp8Recipe::nvfp4);
+  CHECK(with({{"num_experts", "8"}}).dispatcher == Dispatcher::allgather);
+  CHECK(with({{"num_experts", "8"}}).etp == 2);
+  CHECK(with({{"recompute_granularity", "selective"}}).recompute_modules ==
+        WordSet<RecomputeModule>{RecomputeModule::core_attn});
+}
+
 TEST_CASE("a dump overrides what a script says, also where it does not ask for something") {
   ImportedJob job;
   job.plan.recompute = Recompute::full;

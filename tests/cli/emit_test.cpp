@@ -122,8 +122,8 @@ Transformer model_of(const std::string& text) {
 TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none says it") {
   // What some values have no flag for, as the plan is emitted says.
   const std::set<std::string> partly{
-      "zero",       "sharding_group", "precision", "grad_precision",    "fp8_recipe",
-      "cuda_graphs", "router_balance", "overlap",  "recompute_modules", "schedule"};
+      "zero",        "sharding_group", "precision", "grad_precision",    "fp8_recipe",
+      "cuda_graphs", "router_balance", "overlap",   "recompute_modules", "layout"};
   PlanDice dice(1);
   std::size_t whole = 0;
   for (const char* model :
@@ -147,12 +147,12 @@ TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none sa
       }
     }
   }
-  CHECK(whole > 60);
+  CHECK(whole > 40);
 }
 
 TEST_CASE("experts, latent attention and windows come back from Megatron's flags") {
   for (const char* name : {"mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3", "deepseek-v2-lite",
-                           "gpt-oss-20b", "llama-4-maverick"}) {
+                           "gpt-oss-20b", "llama4-maverick"}) {
     CAPTURE(name);
     const Space space{inputs_of(name, "dgx-h100", "megatron-core-2026"), {}};
     const Transformer& model = space.inputs.model;

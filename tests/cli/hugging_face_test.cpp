@@ -142,8 +142,7 @@ TEST_CASE("soft-caps of Gemma 2 are the model's") {
           "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0})");
   CHECK(job.model.score_cap == 50.0);
   CHECK(job.model.logit_cap == 30.0);
-  const Transformer model = read_transformer(
-      Document::parse("m", model_json(job.model, "m")));
+  const Transformer model = read_transformer(Document::parse("m", model_json(job.model, "m")));
   CHECK(model.score_cap);
   CHECK(model.logit_cap);
 }

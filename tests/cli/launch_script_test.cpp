@@ -360,7 +360,8 @@ ImportedJob experts_with(const std::string& flags) {
       flags);
 }
 
-TEST_CASE("who carries tokens to experts is the dispatcher, or the backend of one that is flexible") {
+TEST_CASE(
+    "who carries tokens to experts is the dispatcher, or the backend of one that is flexible") {
   const auto dispatcher = [](const std::string& flags) {
     return experts_with(flags).plan.dispatcher;
   };
@@ -426,8 +427,7 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
         WordSet<RecomputeModule>{RecomputeModule::moe_act, RecomputeModule::layernorm});
   CHECK(plan.offload_modules ==
         WordSet<OffloadModule>{OffloadModule::expert_fc1, OffloadModule::core_attn});
-  CHECK(plan.cuda_graphs ==
-        WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
+  CHECK(plan.cuda_graphs == WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
   CHECK(plan.precision == Precision::fp8);
   CHECK(plan.fp8_recipe == Fp8Recipe::block);
   CHECK(plan.fp8_param_gather == true);

@@ -159,10 +159,8 @@ optimizer: {optimizer_cpu_offload: true, optimizer_offload_fraction: 0.5}
   CHECK(plan.recompute_modules ==
         WordSet<RecomputeModule>{RecomputeModule::moe_act, RecomputeModule::layernorm});
   CHECK(plan.offload_modules == WordSet<OffloadModule>{OffloadModule::core_attn});
-  CHECK(plan.cuda_graphs ==
-        WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
-  CHECK(plan.overlap ==
-        WordSet<Overlapped>{Overlapped::tp, Overlapped::ep, Overlapped::wgrad});
+  CHECK(plan.cuda_graphs == WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
+  CHECK(plan.overlap == WordSet<Overlapped>{Overlapped::tp, Overlapped::ep, Overlapped::wgrad});
   CHECK(plan.precision == Precision::fp8);
   CHECK(plan.fp8_recipe == Fp8Recipe::mxfp8);
   CHECK(plan.optimizer_offload == 0.5);

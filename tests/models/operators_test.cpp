@@ -118,7 +118,8 @@ TEST_CASE("a soft-cap is two more passes forward and three backward, of scores a
   CHECK(more(block_backward, AttentionKind::fused_softmax) == doctest::Approx(3 * scores));
   CHECK(more(block_forward, AttentionKind::flash) == 0);
   const double logits = 2.0 * 4 * 2048 *
-                        static_cast<double>(padded_vocab(plain.vocab, 8, stack().vocab_multiple)) / 8;
+                        static_cast<double>(padded_vocab(plain.vocab, 8, stack().vocab_multiple)) /
+                        8;
   CHECK(more(head_forward, AttentionKind::flash) == doctest::Approx(2 * logits));
   CHECK(more(head_backward, AttentionKind::flash) == doctest::Approx(3 * logits));
 }

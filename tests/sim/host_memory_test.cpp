@@ -12,8 +12,11 @@ Scenario two_nodes() {
   request.model = "qwen3-30b-a3b";
   request.cluster = "dgx-h100";
   request.software = "megatron-core-2026";
-  request.overrides = {{"plan.nodes", "2"}, {"plan.pp", "2"},         {"plan.ep", "8"},
-                       {"plan.gbs", "64"},  {"plan.seq_len", "4096"}};
+  request.overrides = {{"plan.nodes", "2"},
+                       {"plan.pp", "2"},
+                       {"plan.ep", "8"},
+                       {"plan.gbs", "64"},
+                       {"plan.seq_len", "4096"}};
   const Job job = read_job(shipped_library(), request);
   return {job.model, job.device, job.cluster, job.software,
           resolve_plan(job.plan, job.model, job.cluster, job.software).plan};

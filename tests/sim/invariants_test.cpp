@@ -82,17 +82,8 @@ TEST_CASE("a layout that spells what the stack deals is what the stack deals") {
     Plan& plan = scenario.plan;
     if (plan.pp * plan.vpp == 1 || plan.stage_split != StageSplit::blocks) return;
     plan.layout.clear();
-    std::string layout;
-    for (const StageContent& chunk :
-         chunks_of_plan(scenario.model, plan, scenario.software)) {
-      layout += layout.empty() ? "" : "|";
-      if (chunk.embedding) layout += "E";
-      layout += std::string(static_cast<std::size_t>(chunk.blocks), 't');
-      layout += std::string(static_cast<std::size_t>(chunk.parts[Part::next_token]), 'm');
-      if (chunk.head) layout += "L";
-    }
     Scenario spelt = scenario;
-    spelt.plan.layout = layout;
+    spelt.plan.layout = layout_of(chunks_of_plan(scenario.model, plan, scenario.software));
     check_alike(scenario, spelt);
   });
 }
@@ -115,8 +106,8 @@ TEST_CASE("all ranks together hold the model's parameters, each once") {
     double held = 0;
     double tables = 0;
     for (const StageContent& chunk : chunks_of_plan(model, plan, scenario.software)) {
-      const StageParameters one = stage_parameters(weights_of(scenario), model, plan,
-                                                   scenario.software, {chunk});
+      const StageParameters one =
+          stage_parameters(weights_of(scenario), model, plan, scenario.software, {chunk});
       const StageParameters matrices = matrices_of(one);
       held += matrices.dense * static_cast<double>(plan.tp) +
               matrices.experts * static_cast<double>(plan.ep * plan.etp);
@@ -136,8 +127,8 @@ TEST_CASE("all ranks together hold the model's parameters, each once") {
 
 /// Rows of the experts' products of one layer, on one rank.
 double expert_rows(const Scenario& scenario) {
-  const Layer layer = tell_block(scenario.model, {true}, layer_setting(scenario.plan),
-                                 scenario.software);
+  const Layer layer =
+      tell_block(scenario.model, {true}, layer_setting(scenario.plan), scenario.software);
   for (const Operator& op : forward_operators(layer, scenario.software)) {
     if (const auto* product = std::get_if<GroupedGemm>(&op.what)) {
       return static_cast<double>(product->rows);
@@ -154,8 +145,8 @@ TEST_CASE("every token reaches its experts and comes back, once, however experts
     // Without sequence parallelism tensor ranks have the same tokens, and each its copy of them.
     const std::int64_t repeated = plan.sequence_parallel ? 1 : plan.tp;
     const double stage_ranks = static_cast<double>(plan.tp * plan.cp * plan.dp);
-    const double chosen = static_cast<double>(plan.dp * plan.mbs * plan.seq_len *
-                                              model.experts.top_k * repeated);
+    const double chosen =
+        static_cast<double>(plan.dp * plan.mbs * plan.seq_len * model.experts.top_k * repeated);
     // A token's row is worked on by all expert-tensor ranks, each with its columns.
     CHECK(expert_rows(scenario) * stage_ranks / static_cast<double>(plan.etp) ==
           doctest::Approx(chosen));
@@ -193,8 +184,7 @@ TEST_CASE("no loads of experts are faster than equal ones") {
       each_axis([&](const auto& axis) { axis.of(request) = axis.of(scenario.plan); });
       request.router_balance = balance;
       Scenario other = scenario;
-      other.plan =
-          resolve_plan(request, scenario.model, scenario.cluster, scenario.software).plan;
+      other.plan = resolve_plan(request, scenario.model, scenario.cluster, scenario.software).plan;
       return predict(other);
     };
     const Prediction forced = with("forced");

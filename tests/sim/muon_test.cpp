@@ -55,8 +55,7 @@ TEST_CASE("Muon takes five Newton-Schulz steps of every matrix, which ranks shar
   const double all = static_cast<double>(model.layers) *
                      (flops(h, qkv) + flops(h, h) + flops(h, 2 * f) + flops(h, f));
   const double fastest = all / alone.device.peak(Precision::bf16).value;
-  const double more =
-      update(alone) - update(trained("llama-3-8b", 1, 0, Optimizer::adam));
+  const double more = update(alone) - update(trained("llama-3-8b", 1, 0, Optimizer::adam));
   CHECK(more > fastest);
   CHECK(more < 3 * fastest);
   // Whole on every rank, or shared by eight that then gather it.
