@@ -41,7 +41,7 @@ struct PricesOnDevice {
     throw InputError(other.op + " has no model");
   }
   Seconds operator()(const MeasuredCollective&) const {
-    throw InputError("a device has no collectives; check them with --cluster");
+    throw InputError("a device has no collectives; check them against a cluster");
   }
 };
 
@@ -68,7 +68,7 @@ Seconds predict(const Device& device, const Measurement& point) {
 
 Seconds predict(const Cluster& cluster, const Measurement& point) {
   const auto* measured = std::get_if<MeasuredCollective>(&point.what);
-  if (!measured) throw InputError("a cluster has collectives only; check kernels with --device");
+  if (!measured) throw InputError("a cluster has collectives only; check kernels against a device");
   // A log whose head is cut names fewer nodes than its ranks fill.
   const std::int64_t filled =
       (measured->ranks + cluster.devices_per_node - 1) / cluster.devices_per_node;

@@ -12,6 +12,7 @@
 
 #include "cli/axes_json.hpp"
 #include "cli/call/call.hpp"
+#include "cli/call/commands.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
@@ -53,10 +54,22 @@ prequel::CallSession session(int drawn_slices) {
   const auto progress = [](std::size_t done, std::size_t of) {
     tell_progress(static_cast<double>(done), static_cast<double>(of));
   };
-  return {{}, files, nullptr, progress, drawn_slices > 0 ? std::size_t(drawn_slices) : 0, {}};
+  prequel::CallSession calls;
+  calls.files = files;
+  calls.progress = progress;
+  if (drawn_slices > 0) calls.drawn_slices = std::size_t(drawn_slices);
+  return calls;
 }
 
 }  // namespace
+
+std::span<const prequel::CallCommand> prequel::program_commands() {
+  return {};
+}
+
+std::span<const prequel::CallReport> prequel::program_reports() {
+  return {};
+}
 
 extern "C" {
 

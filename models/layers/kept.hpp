@@ -10,6 +10,6 @@ namespace prequel {
 /// a layer repeated keeps its input alone. A GPT block keeps s·b·h·(10 + 24/t) bytes in fp16, with
 /// sequence parallelism 34/t, and its attention scores where no flash kernel avoids them
 /// (arXiv 2205.05198, eq. 1 to 4).
-double kept_bytes(const Layer& layer, ModuleSet repeated);
+double kept_bytes(const Layer& layer, WordSet<Module> repeated);
 
 }  // namespace prequel

@@ -77,7 +77,7 @@ struct LayerPiece {
   double operator_share{1};   ///< of it, repeated where operators are (Module::operators)
 
   /// How much of it a set repeats.
-  [[nodiscard]] double repeated_share(ModuleSet repeated) const {
+  [[nodiscard]] double repeated_share(WordSet<Module> repeated) const {
     if (repeated.has(module)) return 1.0;
     return repeated.has(Module::operators) ? operator_share : 0.0;
   }

@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 double split_over_ranks(const Plan& plan, double dense, double experts) {
   return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
 }

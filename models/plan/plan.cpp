@@ -104,7 +104,7 @@ class Resolver {
                        plan_.seq_len));
     }
     if (!request_.gbs) {
-      problem("gbs: missing; the global batch size in sequences is needed (--gbs)");
+      problem("gbs: missing; the global batch size in sequences is needed");
     }
   }
 
@@ -451,7 +451,7 @@ class Resolver {
     if (weight < 0.5 || below < chunks || (model_.layers + 2) % chunks == 0) return;
     warn(
         fmt::format("the embedding weighs as much as {:.1f} layers, on the first stage and the "
-                    "last: {} or {} layers with --set plan.stage_split=embedding-as-layer "
+                    "last: {} or {} layers with stage_split embedding-as-layer "
                     "would balance pp {}",
                     weight, below, below + chunks, plan_.pp));
   }
@@ -485,9 +485,8 @@ class Resolver {
     if (plan_.offload != Offload::none && !cluster_.host.known()) {
       problem(
           fmt::format("offload: cluster {} says nothing of its hosts (host.memory and "
-                      "host.memory_bandwidth); offload none would do, or both keys, such as --set "
-                      "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
-                      "GB/s\"",
+                      "host.memory_bandwidth); offload none would do, or both keys, such as "
+                      "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"",
                       cluster_.name));
     }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {

@@ -6,19 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "models/job/library.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
 
-std::vector<std::string> works_of(const std::vector<Override>& overrides) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  request.overrides = overrides;
-  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+std::vector<std::string> works_of(const Settings& settings) {
   std::vector<std::string> texts;
-  for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {
+  for (const Work& work : job_works(shipped_scenario(settings))) {
     texts.push_back(work_text(work));
   }
   return texts;

@@ -9,10 +9,9 @@
 #include "cli/import/foreign_file.hpp"
 #include "cli/plan_json.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/job/library.hpp"
 #include "models/layers/parameters.hpp"
-#include "sim/search/space.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {
 namespace {
@@ -23,20 +22,13 @@ struct Space {
   SearchInputs inputs;
   std::vector<Plan> plans;
 
-  [[nodiscard]] Scenario scenario(const Plan& plan) const {
-    return {inputs.model, inputs.device, inputs.cluster, inputs.software, plan};
-  }
+  [[nodiscard]] Scenario scenario(const Plan& plan) const { return {inputs, plan}; }
 };
 
 /// All plans that are legal somewhere, whether the stack offers them or not.
 Space space_of(const std::string& model, const std::string& cluster, std::int64_t nodes,
                const std::string& software) {
-  JobRequest request;
-  request.model = model;
-  request.cluster = cluster;
-  request.software = software;
-  Job job = read_job(Library({PREQUEL_SOURCE_DIR "/data"}), request);
-  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  SearchInputs inputs = shipped_inputs(model, cluster, 256, software);
   SearchAxes axes;
   axes.nodes = {nodes};
   axes.gbs = {256};
