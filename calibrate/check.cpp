@@ -42,10 +42,10 @@ struct PricesOnDevice {
     throw InputError(other.op + " has no model");
   }
   Seconds operator()(const MeasuredDispatch&) const {
-    throw InputError("a device dispatches nothing to others; check it with --cluster");
+    throw InputError("a device dispatches nothing to others; check it against a cluster");
   }
   Seconds operator()(const MeasuredCollective&) const {
-    throw InputError("a device has no collectives; check them with --cluster");
+    throw InputError("a device has no collectives; check them against a cluster");
   }
 };
 
@@ -83,7 +83,7 @@ Seconds predict(const Cluster& cluster, const Measurement& point) {
   }
   const auto* measured = std::get_if<MeasuredCollective>(&point.what);
   if (!measured) {
-    throw InputError("a cluster has collectives and dispatchers; check kernels with --device");
+    throw InputError("a cluster has collectives and dispatchers; check kernels against a device");
   }
   return collective_time(cluster, measured->op, group_of(*measured), measured->bytes);
 }

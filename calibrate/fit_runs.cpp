@@ -158,8 +158,8 @@ std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names
     const auto path = std::ranges::find(paths, text, &decltype(paths)::value_type::first);
     if (path != paths.end()) constant = path->second;
     if (!constant) {
-      throw InputError("--fit " + printable(text) + ": no constant that runs tell of" +
-                       did_you_mean(text, known));
+      throw InputError("fit " + printable(text),
+                       "no constant that runs tell of" + did_you_mean(text, known));
     }
     if (std::ranges::find(chosen, *constant) == chosen.end()) chosen.push_back(*constant);
   }

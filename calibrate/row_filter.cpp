@@ -16,8 +16,8 @@ RowFilter parse_row_filter(std::string_view text) {
       equals == std::string_view::npos ? "" : text.substr(0, equals - (negated ? 1 : 0));
   if (column.empty()) {
     throw InputError(
-        fmt::format("--where: expected COLUMN=VALUE or COLUMN!=VALUE (with * for any text), got {}",
-                    in_quotes(text)));
+        "where", fmt::format("expected COLUMN=VALUE or COLUMN!=VALUE (with * for any text), got {}",
+                             in_quotes(text)));
   }
   return {std::string(column), std::string(text.substr(equals + 1)), negated};
 }

@@ -54,7 +54,7 @@ PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
 }
 
 /// A plan whose batch is not said can still be known not to fit: its states alone do not.
-bool states_alone_exceed(const RunScenario& sized) {
+bool states_alone_exceed(const ResolvedScenario& sized) {
   const Scenario& scenario = sized.scenario;
   const auto dealt = chunks_of_plan(scenario.model, scenario.plan, scenario.software);
   const StageMemory memory = stage_memory(weights_of(scenario), scenario.model, scenario.plan,
@@ -106,7 +106,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
       result.fits = false;
       return result;
     }
-    RunScenario scenario = inputs.scenario(row);
+    ResolvedScenario scenario = inputs.scenario(row);
     derive(result.run, &scenario.scenario);
     const Software& software = scenario.scenario.software;
     result.stack = software.name;
@@ -316,12 +316,6 @@ ValidationGroup summarise_group(const std::string& group_name,
 
 }  // namespace
 
-struct RunInputs::Files {
-  Cluster cluster;
-  Device device;
-  Software software;
-};
-
 RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
     : library_(library), overrides_(std::move(overrides)) {
   const std::vector<std::string> inputs{"cluster", "device", "software"};
@@ -334,13 +328,12 @@ RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
                      did_you_mean(input, inputs));
   }
 }
-RunInputs::~RunInputs() = default;
 
-std::shared_ptr<const RunInputs::Files> RunInputs::files(const MeasuredRun& run) {
+std::shared_ptr<const Inputs> RunInputs::files(const MeasuredRun& run) {
   const std::string key = files_key(run);
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const Files>& known = known_[key];
-  if (!known) known = std::make_shared<const Files>(read(run, overrides_));
+  std::shared_ptr<const Inputs>& known = known_[key];
+  if (!known) known = std::make_shared<const Inputs>(read(run, overrides_));
   return known;
 }
 
@@ -404,9 +397,8 @@ std::string build_of(const Document& cluster, const std::string& release,
 
 }  // namespace
 
-RunInputs::Files RunInputs::read(const MeasuredRun& run,
-                                 const std::vector<Override>& overrides) const {
-  Files files;
+Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& overrides) const {
+  Inputs files;
   Document cluster = on_day(library_.open("clusters", run.cluster), run.date);
   apply_overrides(cluster, overrides, "cluster");
   files.cluster = read_cluster(cluster);
@@ -432,18 +424,15 @@ Transformer RunInputs::model_of(const MeasuredRun& run) {
   return completed(*run.model, found->second, run);
 }
 
-RunScenario RunInputs::scenario(const MeasuredRun& run) {
+ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
   if (!run.model) {
     for (const char* column : {"layers", "hidden", "heads", "vocab", "seq_len"}) {
       if (cell(run, column).empty()) throw InputError(std::string(column) + ": empty");
     }
   }
-  const std::shared_ptr<const Files> inputs = files(run);
-  const Transformer model = model_of(run);
-  const ResolvedPlan resolved =
-      resolve_plan(requested_plan(run, inputs->cluster), model, inputs->cluster, inputs->software);
-  return {{model, inputs->device, inputs->cluster, inputs->software, resolved.plan},
-          resolved.warnings};
+  Inputs inputs = *files(run);
+  inputs.model = model_of(run);
+  return resolve(inputs, requested_plan(run, inputs.cluster));
 }
 
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,

@@ -81,29 +81,23 @@ struct ValidationGroup {
   double usable{};  ///< predicted / rows that contradict neither themselves nor others
 };
 
-/// What a row says, as inputs of a prediction.
-struct RunScenario {
-  Scenario scenario;
-  std::vector<std::string> warnings;
-};
 /// The files that rows name, their cells over the files' defaults. Throws InputError for unknown
 /// names and for what is not modelled.
 class RunInputs {
  public:
   RunInputs(const Library& library, std::vector<Override> overrides);
-  ~RunInputs();
   RunInputs(const RunInputs&) = delete;
   RunInputs& operator=(const RunInputs&) = delete;
 
   /// May be asked by several threads; each file is read once.
-  [[nodiscard]] RunScenario scenario(const MeasuredRun& run);
+  [[nodiscard]] ResolvedScenario scenario(const MeasuredRun& run);
   /// Throws InputError where the overrides fit the files of none of `runs`.
   void check_overrides(const std::vector<MeasuredRun>& runs) const;
 
  private:
-  struct Files;
-  [[nodiscard]] std::shared_ptr<const Files> files(const MeasuredRun& run);
-  [[nodiscard]] Files read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
+  /// Without a model, which each row says for itself.
+  [[nodiscard]] std::shared_ptr<const Inputs> files(const MeasuredRun& run);
+  [[nodiscard]] Inputs read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
 
   /// The row's model, with what its columns leave out as a shipped one of that name has it.
   [[nodiscard]] Transformer model_of(const MeasuredRun& run);
@@ -113,7 +107,7 @@ class RunInputs {
   std::mutex mutex_;  ///< of what follows
   std::vector<std::string> shipped_names_;
   std::map<std::string, Transformer> shipped_;
-  std::map<std::string, std::shared_ptr<const Files>> known_;
+  std::map<std::string, std::shared_ptr<const Inputs>> known_;
 };
 
 /// Predicts every row, in the order of the rows; `progress` is told how many are done. Throws

@@ -1,5 +1,7 @@
 #include "cli/axes_json.hpp"
 
+#include "cli/flags.hpp"
+
 #include <array>
 #include <string_view>
 
@@ -42,7 +44,7 @@ Json axes_json() {
   Json axes = Json::array();
   each_axis([&](const auto& axis) {
     Json one{{"name", axis.name},
-             {"flag", first_flag(axis)},
+             {"flag", flag_of(axis.name)},
              {"help", axis.help},
              {"use", kUses[static_cast<std::size_t>(axis.use)]}};
     one.update(domain_json(axis.domain));

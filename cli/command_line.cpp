@@ -18,6 +18,7 @@
 #include "cli/compare/parser.hpp"
 #include "cli/completion.hpp"
 #include "cli/context.hpp"
+#include "cli/flags.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/manual.hpp"
 #include "cli/options.hpp"
@@ -178,7 +179,7 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
     print_problems(common, {parse_problem(app, error) + "\nprequel --help shows how to call it"});
     return kExitBadInput;
   } catch (const InputError& error) {
-    print_problems(common, error.problems());
+    print_problems(common, problems_in_flags(error));
     return kExitBadInput;
   } catch (const std::exception& error) {
     const bool cannot_print = dynamic_cast<const std::system_error*>(&error) != nullptr;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flag_checks.hpp"
+#include "cli/flags.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
@@ -42,9 +43,9 @@ std::string form_of(const Domain<Enum>& domain) {
 
 template <class Axis>
 void add_axis_flag(CLI::App& command, const Axis& axis, std::vector<Override>& overrides) {
-  const std::string flags(axis.flags), help(axis.help);
+  const std::string flags = flags_of(axis), help(axis.help);
   const std::string path = "plan." + std::string(axis.name);
-  const std::string from(first_flag(axis));
+  const std::string from = flag_of(axis.name);
   if constexpr (std::is_same_v<typename Axis::Value, bool>) {
     command
         .add_flag_function(

@@ -48,6 +48,13 @@ std::string path_of_model(const Device& device, Precision precision) {
                                            : "device.gemm";
 }
 
+/// What the device file states of the model of products.
+double error_of_model(const Device& device, Precision precision) {
+  const Precision model = modelled(device, precision);
+  return device.gemm_formats[place(model)] ? device.errors.gemm_formats[place(model)]
+                                           : device.errors.gemm;
+}
+
 DeviceRates rates_in(const Device& device, Precision precision) {
   return {device.peak(precision), device.compute_units, device.memory_rate};
 }
@@ -108,6 +115,7 @@ PriceExplanation explain_price(const Device& device, const Gemm& gemm) {
   PriceExplanation why =
       explain_price(model_of(device, gemm.precision), rates_in(device, gemm.precision), gemm);
   why.constants = path_of_model(device, gemm.precision);
+  why.relative_error = error_of_model(device, gemm.precision);
   return why;
 }
 
@@ -115,12 +123,14 @@ PriceExplanation explain_price(const Device& device, const GroupedGemm& product)
   PriceExplanation why = explain_price(model_of(device, product.precision), device.grouped,
                                        rates_in(device, product.precision), product);
   why.constants = path_of_model(device, product.precision);
+  why.relative_error = device.errors.grouped;
   return why;
 }
 
 PriceExplanation explain_price(const Device& device, const Stream& stream) {
   PriceExplanation why = explain_price(model_of(device, stream.kind), rates_of(device), stream);
   why.constants = fmt::format("device.memory_bound.{}", name(stream.kind));
+  why.relative_error = device.errors.stream;
   return why;
 }
 
@@ -129,6 +139,7 @@ PriceExplanation explain_price(const Device& device, const FusedAttention& atten
   const AttentionKernel& known = attention_kernel(device, kernel);
   PriceExplanation why = explain_price(known, rates_of(device), attention);
   why.constants = "device.attention.kernels." + known.name;
+  why.relative_error = device.errors.attention;
   return why;
 }
 

@@ -7,10 +7,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 Bytes token_bytes(const Dispatch& dispatch) {
   return {real(dispatch.hidden) * bytes_per_element(dispatch.precision)};
 }
@@ -124,11 +120,6 @@ DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::
   }
   return {tokens * (hits(n, dispatch) * (n - 1.0) / n),
           tokens * (hits(domains, dispatch) * (domains - 1.0) / domains)};
-}
-
-double compute_units_taken(const Cluster& cluster, Dispatcher dispatcher) {
-  const auto* models = cluster.dispatch.get();
-  return models && models->of(dispatcher) ? models->of(dispatcher)->compute_units : 0.0;
 }
 
 CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dispatch& dispatch,

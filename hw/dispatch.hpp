@@ -41,7 +41,4 @@ DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::
 CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dispatch& dispatch,
                       double units = 0.0);
 
-/// The compute units that a dispatcher takes from products beside it; 0 where nothing is known.
-double compute_units_taken(const Cluster& cluster, Dispatcher dispatcher);
-
 }  // namespace prequel

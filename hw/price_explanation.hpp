@@ -23,6 +23,8 @@ struct PriceExplanation {
   Bytes bytes{};  ///< of memory traffic, or that each rank sends
   std::vector<Limit> limits;
   Seconds time{};  ///< as `price` or `collective_time` say
+  /// Of the model, as the file of the constants states it; 0: not stated.
+  double relative_error{};
 
   /// The limit that alone takes the longest.
   [[nodiscard]] const Limit& binding() const;

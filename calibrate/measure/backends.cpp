@@ -43,8 +43,8 @@ std::unique_ptr<Backend> make_backend(const std::string& name) {
   if (name == "mpi") return make_mpi_backend();
   if (name == "cuda") return make_cuda_backend();
   if (name == "nccl") return make_nccl_backend();
-  throw InputError(
-      fmt::format("--backend: expected cpu, mpi, cuda or nccl, got {}", in_quotes(name)));
+  throw InputError("backend",
+                   fmt::format("expected cpu, mpi, cuda or nccl, got {}", in_quotes(name)));
 }
 
 }  // namespace prequel

@@ -49,7 +49,7 @@ Journal::Journal(const std::string& path, bool resume, const std::string& contex
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | create, 0644);
   if (file_ < 0) {
     throw InputError(errno == EEXIST
-                         ? fmt::format("{}: is there already; --resume goes on with it", path)
+                         ? fmt::format("{}: is there already; resume goes on with it", path)
                          : fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   }
   try {

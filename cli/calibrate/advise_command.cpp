@@ -49,10 +49,8 @@ int run_calibrate_advise(const CommonOptions& common, const CalibrateAdviseOptio
   const Library library(common.data_directories);
   const Job job =
       read_job(library, translated(options.request, {}, library, tell_stderr(common.quiet)));
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
   const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
-  const AdviceReport report =
-      advise({job.model, job.device, job.cluster, job.software, plan}, uncertainty);
+  const AdviceReport report = advise(resolve(job).scenario, uncertainty);
   const std::size_t top =
       std::min(report.advices.size(), static_cast<std::size_t>(std::max(0, options.top)));
   fmt::print("{}", options.format == OutputFormat::json

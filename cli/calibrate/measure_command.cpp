@@ -35,9 +35,8 @@ bool names_a_job(const JobRequest& request) {
 std::string shapes_of(const CommonOptions& common, const JobRequest& request) {
   const Library library(common.data_directories);
   const Job job = read_job(library, translated(request, {}, library, tell_stderr(common.quiet)));
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
   std::string lines;
-  for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {
+  for (const Work& work : job_works(resolve(job).scenario)) {
     lines += work_text(work) + "\n";
   }
   return lines;

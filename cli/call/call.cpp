@@ -12,34 +12,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/compare/answer.hpp"
-#include "cli/compare/format.hpp"
-#include "cli/compare/parser.hpp"
-#include "cli/context.hpp"
-#include "cli/drawing.hpp"
-#include "cli/import_answer.hpp"
+#include "cli/call/commands.hpp"
 #include "cli/parse_problem.hpp"
-#include "cli/parsers.hpp"
-#include "cli/predict/answer.hpp"
-#include "cli/predict/parser.hpp"
-#include "cli/search/answer.hpp"
-#include "cli/search/clusters.hpp"
-#include "cli/search/format.hpp"
-#include "cli/search/parser.hpp"
-#include "cli/show_answer.hpp"
 #include "hw/base/errors.hpp"
-#include "hw/base/interrupted.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/file_cache.hpp"
-#ifndef __EMSCRIPTEN__  // the page fits nothing, and draws its reports itself
-#include "cli/calibrate/parser.hpp"
-#include "cli/calibrate/runs_answer.hpp"
-#include "cli/calibrate/runs_format.hpp"
-#include "cli/report.hpp"
-#include "cli/validate/answer.hpp"
-#include "cli/validate/validation_format.hpp"
-#endif
 
 namespace prequel {
 namespace {
@@ -70,62 +48,33 @@ bool is_for_calls(const CLI::Option& option) {
   return option.get_positional() || !is_one_of(option.get_single_name(), kNotForCalls);
 }
 
+const CallCommand& command_named(const std::string& name) {
+  for (const auto& commands : {shared_commands(), program_commands()}) {
+    const auto found = std::ranges::find(commands, name, &CallCommand::name);
+    if (found != commands.end()) return *found;
+  }
+  throw InputError(in_quotes(name) + ": unknown command" + did_you_mean(name, callable_commands()));
+}
+
 }  // namespace
 
 /// The parser of one command, and what it fills.
 struct CallParser {
   std::string name;
+  const CallCommand& its;
   CLI::App app{"", "prequel"};
-  CommonOptions common;
-  PredictOptions predict;
-  SearchOptions search;
-  CompareOptions compare;
-  ValidateOptions validate;
-#ifndef __EMSCRIPTEN__
-  CalibrateRunsOptions runs;
-#endif
-  ImportOptions import;
-  ShowOptions show;
+  CallOptions options;
 
-  explicit CallParser(const std::string& command) : name(command) {
-    const auto nothing = [] {};
+  explicit CallParser(const std::string& command) : name(command), its(command_named(command)) {
     app.fallthrough();
-    app.add_option("--data-dir", common.data_directories)->allow_extra_args(false);
-    if (command == "predict") {
-      add_predict(app, predict, nothing);
-    } else if (command == "search") {
-      add_search(app, search, nothing);
-    } else if (command == "compare") {
-      add_compare(app, compare, nothing);
-    } else if (command == "validate") {
-      add_validate(app, validate, nothing);
-#ifndef __EMSCRIPTEN__
-    } else if (command == "calibrate runs") {
-      add_calibrate_runs(*app.add_subcommand("calibrate")->fallthrough(), runs, nothing);
-#endif
-    } else if (command == "import") {
-      add_import(app, import, nothing);
-    } else if (command == "show") {
-      add_show(app, show, nothing);
-    } else {
-      throw InputError(in_quotes(command) + ": unknown command" +
-                       did_you_mean(command, callable_commands()));
-    }
+    app.add_option("--data-dir", options.common.data_directories)->allow_extra_args(false);
+    its.add(app, options);
   }
 
   /// As it was before any call.
   void reset() {
     app.clear();
-    common = {};
-    predict = {};
-    search = {};
-    compare = {};
-    validate = {};
-#ifndef __EMSCRIPTEN__
-    runs = {};
-#endif
-    import = {};
-    show = {};
+    options = {};
   }
 
   [[nodiscard]] CLI::App& command() {
@@ -369,99 +318,42 @@ void parse(CallParser& parser, const std::string& command, const Words& words,
   } catch (const CLI::ParseError& error) {
     throw InputError(parse_problem(parser.app, error));
   }
-  parser.common.call = call_text(parser.app);
+  parser.options.common.call = call_text(parser.app);
 }
 
 }  // namespace
 
 std::vector<std::string> callable_commands() {
-  return {"predict", "search", "compare", "validate", "calibrate runs", "import", "show"};
+  std::vector<std::string> names;
+  for (const auto& commands : {shared_commands(), program_commands()}) {
+    for (const CallCommand& command : commands) names.emplace_back(command.name);
+  }
+  return names;
 }
 
 CallAnswer answer_call(const std::string& command, const Json& arguments,
                        const CallSession& session) {
-  std::unique_ptr<CallParser> taken =
+  std::unique_ptr<CallParser> parser =
       session.parsers ? session.parsers->take(command) : std::make_unique<CallParser>(command);
-  CallParser& parser = *taken;
-  Words words = words_of(command, parser, arguments);
+  Words words = words_of(command, *parser, arguments);
   words.documents.insert(session.documents.begin(), session.documents.end());
-  parse(parser, command, words, session);
+  parse(*parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
-  CallAnswer answer;
-  const Tell tell = [&answer](const std::string& lines) { answer.remarks += lines; };
-  const auto context = [&] { return Context{parser.common.call, library.inputs()}; };
-  if (command == "predict") {
-    PredictAnswer predicted = answer_predict(library, parser.predict, tell);
-    predicted.details.context = context();
-    answer.document = prediction_json(predicted);
-    if (session.drawn_slices > 0) {
-      answer.drawing = drawing_json(predicted, session.drawn_slices).dump();
-    }
-    answer.is_no = predicted.is_no();
-  } else if (command == "search") {
-    parser.search.format = OutputFormat::json;
-    const SearchWatch watch{session.progress, session.stop};
-    if (asks_clusters(parser.search)) {
-      std::vector<SearchAnswer> found = answer_clusters(library, parser.search, tell, watch);
-      found.front().context = context();
-      answer.document = clusters_json(found);
-      answer.is_no = is_no(found);
-    } else {
-      SearchAnswer found = answer_search(library, parser.search, tell, watch);
-      found.context = context();
-      answer.document = search_json(found);
-      answer.is_no = found.result.plans.empty();
-    }
-  } else if (command == "compare") {
-    const CompareAnswer compared = answer_compare(library, parser.compare, tell);
-    answer.document = compare_json(compared, context());
-    answer.is_no = compared.is_no();
-#ifndef __EMSCRIPTEN__
-  } else if (command == "validate") {
-    const ValidateAnswer validated =
-        answer_validate(library, parser.validate, [&](std::size_t done, std::size_t of) {
-          heed(session.stop);
-          if (session.progress) session.progress(done, of);
-        });
-    answer.document =
-        validation_json(validated.runs, validated.groups, validated.causes, context());
-  } else if (command == "calibrate runs") {
-    RunsAnswer fitted = answer_calibrate_runs(library, parser.runs, session.stop);
-    answer.document = run_fit_json(fitted, context());
-    answer.files = std::move(fitted.files);
-#endif
-  } else if (command == "import") {
-    const ImportAnswer imported = answer_import(library, parser.import);
-    answer.document = import_json(imported);
-    answer.remarks = report_text(imported.report);
-  } else {
-    answer.document = show_json(library, parser.show);
-  }
-  if (session.parsers) session.parsers->keep(std::move(taken));
+  CallAnswer answer = parser->its.answer({library, parser->options, session});
+  if (session.parsers) session.parsers->keep(std::move(parser));
   return answer;
 }
 
-#ifndef __EMSCRIPTEN__
 std::string report_call(const std::string& command, const Json& arguments,
                         const std::string& document, const CallSession& session) {
-  if (command == "search") return search_report(document);
+  const auto report = std::ranges::find(program_reports(), command, &CallReport::command);
+  if (report == program_reports().end()) throw InputError(command + ": there is no report of it");
   CallParser parser(command);
   const Words words = words_of(command, parser, arguments);
   parse(parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
-  if (command == "predict") {
-    const auto nobody = [](const std::string&) {};
-    const PredictAnswer answer = answer_predict(library, parser.predict, nobody);
-    return prediction_report(answer);
-  }
-  if (command == "validate") {
-    const ValidateAnswer answer =
-        answer_validate(library, parser.validate, [&](auto, auto) { heed(session.stop); });
-    return validation_report(answer.runs, answer.groups);
-  }
-  throw InputError(command + ": there is no report of it");
+  return report->report({library, parser.options, session}, document);
 }
-#endif
 
 Json arguments_schema(const std::string& command) {
   CallParser parser(command);

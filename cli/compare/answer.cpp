@@ -90,11 +90,10 @@ ComparedSide predicted(const Library& library, const CompareOptions& options,
   request.job = words.job;
   for (const auto& [field, value] : words.fields) set_field(request, side, field, value);
   request = translated(request, options.script, library, tell);
-  const Job job = read_job(library, request);
-  ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
+  ResolvedScenario resolved = resolve(read_job(library, request));
   ComparedSide result;
   result.asked = side;
-  result.scenario = {job.model, job.device, job.cluster, job.software, resolved.plan};
+  result.scenario = std::move(resolved.scenario);
   result.prediction = predict(result.scenario);
   std::vector<std::string>& warnings = result.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());

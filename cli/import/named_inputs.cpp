@@ -27,12 +27,12 @@ std::optional<std::int64_t> whole_of(const ImportNames& names, std::string_view 
 
 /// The cluster and the software that the job will be predicted with, where they can be read; what
 /// is wrong with them their reader tells later.
-struct Inputs {
+struct NamedInputs {
   std::optional<Cluster> cluster;
   std::optional<Software> software;
 };
-Inputs look_up(const ImportedJob& job, const ImportNames& names) {
-  Inputs inputs;
+NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
+  NamedInputs inputs;
   if (names.library == nullptr) return inputs;
   try {
     if (job.cluster) inputs.cluster = read_cluster(names.library->open("clusters", *job.cluster));
@@ -185,7 +185,7 @@ class Completion {
 
   ImportedJob& job_;
   const ImportNames& names_;
-  Inputs inputs_;
+  NamedInputs inputs_;
 };
 
 }  // namespace
@@ -250,7 +250,7 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
     if (plan.gbs && !names.replaces("plan.gbs")) job.gradient_accumulation_steps.reset();
   }
   complete_devices(job);
-  if (const Inputs inputs = look_up(job, names); inputs.cluster) {
+  if (const NamedInputs inputs = look_up(job, names); inputs.cluster) {
     use_nodes_of(*inputs.cluster, nodes, job);
   }
 }

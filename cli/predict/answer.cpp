@@ -62,8 +62,8 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& optio
   PredictAnswer answer;
   answer.job = read_job(library, request);
   const Job& job = answer.job;
-  ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
-  answer.scenario = {job.model, job.device, job.cluster, job.software, resolved.plan};
+  ResolvedScenario resolved = resolve(job);
+  answer.scenario = std::move(resolved.scenario);
   answer.prediction = predict(answer.scenario, convention);
   answer.details = details_of(options, library, request, job, answer.scenario, answer.prediction);
   state_error(*answer.details.interval, answer.prediction);

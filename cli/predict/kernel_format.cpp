@@ -156,7 +156,11 @@ std::string paragraph(const ExplainedKernel& kernel, double sec_per_iter,
     text += "  " + wrapped(work_text(kernel), width, "    ") + "\n";
   }
   text += "  " + wrapped(price.model, width, "    ") + "\n";
-  text += "  constants: " + price.constants + "\n";
+  text += "  constants: " + price.constants;
+  if (price.relative_error > 0) {
+    text += fmt::format(", which err by {:.1f} % on average", 100 * price.relative_error);
+  }
+  text += "\n";
   TextTable limits({"limit", "alone"});
   for (const Limit& limit : price.limits) {
     if (limit.time.value < 1e-9) continue;  // less than anything that is measured
@@ -280,6 +284,7 @@ Json kernels_json(const std::vector<ExplainedKernel>& kernels, const OriginOf& o
                     {"binding", price.binding().name},
                     {"software_factor", software_factor(kernel)},
                     {"constants", price.constants},
+                    {"relative_error", price.relative_error},
                     {"origin", origin(price.constants)}});
   }
   return list;

@@ -120,7 +120,6 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
     json["contention"] = {{"sec_per_iter", contended->seconds},
                           {"links_s", contended->links},
                           {"overlap_s", contended->overlap},
-                          {"overlap_predicted_s", contended->overlap_predicted},
                           {"launches_s", contended->launches}};
   }
   json.update(whole_run_json(details.whole));

@@ -176,15 +176,11 @@ std::string contention_text(const ContendedIteration& contended) {
   const auto added = [](double value) {
     return fmt::format("{:+.3f} s", std::abs(value) < 5e-4 ? 0.0 : value);  // not -0.000
   };
-  const double predicted = contended.overlap_predicted;
-  const std::string overlap =
-      predicted > 0 ? fmt::format("{} in place of the {} predicted",
-                                  added(contended.overlap + predicted), added(predicted))
-                    : added(contended.overlap);
   return fmt::format(
       "With contention: {:.2f} s per iteration (shared links {}, kernels beside collectives {}, "
       "host behind {} at most)\n",
-      contended.seconds, added(contended.links), overlap, added(contended.launches));
+      contended.seconds, added(contended.links), added(contended.overlap),
+      added(contended.launches));
 }
 
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,

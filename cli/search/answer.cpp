@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/flags.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/search/axes.hpp"
 #include "cli/translated_request.hpp"
@@ -35,14 +36,13 @@ bool is_shared(const auto& axis, const Software& software) {
 /// With a table of plans, an axis flag says what its rows leave out.
 void fix_axes(const SearchOptions& options, JobRequest& request) {
   each_axis([&](const auto& axis) {
-    const auto said = options.axes.find(list_key(axis));
+    const auto said = options.axes.find(std::string(axis.name));
     if (said == options.axes.end()) return;
     std::string value = said->second;
     if constexpr (std::is_same_v<decltype(axis.domain), const Domain<bool>>) {
       value = value == "on" ? "true" : "false";
     }
-    add_override(request.overrides,
-                 {"plan." + std::string(axis.name), value, std::string(first_flag(axis))});
+    add_override(request.overrides, {"plan." + std::string(axis.name), value, flag_of(axis.name)});
   });
 }
 
@@ -55,12 +55,12 @@ void check_overrides(const SearchOptions& options, const Software& software) {
       const std::string set = printable("--set " + override.path + "=" + override.value);
       if (is_searched(axis.use) && !is_shared(axis, software)) {
         throw InputError(
-            fmt::format("{}: {} is searched; {} restricts it", set, axis.name, first_flag(axis)));
+            fmt::format("{}: {} is searched; {} restricts it", set, axis.name, flag_of(axis.name)));
       }
       const bool by_most = axis.name == "nodes" && options.max_nodes;
-      if (options.axes.contains(list_key(axis)) || by_most) {
+      if (options.axes.contains(std::string(axis.name)) || by_most) {
         throw InputError(fmt::format("{}: {} says it, too; one of them would do", set,
-                                     by_most ? "--max-nodes" : first_flag(axis)));
+                                     by_most ? "--max-nodes" : flag_of(axis.name)));
       }
     }
   });
@@ -220,10 +220,10 @@ void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken
   for (std::size_t i = 0; i < untaken.size();) {
     const UntakenValue& one = untaken[i];
     std::string values = one.value;
-    while (++i < untaken.size() && untaken[i].flag == one.flag && untaken[i].why == one.why) {
+    while (++i < untaken.size() && untaken[i].axis == one.axis && untaken[i].why == one.why) {
       values += ", " + untaken[i].value;
     }
-    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", one.flag, values,
+    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", flag_of(one.axis), values,
                                        one.why.empty() ? "" : "; " + one.why));
   }
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags.hpp"
 #include "cli/search/shapes.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -154,11 +155,6 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
   return counts;
 }
 
-std::string field_of(std::string axis) {
-  std::ranges::replace(axis, '-', '_');
-  return axis;
-}
-
 /// Flags say what rows leave out: those that every row overrules say nothing.
 std::vector<std::string> overruled_flags(const SearchOptions& options,
                                          const std::map<std::string, std::size_t>& filled,
@@ -172,7 +168,7 @@ std::vector<std::string> overruled_flags(const SearchOptions& options,
   };
   for (const auto* axes : {&options.axes, &options.shape_axes}) {
     for (const auto& [axis, text] : *axes) {
-      add("--" + axis + " " + printable(text), field_of(axis));
+      add(flag_of(axis) + " " + printable(text), axis);
     }
   }
   for (const Override& override : options.request.overrides) {
@@ -221,14 +217,14 @@ SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
   SearchAxes axes;
   each_axis([&](const auto& axis) {
     if (!is_listed(axis.use)) return;
-    const auto said = options.axes.find(list_key(axis));
+    const auto said = options.axes.find(std::string(axis.name));
     if (said == options.axes.end()) return;
-    axis.of(axes) = list_of(std::string(first_flag(axis)), said->second, axis.domain);
+    axis.of(axes) = list_of(flag_of(axis.name), said->second, axis.domain);
   });
   axes.nodes = node_counts(options, inputs, axes);
   if (axes.gbs.empty() && inputs.fixed.gbs) axes.gbs = {*inputs.fixed.gbs};
   if (axes.gbs.empty()) {
-    throw InputError("gbs: missing; the global batch size in sequences is needed (--gbs)");
+    throw InputError("gbs: missing; the global batch size in sequences is needed");
   }
   return axes;
 }

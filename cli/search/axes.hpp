@@ -16,11 +16,6 @@ namespace prequel {
 std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::string& text,
                                         std::int64_t least, std::int64_t most);
 
-/// Of an axis in SearchOptions::axes: its first flag without the dashes.
-inline std::string list_key(const auto& axis) {
-  return std::string(first_flag(axis).substr(2));
-}
-
 /// The axes that the options say; the others empty, but nodes and gbs, which are the job's; where
 /// the fewest GPUs or a deadline are asked for and no number of nodes, any number.
 /// Throws InputError where gbs is not said, or fewer nodes are left than one.

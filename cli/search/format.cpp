@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags.hpp"
 #include "cli/interval_json.hpp"
 #include "cli/layout_text.hpp"
 #include "cli/plan_json.hpp"
@@ -25,10 +26,6 @@ constexpr double kHour = 3600;        // s
 constexpr double kDay = 24 * kHour;
 
 using Json = nlohmann::ordered_json;
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 std::string gib(Bytes bytes) {
   return fmt::format("{:.1f}", bytes.value / kGiB);
@@ -56,8 +53,8 @@ std::string relaxations_text(const SearchAnswer& answer) {
   for (const Relaxation& relaxation : answer.relaxations) {
     const FoundPlan& best = relaxation.best;
     text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n",
-                        relaxation.given_up ? "without " : "", relaxation.limit, relaxation.fitting,
-                        relaxation.fitting == 1 ? "plan would" : "plans would",
+                        relaxation.given_up ? "without " : "", flag_of(relaxation.limit),
+                        relaxation.fitting, relaxation.fitting == 1 ? "plan would" : "plans would",
                         shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
                         best.sec_per_iter, gib(best.peak_memory));
   }
@@ -455,7 +452,7 @@ std::string search_json(const SearchAnswer& answer) {
   }
   Json relaxed = Json::array();
   for (const Relaxation& relaxation : answer.relaxations) {
-    relaxed.push_back({{"limit", relaxation.limit},
+    relaxed.push_back({{"limit", flag_of(relaxation.limit)},
                        {"given_up", relaxation.given_up},
                        {"fitting", relaxation.fitting},
                        {"sec_per_iter", relaxation.best.sec_per_iter},

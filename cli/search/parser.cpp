@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flag_checks.hpp"
+#include "cli/flags.hpp"
 #include "cli/job_flags.hpp"
 #include "cli/search/axes.hpp"
 #include "hw/base/csv.hpp"
@@ -56,7 +57,7 @@ template <class Axis>
 ListFlag list_flag(const Axis& axis) {
   constexpr bool kSwitch = std::is_same_v<typename Axis::Value, bool>;
   const std::string said = axis.use == AxisUse::listed ? " (default: the job's)" : "";
-  return {std::string(kSwitch ? first_flag(axis) : axis.flags), list_key(axis),
+  return {kSwitch ? flag_of(axis.name) : flags_of(axis), std::string(axis.name),
           std::string(axis.help) + said, list_form(axis.domain)};
 }
 

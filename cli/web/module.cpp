@@ -12,6 +12,7 @@
 
 #include "cli/axes_json.hpp"
 #include "cli/call/call.hpp"
+#include "cli/call/commands.hpp"
 #include "cli/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
@@ -54,15 +55,23 @@ prequel::CallSession session(int drawn_slices) {
   const auto progress = [](std::size_t done, std::size_t of) {
     tell_progress(static_cast<double>(done), static_cast<double>(of));
   };
-  prequel::CallSession session;
-  session.files = files;
-  session.parsers = parsers;
-  session.progress = progress;
-  session.drawn_slices = drawn_slices > 0 ? std::size_t(drawn_slices) : 0;
-  return session;
+  prequel::CallSession calls;
+  calls.files = files;
+  calls.parsers = parsers;
+  calls.progress = progress;
+  if (drawn_slices > 0) calls.drawn_slices = std::size_t(drawn_slices);
+  return calls;
 }
 
 }  // namespace
+
+std::span<const prequel::CallCommand> prequel::program_commands() {
+  return {};
+}
+
+std::span<const prequel::CallReport> prequel::program_reports() {
+  return {};
+}
 
 extern "C" {
 

@@ -214,7 +214,7 @@ Document Document::from(std::string file, const Json& value) {
 
 void Document::set(const std::string& dotted, const std::string& value, const std::string& from) {
   const auto refuse = [&](const std::string& why) {
-    throw InputError(fmt::format("--set {}: {}", printable(dotted, 200), why));
+    throw InputError(fmt::format("{} {}: {}", from, printable(dotted, 200), why));
   };
   if (!state_->edited) state_->edited = std::make_unique<Json>(state_->parsed->value);
   Json* target = state_->edited.get();

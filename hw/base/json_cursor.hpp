@@ -55,10 +55,11 @@ class Document {
   Document& operator=(Document&&) noexcept;
   ~Document();
 
-  /// Overrides one field before it is read, as `--set` does: `dotted` is a path such as
+  /// Overrides one field before it is read, `dotted` is a path such as
   /// `host.launch` or `gemm.tiles.0.quality`; `value` is JSON, or else text. The field need not
   /// exist: an unknown one is found by `finish`. Problems of the field name `from`, what set it.
-  void set(const std::string& dotted, const std::string& value, const std::string& from = "--set");
+  void set(const std::string& dotted, const std::string& value,
+           const std::string& from = "override");
 
   [[nodiscard]] Cursor root() const;
   [[nodiscard]] const nlohmann::json& json() const;

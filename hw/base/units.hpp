@@ -7,6 +7,7 @@
 /// in hw/base/unit_text.hpp and written by cli/.
 
 #include <compare>
+#include <cstdint>
 
 namespace prequel {
 
@@ -45,6 +46,11 @@ constexpr BytesPerSecond operator/(Bytes amount, Seconds time) {
 }
 constexpr FlopsPerSecond operator/(Flops amount, Seconds time) {
   return {amount.value / time.value};
+}
+
+/// A count as a number to calculate with.
+constexpr double real(std::int64_t count) {
+  return static_cast<double>(count);
 }
 
 inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;  ///< bytes in a GiB

@@ -45,6 +45,12 @@ class WordSet {
     for (const Enum value : values) add(value);
   }
 
+  static constexpr WordSet all() {
+    WordSet set;
+    set.bits_ = (std::uint32_t{1} << kWordsOf<Enum>.size()) - 1;
+    return set;
+  }
+
   constexpr void add(Enum value) { bits_ |= bit(value); }
   [[nodiscard]] constexpr bool has(Enum value) const { return (bits_ & bit(value)) != 0; }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
@@ -52,7 +58,7 @@ class WordSet {
   constexpr auto operator<=>(const WordSet&) const = default;
 
  private:
-  static_assert(kWordsOf<Enum>.size() <= 32);
+  static_assert(kWordsOf<Enum>.size() < 32);
   static constexpr std::uint32_t bit(Enum value) {
     return std::uint32_t{1} << static_cast<unsigned>(value);
   }

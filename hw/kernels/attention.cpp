@@ -16,10 +16,6 @@ namespace {
 
 constexpr double kBlock = 128.0;  ///< queries that one thread block works on
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 bool is_fp8(const FusedAttention& attention) {
   return is_quantized(attention.precision);
 }

@@ -13,10 +13,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 /// Ceiling of a/b for whole a and b, a not negative.
 double blocks(std::int64_t a, double b) {
   const auto size = static_cast<std::int64_t>(b);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// The axes of a plan. Each stands here once: what holds its value, and in the table below its
-/// name, what it can be, its flags and who else says it. Readers, writers and the search loop over
+/// names, what it can be and who else says it. Readers, writers and the search loop over
 /// the table; physics reads `plan.tp`.
 
 #include <cstdint>
@@ -115,7 +115,8 @@ struct PlanAxis {
   std::string_view name;  ///< JSON key, `--set` path, `--require` name, column
   Member member;          ///< where its box is in any AxisValues
   Domain<Value> domain;
-  std::string_view flags, help;
+  std::string_view alias;  ///< other name, as other tools have it ("data-parallel-size")
+  std::string_view help;
   AxisUse use{};
   std::string_view column{name};  ///< of tables of runs
 
@@ -125,11 +126,6 @@ struct PlanAxis {
 template <class Value, class Member, class... More>
 PlanAxis(std::string_view, Member, Domain<Value>, More...) -> PlanAxis<Value, Member>;
 
-/// Of the spellings of an axis' flag, the first: "--sequence-parallel".
-constexpr std::string_view first_flag(const auto& axis) {
-  return axis.flags.substr(0, axis.flags.find(','));
-}
-
 inline constexpr Domain<std::int64_t> kRanks{1, 1 << 20};  // times kDegree: products below 2^60
 inline constexpr Domain<std::int64_t> kDegree{1, 1 << 13};
 inline constexpr Domain<std::int64_t> kSize{1, 1 << 30};
@@ -137,90 +133,84 @@ inline constexpr Domain<std::int64_t> kZero{0, 3};
 inline constexpr Domain<Precision> kFormats{6};  // the others are recipes of fp8
 
 inline constexpr std::tuple kPlanAxes(
-    PlanAxis{"nodes", [](auto& of) { return &of.nodes; }, kRanks, "--nodes", "nodes in use",
+    PlanAxis{"nodes", [](auto& of) { return &of.nodes; }, kRanks, "", "nodes in use",
              AxisUse::listed},
-    PlanAxis{"dp", [](auto& of) { return &of.dp; }, kRanks, "--dp,--data-parallel-size",
+    PlanAxis{"dp", [](auto& of) { return &of.dp; }, kRanks, "data-parallel-size",
              "data-parallel degree", AxisUse::searched},
-    PlanAxis{"tp", [](auto& of) { return &of.tp; }, kDegree, "--tp,--tensor-model-parallel-size",
+    PlanAxis{"tp", [](auto& of) { return &of.tp; }, kDegree, "tensor-model-parallel-size",
              "tensor-parallel degree", AxisUse::searched},
-    PlanAxis{"pp", [](auto& of) { return &of.pp; }, kDegree, "--pp,--pipeline-model-parallel-size",
+    PlanAxis{"pp", [](auto& of) { return &of.pp; }, kDegree, "pipeline-model-parallel-size",
              "pipeline stages", AxisUse::searched},
-    PlanAxis{"cp", [](auto& of) { return &of.cp; }, kDegree, "--cp,--context-parallel-size",
+    PlanAxis{"cp", [](auto& of) { return &of.cp; }, kDegree, "context-parallel-size",
              "context-parallel degree", AxisUse::searched},
-    PlanAxis{"ep", [](auto& of) { return &of.ep; }, kDegree, "--ep,--expert-model-parallel-size",
+    PlanAxis{"ep", [](auto& of) { return &of.ep; }, kDegree, "expert-model-parallel-size",
              "expert-parallel degree", AxisUse::searched},
-    PlanAxis{"vpp", [](auto& of) { return &of.vpp; }, kDegree, "--vpp",
+    PlanAxis{"vpp", [](auto& of) { return &of.vpp; }, kDegree, "",
              "model chunks per pipeline stage", AxisUse::searched},
-    PlanAxis{"mbs", [](auto& of) { return &of.mbs; }, kRanks, "--mbs,--micro-batch-size",
+    PlanAxis{"mbs", [](auto& of) { return &of.mbs; }, kRanks, "micro-batch-size",
              "micro batch, sequences", AxisUse::searched},
-    PlanAxis{"gbs", [](auto& of) { return &of.gbs; }, kSize, "--gbs,--global-batch-size",
+    PlanAxis{"gbs", [](auto& of) { return &of.gbs; }, kSize, "global-batch-size",
              "global batch, sequences", AxisUse::listed},
-    PlanAxis{"seq_len", [](auto& of) { return &of.seq_len; }, kSize, "--seq-len,--seq-length",
+    PlanAxis{"seq_len", [](auto& of) { return &of.seq_len; }, kSize, "seq-length",
              "tokens of a sequence", AxisUse::shared},
-    PlanAxis{"zero", [](auto& of) { return &of.zero; }, kZero, "--zero,--zero-stage", "ZeRO stage",
+    PlanAxis{"zero", [](auto& of) { return &of.zero; }, kZero, "zero-stage", "ZeRO stage",
              AxisUse::offered, "zero_stage"},
-    PlanAxis{"offload", [](auto& of) { return &of.offload; }, Domain<Offload>{}, "--offload",
+    PlanAxis{"offload", [](auto& of) { return &of.offload; }, Domain<Offload>{}, "",
              "what host memory holds", AxisUse::offered},
-    PlanAxis{"recompute", [](auto& of) { return &of.recompute; }, Domain<Recompute>{},
-             "--recompute", "activations that the backward pass recomputes", AxisUse::offered},
+    PlanAxis{"recompute", [](auto& of) { return &of.recompute; }, Domain<Recompute>{}, "",
+             "activations that the backward pass recomputes", AxisUse::offered},
     PlanAxis{"recompute_layers", [](auto& of) { return &of.recompute_layers; }, kDegree,
-             "--recompute-layers,--recompute-num-layers",
-             "layers between two checkpoints of full recompute", AxisUse::offered},
-    PlanAxis{"precision", [](auto& of) { return &of.precision; }, kFormats, "--precision",
+             "recompute-num-layers", "layers between two checkpoints of full recompute",
+             AxisUse::offered},
+    PlanAxis{"precision", [](auto& of) { return &of.precision; }, kFormats, "",
              "of matrix products", AxisUse::offered},
-    PlanAxis{"grad_precision", [](auto& of) { return &of.grad_precision; }, kFormats,
-             "--grad-precision", "in which gradients are accumulated and reduced", AxisUse::usual},
-    PlanAxis{"attention", [](auto& of) { return &of.attention; }, Domain<AttentionKind>{},
-             "--attention", "its implementation", AxisUse::usual},
+    PlanAxis{"grad_precision", [](auto& of) { return &of.grad_precision; }, kFormats, "",
+             "in which gradients are accumulated and reduced", AxisUse::usual},
+    PlanAxis{"attention", [](auto& of) { return &of.attention; }, Domain<AttentionKind>{}, "",
+             "its implementation", AxisUse::usual},
     PlanAxis{"sequence_parallel", [](auto& of) { return &of.sequence_parallel; }, Domain<bool>{},
-             "--sequence-parallel,!--no-sequence-parallel",
-             "split norms and dropouts over the tensor-parallel group", AxisUse::offered},
-    PlanAxis{"schedule", [](auto& of) { return &of.schedule; }, Domain<Schedule>{}, "--schedule",
+             "", "split norms and dropouts over the tensor-parallel group", AxisUse::offered},
+    PlanAxis{"schedule", [](auto& of) { return &of.schedule; }, Domain<Schedule>{}, "",
              "pipeline schedule", AxisUse::offered},
-    PlanAxis{"stage_split", [](auto& of) { return &of.stage_split; }, Domain<StageSplit>{},
-             "--stage-split", "what counts as a layer when layers are dealt to stages",
-             AxisUse::offered},
-    PlanAxis{"etp", [](auto& of) { return &of.etp; }, kDegree,
-             "--etp,--expert-tensor-parallel-size", "tensor-parallel degree of experts",
-             AxisUse::searched},
-    PlanAxis{"cp_comm", [](auto& of) { return &of.cp_comm; }, Domain<ContextComm>{},
-             "--cp-comm,--cp-comm-type", "how a context-parallel group shares keys and values",
-             AxisUse::offered},
+    PlanAxis{"stage_split", [](auto& of) { return &of.stage_split; }, Domain<StageSplit>{}, "",
+             "what counts as a layer when layers are dealt to stages", AxisUse::offered},
+    PlanAxis{"etp", [](auto& of) { return &of.etp; }, kDegree, "expert-tensor-parallel-size",
+             "tensor-parallel degree of experts", AxisUse::searched},
+    PlanAxis{"cp_comm", [](auto& of) { return &of.cp_comm; }, Domain<ContextComm>{}, "cp-comm-type",
+             "how a context-parallel group shares keys and values", AxisUse::offered},
     PlanAxis{"dispatcher", [](auto& of) { return &of.dispatcher; }, Domain<Dispatcher>{},
-             "--dispatcher,--moe-token-dispatcher-type", "who carries tokens to experts",
-             AxisUse::offered},
+             "moe-token-dispatcher-type", "who carries tokens to experts", AxisUse::offered},
     PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
-             Domain<std::string>{"forced"}, "--router-balance",
+             Domain<std::string>{"forced"}, "",
              "load of experts: forced, dropped, natural, or a file of one number an expert",
              AxisUse::usual},
-    PlanAxis{"fp8_recipe", [](auto& of) { return &of.fp8_recipe; }, Domain<Fp8Recipe>{},
-             "--fp8-recipe", "how tensors are scaled to fp8 or fp4", AxisUse::offered},
-    PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{},
-             "--fp8-param-gather,!--no-fp8-param-gather",
+    PlanAxis{"fp8_recipe", [](auto& of) { return &of.fp8_recipe; }, Domain<Fp8Recipe>{}, "",
+             "how tensors are scaled to fp8 or fp4", AxisUse::offered},
+    PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{}, "",
              "gather parameters in the format of products", AxisUse::usual},
-    PlanAxis{"optimizer", [](auto& of) { return &of.optimizer; }, Domain<Optimizer>{},
-             "--optimizer", "who updates the weights", AxisUse::usual},
-    PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats,
-             "--moments-precision", "of the optimizer's moments", AxisUse::usual},
+    PlanAxis{"optimizer", [](auto& of) { return &of.optimizer; }, Domain<Optimizer>{}, "",
+             "who updates the weights", AxisUse::usual},
+    PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats, "",
+             "of the optimizer's moments", AxisUse::usual},
     PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },
-             Domain<double>{0, 1}, "--optimizer-offload,--optimizer-offload-fraction",
+             Domain<double>{0, 1}, "optimizer-offload-fraction",
              "share of the optimizer's moments that host memory holds and updates", AxisUse::usual},
     PlanAxis{"sharding_group", [](auto& of) { return &of.sharding_group; }, Domain<ShardingGroup>{},
-             "--sharding-group", "over whom ZeRO shards", AxisUse::usual},
+             "", "over whom ZeRO shards", AxisUse::usual},
     PlanAxis{"layout", [](auto& of) { return &of.layout; }, Domain<std::string>{},
-             "--layout,--pipeline-model-parallel-layout",
+             "pipeline-model-parallel-layout",
              "layers of each stage as Megatron writes them, e.g. 'Et|(tt|)*30L'",
              AxisUse::searched},
     PlanAxis{"recompute_modules", [](auto& of) { return &of.recompute_modules; },
-             Domain<WordSet<RecomputeModule>>{}, "--recompute-modules",
-             "what selective recompute computes again", AxisUse::offered},
+             Domain<WordSet<RecomputeModule>>{}, "", "what selective recompute computes again",
+             AxisUse::offered},
     PlanAxis{"offload_modules", [](auto& of) { return &of.offload_modules; },
-             Domain<WordSet<OffloadModule>>{}, "--offload-modules",
-             "whose inputs wait in host memory", AxisUse::usual},
-    PlanAxis{"overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{},
-             "--overlap", "what runs beside other kernels", AxisUse::offered},
+             Domain<WordSet<OffloadModule>>{}, "", "whose inputs wait in host memory",
+             AxisUse::usual},
+    PlanAxis{"overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{}, "",
+             "what runs beside other kernels", AxisUse::offered},
     PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
-             Domain<WordSet<GraphedModule>>{}, "--cuda-graphs", "what is launched as a graph",
+             Domain<WordSet<GraphedModule>>{}, "", "what is launched as a graph",
              AxisUse::offered});
 
 /// Calls `visit` with each axis, in the order of the table.

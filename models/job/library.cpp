@@ -86,7 +86,7 @@ void check_inputs(const std::vector<Override>& overrides) {
     const std::string input = override.path.substr(0, dot);
     if (dot == std::string::npos || dot + 1 == override.path.size() ||
         std::find(inputs.begin(), inputs.end(), input) == inputs.end()) {
-      throw InputError("--set " + override.path + "=" + override.value +
+      throw InputError(override.from + " " + override.path + "=" + override.value +
                        ": expected PATH=VALUE with a path that begins with model., device., "
                        "cluster., software., plan. or what_if." +
                        did_you_mean(input, inputs));
@@ -154,10 +154,10 @@ Document input_document(const Library& library, const std::string& kind, const s
                         const std::optional<nlohmann::json>& object) {
   if (!flag && object) return Document::from(file + " /" + singular(kind), *object);
   if (!flag && !name) {
-    throw InputError(file + ": no " + singular(kind) + " is named; --" + singular(kind) +
-                     " NAME would do (prequel show " + kind + " lists them)");
+    throw InputError(singular(kind), file + " names no " + singular(kind) + " (prequel show " +
+                                         kind + " lists them)");
   }
-  return flag ? library.open(kind, *flag, "--" + singular(kind))
+  return flag ? library.open(kind, *flag, singular(kind))
               : library.open(kind, *name, file + ": /" + singular(kind));
 }
 
@@ -206,7 +206,7 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
   std::vector<std::string> directories;
   for (const std::string& directory : extra) {
     if (!fs::is_directory(directory)) {
-      throw InputError("--data-dir " + directory + ": not a directory");
+      throw InputError("data_dir " + directory, "not a directory");
     }
     directories.push_back(directory);
   }
@@ -234,7 +234,7 @@ bool asks_for_another_run(const JobRequest& request, const JobFile& job) {
 }  // namespace
 
 /// What was read, by several threads at once.
-struct Library::Inputs {
+struct Library::Opened {
   std::mutex mutex;
   std::set<InputFile> files;
 
@@ -247,14 +247,14 @@ struct Library::Inputs {
 Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
     : directories_(data_directories(extra)),
       sources_(std::move(sources)),
-      inputs_(std::make_shared<Inputs>()) {
+      opened_(std::make_shared<Opened>()) {
   if (!sources_.cache) sources_.cache = std::make_shared<FileCache>();
 }
 
 Document Library::read(const std::string& kind, const std::string& name,
                        const std::string& path) const {
   const CachedFile file = sources_.cache->read(path);
-  inputs_->add({singular(kind), name, file.sha256});
+  opened_->add({singular(kind), name, file.sha256});
   return Document::of(path, file.parsed);
 }
 
@@ -298,10 +298,10 @@ Document Library::find(const std::string& kind, const std::string& name,
   }
   std::error_code ignored;
   const std::string file = "./" + name + ".json";
-  throw InputError((from.empty() ? "" : from + ": ") + "unknown " + singular(kind) + " " +
-                   in_quotes(name) + did_you_mean(name, names(kind)) +
-                   (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
-                   "; prequel show " + kind + " lists them");
+  throw InputError(
+      from, "unknown " + singular(kind) + " " + in_quotes(name) + did_you_mean(name, names(kind)) +
+                (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
+                "; prequel show " + kind + " lists them");
 }
 
 std::vector<std::string> Library::names(const std::string& kind) const {
@@ -331,13 +331,13 @@ std::optional<std::string> Library::document(const std::string& name) const {
 }
 
 std::vector<InputFile> Library::inputs() const {
-  const std::lock_guard lock(inputs_->mutex);
-  return {inputs_->files.begin(), inputs_->files.end()};
+  const std::lock_guard lock(opened_->mutex);
+  return {opened_->files.begin(), opened_->files.end()};
 }
 
 void Library::note_input(const std::string& kind, const std::string& name,
                          std::string_view content) const {
-  inputs_->add({kind, name, sha256(content)});
+  opened_->add({kind, name, sha256(content)});
 }
 
 void apply_overrides(Document& document, const std::vector<Override>& overrides,
@@ -371,7 +371,7 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.cluster = read_cluster(cluster);
 
   Document device = request.device
-                        ? library.open("devices", *request.device, "--device")
+                        ? library.open("devices", *request.device, "device")
                         : library.open("devices", job.cluster.device, cluster.file() + ": /device");
   const bool said = job_file.software || job_file.inline_software;
   Document software =

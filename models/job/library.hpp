@@ -10,12 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/cluster.hpp"
-#include "hw/device.hpp"
+#include "models/job/inputs.hpp"
 #include "models/job/what_if.hpp"
-#include "models/plan/plan.hpp"
-#include "models/shape/transformer.hpp"
-#include "models/stack/software.hpp"
 
 namespace prequel {
 
@@ -68,21 +64,21 @@ class Library {
  private:
   [[nodiscard]] Document find(const std::string& kind, const std::string& name,
                               const std::string& from) const;
-  struct Inputs;
+  struct Opened;
   [[nodiscard]] Document read(const std::string& kind, const std::string& name,
                               const std::string& path) const;
 
   std::vector<std::string> directories_;
   LibrarySources sources_;
-  std::shared_ptr<Inputs> inputs_;
+  std::shared_ptr<Opened> opened_;
 };
 
-/// One field set on the command line: `path` begins with model, device, cluster,
-/// software, plan or what_if.
+/// One field set by the caller: `path` begins with model, device, cluster, software, plan or
+/// what_if.
 struct Override {
   std::string path;
   std::string value;
-  std::string from{"--set"};  ///< the flag, for messages
+  std::string from{"override"};  ///< what said it, for messages
 };
 
 /// Applies the overrides whose path begins with `input` ("device") to its document.
@@ -108,11 +104,7 @@ struct JobRequest {
 };
 
 /// A job read: all inputs, and the plan as asked for.
-struct Job {
-  Transformer model;
-  Device device;
-  Cluster cluster;
-  Software software;
+struct Job : Inputs {
   PlanRequest plan;
   WhatIf what_if;
   std::optional<Measured> measured;  ///< unless another model, cluster, stack or plan was asked for
@@ -121,5 +113,10 @@ struct Job {
 /// Reads everything that the request names. Throws InputError with the problems of the first file
 /// that has any.
 Job read_job(const Library& library, const JobRequest& request);
+
+/// The job with its plan filled and checked. Throws InputError with every rule that it breaks.
+inline ResolvedScenario resolve(const Job& job) {
+  return resolve(job, job.plan);
+}
 
 }  // namespace prequel

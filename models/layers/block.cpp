@@ -4,10 +4,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 /// A linear layer with `outputs` rows over `inputs`, and its bias.
 std::int64_t linear_parameters(std::int64_t outputs, std::int64_t inputs, bool bias) {
   return outputs * inputs + (bias ? outputs : 0);

@@ -3,10 +3,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 std::int64_t rows_of_table(const Transformer& model, const LayerSetting& setting,
                            const Software& software) {
   return padded_vocab(model.vocab, setting.tp, software.vocab_multiple);

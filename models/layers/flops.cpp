@@ -9,13 +9,9 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 /// FLOP of the products of a told layer's forward pass, of pieces of `modules`. Attention counts
 /// every pair of query and key, as far as a window lets them see each other.
-double forward_flops(const Layer& layer, ModuleSet modules) {
+double forward_flops(const Layer& layer, WordSet<Module> modules) {
   double flops = 0;
   for (const LayerPiece& piece : layer.pieces) {
     const double share = piece.repeated_share(modules);
@@ -40,7 +36,7 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step) {
   Transformer padded = model;
   padded.vocab = step.vocab;
   const Software plain{};
-  const ModuleSet repeated = repeated_modules(step.recompute);
+  const WordSet<Module> repeated = repeated_modules(step.recompute);
   std::map<LayerKind, std::int64_t> kinds;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) ++kinds[model.kind_of(layer)];
   if (model.next_token_layers > 0) {
@@ -50,13 +46,13 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step) {
   double again = 0;
   for (const auto& [kind, count] : kinds) {
     const Layer block = tell_block(model, kind, setting, plain);
-    once += real(count) * forward_flops(block, ModuleSet::all());
+    once += real(count) * forward_flops(block, WordSet<Module>::all());
     again += real(count) * forward_flops(block, repeated);
   }
   const double heads = real(1 + model.next_token_layers);
-  once += heads * forward_flops(tell_head(padded, setting, plain), ModuleSet::all());
+  once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all());
   once += real(model.next_token_layers) *
-          forward_flops(tell_next_token(model, setting, plain), ModuleSet::all());
+          forward_flops(tell_next_token(model, setting, plain), WordSet<Module>::all());
   const double sequences = real(step.gbs);
   return {{3 * sequences * once}, {sequences * (3 * once + again)}};
 }

@@ -2,7 +2,7 @@
 
 namespace prequel {
 
-double kept_bytes(const Layer& layer, ModuleSet repeated) {
+double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
   double bytes = layer.input;
   for (const LayerPiece& piece : layer.pieces) {
     bytes += (1.0 - piece.repeated_share(repeated)) * piece.kept;
@@ -10,9 +10,9 @@ double kept_bytes(const Layer& layer, ModuleSet repeated) {
   return bytes;
 }
 
-double offloaded_bytes(const Layer& layer, ModuleSet repeated, WordSet<OffloadModule> modules) {
+double offloaded_bytes(const Layer& layer, WordSet<Module> repeated, WordSet<OffloadModule> modules) {
   double bytes = 0;
-  if (repeated == ModuleSet::all()) return bytes;
+  if (repeated == WordSet<Module>::all()) return bytes;
   for (const LayerPiece& piece : layer.pieces) {
     if (!piece.feeds || !modules.has(*piece.feeds)) continue;
     bytes += (1.0 - piece.repeated_share(repeated)) * piece.kept;

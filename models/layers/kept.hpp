@@ -10,9 +10,9 @@ namespace prequel {
 /// a layer repeated keeps its input alone. A GPT block keeps s·b·h·(10 + 24/t) bytes in fp16, with
 /// sequence parallelism 34/t, and its attention scores where no flash kernel avoids them
 /// (arXiv 2205.05198, eq. 1 to 4).
-double kept_bytes(const Layer& layer, ModuleSet repeated);
+double kept_bytes(const Layer& layer, WordSet<Module> repeated);
 
 /// Bytes of these that are inputs of `modules` and so can wait in host memory.
-double offloaded_bytes(const Layer& layer, ModuleSet repeated, WordSet<OffloadModule> modules);
+double offloaded_bytes(const Layer& layer, WordSet<Module> repeated, WordSet<OffloadModule> modules);
 
 }  // namespace prequel

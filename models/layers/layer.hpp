@@ -78,7 +78,7 @@ struct LayerPiece {
   std::optional<OffloadModule> feeds{};  ///< whose input the kept results are
 
   /// How much of it a set repeats.
-  [[nodiscard]] double repeated_share(ModuleSet repeated) const {
+  [[nodiscard]] double repeated_share(WordSet<Module> repeated) const {
     if (repeated.has(module)) return 1.0;
     return repeated.has(Module::operators) ? operator_share : 0.0;
   }

@@ -18,21 +18,20 @@ class Lister {
     if (share <= 0) return;
     const auto* linear = std::get_if<LinearLayer>(&piece.what);
     if (!linear || share >= 1) return add(piece);
-    name_ = piece.name;
+    enter(piece);
     LinearLayer part = *linear;
     part.outputs = std::llround(share * static_cast<double>(linear->outputs));
     add(part);
   }
 
   void add(const LayerPiece& piece) {
-    name_ = piece.name;
+    enter(piece);
     std::visit([this](const auto& work) { add(work); }, piece.what);
   }
 
   Operators list() && {
     if (pointwise_ > 0) {
-      name_ = "pointwise";
-      push(Stream{StreamKind::fused_pointwise, {pointwise_}});
+      list_.push_back({"pointwise", Stream{StreamKind::fused_pointwise, {pointwise_}}});
     }
     return std::move(list_);
   }
@@ -40,7 +39,16 @@ class Lister {
  private:
   template <class What>
   void push(const What& what) {
-    list_.push_back({name_, what});
+    push(name_, what);
+  }
+  template <class What>
+  void push(std::string_view name, const What& what) {
+    list_.push_back({name, what, module_});
+  }
+
+  void enter(const LayerPiece& piece) {
+    name_ = piece.name;
+    module_ = piece.module;
   }
 
   void add(const LinearLayer& linear) {
@@ -70,13 +78,12 @@ class Lister {
     shape.backward = backward_;
     if (attention.kind == AttentionKind::flash) return push(shape);
     const std::int64_t batch = shape.batch * shape.heads;
-    const std::string_view core = name_;
     const auto product = [&](std::string_view name, std::int64_t n, std::int64_t k, GemmPass pass) {
-      list_.push_back({name, Gemm{shape.seq, n, k, batch, shape.precision, pass}});
+      push(name, Gemm{shape.seq, n, k, batch, shape.precision, pass});
     };
     const auto passes_over_scores = [&](double bytes, Seconds time) {
-      list_.push_back({"softmax", Stream{StreamKind::softmax, {bytes}}});
-      if (time.value > 0) list_.push_back({"softmax", time});
+      push("softmax", Stream{StreamKind::softmax, {bytes}});
+      if (time.value > 0) push("softmax", time);
     };
     if (!backward_) {
       product("scores", shape.keys(), shape.head_dim, GemmPass::forward);
@@ -89,7 +96,6 @@ class Lister {
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
     }
-    name_ = core;
   }
 
   void add(const PointwiseKernels& work) {
@@ -121,7 +127,8 @@ class Lister {
 
   bool backward_;
   const Software& software_;
-  std::string_view name_;
+  std::string_view name_;  ///< of the piece at hand, as its module
+  Module module_{};
   double pointwise_{};
   Operators list_;
 };
@@ -129,7 +136,7 @@ class Lister {
 }  // namespace
 
 Operators forward_operators(const Layer& layer, const Software& software) {
-  return repeated_operators(layer, software, ModuleSet::all());
+  return repeated_operators(layer, software, WordSet<Module>::all());
 }
 
 Operators backward_operators(const Layer& layer, const Software& software) {
@@ -140,7 +147,8 @@ Operators backward_operators(const Layer& layer, const Software& software) {
   return std::move(lister).list();
 }
 
-Operators repeated_operators(const Layer& layer, const Software& software, ModuleSet repeated) {
+Operators repeated_operators(const Layer& layer, const Software& software,
+                             WordSet<Module> repeated) {
   Lister lister(Pass::forward, software);
   for (const LayerPiece& piece : layer.pieces) {
     lister.add(piece, piece.repeated_share(repeated));

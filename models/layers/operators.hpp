@@ -28,7 +28,8 @@ struct Operator {
   std::string_view name;
   std::variant<Gemm, GroupedGemm, FusedAttention, Stream, Cast, GroupCollective, ContextRing,
                Dispatch, Seconds>
-      what;  ///< Seconds: measured
+      what;                      ///< Seconds: measured
+  Module module{Module::other};  ///< of the piece that it is of
 };
 
 using Operators = std::vector<Operator>;
@@ -40,6 +41,7 @@ Operators forward_operators(const Layer& layer, const Software& software);
 /// of linear layers, the duals of collectives.
 Operators backward_operators(const Layer& layer, const Software& software);
 /// What the backward pass computes again first: the forward pass of the pieces of `repeated`.
-Operators repeated_operators(const Layer& layer, const Software& software, ModuleSet repeated);
+Operators repeated_operators(const Layer& layer, const Software& software,
+                             WordSet<Module> repeated);
 
 }  // namespace prequel

@@ -24,31 +24,24 @@ enum class Module : std::uint8_t {
   operators  ///< of no piece: in a set, shares of all pieces (LayerPiece::operator_share)
 };
 
-/// A set of modules.
-class ModuleSet {
- public:
-  constexpr ModuleSet() = default;
-  static constexpr ModuleSet all() { return ModuleSet{0x1ff}; }
-  constexpr void add(Module module) { bits_ = static_cast<std::uint16_t>(bits_ | bit(module)); }
-  [[nodiscard]] constexpr bool has(Module module) const { return (bits_ & bit(module)) != 0; }
-  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
-  auto operator<=>(const ModuleSet&) const = default;
-
- private:
-  explicit constexpr ModuleSet(std::uint16_t bits) : bits_(bits) {}
-  static constexpr std::uint16_t bit(Module module) {
-    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(module));
-  }
-  std::uint16_t bits_{};
-};
+template <>
+inline constexpr std::array<std::string_view, 9> kWordsOf<Module>{"core attention",
+                                                                  "mla up projection",
+                                                                  "expert activation",
+                                                                  "norm",
+                                                                  "mlp",
+                                                                  "experts",
+                                                                  "shared experts",
+                                                                  "other",
+                                                                  "operators"};
 
 /// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute
 /// is that of attention's core unless modules are named.
-constexpr ModuleSet repeated_modules(Recompute mode, WordSet<RecomputeModule> named = {}) {
-  if (mode == Recompute::full) return ModuleSet::all();
-  ModuleSet modules;
+constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModule> named = {}) {
+  if (mode == Recompute::full) return WordSet<Module>::all();
+  WordSet<Module> modules;
   if (mode == Recompute::none) return modules;
-  if (named.has(RecomputeModule::blocks)) return ModuleSet::all();
+  if (named.has(RecomputeModule::blocks)) return WordSet<Module>::all();
   if (named.empty()) modules.add(Module::core_attention);
   const auto add = [&](RecomputeModule name, Module module) {
     if (named.has(name)) modules.add(module);

@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 double split_over_ranks(const Plan& plan, double dense, double experts) {
   return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
 }
@@ -68,7 +64,7 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
     weights[part].checkpoint = block.input;
     const double repeated = repeated_blocks(plan);
-    const auto offloaded = [&](ModuleSet modules) {
+    const auto offloaded = [&](WordSet<Module> modules) {
       return offloaded_bytes(block, modules, plan.offload_modules);
     };
     weights[part].offloaded =

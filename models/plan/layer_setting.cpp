@@ -27,7 +27,7 @@ Precision activation_precision(const Plan& plan) {
   return is_quantized(plan.precision) ? Precision::bf16 : plan.precision;
 }
 
-ModuleSet repeated_modules(const Plan& plan) {
+WordSet<Module> repeated_modules(const Plan& plan) {
   return repeated_modules(plan.recompute, plan.recompute_modules);
 }
 

@@ -11,7 +11,7 @@ LayerSetting layer_setting(const Plan& plan);
 /// The format of activations, and of all products but those of linear layers in 8 or 4 bits.
 Precision activation_precision(const Plan& plan);
 /// What the backward pass computes again.
-ModuleSet repeated_modules(const Plan& plan);
+WordSet<Module> repeated_modules(const Plan& plan);
 /// In which share of the blocks.
 double repeated_blocks(const Plan& plan);
 

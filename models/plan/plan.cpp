@@ -100,7 +100,7 @@ class Resolver {
                        plan_.seq_len));
     }
     if (!request_.gbs) {
-      problem("gbs: missing; the global batch size in sequences is needed (--gbs)");
+      problem("gbs: missing; the global batch size in sequences is needed");
     }
   }
 
@@ -441,7 +441,7 @@ class Resolver {
     if (weight < 0.5 || below < chunks || (model_.layers + 2) % chunks == 0) return;
     warn(
         fmt::format("the embedding weighs as much as {:.1f} layers, on the first stage and the "
-                    "last: {} or {} layers with --set plan.stage_split=embedding-as-layer "
+                    "last: {} or {} layers with stage_split embedding-as-layer "
                     "would balance pp {}",
                     weight, below, below + chunks, plan_.pp));
   }
@@ -501,9 +501,8 @@ class Resolver {
     if (!cluster_.host.known()) {
       problem(fmt::format(
           "{}: cluster {} says nothing of its hosts (host.memory and "
-          "host.memory_bandwidth); {} would do, or both keys, such as --set "
-          "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 "
-          "GB/s\"",
+          "host.memory_bandwidth); {} would do, or both keys, such as "
+          "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"",
           axis, cluster_.name, axis == "offload" ? "offload none" : fmt::format("no {}", axis)));
     }
     if (!request_.offload_modules || plan_.offload_modules.empty()) return;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -127,17 +130,7 @@ class PipelineFlows {
     for (const TaskKind kind :
          {TaskKind::send_forward, TaskKind::send_backward, TaskKind::gradient_reduce,
           TaskKind::parameter_gather, TaskKind::embedding_reduce}) {
-      const double rate = rate_of_clock(kind);
-      for (std::uint32_t block = 0; block < step_.shape.blocks(); ++block) {
-        const PriceId price = BlockTable::price(kind, block, step_.shape.blocks());
-        const double seconds = step_.network.values()[price];
-        if (!(seconds > 0)) continue;
-        contest.durations[price] -= seconds;
-        const std::uint32_t stage = block % step_.shape.stages;
-        const std::uint32_t chunk = block / step_.shape.stages;
-        contest.transfers[price] = {contest.linked.routes.add(route(flows(kind, stage, chunk))),
-                                    seconds * rate};
-      }
+      for (std::uint32_t chunk = 0; chunk < step_.shape.chunks; ++chunk) add(kind, chunk, contest);
     }
     contest.linked = merge_alike(contest.linked);
   }
@@ -151,26 +144,31 @@ class PipelineFlows {
     return static_cast<int>((scenario.plan.gpus + per_node - 1) / per_node);
   }
 
-  /// Byte/s that each rank sends where the clock has all groups of the job send at once.
-  [[nodiscard]] double rate_of_clock(TaskKind kind) const {
-    const Plan& plan = scenario_.plan;
-    const Cluster& cluster = scenario_.cluster;
-    switch (kind) {
-      case TaskKind::send_forward:
-      case TaskKind::send_backward:
-        return network_rate(cluster, group_shape(cluster, plan.gpus, plan.pp, stage_ranks_),
-                            TrafficPattern::send_next)
-            .value;
-      case TaskKind::embedding_reduce:
-        return network_rate(cluster,
-                            group_shape(cluster, std::int64_t{2} * stage_ranks_, 2, stage_ranks_),
-                            TrafficPattern::ring)
-            .value;
-      default:
-        return network_rate(cluster,
-                            group_shape(cluster, plan.gpus, plan.replicas(), plan.tp * plan.cp),
-                            TrafficPattern::ring)
-            .value;
+  /// The clock's seconds are what links take where all stages send at once; so they tell the bytes.
+  void add(TaskKind kind, std::uint32_t chunk, Contest& contest) {
+    const std::vector<double>& capacities = contest.linked.capacities;
+    std::map<std::uint32_t, std::vector<double>> loads;  // by stage
+    std::vector<double> all(capacities.size());
+    for (std::uint32_t stage = 0; stage < step_.shape.stages; ++stage) {
+      if (!(step_.network.at(kind, stage, chunk) > 0)) continue;
+      loads[stage] = link_loads(router_, flows(kind, stage, chunk));
+      std::ranges::transform(all, loads[stage], all.begin(), std::plus());
+    }
+    double rate = std::numeric_limits<double>::infinity();
+    for (LinkId link = 0; link < all.size(); ++link) {
+      if (all[link] > 0) rate = std::min(rate, capacities[link] / all[link]);
+    }
+    for (const auto& [stage, load] : loads) {
+      std::vector<LinkShare> parts;
+      for (LinkId link = 0; link < load.size(); ++link) {
+        if (load[link] > 0) parts.push_back({link, load[link]});
+      }
+      if (parts.empty()) continue;
+      const double seconds = step_.network.at(kind, stage, chunk);
+      const PriceId price =
+          BlockTable::price(kind, chunk * step_.shape.stages + stage, step_.shape.blocks());
+      contest.durations[price] -= seconds;
+      contest.transfers[price] = {contest.linked.routes.add(parts), seconds * rate};
     }
   }
 
@@ -230,42 +228,30 @@ class PipelineFlows {
     flows.insert(flows.end(), more.begin(), more.end());
   }
 
-  [[nodiscard]] std::vector<LinkShare> route(const std::vector<Flow>& flows) const {
-    const std::vector<double> loads = link_loads(router_, flows);
-    std::vector<LinkShare> parts;
-    for (LinkId link = 0; link < loads.size(); ++link) {
-      if (loads[link] > 0) parts.push_back({link, loads[link]});
-    }
-    return parts;
-  }
-
   const Scenario& scenario_;
   const Step& step_;
   int stage_ranks_;
   Router router_;
 };
 
-/// The time that the host takes to launch a pass: it is seen whole where the host waits for each
-/// kernel. Nothing where it does so anyway, as the device's times then hold it.
-std::vector<double> launches_of(Scenario scenario, const PipelineShape& shape) {
+/// By PriceId.
+std::vector<double> launches_of(const Step& step) {
+  const PipelineShape& shape = step.shape;
   BlockTable launches(shape);
-  if (scenario.software.host.launch == Launch::blocking) return copied(launches.values());
-  scenario.software.host.launch = Launch::blocking;
-  const Step blocking = step_of(scenario);
   const double buckets = std::max(1U, shape.buckets);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      const auto& [forward, backward] = blocking.blocks[chunk * shape.stages + stage].costs;
+      const auto& [forward, backward] = step.blocks[chunk * shape.stages + stage].costs;
       const auto set = [&](TaskKind kind, double seconds) {
         launches.at(kind, stage, chunk) = seconds;
       };
-      set(TaskKind::forward, forward.host);
-      set(TaskKind::forward_beside, forward.host);
-      set(TaskKind::backward_beside, backward.host);
-      set(TaskKind::forward_bucket, forward.host / buckets);
-      set(TaskKind::backward, backward.host);
-      set(TaskKind::backward_bucket, backward.host / buckets);
-      set(TaskKind::input_gradient, backward.host);
+      set(TaskKind::forward, forward.launching);
+      set(TaskKind::forward_beside, forward.launching);
+      set(TaskKind::backward_beside, backward.launching);
+      set(TaskKind::forward_bucket, forward.launching / buckets);
+      set(TaskKind::backward, backward.launching);
+      set(TaskKind::backward_bucket, backward.launching / buckets);
+      set(TaskKind::input_gradient, backward.launching);
     }
   }
   return copied(launches.values());
@@ -277,18 +263,12 @@ bool shares_links(const Scenario& scenario, const Step& step) {
          scenario.plan.gpus > scenario.cluster.devices_per_node;
 }
 
-double clock_seconds(const Step& step) {
-  return run_clock(step.schedule, step.shape, step.durations).seconds;
-}
-
 ContendedIteration contended(const Scenario& scenario) {
-  Scenario alone = scenario;
-  alone.software.communication.overlap_contention = 0;
-  const Step step = step_of(alone);
+  const Step step = step_of(scenario);
   Contest contest;
   contest.durations = copied(step.durations.values());
-  contest.launches = launches_of(alone, step.shape);
-  contest.overlap_loss = overlap_loss(scenario);
+  contest.launches = launches_of(step);
+  contest.overlap_loss = step.overlap_is_priced ? 0.0 : overlap_loss(scenario);
   for (std::uint32_t stage = 0; stage < step.shape.stages; ++stage) {
     contest.devices.insert(contest.devices.end(), kStageStreams, stage);
     contest.places.insert(contest.places.end(), {{stage, StreamUse::computes},
@@ -298,32 +278,31 @@ ContendedIteration contended(const Scenario& scenario) {
                                                  {stage, StreamUse::communicates},
                                                  {stage, StreamUse::communicates}});
   }
-  if (shares_links(alone, step)) PipelineFlows(alone, step).add_to(contest);
-  const double without = clock_seconds(step);
+  if (shares_links(scenario, step)) PipelineFlows(scenario, step).add_to(contest);
+  const double clock = run_clock(step.schedule, step.shape, step.durations).seconds;
   const auto emit = [&](auto& reader) { tell(step, reader); };
-  ContendedIteration result = play(Plays(std::move(contest), emit), without);
-  result.overlap_predicted = clock_seconds(step_of(scenario)) - without;
-  result.overlap -= result.overlap_predicted;
-  return result;
+  return play(Plays(std::move(contest), emit), clock);
 }
 
 void check(const Scenario& scenario, const WhatIf& question) {
   if (!question.slow_nodes.empty() || question.jitter > 0) {
-    throw InputError(
-        "--contention: plays one rank for all of a stage, so it cannot say what slow nodes or "
-        "jitter do; ask for them by themselves");
+    throw InputError("contention",
+                     "plays one rank for all of a stage, so it cannot say what slow nodes or "
+                     "jitter do; ask for them by themselves");
   }
   const std::int64_t per_node = scenario.cluster.devices_per_node;
   if (scenario.plan.tp > per_node) {
-    throw InputError(fmt::format(
-        "--contention: tp {} spans nodes of {} devices, whose collectives within a layer are not "
-        "played; tp {} would do",
-        scenario.plan.tp, per_node, per_node));
+    throw InputError(
+        "contention",
+        fmt::format("tp {} spans nodes of {} devices, whose collectives within a layer are not "
+                    "played; tp {} would do",
+                    scenario.plan.tp, per_node, per_node));
   }
   if (timeline_passes(scenario) > kMostTimelinePasses) {
-    throw InputError(fmt::format(
-        "--contention: {} passes over stages are too many to play one by one; gbs {} would do",
-        timeline_passes(scenario), most_timeline_gbs(scenario)));
+    throw InputError(
+        "contention",
+        fmt::format("{} passes over stages are too many to play one by one; gbs {} would do",
+                    timeline_passes(scenario), most_timeline_gbs(scenario)));
   }
 }
 

@@ -10,15 +10,9 @@ namespace prequel {
 /// Seconds. The prediction's clock, which prices each task by itself, and `links`, `overlap` and
 /// `launches` add up to the first.
 struct ContendedIteration {
-  double seconds{};  ///< of the iteration
-  double links{};    ///< sharing links as flows come and go; negative where the clock, which has
-                     ///< all groups of a kind send at once, shares more than need be
-  double overlap{};  ///< kernels and collectives that slow each other while they overlap, beyond
-                     ///< `overlap_predicted`
-  /// What of that the prediction holds. A loss that was fitted on fully sharded layers is priced
-  /// into each of them, the first and last ones too, which nothing overlaps; so the clock may count
-  /// more than there is, and `overlap` be below 0.
-  double overlap_predicted{};
+  double seconds{};   ///< of the iteration
+  double links{};     ///< sharing links as flows come and go; the clock has all stages send at once
+  double overlap{};   ///< kernels and collectives that slow each other while they overlap
   double launches{};  ///< waiting for a host that runs ahead, but not far enough
 };
 
@@ -27,7 +21,8 @@ struct ContendedIteration {
 /// - What a stage sends between nodes loads the links of the fabric by the routes of all its ranks;
 ///   flows share links max-min fairly, as they come and go.
 /// - Reductions and gathers slow the kernels of their device by the loss that was fitted on the
-///   software, else by the device's. Sends are copies and slow nothing.
+///   software, else by the device's. Sends are copies and slow nothing. Where the clock prices the
+///   fitted loss into each task, as it was fitted, nothing is lost twice.
 /// - With asynchronous launches the host takes the time that it takes where it waits for each
 ///   kernel, but runs ahead of the device.
 ///

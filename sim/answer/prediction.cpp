@@ -12,10 +12,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& prediction) {
   const Step step = step_of(scenario, layers);
   const PlayedStep played = play(step);
@@ -48,8 +44,8 @@ void warn_of_fixed_time(const Scenario& scenario, Prediction& prediction) {
   if (share <= kLarge) return;
   prediction.warnings.push_back(fmt::format(
       "{:.0f} % of the step, {:.2g} s, is the time that {} spends beside kernels and communication "
-      "in every iteration (software.host.fixed_per_iteration_s); --software of another release or "
-      "--set would change it",
+      "in every iteration (software.host.fixed_per_iteration_s); another release or another value "
+      "would change it",
       100 * share, fixed, scenario.software.name));
 }
 

@@ -23,8 +23,9 @@ void check_nodes(const Scenario& scenario, const WhatIf& question) {
   const std::int64_t nodes = (scenario.plan.gpus + per_node - 1) / per_node;
   for (const SlowNode& slow : question.slow_nodes) {
     if (slow.node >= 0 && slow.node < nodes) continue;
-    throw InputError(fmt::format("--slow-node {}: the job runs on nodes 0 to {}; {} would do",
-                                 slow.node, nodes - 1, slow.node < 0 ? 0 : nodes - 1));
+    throw InputError(fmt::format("slow_node {}", slow.node),
+                     fmt::format("the job runs on nodes 0 to {}; {} would do", nodes - 1,
+                                 slow.node < 0 ? 0 : nodes - 1));
   }
 }
 
@@ -34,9 +35,9 @@ LinkClass level_of(const Cluster& cluster, const std::string& level) {
     if (name(each) == level) return each;
     known.emplace_back(name(each));
   }
-  throw InputError(fmt::format("--link-fraction {}: {} has no such links{}; it has {}",
-                               printable(level), cluster.name, did_you_mean(level, known),
-                               fmt::join(known, ", ")));
+  throw InputError("link_fraction " + printable(level),
+                   fmt::format("{} has no such links{}; it has {}", cluster.name,
+                               did_you_mean(level, known), fmt::join(known, ", ")));
 }
 
 /// Ranks synchronise in each layer after attention and after the MLP; or, where they exchange

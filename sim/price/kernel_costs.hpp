@@ -22,6 +22,7 @@ using KernelCosts = std::vector<KernelCost>;
 /// device waits for come last, as one. They add up to the `PartCost`.
 struct PartKernels {
   KernelCosts forward, backward;
+  double launching_forward{}, launching_backward{};  ///< `PassCost::launching`
 };
 using LayerKernels = PerPart<PartKernels>;
 

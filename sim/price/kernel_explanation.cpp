@@ -47,7 +47,13 @@ class Explainer {
   [[nodiscard]] PriceExplanation explained(const Operator& op, double seconds) const {
     const Device& device = scenario_.device;
     if (const auto* gemm = std::get_if<Gemm>(&op.what)) return explain_price(device, *gemm);
+    if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
+      return explain_price(device, *grouped);
+    }
     if (const auto* stream = std::get_if<Stream>(&op.what)) return explain_price(device, *stream);
+    if (const auto* cast = std::get_if<Cast>(&op.what)) {
+      return explain_price(device, stream_of(*cast, device.fp8_in_any_order));
+    }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
       return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
     }
@@ -63,10 +69,6 @@ class Explainer {
     }
     if (std::get_if<Dispatch>(&op.what)) {
       return said("tokens to their experts, or back", "cluster", seconds);
-    }
-    if (std::get_if<Cast>(&op.what)) return said("a cast", "device.streams", seconds);
-    if (std::get_if<GroupedGemm>(&op.what)) {
-      return said("products of experts in shared waves", "device.gemm", seconds);
     }
     return said("a time per attention score", "software.kernels.score_traffic", seconds);
   }

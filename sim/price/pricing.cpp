@@ -13,10 +13,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 GroupShape shape_of_group(const Scenario& scenario, const RankGroup& group) {
   return group_shape(scenario.cluster, scenario.plan.gpus, group.size, group.stride);
 }
@@ -72,7 +68,7 @@ class OperatorPricer {
       if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
     }
     hide_overlapped(costs);
-    hide_behind_shared_experts(costs);
+    hide_behind_shared_experts(operators, costs);
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const auto* ring = std::get_if<ContextRing>(&operators[i].what);
       if (ring) costs[i].seconds = exposed_ring(*ring, attention);
@@ -93,16 +89,16 @@ class OperatorPricer {
 
   /// Shared experts run while tokens are on their way to the others and back (Megatron-Core's
   /// moe_shared_expert_overlap, which its dispatcher alltoall has).
-  void hide_behind_shared_experts(KernelCosts& costs) const {
+  void hide_behind_shared_experts(const Operators& operators, KernelCosts& costs) const {
     const Plan& plan = scenario_.plan;
     const bool asked = plan.overlap.has(Overlapped::shared_experts) && !exchanges_beside(plan);
     if (!asked || plan.dispatcher != Dispatcher::alltoall) return;
     double shared = 0;
     double exchange = 0;
-    for (const KernelCost& cost : costs) {
-      if (cost.kind == WorkKind::expert_comm) exchange += cost.seconds;
-      const bool product = cost.kind == WorkKind::product;
-      if (product && cost.name.starts_with("shared experts")) shared += cost.seconds;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      if (costs[i].kind == WorkKind::expert_comm) exchange += costs[i].seconds;
+      const bool of_shared = operators[i].module == Module::shared_experts;
+      if (of_shared && costs[i].kind == WorkKind::product) shared += costs[i].seconds;
     }
     for (KernelCost& cost : costs) {
       if (cost.kind != WorkKind::expert_comm) continue;
@@ -207,13 +203,6 @@ class OperatorPricer {
   GroupShape expert_group_;
 };
 
-/// Launch time that is added to `layers` passes over a block; backward launches half as many
-/// kernels again.
-double launch_seconds(const HostStack& host, double layers) {
-  const bool blocking = host.launch == Launch::blocking;
-  return layers * (blocking ? host.blocking_launch_per_layer : host.async_launch_per_layer).value;
-}
-
 /// Launches of a block of that kind.
 LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
                          const LayerQuestion& question, const LayerLaunches& launches) {
@@ -260,13 +249,18 @@ struct PassLaunches {
   Seconds tensor_collective;  ///< what each collective of the tensor group costs besides its launch
 };
 
-/// What a pass waits for the host: as stated by the layer, or by the rule of HostStack.
-void add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLaunches& pass) {
+/// Adds what a pass waits for the host: as stated by the layer, or by the rule of HostStack. Gives
+/// `PassCost::launching`.
+double add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLaunches& pass) {
   const HostStack& host = scenario.software.host;
-  double waits = launch_seconds(host, pass.layers) + pass.count_wait;
+  const bool blocking = host.launch == Launch::blocking;
+  const double whole = pass.layers * host.blocking_launch_per_layer.value;
+  double waits = blocking ? whole : pass.layers * host.async_launch_per_layer.value;
+  waits += pass.count_wait;
+  double busy = 0;
   if (host.one_launch.value > 0) {
     double device = 0;
-    double busy = host.one_launch.value * scenario.cluster.host.launch_factor * pass.launches;
+    busy = host.one_launch.value * scenario.cluster.host.launch_factor * pass.launches;
     for (const KernelCost& kernel : kernels) {
       const bool hidden = kernel.kind == WorkKind::expert_comm;
       device += kernel.seconds * (hidden ? 1.0 - pass.beside : 1.0);
@@ -275,6 +269,7 @@ void add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLaun
     waits += std::max(0.0, busy - device) + pass.lost_share * std::min(device, busy);
   }
   if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
+  return blocking ? 0.0 : whole + busy + pass.count_wait;
 }
 
 /// Waits of a forward pass over experts for the token counts of other ranks, unless a graph or a
@@ -305,7 +300,7 @@ void add_activation_copies(PartKernels& kernels, const Scenario& scenario, const
                            const LayerQuestion& question) {
   if (question.offloaded.empty()) return;
   const double repeated = question.repeated_blocks;
-  const auto bytes = [&](ModuleSet modules) {
+  const auto bytes = [&](WordSet<Module> modules) {
     return offloaded_bytes(layer, modules, question.offloaded);
   };
   const double copy = host_copy_time(scenario.device, Bytes{repeated * bytes(question.repeated) +
@@ -335,7 +330,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   if (!is_block(part)) return kernels;
   add_activation_copies(kernels, scenario, layer, question);
   const LayerKind kind = kind_of(part);
-  const bool whole = question.repeated == ModuleSet::all();
+  const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
   const LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
@@ -343,10 +338,12 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const double lost = lost_share(host, kind, question.setting);
   const double beside = exchange_beside(scenario);
   const Seconds collective = tensor_collective_launch(scenario, question);
-  add_launches(kernels.forward, scenario, {1.0, launches.forward, lost, wait, beside, collective});
-  add_launches(kernels.backward, scenario,
-               {host.backward_launch_factor + again, launches.backward + again * launches.forward,
-                lost, again * wait, beside, collective});
+  kernels.launching_forward = add_launches(kernels.forward, scenario,
+                                           {1.0, launches.forward, lost, wait, beside, collective});
+  kernels.launching_backward = add_launches(
+      kernels.backward, scenario,
+      {host.backward_launch_factor + again, launches.backward + again * launches.forward, lost,
+       again * wait, beside, collective});
   return kernels;
 }
 
@@ -462,12 +459,14 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   weight_gradient += other.weight_gradient;
   attention += other.attention;
   stream += other.stream;
+  launching += other.launching;
   return *this;
 }
 
 PassCost operator*(double times, PassCost cost) {
-  for (double* part : {&cost.compute, &cost.recompute, &cost.tp_comm, &cost.cp_comm, &cost.ep_comm,
-                       &cost.host, &cost.weight_gradient, &cost.attention, &cost.stream}) {
+  for (double* part :
+       {&cost.compute, &cost.recompute, &cost.tp_comm, &cost.cp_comm, &cost.ep_comm, &cost.host,
+        &cost.weight_gradient, &cost.attention, &cost.stream, &cost.launching}) {
     *part *= times;
   }
   return cost;
@@ -525,7 +524,10 @@ LayerCosts price_layers(const Scenario& scenario) {
   LayerCosts costs;
   costs.weights = part_weights(scenario.model, scenario.plan, scenario.software);
   each_part([&](Part part) {
-    costs[part] = {sum(kernels[part].forward), sum(kernels[part].backward)};
+    const PartKernels& its = kernels[part];
+    costs[part] = {sum(its.forward), sum(its.backward)};
+    costs[part].forward.launching = its.launching_forward;
+    costs[part].backward.launching = its.launching_backward;
     const bool has_matrices = is_block(part) || part == Part::next_token;
     if (!by_matrix || !has_matrices || held[part] == 0) return;
     costs.orthogonal[part] = orthogonalization(scenario, part);

@@ -5,27 +5,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "hw/cluster.hpp"
-#include "hw/device.hpp"
+#include "models/job/inputs.hpp"
 #include "models/layers/operators.hpp"
 #include "models/layers/parts.hpp"
 #include "models/memory/memory.hpp"
 #include "models/plan/layer_setting.hpp"
-#include "models/plan/plan.hpp"
 #include "models/plan/stages.hpp"
-#include "models/shape/transformer.hpp"
-#include "models/stack/software.hpp"
 
 namespace prequel {
-
-/// All that a prediction starts from; the plan is resolved.
-struct Scenario {
-  Transformer model;
-  Device device;
-  Cluster cluster;
-  Software software;
-  Plan plan;
-};
 
 /// What a second is spent on.
 enum class WorkKind : std::uint8_t {
@@ -49,6 +36,9 @@ struct PassCost {
   double weight_gradient{};  ///< part of `compute`: products that no earlier layer waits for
   double attention{};        ///< part of `compute` and `recompute`
   double stream{};           ///< part of `compute` and `recompute`: memory-bound kernels
+  /// What the host takes to launch it, ahead of the device; no part of the total. 0 where the
+  /// device waits for each launch anyway.
+  double launching{};
 
   [[nodiscard]] double total() const {
     return compute + recompute + tp_comm + cp_comm + ep_comm + host;
@@ -76,7 +66,7 @@ using ChunkCosts = PartCost;
 /// node cost the same in any job; others depend on how many ranks there are.
 struct LayerQuestion {
   LayerSetting setting;
-  ModuleSet repeated;
+  WordSet<Module> repeated;
   double repeated_blocks{1};  ///< share of the blocks that repeat these
   bool staged_over_nodes{};   ///< in a pipeline that spans nodes
   std::int64_t gpus{};        ///< of the job; 0: all groups of a layer lie inside a node

@@ -22,8 +22,7 @@ std::optional<Played> play(const Job& job, std::int64_t dp, std::int64_t gbs, st
   request.gbs = gbs;
   request.mbs = mbs;
   try {
-    const Scenario scenario{job.model, job.device, job.cluster, job.software,
-                            resolve_plan(request, job.model, job.cluster, job.software).plan};
+    const Scenario scenario = resolve(job, request).scenario;
     const Prediction prediction = predict(scenario);
     return Played{
         {mbs, scenario.plan.micro_batches(), prediction.sec_per_iter, prediction.breakdown.bubble},

@@ -19,10 +19,6 @@ constexpr double kMostIterations = 1e12;  // a microsecond each would fill eleve
 constexpr double kMostLost = 0.8;         // of the time, to failures: beyond, a run hardly gets on
 constexpr double kWellBelow = 0.1;        // of the mtbf: at most 45 % are lost then
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 /// Iterations of `gbs` that see `samples` sequences, the last one whole.
 std::int64_t iterations_of(double samples, std::int64_t gbs) {
   return static_cast<std::int64_t>(std::ceil(std::max(0.0, samples) / real(gbs)));
@@ -36,10 +32,11 @@ double add_ramp(const RampCurve& curve, double ramp_samples, double samples, Tra
     if (point.gbs == curve.points.back().gbs || seen >= samples) break;
     const auto& time = point.planned ? point.planned : point.fastest;
     if (!time) {
-      throw InputError(fmt::format(
-          "--gbs-ramp: no micro batch that fits divides a global batch of {}; start and increment "
-          "must be multiples of dp",
-          point.gbs));
+      throw InputError(
+          "gbs_ramp",
+          fmt::format("no micro batch that fits divides a global batch of {}; start and increment "
+                      "must be multiples of dp",
+                      point.gbs));
     }
     const std::int64_t iterations = iterations_of(std::min(part, samples - seen), point.gbs);
     seen += real(iterations) * real(point.gbs);
@@ -52,21 +49,19 @@ double add_ramp(const RampCurve& curve, double ramp_samples, double samples, Tra
 void check(const Plan& plan, const RunQuestion& question) {
   const double a_step = real(plan.gbs) * real(plan.seq_len);
   if (question.tokens && *question.tokens / a_step > kMostIterations) {
-    throw InputError(
-        fmt::format("--tokens {:g}: over {:g} iterations of {:g} tokens; at most {:g} "
-                    "would do",
-                    *question.tokens, kMostIterations, a_step, kMostIterations * a_step));
+    throw InputError(fmt::format("tokens {:g}", *question.tokens),
+                     fmt::format("over {:g} iterations of {:g} tokens; at most {:g} would do",
+                                 kMostIterations, a_step, kMostIterations * a_step));
   }
   if (question.ramp && question.ramp->last != plan.gbs) {
     throw InputError(
-        fmt::format("--gbs-ramp: ends at {}, but the global batch size is {}; let it "
-                    "end there, or say --gbs {}",
+        "gbs_ramp",
+        fmt::format("ends at {}, but the global batch size is {}; an end there would do, or gbs {}",
                     question.ramp->last, plan.gbs, question.ramp->last));
   }
   if (question.ramp && question.tokens && question.ramp_samples <= 0) {
-    throw InputError(
-        "--gbs-ramp: with --tokens it needs --ramp-samples, the sequences over which "
-        "the batch grows");
+    throw InputError("gbs_ramp",
+                     "with tokens it needs ramp_samples, the sequences over which the batch grows");
   }
 }
 
@@ -97,21 +92,23 @@ void check_progress(const CheckpointPlan& checkpoints, const RunQuestion& questi
   const double lost = 100 * checkpoints.lost_share;
   const CheckpointPlan best = with_best_interval(checkpoints, question);
   if (best.lost_share <= kMostLost) {
-    throw InputError(fmt::format(
-        "--checkpoint-interval: with {} between checkpoints and a failure every {}, "
-        "{:.1f} % of the time is lost; {} would do",
-        amount(*checkpoints.interval), amount(*question.mtbf), lost, amount(*best.interval)));
+    throw InputError("checkpoint_interval",
+                     fmt::format("with {} between checkpoints and a failure every {}, "
+                                 "{:.1f} % of the time is lost; {} would do",
+                                 amount(*checkpoints.interval), amount(*question.mtbf), lost,
+                                 amount(*best.interval)));
   }
   const Seconds stop = checkpoints.save + question.restart;
-  std::string would_do = fmt::format("--mtbf {:.0f}s", std::ceil(stop.value / kWellBelow));
+  std::string would_do = fmt::format("mtbf {:.0f}s", std::ceil(stop.value / kWellBelow));
   if (question.restart <= kWellBelow / 2 * *question.mtbf) {
     const BytesPerSecond rate = checkpoints.size / (kWellBelow / 2 * *question.mtbf);
-    would_do += fmt::format(" or --checkpoint-bandwidth {:.0f}GB/s", std::ceil(rate.value / kGB));
+    would_do += fmt::format(" or checkpoint_bandwidth {:.0f}GB/s", std::ceil(rate.value / kGB));
   }
-  throw InputError(fmt::format(
-      "--mtbf: a failure every {} leaves hardly any time to train, as a checkpoint takes {} to "
-      "write and a restart {}: {:.1f} % are lost; {} would do",
-      amount(*question.mtbf), amount(checkpoints.save), amount(stop), lost, would_do));
+  throw InputError(
+      "mtbf",
+      fmt::format("a failure every {} leaves hardly any time to train, as a checkpoint takes {} to "
+                  "write and a restart {}: {:.1f} % are lost; {} would do",
+                  amount(*question.mtbf), amount(checkpoints.save), amount(stop), lost, would_do));
 }
 
 }  // namespace

@@ -25,17 +25,17 @@ class Relaxer {
     for (std::size_t i = 0; i < limits_.requirements.size(); ++i) {
       SearchLimits fewer = limits_;
       fewer.requirements.erase(fewer.requirements.begin() + static_cast<std::ptrdiff_t>(i));
-      give_up("--require '" + limits_.requirements[i].text() + "'", candidates, fewer);
+      give_up("require '" + limits_.requirements[i].text() + "'", candidates, fewer);
     }
     if (limits_.memory_headroom > 0) {
       SearchLimits fuller = limits_;
       fuller.memory_headroom = 0;
-      give_up("--memory-headroom", candidates, fuller);
+      give_up("memory_headroom", candidates, fuller);
     }
     if (limits_.least_rate > 0) {
       SearchLimits longer = limits_;
       longer.least_rate = 0;
-      give_up("--within", candidates, longer);
+      give_up("within", candidates, longer);
     }
   }
 
@@ -44,7 +44,7 @@ class Relaxer {
   void without(const Axis& axis, SearchAxes said) {
     if (axis.of(said).empty()) return;
     axis.of(said).clear();
-    give_up(std::string(first_flag(axis)), plans_of(said), limits_);
+    give_up(std::string(axis.name), plans_of(said), limits_);
   }
 
   /// With all values of an axis of which the stack offers a few.
@@ -59,8 +59,7 @@ class Relaxer {
     if (!best) return;
     std::string value = cell_of(axis.of(best->best.plan));
     if (axis.name == "layout") value = kAutoLayout;
-    found_.push_back(
-        {std::string(first_flag(axis)) + " " + value, false, best->fitting, best->best});
+    found_.push_back({std::string(axis.name) + " " + value, false, best->fitting, best->best});
   }
 
   void more_nodes(SearchAxes axes) {
@@ -68,7 +67,7 @@ class Relaxer {
          nodes += 1 + nodes / kFineNodes) {
       axes.nodes = {nodes};
       if (auto best = best_of(plans_of(axes), limits_)) {
-        best->limit = fmt::format("--nodes {}", nodes);
+        best->limit = fmt::format("nodes {}", nodes);
         found_.push_back(std::move(*best));
         return;
       }

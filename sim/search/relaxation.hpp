@@ -11,7 +11,8 @@ namespace prequel {
 
 /// One limit that stands in the way: without it, plans fit.
 struct Relaxation {
-  std::string limit;       ///< "--recompute", "--require 'dp > 5000'", "--nodes 4", "--zero 1"
+  /// "recompute", "require 'dp > 5000'", "nodes 4": as subjects of errors are written.
+  std::string limit;
   bool given_up{};         ///< it is left out; else it is said in addition
   std::int64_t fitting{};  ///< plans that then fit
   FoundPlan best;          ///< of them

@@ -141,8 +141,8 @@ class RequirementParser {
 
   void parse() {
     if (rest_.size() > kLongest) {
-      throw InputError(fmt::format("--require: {} characters are too long; at most {} would do",
-                                   rest_.size(), kLongest));
+      throw InputError("require", fmt::format("{} characters are too long; at most {} would do",
+                                              rest_.size(), kLongest));
     }
     if (any()) fail("a text alone is no requirement; compare it with == or !=");
     skip_blanks();
@@ -157,8 +157,8 @@ class RequirementParser {
 
   [[noreturn]] void fail(const std::string& what) const {
     const std::size_t at = requirement_.text_.size() - rest_.size();
-    throw InputError(fmt::format("--require {}: at character {}: {}", in_quotes(requirement_.text_),
-                                 at + 1, what));
+    throw InputError("require " + in_quotes(requirement_.text_),
+                     fmt::format("at character {}: {}", at + 1, what));
   }
 
   /// Whether `word`, no prefix of a longer one, comes next.
@@ -341,8 +341,8 @@ bool Requirement::holds(const PlanFacts& facts) const {
         }
         const auto result = op.of(std::get<double>(left), std::get<double>(right));
         if (!result) {
-          throw InputError("--require " + in_quotes(text_) +
-                           ": divides by zero for some plans; a divisor that is never 0 would do");
+          throw InputError("require " + in_quotes(text_),
+                           "divides by zero for some plans; a divisor that is never 0 would do");
         }
         stack.emplace_back(*result);
       }

@@ -383,7 +383,9 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
 }
 
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {
-  return {reshaped(inputs.model, shape), inputs.device, inputs.cluster, inputs.software, plan};
+  Scenario scenario{inputs, plan};
+  scenario.model = reshaped(inputs.model, shape);
+  return scenario;
 }
 
 Prediction predict_plan(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {

@@ -693,7 +693,7 @@ std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxe
       SearchAxes alone = axes;
       axis.of(alone) = {value};
       const Candidates refused = legal_plans(alone, inputs);
-      UntakenValue one{std::string(first_flag(axis)), cell_of(value), {}};
+      UntakenValue one{axis.name, cell_of(value), {}};
       if (refused.legal.empty() && !refused.nearest.empty()) {
         one.why = refused.nearest.front().problems.front();
       }

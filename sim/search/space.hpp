@@ -20,11 +20,7 @@ struct SearchAxes : AxisValues<std::vector> {
 };
 
 /// The inputs of a search beside its axes: `fixed` holds what all plans share.
-struct SearchInputs {
-  Transformer model;
-  Device device;
-  Cluster cluster;
-  Software software;
+struct SearchInputs : Inputs {
   PlanRequest fixed;
 };
 
@@ -113,7 +109,8 @@ Candidates legal_plans(const std::vector<CandidateRequest>& requests, const Sear
 
 /// A value that was asked for and that no legal plan has.
 struct UntakenValue {
-  std::string flag, value;
+  std::string_view axis;
+  std::string value;
   std::string why;  ///< the rule in its way, where one alone can be named
 };
 

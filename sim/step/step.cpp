@@ -13,10 +13,6 @@
 namespace prequel {
 namespace {
 
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 /// How often gradients are reduced where no layer is gathered by itself: ZeRO-2 keeps a shard of
 /// them alone, so it has to after every micro batch (Rajbhandari et al. 2020, "ZeRO", section 5.2).
 double gradient_reductions(const Plan& plan) {
@@ -80,17 +76,17 @@ struct Traffic {
 class StepBuilder {
  public:
   StepBuilder(const Scenario& scenario, const LayerCosts& layers)
-      : scenario_(scenario),
-        plan_(scenario.plan),
-        layers_(layers),
-        step_{plan_.schedule,
-              shape_of(scenario),
-              {},
-              BlockTable(shape_of(scenario)),
-              BlockTable(shape_of(scenario)),
-              scenario.software.host.fixed_per_iteration,
-              scenario.software.communication.overlap_contention > 0} {
-    if (const std::string problem = shape_problem(plan_.schedule, step_.shape); !problem.empty()) {
+      : scenario_(scenario), plan_(scenario.plan), layers_(layers) {
+    const PipelineShape& shape = step_.shape = shape_of(scenario);
+    step_.schedule = plan_.schedule;
+    step_.durations = step_.network = BlockTable(shape);
+    step_.fixed = scenario.software.host.fixed_per_iteration;
+    // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
+    // other.
+    const bool by_layer = shape.gathers == Gathers::once || in_every_micro_batch(shape.gathers);
+    step_.overlap_is_priced =
+        scenario.software.communication.overlap_contention > 0 && (shape.stages == 1 || by_layer);
+    if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
   }
@@ -121,12 +117,9 @@ class StepBuilder {
     return between;
   }
 
-  /// What two tasks that overlap lose: each takes longer by a share of the shorter one. Stages of a
-  /// pipeline reduce gradients and gather what was updated while they wait for each other.
+  /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
   [[nodiscard]] double contention(double compute, double communication) const {
-    const bool by_layer =
-        step_.shape.gathers == Gathers::once || in_every_micro_batch(step_.shape.gathers);
-    if (step_.shape.stages > 1 && !by_layer) return 0;
+    if (!step_.overlap_is_priced) return 0;
     return scenario_.software.communication.overlap_contention * std::min(compute, communication);
   }
 

@@ -17,9 +17,7 @@ void predict_interval(benchmark::State& state) {
   JobRequest request;
   request.job = "bloom-176b-jean-zay";
   for ([[maybe_unused]] auto _ : state) {
-    const Job job = read_job(library, request);
-    const ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
-    const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
+    const Scenario scenario = resolve(read_job(library, request)).scenario;
     benchmark::DoNotOptimize(interval(scenario, predict(scenario), priors));
   }
   state.SetItemsProcessed(state.iterations());

@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "models/job/library.hpp"
 #include "sim/engine/clock.hpp"
 #include "sim/price/kernel_costs.hpp"
 #include "sim/schedule/emit.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -78,11 +78,7 @@ class KernelTable {
 };
 
 void kernels_of_stages(benchmark::State& state) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  const Scenario scenario{job.model, job.device, job.cluster, job.software,
-                          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  const Scenario scenario = shipped_scenario();
   // The 70-layer model on 384 GPUs with dp 4, tp 8, pp 12, mbs 1 and gbs 2048.
   PipelineShape shape;
   shape.stages = 12;

@@ -2,8 +2,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "models/job/library.hpp"
 #include "sim/answer/prediction.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -15,10 +15,7 @@ void predict_job(benchmark::State& state) {
   JobRequest request;
   request.job = "bloom-176b-jean-zay";
   for ([[maybe_unused]] auto _ : state) {
-    const Job job = read_job(library, request);
-    const ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
-    benchmark::DoNotOptimize(
-        predict({job.model, job.device, job.cluster, job.software, resolved.plan}));
+    benchmark::DoNotOptimize(predict(resolve(read_job(library, request)).scenario));
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -26,11 +23,7 @@ BENCHMARK(predict_job)->Name("predict/384_gpus")->Unit(benchmark::kMillisecond);
 
 /// One evaluation of a model with experts on 1,024 GPUs whose layers are priced. An item is one.
 void clock_deepseek(benchmark::State& state) {
-  JobRequest request;
-  request.model = "deepseek-v3";
-  request.cluster = "nvidia-dgx-h100";
-  request.software = "megatron-core-moe-2026";
-  Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
+  Job job = job_of("deepseek-v3", "nvidia-dgx-h100", "megatron-core-moe-2026");
   job.plan.nodes = 128;
   job.plan.tp = 2;
   job.plan.pp = 16;
@@ -39,8 +32,7 @@ void clock_deepseek(benchmark::State& state) {
   job.plan.gbs = 8192;
   job.plan.seq_len = 4096;
   job.plan.layout = "Et*3|(tt|)*29m|L";
-  const ResolvedPlan resolved = resolve_plan(job.plan, job.model, job.cluster, job.software);
-  const Scenario scenario{job.model, job.device, job.cluster, job.software, resolved.plan};
+  const Scenario scenario = resolve(job).scenario;
   const LayerCosts layers = price_layers(scenario);
   for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(iteration_time(scenario, layers));

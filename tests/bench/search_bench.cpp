@@ -2,18 +2,13 @@
 
 #include <benchmark/benchmark.h>
 
-#include "models/job/library.hpp"
-#include "sim/search/search.hpp"
+#include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {
 namespace {
 
 void run(benchmark::State& state, std::vector<std::int64_t> nodes) {
-  JobRequest request;
-  request.model = "bloom-176b";
-  request.cluster = "jean-zay-a100";
-  Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
   SearchAxes axes;
   axes.nodes = std::move(nodes);
   axes.gbs = {2048};
@@ -50,12 +45,8 @@ BENCHMARK(search_any_nodes)
 
 /// All axes of a model with experts on 1,024 GPUs. An item is a combination of their values.
 void search_moe(benchmark::State& state) {
-  JobRequest request;
-  request.model = "deepseek-v3";
-  request.cluster = "nvidia-dgx-h100";
-  request.software = "megatron-core-moe-2026";
-  Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  SearchInputs inputs =
+      shipped_inputs("deepseek-v3", "nvidia-dgx-h100", 8192, "megatron-core-moe-2026");
   inputs.fixed.seq_len = 4096;
   SearchAxes axes;
   axes.nodes = {128};

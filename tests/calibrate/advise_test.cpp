@@ -3,19 +3,14 @@
 #include <doctest/doctest.h>
 
 #include "hw/base/json_cursor.hpp"
-#include "models/job/library.hpp"
+#include "tests/scenarios.hpp"
 
 using namespace prequel;
 
 namespace {
 
 AdviceReport shipped_advice(const Library& library) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  const Job job = read_job(library, request);
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
-  return advise({job.model, job.device, job.cluster, job.software, plan},
-                read_uncertainty(library.open("uncertainty", "priors")));
+  return advise(shipped_scenario(), read_uncertainty(library.open("uncertainty", "priors")));
 }
 
 }  // namespace

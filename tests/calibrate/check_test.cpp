@@ -50,7 +50,7 @@ TEST_CASE("points that cannot be predicted are left out, each reason once") {
                              [&](const Measurement& point) { return predict(device, point); }, {});
   CHECK(result.groups[0].errors.n == 1);
   CHECK(result.not_predicted ==
-        std::vector<std::string>{"a device has no collectives; check them with --cluster"});
+        std::vector<std::string>{"a device has no collectives; check them against a cluster"});
 }
 
 TEST_CASE("tokens on their way to experts are checked against the cluster's dispatcher") {

@@ -131,7 +131,7 @@ TEST_CASE("a constant that is not there is refused by its path") {
   const auto runs = jean_zay_runs();
   CHECK(error_text([&] {
           (void)uncertain_constants({"plan.dp"}, runs, library);
-        }).starts_with("--fit plan.dp: no constant that runs tell of"));
+        }).starts_with("fit plan.dp: no constant that runs tell of"));
   CHECK(uncertain_constants({"fixed", kFixed}, runs, library) == std::vector{Uncertain::fixed});
   CHECK(uncertain_constants({}, runs, library).empty());
 }

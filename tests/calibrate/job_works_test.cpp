@@ -6,19 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "models/job/library.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
 
-std::vector<std::string> works_of(const std::vector<Override>& overrides) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  request.overrides = overrides;
-  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+std::vector<std::string> works_of(const Settings& settings) {
   std::vector<std::string> texts;
-  for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {
+  for (const Work& work : job_works(shipped_scenario(settings))) {
     texts.push_back(work_text(work));
   }
   return texts;
@@ -64,18 +59,16 @@ TEST_CASE("a job's tensor-parallel collectives are measured in their group and s
 }
 
 TEST_CASE("a job's experts and casts are measured, too, and all of it can be told to the program") {
-  JobRequest request;
-  request.model = "qwen3-30b-a3b";
-  request.cluster = "dgx-b200";
-  request.software = "megatron-core-2026";
-  request.overrides = {{"plan.dp", "8"},          {"plan.ep", "8"},
-                       {"plan.gbs", "64"},        {"plan.seq_len", "4096"},
-                       {"plan.precision", "fp8"}, {"plan.fp8_recipe", "mxfp8"}};
-  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
+  const Scenario scenario = planned("qwen3-30b-a3b", "dgx-b200", "megatron-core-2026",
+                                    {{"plan.dp", "8"},
+                                     {"plan.ep", "8"},
+                                     {"plan.gbs", "64"},
+                                     {"plan.seq_len", "4096"},
+                                     {"plan.precision", "fp8"},
+                                     {"plan.fp8_recipe", "mxfp8"}});
   std::size_t experts = 0;
   std::size_t casts = 0;
-  for (const Work& work : job_works({job.model, job.device, job.cluster, job.software, plan})) {
+  for (const Work& work : job_works(scenario)) {
     if (const auto* product = std::get_if<GroupedGemm>(&work)) {
       CHECK(product->groups == 128 / 8);
       CHECK(product->precision == Precision::mxfp8);

@@ -25,7 +25,7 @@ TEST_CASE("all filters must hold, != turns one round") {
 
 TEST_CASE("a filter without a column is refused") {
   CHECK(error_text([] { static_cast<void>(parse_row_filter("vidur")); }) ==
-        "--where: expected COLUMN=VALUE or COLUMN!=VALUE (with * for any text), got \"vidur\"");
+        "where: expected COLUMN=VALUE or COLUMN!=VALUE (with * for any text), got \"vidur\"");
 }
 
 }  // namespace

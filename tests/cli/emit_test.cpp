@@ -9,11 +9,10 @@
 #include "cli/import/foreign_file.hpp"
 #include "cli/plan_json.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/job/library.hpp"
 #include "models/layers/parameters.hpp"
-#include "sim/search/space.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/random_plans.hpp"
+#include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {
 namespace {
@@ -24,25 +23,13 @@ struct Space {
   SearchInputs inputs;
   std::vector<Plan> plans;
 
-  [[nodiscard]] Scenario scenario(const Plan& plan) const {
-    return {inputs.model, inputs.device, inputs.cluster, inputs.software, plan};
-  }
+  [[nodiscard]] Scenario scenario(const Plan& plan) const { return {inputs, plan}; }
 };
-
-SearchInputs inputs_of(const std::string& model, const std::string& cluster,
-                       const std::string& software) {
-  JobRequest request;
-  request.model = model;
-  request.cluster = cluster;
-  request.software = software;
-  Job job = read_job(Library({PREQUEL_SOURCE_DIR "/data"}), request);
-  return {job.model, job.device, job.cluster, job.software, job.plan};
-}
 
 /// All plans that are legal somewhere, whether the stack offers them or not.
 Space space_of(const std::string& model, const std::string& cluster, std::int64_t nodes,
                const std::string& software) {
-  SearchInputs inputs = inputs_of(model, cluster, software);
+  SearchInputs inputs = shipped_inputs(model, cluster, 256, software);
   SearchAxes axes;
   axes.nodes = {nodes};
   axes.gbs = {256};
@@ -129,7 +116,7 @@ TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none sa
   for (const char* model :
        {"llama-3-8b", "gpt-18b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v2-lite"}) {
     for (const char* software : {"megatron-core-2024", "nemo-26.04"}) {
-      const Space space{inputs_of(model, "dgx-h100", software), {}};
+      const Space space{shipped_inputs(model, "dgx-h100", 256, software), {}};
       const SearchInputs& inputs = space.inputs;
       const std::vector<Plan> plans =
           drawn_plans(dice, 40, inputs.model, inputs.cluster, inputs.software);
@@ -154,7 +141,7 @@ TEST_CASE("experts, latent attention and windows come back from Megatron's flags
   for (const char* name : {"mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3", "deepseek-v2-lite",
                            "gpt-oss-20b", "llama4-maverick"}) {
     CAPTURE(name);
-    const Space space{inputs_of(name, "dgx-h100", "megatron-core-2026"), {}};
+    const Space space{shipped_inputs(name, "dgx-h100", 256, "megatron-core-2026"), {}};
     const Transformer& model = space.inputs.model;
     Plan plan;
     plan.gbs = 8;

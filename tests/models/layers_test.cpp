@@ -128,12 +128,12 @@ TEST_CASE("what goes to the experts comes back, in the backward pass the other w
 TEST_CASE("a GPT block keeps 34 bytes a token and channel, split over tensor ranks") {
   const Transformer model = shipped_model("gpt3-175b");
   const double channels = 2.0 * 1024 * 12288;
-  const auto kept = [&](std::int64_t tp, ModuleSet repeated) {
+  const auto kept = [&](std::int64_t tp, WordSet<Module> repeated) {
     return kept_bytes(tell_block(model, model.kind_of(0), setting(tp), {}), repeated);
   };
   CHECK(kept(1, {}) == 34 * channels);
   CHECK(kept(8, {}) == 34 * channels / 8);
-  CHECK(kept(1, ModuleSet::all()) == 2 * channels);
+  CHECK(kept(1, WordSet<Module>::all()) == 2 * channels);
 }
 
 TEST_CASE("a gated block without dropout keeps its norms' results, heads and three inner widths") {
@@ -141,7 +141,7 @@ TEST_CASE("a gated block without dropout keeps its norms' results, heads and thr
   // Two inputs, two norms; queries, keys, values and context; gate, up and their product.
   const double per_token = 2.0 * (4 * 512 + 4 * 512 + 3 * 1024);
   CHECK(kept_bytes(tell_block(model, {}, setting(), {}), {}) == 2 * 1024 * per_token);
-  ModuleSet norms;
+  WordSet<Module> norms;
   norms.add(Module::norm);
   CHECK(kept_bytes(tell_block(model, {}, setting(), {}), norms) ==
         2 * 1024 * (per_token - 2.0 * 2 * 512));
@@ -151,7 +151,8 @@ TEST_CASE("recompute by operator repeats keys, the projection and what a gate mu
   const Transformer model = gated();
   const Software stack;
   const Layer layer = tell_block(model, {}, setting(), stack);
-  const ModuleSet operators = repeated_modules(Recompute::selective, {RecomputeModule::operators});
+  const WordSet<Module> operators =
+      repeated_modules(Recompute::selective, {RecomputeModule::operators});
   const Operators repeated = repeated_operators(layer, stack, operators);
   const double tokens = 2.0 * 1024;
   // Of seven products the second, fourth and sixth.
@@ -159,7 +160,7 @@ TEST_CASE("recompute by operator repeats keys, the projection and what a gate mu
   for (const Operator& op : repeated) CHECK_FALSE(std::get_if<FusedAttention>(&op.what));
   // The input, queries, values, context and the gate.
   CHECK(kept_bytes(layer, operators) == doctest::Approx(2 * tokens * (4 * 512 + 1024)));
-  CHECK(product_flops(repeated_operators(layer, stack, ModuleSet::all())) ==
+  CHECK(product_flops(repeated_operators(layer, stack, WordSet<Module>::all())) ==
         product_flops(forward_operators(layer, stack)));
 }
 

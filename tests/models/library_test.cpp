@@ -69,7 +69,7 @@ TEST_CASE("every shipped job can be read and resolved") {
     JobRequest request;
     request.job = name;
     const Job job = read_job(library, request);
-    CHECK(resolve_plan(job.plan, job.model, job.cluster, job.software).plan.gpus > 0);
+    CHECK(resolve(job).scenario.plan.gpus > 0);
   }
 }
 
@@ -208,10 +208,10 @@ TEST_CASE("an unknown name is refused with the nearest one") {
 }
 
 TEST_CASE("a data directory that is none is refused") {
-  CHECK(error_text([] { Library({"/no/such"}); }) == "--data-dir /no/such: not a directory");
+  CHECK(error_text([] { Library({"/no/such"}); }) == "data_dir /no/such: not a directory");
 }
 
-TEST_CASE("--set reaches every input") {
+TEST_CASE("an override reaches every input") {
   const TemporaryFolder folder;
   const Job job = read(folder.with("job.json", kJob), {{"model.num_hidden_layers", "72"},
                                                        {"cluster.nodes", "96"},
@@ -225,7 +225,7 @@ TEST_CASE("--set reaches every input") {
   CHECK(job.plan.grad_precision == Precision::fp32);
 }
 
-TEST_CASE("--set of a path that leads nowhere is refused") {
+TEST_CASE("an override of a path that leads nowhere is refused") {
   CHECK(refusal_of_set("modle.hidden_size", "1") ==
         "--set modle.hidden_size=1: expected PATH=VALUE with a path that begins with model., "
         "device., cluster., software., plan. or what_if. (did you mean \"model\"?)");
@@ -265,12 +265,11 @@ TEST_CASE("unknown keys and wrong types of a job are refused with the nearest ke
         "job.json: /cluster: expected text, got an array");
 }
 
-TEST_CASE("a job that lacks model or cluster says which flag would do") {
+TEST_CASE("a job that lacks model or cluster says which") {
   CHECK(refusal(R"({"cluster": "jean-zay-a100"})") ==
-        "job.json: no model is named; --model NAME would do (prequel show models lists them)");
+        "model: job.json names no model (prequel show models lists them)");
   CHECK(refusal(R"({"model": "bloom-176b"})") ==
-        "job.json: no cluster is named; --cluster NAME would do (prequel show clusters lists "
-        "them)");
+        "cluster: job.json names no cluster (prequel show clusters lists them)");
 }
 
 TEST_CASE("what is no JSON is refused with the place") {

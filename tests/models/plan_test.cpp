@@ -117,7 +117,7 @@ TEST_CASE("a missing global batch is refused") {
   Question question;
   question.request.gbs = {};
   CHECK(question.problems() ==
-        "plan: gbs: missing; the global batch size in sequences is needed (--gbs)");
+        "plan: gbs: missing; the global batch size in sequences is needed");
 }
 
 TEST_CASE("a global batch that does not divide is refused with its neighbours") {
@@ -246,8 +246,8 @@ TEST_CASE("offload needs hosts that the cluster tells of") {
   question.cluster = shipped_cluster("selene");
   CHECK(question.problems() ==
         "plan: offload: cluster selene says nothing of its hosts (host.memory and "
-        "host.memory_bandwidth); offload none would do, or both keys, such as --set "
-        "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 GB/s\"");
+        "host.memory_bandwidth); offload none would do, or both keys, such as "
+        "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"");
   question.cluster.host = {{1e12}, {200e9}};
   CHECK(question.problems() == "no error");
 }
@@ -388,7 +388,7 @@ TEST_CASE("an embedding that weighs more than a layer is warned of with better l
   question.request.pp = 12;
   CHECK(question.warnings() ==
         Warnings{"the embedding weighs as much as 1.5 layers, on the first stage and the last: 70 "
-                 "or 82 layers with --set plan.stage_split=embedding-as-layer would balance pp "
+                 "or 82 layers with stage_split embedding-as-layer would balance pp "
                  "12"});
   question.model.layers = 70;
   question.request.stage_split = StageSplit::embedding_as_layer;

@@ -42,10 +42,10 @@ TEST_CASE("of limits that stand in the way, those are named that suffice alone")
   const auto found = relaxations(said, inputs, {}, Reach::usual);
   const std::vector<std::string> limits = limits_of(found);
   check(found, inputs);
-  CHECK(std::ranges::count(limits, "--tp") == 1);
-  CHECK(std::ranges::count(limits, "--recompute") == 1);
-  CHECK(std::ranges::count(limits, "--vpp") == 0);  // does not help
-  CHECK(std::ranges::count(limits, "--mbs") == 0);  // was not said
+  CHECK(std::ranges::count(limits, "tp") == 1);
+  CHECK(std::ranges::count(limits, "recompute") == 1);
+  CHECK(std::ranges::count(limits, "vpp") == 0);  // does not help
+  CHECK(std::ranges::count(limits, "mbs") == 0);  // was not said
 }
 
 TEST_CASE("where the model is too large for the nodes, a few more are named") {
@@ -53,7 +53,7 @@ TEST_CASE("where the model is too large for the nodes, a few more are named") {
   const auto found = relaxations(said_of(2, 2048), inputs, {}, Reach::usual);
   check(found, inputs);
   REQUIRE(found.size() == 1);
-  CHECK(found.front().limit == "--nodes " + std::to_string(found.front().best.plan.nodes));
+  CHECK(found.front().limit == "nodes " + std::to_string(found.front().best.plan.nodes));
   CHECK(found.front().best.plan.nodes > 2);
   CHECK(found.front().best.plan.nodes < 12);
 }
@@ -64,12 +64,12 @@ TEST_CASE("requirements and the head-room are given up one by one, also of plans
   limits.requirements = {Requirement::parse("dp > 5000"), Requirement::parse("tp <= 8")};
   const auto found = relaxations(legal_plans(axes_for(inputs, 48), inputs), inputs, limits);
   check(found, inputs);
-  CHECK(limits_of(found) == std::vector<std::string>{"--require 'dp > 5000'"});
+  CHECK(limits_of(found) == std::vector<std::string>{"require 'dp > 5000'"});
 
   SearchLimits roomy;
   roomy.memory_headroom = 0.99;
   CHECK(limits_of(relaxations(said_of(48, 2048), inputs, roomy, Reach::usual)) ==
-        std::vector<std::string>{"--memory-headroom"});
+        std::vector<std::string>{"memory_headroom"});
 }
 
 TEST_CASE("a requirement that divides by zero for plans that nobody asked for is no error") {
@@ -79,7 +79,7 @@ TEST_CASE("a requirement that divides by zero for plans that nobody asked for is
   SearchLimits limits;
   limits.requirements = {Requirement::parse("gbs / (pp - 12) > 1e9")};
   const auto found = relaxations(said, inputs, limits, Reach::usual);
-  CHECK(limits_of(found) == std::vector<std::string>{"--require 'gbs / (pp - 12) > 1e9'"});
+  CHECK(limits_of(found) == std::vector<std::string>{"require 'gbs / (pp - 12) > 1e9'"});
 }
 
 }  // namespace

@@ -64,34 +64,31 @@ TEST_CASE("what cannot be read is refused with the place and what would do") {
     return error_text([&] { static_cast<void>(Requirement::parse(text)); });
   };
   CHECK(refusal("dpp % 4 == 0") ==
-        "--require \"dpp % 4 == 0\": at character 1: unknown name \"dpp\" (did you mean \"dp\"?); "
+        "require \"dpp % 4 == 0\": at character 1: unknown name \"dpp\" (did you mean \"dp\"?); "
         "text stands in quotes");
-  CHECK(refusal("dp %") ==
-        "--require \"dp %\": at character 5: expected a name, a number or \"(\"");
-  CHECK(refusal("(dp") == "--require \"(dp\": at character 4: expected \")\"");
-  CHECK(refusal("dp = 4") ==
-        "--require \"dp = 4\": at character 4: expected an operator or the end");
+  CHECK(refusal("dp %") == "require \"dp %\": at character 5: expected a name, a number or \"(\"");
+  CHECK(refusal("(dp") == "require \"(dp\": at character 4: expected \")\"");
+  CHECK(refusal("dp = 4") == "require \"dp = 4\": at character 4: expected an operator or the end");
   CHECK(refusal("dp == 'full'") ==
-        "--require \"dp == 'full'\": at character 13: text can only be compared with text, by == "
+        "require \"dp == 'full'\": at character 13: text can only be compared with text, by == "
         "or !=");
   CHECK(refusal("recompute") ==
-        "--require \"recompute\": at character 10: a text alone is no requirement; compare it with "
+        "require \"recompute\": at character 10: a text alone is no requirement; compare it with "
         "== or !=");
   CHECK(refusal("recompute == 'full") ==
-        "--require \"recompute == 'full\": at character 14: the quote is not closed");
-  CHECK(
-      refusal("recompute == 'fulll'") ==
-      "--require \"recompute == 'fulll'\": at character 21: recompute is never \"fulll\" (did you "
-      "mean \"full\"?); none, selective, full would do");
+        "require \"recompute == 'full\": at character 14: the quote is not closed");
+  CHECK(refusal("recompute == 'fulll'") ==
+        "require \"recompute == 'fulll'\": at character 21: recompute is never \"fulll\" (did you "
+        "mean \"full\"?); none, selective, full would do");
   CHECK(refusal("'zb' != schedule") ==
-        "--require \"'zb' != schedule\": at character 17: schedule is never \"zb\" (did you mean "
+        "require \"'zb' != schedule\": at character 17: schedule is never \"zb\" (did you mean "
         "\"zb-v\", \"zb-h1\", \"zb-h2\"?); gpipe, 1f1b, "
         "interleaved-1f1b, zb-h1, zb-h2, dualpipe, dualpipe-v, zb-v, v-half would do");
   CHECK(refusal("precision == 'bf8'").ends_with("; fp32, tf32, fp16, bf16, fp8, fp4 would do"));
   CHECK(refusal("dp < 4 and tp < 2").ends_with("; && joins two conditions"));
   CHECK(refusal("dp < 4 or tp < 2").ends_with("; || joins two conditions"));
   CHECK(refusal("dp < 4 order").ends_with("expected an operator or the end"));
-  CHECK(refusal("") == "--require \"\": at character 1: expected a name, a number or \"(\"");
+  CHECK(refusal("") == "require \"\": at character 1: expected a name, a number or \"(\"");
 }
 
 TEST_CASE("neither length nor depth brings it down") {
@@ -99,14 +96,14 @@ TEST_CASE("neither length nor depth brings it down") {
     return error_text([&] { static_cast<void>(Requirement::parse(text)); });
   };
   CHECK(refusal(std::string(10000, '(')) ==
-        "--require: 10000 characters are too long; at most 1000 would do");
+        "require: 10000 characters are too long; at most 1000 would do");
   CHECK(refusal(std::string(900, '(')).ends_with("more than 50 brackets deep"));
   CHECK(refusal(std::string(900, '-')).ends_with("more than 50 brackets deep"));
 }
 
 TEST_CASE("a division by zero is refused when it happens") {
   CHECK(error_text([] { holds("gbs % (zero - 1) == 0"); }) ==
-        "--require \"gbs % (zero - 1) == 0\": divides by zero for some plans; a divisor that is "
+        "require \"gbs % (zero - 1) == 0\": divides by zero for some plans; a divisor that is "
         "never 0 would do");
 }
 

@@ -4,19 +4,15 @@
 
 #include <string>
 
-#include "models/job/library.hpp"
 #include "sim/search/search.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 
 inline SearchInputs shipped_inputs(const std::string& model, const std::string& cluster,
                                    std::int64_t gbs, const std::string& software = {}) {
-  JobRequest request;
-  request.model = model;
-  request.cluster = cluster;
-  if (!software.empty()) request.software = software;
-  Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  SearchInputs inputs{job.model, job.device, job.cluster, job.software, job.plan};
+  const Job job = job_of(model, cluster, software);
+  SearchInputs inputs{job, job.plan};
   inputs.fixed.gbs = gbs;
   return inputs;
 }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -14,10 +14,8 @@ struct Layout {
 
 /// The shipped job of 48 nodes: dp 8, tp 8, pp 6, mbs 4.
 Layout shipped_layout() {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  const Job job = read_job(shipped_library(), request);
-  return {job, resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  const Job job = shipped_job();
+  return {job, resolve(job).scenario.plan};
 }
 
 BatchPoint point(std::int64_t gbs, std::int64_t fastest_mbs) {
@@ -28,7 +26,7 @@ TEST_CASE("the last size of a ramp is the plan's own iteration") {
   const auto [job, plan] = shipped_layout();
   const RampCurve curve = ramp_curve(job, plan, {1024, 2048, 512});
   REQUIRE(curve.points.size() == 3);
-  const Scenario scenario{job.model, job.device, job.cluster, job.software, plan};
+  const Scenario scenario{job, plan};
   CHECK(curve.points.back().planned->sec_per_iter == predict(scenario).sec_per_iter);
 }
 

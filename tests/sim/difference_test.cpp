@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "hw/base/json_cursor.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -22,19 +22,9 @@ struct Answer {
   [[nodiscard]] ComparedAnswer compared() const { return {scenario, prediction, known}; }
 };
 
-Answer answered(const std::vector<Override>& overrides = {},
-                const std::optional<std::string>& cluster = {},
+Answer answered(const Settings& overrides = {}, const std::optional<std::string>& cluster = {},
                 const std::optional<std::string>& software = {}) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  request.cluster = cluster;
-  request.software = software;
-  request.overrides = overrides;
-  const Job job = read_job(shipped_library(), request);
-  Answer answer{{job.model, job.device, job.cluster, job.software,
-                 resolve_plan(job.plan, job.model, job.cluster, job.software).plan},
-                {},
-                {}};
+  Answer answer{resolve(shipped_job(overrides, software, cluster)).scenario, {}, {}};
   answer.prediction = predict(answer.scenario);
   answer.known = interval(answer.scenario, answer.prediction, priors());
   return answer;

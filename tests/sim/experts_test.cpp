@@ -7,7 +7,7 @@
 #include "models/layers/parameters.hpp"
 #include "sim/answer/prediction.hpp"
 #include "sim/step/plan_memory.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -19,13 +19,8 @@ struct Question {
   PlanRequest plan;
 
   [[nodiscard]] Scenario scenario() const {
-    JobRequest request;
-    request.model = model;
-    request.cluster = cluster;
-    request.software = software;
-    const Job job = read_job(shipped_library(), request);
-    return {job.model, job.device, job.cluster, job.software,
-            resolve_plan(filled_from(plan, job.plan), job.model, job.cluster, job.software).plan};
+    const Job job = job_of(model, cluster, software);
+    return resolve(job, filled_from(plan, job.plan)).scenario;
   }
   [[nodiscard]] Prediction prediction() const { return predict(scenario()); }
   [[nodiscard]] double seconds() const { return prediction().sec_per_iter.value; }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "hw/base/json_cursor.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -14,21 +14,12 @@ Uncertainty priors() {
   return read_uncertainty(shipped_library().open("uncertainty", "priors"));
 }
 
-Scenario shipped_job(const std::vector<Override>& overrides = {}) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  request.overrides = overrides;
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
-
 Interval interval_of(const Scenario& scenario, double level = kIntervalLevel) {
   return interval(scenario, predict(scenario), priors(), level);
 }
 
 TEST_CASE("an interval holds the prediction, grows with its level and is the same each time") {
-  const Scenario scenario = shipped_job();
+  const Scenario scenario = shipped_scenario();
   const Prediction prediction = predict(scenario);
   double width = 0.0;
   for (const double level : {0.5, 0.8, 0.95}) {
@@ -44,7 +35,7 @@ TEST_CASE("an interval holds the prediction, grows with its level and is the sam
 }
 
 TEST_CASE("sources are parts of one variance, the largest first") {
-  const Interval one = interval_of(shipped_job());
+  const Interval one = interval_of(shipped_scenario());
   REQUIRE(one.sources.size() == 3);
   CHECK(one.sources[0].share >= one.sources[1].share);
   CHECK(one.sources[1].share >= one.sources[2].share);
@@ -52,8 +43,8 @@ TEST_CASE("sources are parts of one variance, the largest first") {
 }
 
 TEST_CASE("a stack that was not checked here, or whose release is not known, is wider") {
-  const double own = interval_of(shipped_job()).time_scale;
-  Scenario elsewhere = shipped_job();
+  const double own = interval_of(shipped_scenario()).time_scale;
+  Scenario elsewhere = shipped_scenario();
   elsewhere.cluster.name = "another";
   const double other = interval_of(elsewhere).time_scale;
   CHECK(other > own);
@@ -63,8 +54,8 @@ TEST_CASE("a stack that was not checked here, or whose release is not known, is 
 
 TEST_CASE("a file that says how sure it is of a number is believed") {
   const auto stated = [](const char* sd) {
-    return interval_of(shipped_job({{"software.host.fixed_per_iteration_s",
-                                     std::string("{\"value\": 9, \"sd\": ") + sd + "}"}}))
+    return interval_of(shipped_scenario({{"software.host.fixed_per_iteration_s",
+                                          std::string("{\"value\": 9, \"sd\": ") + sd + "}"}}))
         .time_scale;
   };
   CHECK(stated("0.01") < stated("0.5"));
@@ -74,7 +65,7 @@ TEST_CASE("a file that says how sure it is of a number is believed") {
 TEST_CASE("a plan fits with more probability where it needs less") {
   double last = 1.0;
   for (const char* mbs : {"1", "2", "4", "8", "16"}) {
-    const double fits = interval_of(shipped_job({{"plan.mbs", mbs}})).fits_probability;
+    const double fits = interval_of(shipped_scenario({{"plan.mbs", mbs}})).fits_probability;
     CHECK(fits <= last);
     CHECK(fits >= 0.0);
     last = fits;
@@ -83,7 +74,7 @@ TEST_CASE("a plan fits with more probability where it needs less") {
 }
 
 TEST_CASE("errors that plans share cancel when they are compared") {
-  const Scenario scenario = shipped_job();
+  const Scenario scenario = shipped_scenario();
   const Spread spread = spread_of(scenario, priors());
   Deviations slopes{};
   slopes[static_cast<std::size_t>(Uncertain::gemm)] = 0.6;

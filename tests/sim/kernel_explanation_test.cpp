@@ -2,19 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include "models/job/library.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
-
-Scenario scenario(std::vector<Override> overrides) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  request.overrides = std::move(overrides);
-  const Job job = read_job(Library({PREQUEL_DATA_DIR}), request);
-  const Plan plan = resolve_plan(job.plan, job.model, job.cluster, job.software).plan;
-  return {job.model, job.device, job.cluster, job.software, plan};
-}
 
 double seconds(const std::vector<ExplainedKernel>& kernels, std::string_view part, bool forward) {
   double sum = 0;
@@ -37,9 +28,9 @@ TEST_CASE("the explained kernels add up to what the layers cost") {
     for (const char* attention : {"unfused", "fused-softmax", "flash"}) {
       CAPTURE(recompute);
       CAPTURE(attention);
-      const Scenario asked = scenario({{"plan.recompute", recompute},
-                                       {"plan.attention", attention},
-                                       {"software.kernels.flash_kernel", "flash-2"}});
+      const Scenario asked = shipped_scenario({{"plan.recompute", recompute},
+                                               {"plan.attention", attention},
+                                               {"software.kernels.flash_kernel", "flash-2"}});
       const LayerCosts costs = price_layers(asked);
       const auto kernels = explain_kernels(asked, twelve_blocks());
       CHECK(seconds(kernels, "block", true) ==
@@ -55,14 +46,14 @@ TEST_CASE("the explained kernels add up to what the layers cost") {
 }
 
 TEST_CASE("kernels of a block run once a block and micro batch, those of the head once a batch") {
-  for (const ExplainedKernel& kernel : explain_kernels(scenario({}), twelve_blocks())) {
+  for (const ExplainedKernel& kernel : explain_kernels(shipped_scenario(), twelve_blocks())) {
     CHECK(kernel.count == (kernel.part == "block" ? 12 * 64 : 64));
   }
 }
 
 TEST_CASE(
     "the software stack stretches products by its factor and blocking collectives by theirs") {
-  const Scenario asked = scenario({});
+  const Scenario asked = shipped_scenario({});
   for (const ExplainedKernel& kernel : explain_kernels(asked, twelve_blocks())) {
     const double factor = kernel.seconds / kernel.price.time.value;
     if (kernel.name == "qkv") {

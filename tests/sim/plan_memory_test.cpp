@@ -4,19 +4,14 @@
 
 #include <algorithm>
 
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
 
 /// The shipped 176B-class job under another schedule.
 Scenario job_with(const std::string& schedule) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  request.overrides = {{"plan.schedule", schedule}};
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  return shipped_scenario({{"plan.schedule", schedule}});
 }
 
 TEST_CASE("1F1B holds pp - stage micro batches, GPipe all, zero bubble pp on every stage") {
@@ -54,13 +49,9 @@ TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
 
 TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the printed peak, too") {
   for (const char* mbs : {"1", "4", "8", "16"}) {
-    JobRequest request;
-    request.model = "llama-2-7b";
-    request.cluster = "dgx-h100";
-    request.overrides = {{"plan.nodes", "4"}, {"plan.gbs", "512"}, {"plan.mbs", mbs}};
-    const Job job = read_job(shipped_library(), request);
-    const Scenario scenario{job.model, job.device, job.cluster, job.software,
-                            resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+    const Scenario scenario =
+        planned("llama-2-7b", "dgx-h100", "",
+                {{"plan.nodes", "4"}, {"plan.gbs", "512"}, {"plan.mbs", mbs}});
     const PlanMemory memory = plan_memory(scenario, weights_of(scenario), {1});
     const StageMemory& stage = memory.stages.front();
     CHECK(memory.peak == stage.total());

@@ -6,25 +6,13 @@
 #include <random>
 
 #include "tests/error_text.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
 
-using Settings = std::vector<std::pair<const char*, const char*>>;
-
-/// The shipped 176B-class job with some fields replaced.
-Scenario scenario_with(const Settings& settings) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
-
 Prediction predict_with(const Settings& settings) {
-  return predict(scenario_with(settings));
+  return predict(shipped_scenario(settings));
 }
 
 double seconds(const Settings& settings) {
@@ -32,16 +20,9 @@ double seconds(const Settings& settings) {
 }
 
 TEST_CASE("offloaded parameters cross the host's link for every gather, and fill host memory") {
-  JobRequest request;
-  request.model = "gpt2-2.5b";
-  request.cluster = "dgx-a100-40gb";
-  for (const auto& [path, value] :
-       Settings{{"plan.dp", "8"}, {"plan.zero", "3"}, {"plan.mbs", "1"}, {"plan.gbs", "8"}}) {
-    request.overrides.push_back({path, value});
-  }
-  const Job job = read_job(shipped_library(), request);
-  Scenario scenario{job.model, job.device, job.cluster, job.software,
-                    resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  Scenario scenario =
+      planned("gpt2-2.5b", "dgx-a100-40gb", "",
+              {{"plan.dp", "8"}, {"plan.zero", "3"}, {"plan.mbs", "1"}, {"plan.gbs", "8"}});
   scenario.plan.offload = Offload::optimizer;
   const Prediction kept = predict(scenario);
   scenario.plan.offload = Offload::optimizer_params;
@@ -58,7 +39,7 @@ TEST_CASE("offloaded parameters cross the host's link for every gather, and fill
 }
 
 TEST_CASE("collectives of tensor ranks take the host's time in pipelines that span nodes") {
-  Scenario scenario = scenario_with({{"plan.sequence_parallel", "true"}});
+  Scenario scenario = shipped_scenario({{"plan.sequence_parallel", "true"}});
   HostStack& host = scenario.software.host;
   host.launch = Launch::async;
   host.async_launch_per_layer = {};
@@ -80,7 +61,7 @@ TEST_CASE("collectives of tensor ranks take the host's time in pipelines that sp
 }
 
 TEST_CASE("gradients that no product adds up cost their traffic once a micro batch") {
-  Scenario scenario = scenario_with({{"software.communication.gradient_overlap", "none"}});
+  Scenario scenario = shipped_scenario({{"software.communication.gradient_overlap", "none"}});
   const auto passes = [&] { return predict(scenario).breakdown.compute; };
   const double without = passes();
   scenario.software.kernels.accumulation_bytes = 10;
@@ -91,7 +72,7 @@ TEST_CASE("gradients that no product adds up cost their traffic once a micro bat
 }
 
 TEST_CASE("buckets of gradients cost their latencies, a sum for all more than one for owners") {
-  Scenario scenario = scenario_with({});
+  Scenario scenario = shipped_scenario({});
   const auto reduce = [&] { return gradient_reduce_time(scenario, {4e9, 0}).all.value; };
   const double whole = reduce();
   scenario.software.communication.gradient_bucket = {25e6};
@@ -106,8 +87,8 @@ TEST_CASE("buckets of gradients cost their latencies, a sum for all more than on
 }
 
 TEST_CASE("ZeRO-2 reduces its gradients after every micro batch, ZeRO-1 once") {
-  Scenario scenario =
-      scenario_with({{"plan.pp", "1"}, {"plan.dp", "48"}, {"plan.mbs", "1"}, {"plan.gbs", "48"}});
+  Scenario scenario = shipped_scenario(
+      {{"plan.pp", "1"}, {"plan.dp", "48"}, {"plan.mbs", "1"}, {"plan.gbs", "48"}});
   const auto communication = [&](int zero, std::int64_t micro_batches) {
     scenario.plan.zero = zero;
     scenario.plan.gbs = scenario.plan.dp * scenario.plan.mbs * micro_batches;
@@ -192,7 +173,7 @@ TEST_CASE("DualPipe reduces gradients over both copies of a stage, which share t
 }
 
 TEST_CASE("the same scenario gives the same answer to the last bit") {
-  const Scenario scenario = scenario_with({});
+  const Scenario scenario = shipped_scenario({});
   const Prediction first = predict(scenario);
   const Prediction second = predict(scenario);
   CHECK(first.sec_per_iter.value == second.sec_per_iter.value);
@@ -289,14 +270,14 @@ TEST_CASE("64 heads are among the best at 14336, and 256 clearly slower") {
 TEST_CASE("a second data-parallel rank with ZeRO-1 saves memory and costs a little speed") {
   // Measured on 200B: 73 to 51 GB and 98.9 to 97.1 TFLOPs.
   const auto with_dp = [](const char* nodes, const char* gbs) {
-    return scenario_with({{"model.num_hidden_layers", "80"},
-                          {"model.hidden_size", "14400"},
-                          {"model.num_attention_heads", "96"},
-                          {"plan.nodes", nodes},
-                          {"plan.dp", "null"},
-                          {"plan.pp", "10"},
-                          {"plan.mbs", "1"},
-                          {"plan.gbs", gbs}});
+    return shipped_scenario({{"model.num_hidden_layers", "80"},
+                             {"model.hidden_size", "14400"},
+                             {"model.num_attention_heads", "96"},
+                             {"plan.nodes", nodes},
+                             {"plan.dp", "null"},
+                             {"plan.pp", "10"},
+                             {"plan.mbs", "1"},
+                             {"plan.gbs", gbs}});
   };
   const Scenario one = with_dp("10", "1024");
   const Scenario two = with_dp("20", "2048");
@@ -336,20 +317,13 @@ TEST_CASE("a fixed time above a fifth of the step is warned of") {
 TEST_CASE("selective recompute that frees nothing is warned of, as flash attention's is") {
   const char* const kIdle = "frees next to nothing";
   CHECK_FALSE(warns(predict_with({{"plan.recompute", "selective"}}), kIdle));
-  JobRequest request;
-  request.model = "llama-3-70b";
-  request.cluster = "dgx-h100";
-  for (const auto& [path, value] : Settings{{"plan.tp", "8"},
-                                            {"plan.pp", "4"},
-                                            {"plan.dp", "2"},
-                                            {"plan.gbs", "256"},
-                                            {"plan.recompute", "selective"}}) {
-    request.overrides.push_back({path, value});
-  }
-  const Job job = read_job(shipped_library(), request);
-  CHECK(warns(predict({job.model, job.device, job.cluster, job.software,
-                       resolve_plan(job.plan, job.model, job.cluster, job.software).plan}),
-              kIdle));
+  const Scenario without_scores = planned("llama-3-70b", "dgx-h100", "",
+                                          {{"plan.tp", "8"},
+                                           {"plan.pp", "4"},
+                                           {"plan.dp", "2"},
+                                           {"plan.gbs", "256"},
+                                           {"plan.recompute", "selective"}});
+  CHECK(warns(predict(without_scores), kIdle));
 }
 
 TEST_CASE("synchronous launches cost time") {
@@ -384,16 +358,10 @@ TEST_CASE("products in fp32 double what sharded weights and offloaded states sen
 }
 
 /// A job on a stack whose gradients overlap with the backward pass.
-Prediction overlapping(const Settings& settings) {
-  JobRequest request;
-  request.model = "llama-3-8b";
-  request.cluster = "dgx-h100";
-  request.software = "megatron-core-2024";
-  request.overrides = {{"plan.nodes", "16"}, {"plan.gbs", "128"}, {"plan.mbs", "1"}};
-  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
-  const Job job = read_job(shipped_library(), request);
-  return predict({job.model, job.device, job.cluster, job.software,
-                  resolve_plan(job.plan, job.model, job.cluster, job.software).plan});
+Prediction overlapping(const Settings& more) {
+  Settings settings{{"plan.nodes", "16"}, {"plan.gbs", "128"}, {"plan.mbs", "1"}};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return predict(planned("llama-3-8b", "dgx-h100", "megatron-core-2024", settings));
 }
 
 TEST_CASE("gradients that overlap with the backward pass cost less, but not nothing") {
@@ -431,20 +399,12 @@ TEST_CASE("what runs beside the passes costs the stated share of the shorter, on
 }
 
 TEST_CASE("a step of a context ring costs its launches, but for those of a graph") {
-  JobRequest request;
-  request.model = "llama-3-8b";
-  request.cluster = "dgx-h100";
-  request.software = "megatron-core-2025";
-  for (const auto& [path, value] : Settings{{"plan.nodes", "1"},
-                                            {"plan.cp", "2"},
-                                            {"plan.mbs", "1"},
-                                            {"plan.gbs", "8"},
-                                            {"software.communication.context_step_s", "0"}}) {
-    request.overrides.push_back({path, value});
-  }
-  const Job job = read_job(shipped_library(), request);
-  Scenario scenario{job.model, job.device, job.cluster, job.software,
-                    resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  Scenario scenario = planned("llama-3-8b", "dgx-h100", "megatron-core-2025",
+                              {{"plan.nodes", "1"},
+                               {"plan.cp", "2"},
+                               {"plan.mbs", "1"},
+                               {"plan.gbs", "8"},
+                               {"software.communication.context_step_s", "0"}});
   const double free = predict(scenario).breakdown.cp_comm;
   scenario.software.communication.context_step = {1e-3};
   // Two steps forward, twice as much backward, in 32 layers of 2 micro batches.
@@ -454,7 +414,7 @@ TEST_CASE("a step of a context ring costs its launches, but for those of a graph
 }
 
 TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's factor") {
-  Scenario scenario = scenario_with({{"plan.precision", "bf16"}});
+  Scenario scenario = shipped_scenario({{"plan.precision", "bf16"}});
   const auto products = [&] {
     const PassCost cost = price_layers(scenario)[Part::dense_block].forward;
     return cost.compute - cost.attention - cost.stream;
@@ -483,17 +443,11 @@ TEST_CASE("every schedule does the same work, in about the same time") {
 
 TEST_CASE("without prefetch, gathers of fully sharded layers hold up the passes") {
   const auto seconds_with = [](const char* layers) {
-    JobRequest request;
-    request.model = "llama-3-8b";
-    request.cluster = "dgx-h100";
-    request.software = "pytorch-fsdp2-2024";
-    request.overrides = {{"plan.nodes", "4"},
-                         {"plan.gbs", "64"},
-                         {"plan.mbs", "2"},
-                         {"software.communication.prefetch_layers", layers}};
-    const Job job = read_job(shipped_library(), request);
-    return predict({job.model, job.device, job.cluster, job.software,
-                    resolve_plan(job.plan, job.model, job.cluster, job.software).plan})
+    return predict(planned("llama-3-8b", "dgx-h100", "pytorch-fsdp2-2024",
+                           {{"plan.nodes", "4"},
+                            {"plan.gbs", "64"},
+                            {"plan.mbs", "2"},
+                            {"software.communication.prefetch_layers", layers}}))
         .sec_per_iter.value;
   };
   CHECK(seconds_with("0") > seconds_with("1"));

@@ -3,21 +3,13 @@
 #include <doctest/doctest.h>
 
 #include "sim/answer/prediction.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
 
-Scenario shipped_job() {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
-
 TEST_CASE("more of a resource saves what its share of the time allows") {
-  const Scenario scenario = shipped_job();
+  const Scenario scenario = shipped_scenario();
   const double step = predict(scenario).sec_per_iter.value;
   for (const Sensitivity& one : sensitivity(scenario)) {
     CAPTURE(one.resource);

@@ -10,24 +10,10 @@
 #include "sim/answer/contended_iteration.hpp"
 #include "sim/answer/detailed_time.hpp"
 #include "sim/answer/prediction.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
-
-using Settings = std::vector<std::pair<const char*, const char*>>;
-
-Scenario planned(const char* model, const char* cluster, const char* software,
-                 const Settings& settings) {
-  JobRequest request;
-  request.model = model;
-  request.cluster = cluster;
-  request.software = software;
-  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
 
 constexpr const char* kKept = "software.communication.sharded_stages";
 

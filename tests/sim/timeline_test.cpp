@@ -9,33 +9,15 @@
 #include <utility>
 
 #include "sim/answer/prediction.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
 
-Scenario resolved(const JobRequest& request) {
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
-
-/// The shipped 176B-class job with some fields replaced.
-Scenario pipeline_with(const std::vector<std::pair<const char*, const char*>>& settings) {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  for (const auto& [path, value] : settings) request.overrides.push_back({path, value});
-  return resolved(request);
-}
-
 /// Fully sharded, on 4 nodes of 8 devices.
 Scenario sharded() {
-  JobRequest request;
-  request.model = "llama-3-8b";
-  request.cluster = "dgx-h100";
-  request.software = "pytorch-fsdp2-2024";
-  request.overrides = {{"plan.nodes", "4"}, {"plan.gbs", "128"}, {"plan.mbs", "2"}};
-  return resolved(request);
+  return planned("llama-3-8b", "dgx-h100", "pytorch-fsdp2-2024",
+                 {{"plan.nodes", "4"}, {"plan.gbs", "128"}, {"plan.mbs", "2"}});
 }
 
 /// Pipelines of every schedule, with blocking and overlapped sends, with and without gradient
@@ -49,7 +31,7 @@ std::vector<Scenario> plans() {
   for (const char* schedule : {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe"}) {
     for (int i = 0; i < 8; ++i) {
       const bool interleaved = schedule == std::string("interleaved-1f1b");
-      all.push_back(pipeline_with(
+      all.push_back(shipped_scenario(
           {{"plan.tp", pick({"1", "4", "8"})},
            {"plan.pp", pick({"2", "4", "6"})},
            {"plan.dp", "8"},
@@ -158,7 +140,7 @@ TEST_CASE("the critical path has no gap: its slices add up to the iteration") {
 }
 
 TEST_CASE("what a stage computes is what the prediction says, on its busiest stage") {
-  const Scenario scenario = pipeline_with({});
+  const Scenario scenario = shipped_scenario({});
   const Prediction prediction = predict(scenario);
   const Breakdown& parts = prediction.breakdown;
   const StageTimeline stage = timeline(scenario).stages[prediction.slowest_stage];

@@ -5,7 +5,7 @@
 
 #include "sim/answer/forward_only.hpp"
 #include "tests/error_text.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -16,15 +16,10 @@ struct Asked {
   Scenario scenario;
   Prediction prediction;
 
-  explicit Asked(const std::vector<Override>& overrides = {}) {
-    JobRequest request;
-    request.job = "bloom-176b-jean-zay";
-    request.overrides = overrides;
-    job = read_job(shipped_library(), request);
-    scenario = {job.model, job.device, job.cluster, job.software,
-                resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-    prediction = predict(scenario);
-  }
+  explicit Asked(const Settings& settings = {})
+      : job(shipped_job(settings)),
+        scenario(resolve(job).scenario),
+        prediction(predict(scenario)) {}
   [[nodiscard]] WholeRun answer(const RunQuestion& question) const {
     return whole_run(job, scenario, prediction, question);
   }
@@ -104,20 +99,20 @@ TEST_CASE("a run that failures leave no time to train is refused with what would
   CHECK(refusal() == "no error");
   question.checkpoint_interval = Seconds{86400};
   CHECK(refusal() ==
-        "--checkpoint-interval: with 86400 s between checkpoints and a failure every 600 s, 100.0 "
+        "checkpoint_interval: with 86400 s between checkpoints and a failure every 600 s, 100.0 "
         "% of the time is lost; 235 s would do");
   question.checkpoint_interval = {};
   question.restart = Seconds{1200};
   CHECK(refusal() ==
-        "--mtbf: a failure every 600 s leaves hardly any time to train, as a checkpoint takes 63 s "
-        "to write and a restart 1263 s: 92.6 % are lost; --mtbf 12635s would do");
+        "mtbf: a failure every 600 s leaves hardly any time to train, as a checkpoint takes 63 s "
+        "to write and a restart 1263 s: 92.6 % are lost; mtbf 12635s would do");
   question.mtbf = Seconds{12635};
   CHECK(refusal() == "no error");
   question.restart = {};
   question.mtbf = Seconds{5};
   CHECK(refusal() ==
-        "--mtbf: a failure every 5.0 s leaves hardly any time to train, as a checkpoint takes 63 s "
-        "to write and a restart 63 s: 100.0 % are lost; --mtbf 635s or --checkpoint-bandwidth "
+        "mtbf: a failure every 5.0 s leaves hardly any time to train, as a checkpoint takes 63 s "
+        "to write and a restart 63 s: 100.0 % are lost; mtbf 635s or checkpoint_bandwidth "
         "10147GB/s would do");
   question.checkpoint_bandwidth = BytesPerSecond{10147e9};
   CHECK(refusal() == "no error");
@@ -170,8 +165,8 @@ TEST_CASE("a ramp that ends elsewhere than the plan is refused") {
   RunQuestion question;
   question.ramp = BatchRamp{16, 1024, 16};
   CHECK(error_text([&] { (void)asked.answer(question); }) ==
-        "--gbs-ramp: ends at 1024, but the global batch size is 2048; let it end there, or say "
-        "--gbs 1024");
+        "gbs_ramp: ends at 1024, but the global batch size is 2048; an end there would do, or gbs "
+        "1024");
 }
 
 TEST_CASE("a whole run over a ramp needs to know how long that lasts") {
@@ -180,7 +175,7 @@ TEST_CASE("a whole run over a ramp needs to know how long that lasts") {
   question.tokens = 1e9;
   question.ramp = BatchRamp{1024, 2048, 1024};
   CHECK(error_text([&] { (void)asked.answer(question); }) ==
-        "--gbs-ramp: with --tokens it needs --ramp-samples, the sequences over which the batch "
+        "gbs_ramp: with tokens it needs ramp_samples, the sequences over which the batch "
         "grows");
 }
 
@@ -191,7 +186,7 @@ TEST_CASE("a size that no micro batch divides ends the question") {
   question.ramp = BatchRamp{12, 2048, 4};
   question.ramp_samples = 1000;
   CHECK(error_text([&] { (void)asked.answer(question); }) ==
-        "--gbs-ramp: no micro batch that fits divides a global batch of 12; start and increment "
+        "gbs_ramp: no micro batch that fits divides a global batch of 12; start and increment "
         "must be multiples of dp");
 }
 

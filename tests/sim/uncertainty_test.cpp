@@ -7,7 +7,7 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "sim/answer/prediction.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
@@ -16,16 +16,8 @@ Uncertainty priors() {
   return read_uncertainty(shipped_library().open("uncertainty", "priors"));
 }
 
-Scenario shipped_job() {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
-
 TEST_CASE("at 0 all files are as they are") {
-  const Scenario scenario = shipped_job();
+  const Scenario scenario = shipped_scenario();
   const Prediction prediction = predict(scenario);
   const LogAnswer answer = log_answer(scenario, priors(), {});
   CHECK(answer.time == doctest::Approx(std::log(prediction.sec_per_iter.value)));
@@ -39,7 +31,7 @@ TEST_CASE("at 0 all files are as they are") {
 }
 
 TEST_CASE("every constant slows or fills as it grows, and none crosses its bounds") {
-  const Scenario scenario = shipped_job();
+  const Scenario scenario = shipped_scenario();
   const Uncertainty uncertainty = priors();
   const LogAnswer at_rest = log_answer(scenario, uncertainty, {});
   for (std::size_t i = 0; i < kUncertain; ++i) {
@@ -73,7 +65,7 @@ TEST_CASE("every constant slows or fills as it grows, and none crosses its bound
 }
 
 TEST_CASE("a constant of 0 can grow, but not fall") {
-  Scenario scenario = shipped_job();
+  Scenario scenario = shipped_scenario();
   scenario.software.host.fixed_per_iteration = {};
   const Uncertainty uncertainty = priors();
   move(scenario, uncertainty, Uncertain::fixed, -1.0);
@@ -84,7 +76,7 @@ TEST_CASE("a constant of 0 can grow, but not fall") {
 }
 
 TEST_CASE("a number belongs to one constant, and the files have it under its path") {
-  const Scenario scenario = shipped_job();
+  const Scenario scenario = shipped_scenario();
   std::set<std::string> seen;
   for (std::size_t i = 0; i < kUncertain; ++i) {
     for (const UncertainField& field : fields_of(scenario, Uncertain(i))) {

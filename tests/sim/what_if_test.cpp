@@ -9,19 +9,10 @@
 #include "sim/answer/prediction.hpp"
 #include "tests/error_text.hpp"
 #include "tests/limited_threads.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/scenarios.hpp"
 
 namespace prequel {
 namespace {
-
-/// The shipped 176B-class job: 48 nodes of 8 devices.
-Scenario shipped_scenario() {
-  JobRequest request;
-  request.job = "bloom-176b-jean-zay";
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
-}
 
 WhatIf slow_node(std::int64_t node, double speed) {
   WhatIf question;
@@ -45,14 +36,8 @@ WhatIf degraded(const std::string& level, double fraction) {
 
 /// A fully sharded plan on 4 nodes of 8 devices.
 Scenario sharded_scenario() {
-  JobRequest request;
-  request.model = "llama-3-8b";
-  request.cluster = "dgx-h100";
-  request.software = "pytorch-fsdp2-2024";
-  request.overrides = {{"plan.nodes", "4"}, {"plan.gbs", "128"}, {"plan.mbs", "2"}};
-  const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  return planned("llama-3-8b", "dgx-h100", "pytorch-fsdp2-2024",
+                 {{"plan.nodes", "4"}, {"plan.gbs", "128"}, {"plan.mbs", "2"}});
 }
 
 TEST_CASE("with all nodes at full speed, all ranks take as long as predicted") {
@@ -147,7 +132,7 @@ TEST_CASE("a distribution is the same for the same seed, and in order") {
 
 TEST_CASE("a node outside the job is refused with the nearest that is in it") {
   CHECK(error_text([] { what_if(shipped_scenario(), slow_node(48, 0.9)); }) ==
-        "--slow-node 48: the job runs on nodes 0 to 47; 47 would do");
+        "slow_node 48: the job runs on nodes 0 to 47; 47 would do");
 }
 
 TEST_CASE(
@@ -186,10 +171,10 @@ TEST_CASE("links inside nodes slow tensor parallelism, spines nothing that stays
 
 TEST_CASE("links that the cluster does not have are refused with those it has") {
   CHECK(error_text([] { what_if(shipped_scenario(), degraded("spin", 0.5)); }) ==
-        "--link-fraction spin: jean-zay-a100 has no such links (did you mean \"spine\"?); it "
+        "link_fraction spin: jean-zay-a100 has no such links (did you mean \"spine\"?); it "
         "has nvlink, pcie, nic, spine, core");
   CHECK(error_text([] { what_if(shipped_scenario(), degraded("torus", 0.5)); }) ==
-        "--link-fraction torus: jean-zay-a100 has no such links; it has nvlink, pcie, nic, "
+        "link_fraction torus: jean-zay-a100 has no such links; it has nvlink, pcie, nic, "
         "spine, core");
 }
 

@@ -12,9 +12,7 @@ int main() {
   prequel::PlanRequest wanted = job.plan;
   for (const int mbs : {1, 2, 4, 8}) {
     wanted.mbs = mbs;
-    const auto [plan, warnings] = resolve_plan(wanted, job.model, job.cluster, job.software);
-    const prequel::Scenario scenario{job.model, job.device, job.cluster, job.software, plan};
-    const prequel::Prediction answer = predict(scenario);
+    const prequel::Prediction answer = predict(resolve(job, wanted).scenario);
     std::printf("mbs %d: %.1f s, %.1f GiB\n", mbs, answer.sec_per_iter.value,
                 answer.peak_memory.value / prequel::kGiB);
   }

@@ -1,0 +1,83 @@
+#include "cli/call/commands.hpp"
+
+#include <array>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/calibrate/parser.hpp"
+#include "cli/calibrate/runs_answer.hpp"
+#include "cli/calibrate/runs_format.hpp"
+#include "cli/parsers.hpp"
+#include "cli/predict/answer.hpp"
+#include "cli/report.hpp"
+#include "cli/validate/answer.hpp"
+#include "cli/validate/validation_format.hpp"
+#include "hw/base/interrupted.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr auto kNoAction = [] {};
+
+ValidateAnswer validated(const ReadCall& call) {
+  return answer_validate(call.library, call.options.validate,
+                         [&](std::size_t done, std::size_t of) {
+                           heed(call.session.stop);
+                           if (call.session.progress) call.session.progress(done, of);
+                         });
+}
+
+CallAnswer validate_call(const ReadCall& call) {
+  const ValidateAnswer all = validated(call);
+  CallAnswer answer;
+  answer.document = validation_json(all.runs, all.groups, all.causes, call.context());
+  return answer;
+}
+
+CallAnswer runs_call(const ReadCall& call) {
+  RunsAnswer fitted = answer_calibrate_runs(call.library, call.options.runs, call.session.stop);
+  CallAnswer answer;
+  answer.document = run_fit_json(fitted, call.context());
+  answer.files = std::move(fitted.files);
+  return answer;
+}
+
+std::string predict_report(const ReadCall& call, const std::string& /*document*/) {
+  const auto nobody = [](const std::string&) {};
+  return prediction_report(answer_predict(call.library, call.options.predict, nobody));
+}
+
+std::string report_of_search(const ReadCall& /*call*/, const std::string& document) {
+  return search_report(document);
+}
+
+std::string validate_report(const ReadCall& call, const std::string& /*document*/) {
+  const ValidateAnswer all = validated(call);
+  return validation_report(all.runs, all.groups);
+}
+
+}  // namespace
+
+std::span<const CallCommand> program_commands() {
+  static const std::array kCommands{
+      CallCommand{"validate",
+                  [](CLI::App& app, CallOptions& to) { add_validate(app, to.validate, kNoAction); },
+                  validate_call},
+      CallCommand{"calibrate runs",
+                  [](CLI::App& app, CallOptions& to) {
+                    add_calibrate_runs(*app.add_subcommand("calibrate")->fallthrough(), to.runs,
+                                       kNoAction);
+                  },
+                  runs_call}};
+  return kCommands;
+}
+
+std::span<const CallReport> program_reports() {
+  static constexpr std::array kReports{CallReport{"predict", predict_report},
+                                       CallReport{"search", report_of_search},
+                                       CallReport{"validate", validate_report}};
+  return kReports;
+}
+
+}  // namespace prequel
