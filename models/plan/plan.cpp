@@ -45,13 +45,13 @@ std::string nearest_multiples(std::int64_t unit, std::int64_t wanted) {
 class Resolver {
  public:
   Resolver(const PlanRequest& request, const Transformer& model, const Cluster& cluster,
-           const Software& software)
-      : request_(request), model_(model), cluster_(cluster), software_(software) {}
+           const Software& software, bool warns)
+      : request_(request), model_(model), cluster_(cluster), software_(software), warns_(warns) {}
 
   PlanJudgement judge() {
     if (!software_.stands_for.empty()) {
-      warn(fmt::format("software {} is not known; {} stands in for it, which can err by {:.0f} %",
-                       software_.stands_for, software_.name, 100 * software_.relative_error));
+      warn("software {} is not known; {} stands in for it, which can err by {:.0f} %",
+           software_.stands_for, software_.name, 100 * software_.relative_error);
     }
     fill_defaults();
     fill_degrees();
@@ -71,13 +71,16 @@ class Resolver {
     check_host_memory();
     check_recompute();
     check_sequence();
-    check_offered();
+    if (warns_) check_offered();
     return {plan_, std::move(problems_), std::move(warnings_)};
   }
 
  private:
   void problem(std::string text) { problems_.push_back("plan: " + std::move(text)); }
-  void warn(std::string text) { warnings_.push_back(std::move(text)); }
+  template <class... Values>
+  void warn(fmt::format_string<Values...> text, Values&&... values) {
+    if (warns_) warnings_.push_back(fmt::format(text, std::forward<Values>(values)...));
+  }
 
   void fill_defaults() {
     each_axis([this](const auto& axis) {
@@ -96,8 +99,7 @@ class Resolver {
     if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
     if (!request_.seq_len && plan_.seq_len > kLongSequence) {
-      warn(fmt::format("seq_len: not said, the model's max_position_embeddings {} is taken",
-                       plan_.seq_len));
+      warn("seq_len: not said, the model's max_position_embeddings {} is taken", plan_.seq_len);
     }
     if (!request_.gbs) {
       problem("gbs: missing; the global batch size in sequences is needed");
@@ -125,8 +127,7 @@ class Resolver {
       const std::int64_t ranks = plan_.dp * model_parallel;
       plan_.nodes = (ranks + per_node - 1) / per_node;
       if (!request_.dp) {
-        warn(fmt::format("neither nodes nor dp is said: {} on {} GPUs, dp 1, is taken", product,
-                         ranks));
+        warn("neither nodes nor dp is said: {} on {} GPUs, dp 1, is taken", product, ranks);
       }
       if (ranks > per_node && ranks % per_node != 0) {
         problem(
@@ -199,9 +200,8 @@ class Resolver {
     must_divide("heads", model_.heads, all);
     const bool replicated = plan_.tp > model_.kv_heads && plan_.tp % model_.kv_heads == 0;
     if (replicated) {
-      warn(fmt::format(
-          "tp {}: more ranks than the {} heads of keys and values, which are replicated", plan_.tp,
-          model_.kv_heads));
+      warn("tp {}: more ranks than the {} heads of keys and values, which are replicated", plan_.tp,
+           model_.kv_heads);
     } else if (model_.kv_heads != model_.heads) {
       must_divide("kv_heads", model_.kv_heads, all);
     }
@@ -209,16 +209,16 @@ class Resolver {
     const std::int64_t per_node = cluster_.devices_per_node;
     if (plan_.tp > 1 && (plan_.tp > per_node || per_node % plan_.tp != 0)) {
       warn(
-          fmt::format("tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
-                      "cross the network",
-                      plan_.tp, per_node));
+          "tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
+          "cross the network",
+          plan_.tp, per_node);
     }
     if (plan_.attention != AttentionKind::flash && plan_.precision != Precision::fp32 &&
         model_.head_dim % kAlignedHeads != 0) {
       warn(
-          fmt::format("head size {} ({} heads) is not a multiple of 8: the attention products "
-                      "leave the tensor cores; {}",
-                      model_.head_dim, model_.heads, good_head_counts()));
+          "head size {} ({} heads) is not a multiple of 8: the attention products "
+          "leave the tensor cores; {}",
+          model_.head_dim, model_.heads, good_head_counts());
     }
     if (plan_.sequence_parallel) {
       if (plan_.tp == 1 && request_.sequence_parallel) {
@@ -249,11 +249,11 @@ class Resolver {
       problem("fp8_recipe nvfp4: has 4 bits; precision fp4 would do");
     }
     if (!narrow && plan_.fp8_param_gather && request_.fp8_param_gather) {
-      warn(fmt::format("fp8_param_gather: no effect with precision {}", name(plan_.precision)));
+      warn("fp8_param_gather: no effect with precision {}", name(plan_.precision));
     }
     if (plan_.recompute != Recompute::selective && request_.recompute_modules &&
         !plan_.recompute_modules.empty()) {
-      warn(fmt::format("recompute_modules: no effect with recompute {}", name(plan_.recompute)));
+      warn("recompute_modules: no effect with recompute {}", name(plan_.recompute));
     }
   }
 
@@ -263,7 +263,7 @@ class Resolver {
       const bool switched =
           each == Overlapped::tp || each == Overlapped::ep || each == Overlapped::shared_experts;
       if (switched || !request_.overlap || !plan_.overlap.has(each)) continue;
-      warn(fmt::format("overlap {}: priced as {} does it by itself", name(each), software_.name));
+      warn("overlap {}: priced as {} does it by itself", name(each), software_.name);
     }
   }
 
@@ -329,8 +329,7 @@ class Resolver {
     }
     if (plan_.ep > 1 && plan_.dispatcher == Dispatcher::hybridep &&
         group_shape(cluster_, plan_.gpus, plan_.ep, plan_.etp).crosses_network()) {
-      warn(fmt::format("dispatcher hybridep: expert groups of {} ranks reach beyond device links",
-                       plan_.ep));
+      warn("dispatcher hybridep: expert groups of {} ranks reach beyond device links", plan_.ep);
     }
   }
 
@@ -359,10 +358,10 @@ class Resolver {
       }
       plan_.imbalance = std::max(1.0, natural_imbalance(usual, plan_.ep));
       if (request_.router_balance && usual > 0 && plan_.ep > 1) {
-        warn(fmt::format(
+        warn(
             "router_balance natural: the busiest rank's experts are taken to get {:.3g} "
             "times the mean, as {} states; a file of one number an expert would tell",
-            plan_.imbalance, software_.name));
+            plan_.imbalance, software_.name);
       }
       return;
     }
@@ -409,7 +408,7 @@ class Resolver {
       problem(refusal);
       return;
     }
-    if (plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
+    if (warns_ && plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
   }
 
   void warn_of_uneven_stages() {
@@ -423,9 +422,9 @@ class Resolver {
     });
     if (plan_.stage_split == StageSplit::blocks && full != std::ssize(stages)) {
       warn(
-          fmt::format("{} layers on pp {}: {} stages of {} layers and the last of {}; the speed "
-                      "is that of {}",
-                      model_.layers, plan_.pp, full, most, stages.back().blocks, most));
+          "{} layers on pp {}: {} stages of {} layers and the last of {}; the speed "
+          "is that of {}",
+          model_.layers, plan_.pp, full, most, stages.back().blocks, most);
     }
     if (plan_.stage_split == StageSplit::blocks) warn_of_heavy_embedding();
   }
@@ -440,10 +439,10 @@ class Resolver {
     const std::int64_t below = (model_.layers + 2) / chunks * chunks - 2;
     if (weight < 0.5 || below < chunks || (model_.layers + 2) % chunks == 0) return;
     warn(
-        fmt::format("the embedding weighs as much as {:.1f} layers, on the first stage and the "
-                    "last: {} or {} layers with stage_split embedding-as-layer "
-                    "would balance pp {}",
-                    weight, below, below + chunks, plan_.pp));
+        "the embedding weighs as much as {:.1f} layers, on the first stage and the "
+        "last: {} or {} layers with stage_split embedding-as-layer "
+        "would balance pp {}",
+        weight, below, below + chunks, plan_.pp);
   }
 
   void check_batch() {
@@ -473,7 +472,7 @@ class Resolver {
       problem("offload: only weights that are sharded leave the device; zero 3 would do");
     }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
-      warn(fmt::format("zero {}: no effect with dp 1", plan_.zero));
+      warn("zero {}: no effect with dp 1", plan_.zero);
     }
   }
 
@@ -547,8 +546,7 @@ class Resolver {
   void check_recompute() {
     if (plan_.recompute_layers == 1) return;
     if (plan_.recompute != Recompute::full) {
-      warn(fmt::format("recompute_layers {}: no effect without full recompute",
-                       plan_.recompute_layers));
+      warn("recompute_layers {}: no effect without full recompute", plan_.recompute_layers);
       return;
     }
     const std::int64_t chunk = std::max<std::int64_t>(1, model_.layers / (plan_.pp * plan_.vpp));
@@ -563,8 +561,8 @@ class Resolver {
       problem(fmt::format("seq_len {}: the model has {} learned positions; {} would do",
                           plan_.seq_len, model_.max_positions, model_.max_positions));
     } else if (plan_.seq_len > model_.max_positions) {
-      warn(fmt::format("seq_len {} is longer than the model's max_position_embeddings {}",
-                       plan_.seq_len, model_.max_positions));
+      warn("seq_len {} is longer than the model's max_position_embeddings {}", plan_.seq_len,
+           model_.max_positions);
     }
   }
 
@@ -579,8 +577,8 @@ class Resolver {
       }
       std::vector<std::string> texts;
       for (const auto& each : offered) texts.push_back(plain(each));
-      warn(fmt::format("{} {}: {} offers {}; priced all the same", axis.name, plain(value),
-                       software_.name, fmt::join(texts, ", ")));
+      warn("{} {}: {} offers {}; priced all the same", axis.name, plain(value), software_.name,
+           fmt::join(texts, ", "));
     });
   }
 
@@ -591,6 +589,7 @@ class Resolver {
   const Transformer& model_;
   const Cluster& cluster_;
   const Software& software_;
+  bool warns_;
   Plan plan_;
   std::vector<std::string> problems_;
   std::vector<std::string> warnings_;
@@ -617,12 +616,12 @@ PlanRequest read_plan(const Cursor& cursor) {
 
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software) {
-  return Resolver(request, model, cluster, software).judge();
+  return Resolver(request, model, cluster, software, false).judge();
 }
 
 ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
                           const Cluster& cluster, const Software& software) {
-  PlanJudgement judged = judge_plan(request, model, cluster, software);
+  PlanJudgement judged = Resolver(request, model, cluster, software, true).judge();
   if (!judged.problems.empty()) throw InputError(judged.problems);
   return {std::move(judged.plan), std::move(judged.warnings)};
 }

@@ -157,8 +157,8 @@ TEST_CASE("plans that cannot be priced are refused with what would do") {
   CHECK(refusal("--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
                 "optimizer") ==
         "prequel: plan: offload: cluster selene says nothing of its hosts (host.memory and "
-        "host.memory_bandwidth); offload none would do, or both keys, such as --set "
-        "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 GB/s\"\n");
+        "host.memory_bandwidth); offload none would do, or both keys, such as "
+        "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"\n");
   CHECK(predicted("--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
                   "optimizer --set cluster.host.memory='1 TB' --set "
                   "cluster.host.memory_bandwidth='200 GB/s'")

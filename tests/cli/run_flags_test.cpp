@@ -114,8 +114,8 @@ TEST_CASE("questions about a whole run that cannot be read are refused") {
   CHECK(refused("--checkpoint-bandwidth 1GB/s --mtbf never") ==
         "prequel: --mtbf never: expected a positive amount such as 5d\n");
   CHECK(refused("--gbs-ramp 16:1024:16 --gbs 2048") ==
-        "prequel: --gbs-ramp: ends at 1024, but the global batch size is 2048; let it end there, "
-        "or say --gbs 1024\n");
+        "prequel: --gbs-ramp: ends at 1024, but the global batch size is 2048; an end there would "
+        "do, or gbs 1024\n");
   CHECK(refused("--mtbf 5d").find("--checkpoint-bandwidth") != std::string::npos);
 }
 

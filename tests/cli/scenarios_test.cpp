@@ -174,7 +174,7 @@ TEST_CASE("S12: with a heavy embedding 70 layers on 12 stages balance better tha
   const Json before = answered(job);
   CHECK(warns(before,
               "the embedding weighs as much as 1.5 layers, on the first stage and the last: 70 or "
-              "82 layers with --set plan.stage_split=embedding-as-layer would balance pp 12"));
+              "82 layers with stage_split embedding-as-layer would balance pp 12"));
   const Json after =
       answered(job + "--set model.num_hidden_layers=70 --set plan.stage_split=embedding-as-layer");
   CHECK_FALSE(warns(after, "the embedding weighs"));

@@ -50,7 +50,7 @@ TEST_CASE("a file that is there is not overwritten") {
   const TemporaryFile file("there.jsonl");
   file.write(kHead);
   CHECK(error_text([&] { const Journal journal(file.path(), false, "{}"); }) ==
-        file.path() + ": is there already; --resume goes on with it");
+        file.path() + ": is there already; resume goes on with it");
   CHECK(file.text() == kHead);
 }
 
