@@ -10,11 +10,12 @@
 namespace prequel {
 namespace {
 
-constexpr double kLevelLogSd = 0.6;   ///< of stacks around the common level
-constexpr int kRounds = 6;            ///< of finding it
-constexpr std::size_t kTelling = 10;  ///< rows of a stack that tell of it
-constexpr int kLevels = 28;           ///< of the grid, 0.05 to 20
-constexpr int kScatters = 24;         ///< of the grid, 0.005 to 0.5
+constexpr double kLevelLogSd = 0.6;       ///< of stacks around the common level
+constexpr int kRounds = 6;                ///< of finding it
+constexpr std::size_t kTelling = 10;      ///< rows of a stack that tell of it
+constexpr std::size_t kCountedRows = 20;  ///< of a table, at most, in the coverage held out
+constexpr int kLevels = 28;               ///< of the grid, 0.05 to 20
+constexpr int kScatters = 24;             ///< of the grid, 0.005 to 0.5
 
 double grid(int index, int count, double least, double most) {
   return least * std::pow(most / least, index / (count - 1.0));
@@ -117,28 +118,34 @@ double common_level(const std::vector<Row>& rows, const NoisePrior& noise, doubl
 
 using Distances = std::map<std::string, std::vector<double>>;  ///< by table
 
-double mean_covered(const Distances& distances) {
-  double sum = 0.0;
-  for (const auto& [table, each] : distances) sum += coverage(each).inside[1];
-  return sum / static_cast<double>(distances.size());
+/// The share of rows inside; rows of one table err alike, so that none counts for more than a few.
+double covered(const Distances& distances) {
+  if (distances.empty()) return 1.0;
+  double inside = 0.0, rows = 0.0;
+  for (const auto& [table, each] : distances) {
+    const auto weight = static_cast<double>(std::min(each.size(), kCountedRows));
+    inside += weight * coverage(each).inside[1];
+    rows += weight;
+  }
+  return inside / rows;
 }
 
 /// The distances of a table's rows with what the others say of their stack; `other` where they say
 /// nothing.
-Distances held_out(const std::vector<Row>& rows, const NoisePrior& noise, double common,
+Distances held_out(const std::vector<Row>& rows, Of of, const NoisePrior& noise, double common,
                    double other) {
   Distances distances;
   std::map<std::pair<std::string, Key>, KnownSpread> found;
   for (const Row& row : rows) {
-    if (!row.time) continue;
+    if (!(row.*of)) continue;
     const Key key{row.software, row.experts};
     auto [known, is_new] = found.try_emplace({row.table, key});
     if (is_new) {
-      const auto misses = misses_of(rows, key, &Row::time, row.table);
+      const auto misses = misses_of(rows, key, of, row.table);
       known->second = misses.size() >= kTelling ? known_spread(misses, noise, common)
                                                 : KnownSpread{other, typical(noise), 0};
     }
-    distances[row.table].push_back(row.time->distance(known->second));
+    distances[row.table].push_back((row.*of)->distance(known->second));
   }
   return distances;
 }
@@ -175,22 +182,31 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
     stack.releases.assign(releases.begin(), releases.end());
     report.stacks.push_back(std::move(stack));
   }
-  report.other = report.own;
-  while (report.other < 10.0 && mean_covered(held_out(rows, uncertainty.time_noise, report.own,
-                                                      report.other)) < kCoverageLevels[1]) {
-    report.other *= 1.1;
-  }
-  const Distances unseen = held_out(rows, uncertainty.time_noise, report.own, report.other);
+  const auto widened = [&](Of of, const NoisePrior& noise) {
+    double level = report.own;
+    Distances distances = held_out(rows, of, noise, report.own, level);
+    while (level < 10.0 && covered(distances) < kCoverageLevels[1]) {
+      level *= 1.05;
+      distances = held_out(rows, of, noise, report.own, level);
+    }
+    return std::pair{level, std::move(distances)};
+  };
+  Distances unseen, unseen_memory;
+  std::tie(report.other, unseen) = widened(&Row::time, uncertainty.time_noise);
+  std::tie(report.other_memory, unseen_memory) = widened(&Row::memory, uncertainty.memory_noise);
   for (CheckedStack& stack : report.stacks) {
     if (stack.time.rows == 0) stack.time = {report.other, typical(uncertainty.time_noise), 0};
-    if (stack.memory.rows == 0) stack.memory = {report.other, typical(uncertainty.memory_noise), 0};
+    if (stack.memory.rows == 0) {
+      stack.memory = {report.other_memory, typical(uncertainty.memory_noise), 0};
+    }
   }
   for (const auto& [table, each] : time) {
-    report.tables.push_back(
-        {table, coverage(each), coverage(unseen.at(table)), coverage(memory[table])});
+    report.tables.push_back({table, coverage(each), coverage(unseen.at(table)),
+                             coverage(memory[table]), coverage(unseen_memory[table])});
   }
   report.time = of_all(time);
   report.held_out = of_all(unseen);
+  report.memory_held_out = of_all(unseen_memory);
   report.memory = of_all(memory);
   return report;
 }

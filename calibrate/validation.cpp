@@ -114,6 +114,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     result.prediction = predict(scenario.scenario);
     first_stage = software.memory.prints_first_stage;
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
+    result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
     result.prediction->warnings.insert(result.prediction->warnings.begin(),
                                        scenario.warnings.begin(), scenario.warnings.end());
   } catch (const InputError& error) {
@@ -244,25 +245,73 @@ RankingQuality rank_quality(const std::vector<std::vector<const ValidatedRun*>>&
   return quality;
 }
 
-/// Verdicts against the probabilities of fitting that were stated.
-void add_odds(FitCounts& fit, const std::vector<std::pair<double, bool>>& said) {
+/// Probabilities that were said of things, and whether these came true.
+using Said = std::vector<std::pair<double, bool>>;
+
+double brier(const Said& said) {
+  double sum = 0.0;
+  for (const auto& [probability, came] : said) {
+    const double miss = probability - (came ? 1.0 : 0.0);
+    sum += miss * miss / static_cast<double>(said.size());
+  }
+  return sum;
+}
+
+/// In fifths of what can be said, from `least` on.
+std::vector<ReliabilityBin> reliability(const Said& said, double least) {
   constexpr std::size_t kBins = 5;
   std::array<ReliabilityBin, kBins> bins{};
-  for (const auto& [probability, ran] : said) {
-    const double miss = probability - (ran ? 1.0 : 0.0);
-    fit.brier += miss * miss / static_cast<double>(said.size());
-    ReliabilityBin& bin = bins[std::min(kBins - 1, static_cast<std::size_t>(probability * kBins))];
+  for (const auto& [probability, came] : said) {
+    const double share = (probability - least) / (1.0 - least);
+    ReliabilityBin& bin = bins[std::min(kBins - 1, static_cast<std::size_t>(share * kBins))];
     bin.said += probability;
-    bin.ran += ran ? 1.0 : 0.0;
+    bin.came += came ? 1.0 : 0.0;
     ++bin.n;
   }
-  fit.odds = said.size();
+  std::vector<ReliabilityBin> filled;
   for (ReliabilityBin& bin : bins) {
     if (bin.n == 0) continue;
     bin.said /= static_cast<double>(bin.n);
-    bin.ran /= static_cast<double>(bin.n);
-    fit.reliability.push_back(bin);
+    bin.came /= static_cast<double>(bin.n);
+    filled.push_back(bin);
   }
+  return filled;
+}
+
+/// As a search judges them: all by the spread of the one that is predicted to be best, the first
+/// ones by draws.
+LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets) {
+  constexpr std::size_t kDrawn = 30;
+  constexpr std::size_t kTried = 3;
+  LayoutOdds result;
+  Said said;
+  for (auto set : sets) {
+    std::ranges::stable_sort(
+        set, {}, [](const ValidatedRun* run) { return run->prediction->sec_per_iter.value; });
+    std::vector<UncertainPlan> plans;
+    for (const ValidatedRun* run : set) {
+      plans.push_back({run->prediction->sec_per_iter.value, run->interval->slopes});
+    }
+    const Spread& spread = *set.front()->spread;
+    const auto seconds = [&](std::size_t i) { return *set[i]->run.sec_per_iter; };
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      if (seconds(i) < seconds(best)) best = i;
+      for (std::size_t j = 0; j < i; ++j) {
+        const double first = better_probability(plans[j], plans[i], spread);
+        const bool was_first = seconds(j) < seconds(i);
+        said.emplace_back(std::max(first, 1.0 - first), (first >= 0.5) == was_first);
+      }
+    }
+    plans.resize(std::min(plans.size(), kDrawn));
+    const auto tried = most_promising(odds(plans, spread), kTried);
+    ++result.sets;
+    result.tried += std::ranges::find(tried, best) != tried.end();
+  }
+  result.pairs = said.size();
+  result.brier = brier(said);
+  result.reliability = reliability(said, 0.5);
+  return result;
 }
 
 ValidationGroup summarise_group(const std::string& group_name,
@@ -270,7 +319,7 @@ ValidationGroup summarise_group(const std::string& group_name,
   ValidationGroup group;
   group.name = group_name;
   std::vector<double> time, baseline, memory, time_distances, memory_distances;
-  std::vector<std::pair<double, bool>> said;
+  Said said;
   std::size_t sound = 0, answered = 0;
   for (const ValidatedRun* run : runs) {
     group.runs += 1;
@@ -302,7 +351,9 @@ ValidationGroup summarise_group(const std::string& group_name,
       said.emplace_back(run->interval->fits_probability, run->run.status == RunStatus::ok);
     }
   }
-  add_odds(group.fit, said);
+  group.fit.odds = said.size();
+  group.fit.brier = brier(said);
+  group.fit.reliability = reliability(said, 0.0);
   group.time = error_statistics(time);
   group.baseline = error_statistics(baseline);
   group.memory = error_statistics(memory);
@@ -310,7 +361,9 @@ ValidationGroup summarise_group(const std::string& group_name,
   group.memory_coverage = coverage(memory_distances);
   if (sound > 0) group.usable = static_cast<double>(answered) / static_cast<double>(sound);
   group.ranking = rank_quality(ranking_sets(runs));
-  group.layouts = rank_quality(layout_sets(runs));
+  const auto sets = layout_sets(runs);
+  group.layouts = rank_quality(sets);
+  group.odds = layout_odds(sets);
   return group;
 }
 

@@ -28,8 +28,9 @@ struct ValidatedRun {
   Outcome outcome{};
   std::string reason;  ///< why it is not predicted
   std::optional<Prediction> prediction;
-  std::optional<Interval> interval;  ///< of the prediction
-  std::string stack;                 ///< the software file that it is predicted by
+  std::optional<Interval> interval;      ///< of the prediction
+  std::shared_ptr<const Spread> spread;  ///< of its constants
+  std::string stack;                     ///< the software file that it is predicted by
   std::string stand_in;  ///< software that stood in for the row's, a release not known; or empty
   bool fits{};           ///< predicted
   std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
@@ -39,10 +40,10 @@ struct ValidatedRun {
   Bytes printed_memory;  ///< predicted of the stage whose peak tools print
 };
 
-/// Rows whose stated probability of fitting is alike, and how many of them ran.
+/// Things whose stated probability is alike, and how many of them came true.
 struct ReliabilityBin {
   double said{};  ///< mean of the probabilities
-  double ran{};   ///< share of the rows
+  double came{};  ///< share of the things
   std::size_t n{};
 };
 
@@ -64,6 +65,15 @@ struct RankingQuality {
   std::size_t worst_place{};  ///< of the measured best in the predicted order, over the sets
 };
 
+/// What odds are worth in sets of layouts that were all measured.
+struct LayoutOdds {
+  std::size_t sets{};
+  std::size_t tried{};  ///< of them, those whose best was among the three that `--try 3` names
+  std::size_t pairs{};
+  double brier{};                           ///< of the probability of the faster of a pair
+  std::vector<ReliabilityBin> reliability;  ///< of the plan said to be faster, in tenths from 0.5
+};
+
 /// Columns that a table need not have, since its rows say them: `kind` (dense, experts), `card`
 /// (the device), `scale` (how many of them) and `file`.
 inline constexpr std::array<std::string_view, 4> kDerivedColumns{"kind", "card", "scale", "file"};
@@ -77,6 +87,7 @@ struct ValidationGroup {
   FitCounts fit;
   RankingQuality ranking;
   RankingQuality layouts;  ///< of sets of at least 8 layouts of one model on one cluster
+  LayoutOdds odds;         ///< of the same
   Coverage time_coverage, memory_coverage;  ///< by intervals of `ok` rows
   double usable{};  ///< predicted / rows that contradict neither themselves nor others
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "calibrate/json_layout.hpp"
 #include "calibrate/spread.hpp"
 #include "calibrate/stack_spread.hpp"
 #include "cli/calibrate/options.hpp"
@@ -14,10 +15,6 @@ namespace prequel {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double rounded(double value) {
-  return std::stod(fmt::format("{:.2g}", value));
-}
 
 Json coverage_json(const Coverage& coverage) {
   Json levels = Json::array();
@@ -41,7 +38,8 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
     tables.push_back({{"table", one.table},
                       {"time", coverage_json(one.time)},
                       {"held_out", coverage_json(one.held_out)},
-                      {"memory", coverage_json(one.memory)}});
+                      {"memory", coverage_json(one.memory)},
+                      {"memory_held_out", coverage_json(one.memory_held_out)}});
   }
   for (const SpreadEstimate& one : report.constants) {
     constants.push_back({{"name", name(one.constant)},
@@ -66,7 +64,8 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
               {"coverage",
                {{"time", coverage_json(stacks.time)},
                 {"held_out", coverage_json(stacks.held_out)},
-                {"memory", coverage_json(stacks.memory)}}}}
+                {"memory", coverage_json(stacks.memory)},
+                {"memory_held_out", coverage_json(stacks.memory_held_out)}}}}
              .dump(2) +
          "\n";
 }
@@ -102,39 +101,41 @@ std::string stacks_text(const StackSpreadReport& report) {
                 one.memory.rows > 0 ? fmt::format("{:.2f}", one.memory.level) : "",
                 one.memory.rows > 0 ? fmt::format("{:.1f}", 100 * one.memory.noise) : ""});
   }
-  TextTable tables({"inside 50/80/95 % intervals", "runs", "time", "held out", "memory"});
+  TextTable tables(
+      {"inside 50/80/95 % intervals", "runs", "time", "held out", "memory", "held out"});
   const auto add = [&](const std::string& table, const Coverage& time, const Coverage& held_out,
-                       const Coverage& memory) {
+                       const Coverage& memory, const Coverage& memory_held_out) {
     tables.add({table, fmt::format("{}", time.n), coverage_text(time), coverage_text(held_out),
-                coverage_text(memory)});
+                coverage_text(memory), coverage_text(memory_held_out)});
   };
   for (const TableCoverage& one : report.tables) {
-    add(one.table, one.time, one.held_out, one.memory);
+    add(one.table, one.time, one.held_out, one.memory, one.memory_held_out);
   }
-  add("all", report.time, report.held_out, report.memory);
+  add("all", report.time, report.held_out, report.memory, report.memory_held_out);
   return stacks.text() +
          fmt::format(
              "  levels are shares of the priors' spread: {:.2f} for a checked stack before "
-             "its runs, {:.2f} for one that was not\n\n",
-             report.own, report.other) +
+             "its runs, {:.2f} for one that was not ({:.2f} in memory)\n\n",
+             report.own, report.other, report.other_memory) +
          tables.text();
 }
 
 Json known_json(const KnownSpread& known) {
-  return {{"level", rounded(known.level)}, {"noise", rounded(known.noise)}, {"rows", known.rows}};
+  return {
+      {"level", rounded(known.level, 2)}, {"noise", rounded(known.noise, 2)}, {"rows", known.rows}};
 }
 
 /// The priors' file with the spreads that were found, where any case told of them.
 std::string updated_priors(const Document& priors, const SpreadReport& report,
                            const StackSpreadReport& stacks, std::size_t tables) {
-  Json json(priors.json());
+  Json json = Json::parse(read_file(priors.file()));
   for (const SpreadEstimate& one : report.constants) {
     if (one.cases > 0)
-      json["constants"][std::string(name(one.constant))]["sd"] = rounded(one.after);
+      json["constants"][std::string(name(one.constant))]["sd"] = rounded(one.after, 2);
   }
-  json["levels"]["own"] = rounded(stacks.own);
-  json["levels"]["other"] = rounded(stacks.other);
-  json["levels"]["unknown"] = rounded(1.5 * stacks.other);
+  json["levels"]["own"] = rounded(stacks.own, 2);
+  json["levels"]["other"] = rounded(stacks.other, 2);
+  json["levels"]["other_memory"] = rounded(stacks.other_memory, 2);
   Json checked = Json::array();
   for (const CheckedStack& one : stacks.stacks) {
     checked.push_back({{"software", one.software},
@@ -146,7 +147,7 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
   }
   json["checked"] = std::move(checked);
   json["levels"]["origin"] = fmt::format("`prequel calibrate spread` over {} tables", tables);
-  return json.dump(2) + "\n";
+  return laid_out(json, 500);
 }
 
 }  // namespace

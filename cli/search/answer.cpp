@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <numeric>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -288,11 +287,7 @@ void add_odds(const Library& library, SearchAnswer& answer) {
 }  // namespace
 
 std::vector<std::size_t> SearchAnswer::to_try() const {
-  std::vector<std::size_t> ranks(odds.size());
-  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
-  std::ranges::stable_sort(ranks, std::greater{}, [&](std::size_t i) { return odds[i].best; });
-  ranks.resize(std::min(ranks.size(), options.try_first));
-  return ranks;
+  return most_promising(odds, options.try_first);
 }
 
 SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,

@@ -123,15 +123,30 @@ std::string overview_text(const std::vector<ValidationGroup>& groups, std::size_
          "contradict others\n";
 }
 
-/// How often plans ran whose probability of fitting was said to be so.
-std::string odds_text(const FitCounts& fit) {
-  if (fit.odds == 0) return {};
-  std::string text = fmt::format(
-      "  probability of fitting, of {} rows with a verdict: Brier {:.3f}", fit.odds, fit.brier);
-  for (const ReliabilityBin& bin : fit.reliability) {
-    text += fmt::format("; said {:.2f}, ran {:.2f} of {}", bin.said, bin.ran, bin.n);
+std::string reliability_text(const std::vector<ReliabilityBin>& bins, const char* came) {
+  std::string text;
+  for (const ReliabilityBin& bin : bins) {
+    text += fmt::format("; said {:.2f}, {} {:.2f} of {}", bin.said, came, bin.came, bin.n);
   }
   return text + "\n";
+}
+
+/// How often plans ran whose probability of fitting was said to be so, and were the faster ones.
+std::string odds_text(const ValidationGroup& group) {
+  std::string text;
+  if (const FitCounts& fit = group.fit; fit.odds > 0) {
+    text += fmt::format("  probability of fitting, of {} rows with a verdict: Brier {:.3f}",
+                        fit.odds, fit.brier) +
+            reliability_text(fit.reliability, "ran");
+  }
+  if (const LayoutOdds& odds = group.odds; odds.sets > 0) {
+    text += fmt::format(
+                "  layouts: the best was among the 3 most promising in {} of {} sets\n"
+                "  probability of being faster, of {} pairs: Brier {:.3f}",
+                odds.tried, odds.sets, odds.pairs, odds.brier) +
+            reliability_text(odds.reliability, "was");
+  }
+  return text;
 }
 
 std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::size_t width) {
@@ -242,16 +257,31 @@ Json ranking_json(const RankingQuality& ranking) {
           {"worst_place_of_best", ranking.worst_place}};
 }
 
-Json fit_json(const FitCounts& fit) {
-  Json bins = Json::array();
-  for (const ReliabilityBin& bin : fit.reliability) {
-    bins.push_back({{"said", bin.said}, {"ran", bin.ran}, {"n", bin.n}});
+Json reliability_json(const std::vector<ReliabilityBin>& bins, const char* came) {
+  Json list = Json::array();
+  for (const ReliabilityBin& bin : bins) {
+    list.push_back({{"said", bin.said}, {came, bin.came}, {"n", bin.n}});
   }
+  return list;
+}
+
+Json layout_odds_json(const LayoutOdds& odds) {
+  return {{"sets", odds.sets},
+          {"best_among_3", odds.tried},
+          {"pairs", odds.pairs},
+          {"brier", odds.brier},
+          {"reliability", reliability_json(odds.reliability, "was")}};
+}
+
+Json fit_json(const FitCounts& fit) {
   return {{"ran", fit.ran},
           {"oom_measured", fit.oom_measured},
           {"oom_predicted", fit.oom_predicted},
           {"false_oom", fit.false_oom},
-          {"odds", {{"n", fit.odds}, {"brier", fit.brier}, {"reliability", bins}}}};
+          {"odds",
+           {{"n", fit.odds},
+            {"brier", fit.brier},
+            {"reliability", reliability_json(fit.reliability, "ran")}}}};
 }
 
 Json group_json(const ValidationGroup& group) {
@@ -270,7 +300,8 @@ Json group_json(const ValidationGroup& group) {
           {"coverage", group.usable},
           {"fit", fit_json(group.fit)},
           {"ranking", ranking_json(group.ranking)},
-          {"layout_ranking", ranking_json(group.layouts)}};
+          {"layout_ranking", ranking_json(group.layouts)},
+          {"layout_odds", layout_odds_json(group.odds)}};
 }
 
 Json causes_json(const std::vector<GapCause>& causes) {
@@ -307,7 +338,7 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
                             std::size_t width, const std::vector<GapCause>& causes) {
   if (runs.size() == 1 && runs.front().time_error) return one_line(runs.front(), causes);
   const bool several = !groups.empty() && groups.front().by != groups.back().by;
-  std::string text = (several ? overview_text(groups, width) + odds_text(groups.back().fit)
+  std::string text = (several ? overview_text(groups, width) + odds_text(groups.back())
                               : groups_text(groups, width)) +
                      worst_text(runs, worst, width) + stand_ins_text(runs);
   if (!causes.empty()) text += "\n  one cause behind all of it: " + prequel::text(causes) + "\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <random>
 
 #include <fmt/format.h>
@@ -34,9 +35,9 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Software& software = scenario.software;
   const std::string& cluster = scenario.cluster.name;
   const SpreadLevels& levels = uncertainty.levels;
-  const auto at_level = [&](double level) {
-    return Level{{level, typical(uncertainty.time_noise), 0},
-                 {level, typical(uncertainty.memory_noise), 0},
+  const auto unchecked = [&](double times) {
+    return Level{{times * levels.other, typical(uncertainty.time_noise), 0},
+                 {times * levels.other_memory, typical(uncertainty.memory_noise), 0},
                  false,
                  fmt::format("constants of {} were not checked on {}", software.name, cluster)};
   };
@@ -52,8 +53,8 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
             fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
                         cluster, known->time.rows, known->experts ? "expert" : "dense")};
   }
-  if (software.stands_for.empty()) return at_level(levels.other);
-  Level level = at_level(levels.unknown);
+  if (software.stands_for.empty()) return unchecked(1.0);
+  Level level = unchecked(levels.unknown);
   level.basis =
       fmt::format("constants of {}: none of {} are known", software.name, software.stands_for);
   return level;
@@ -368,6 +369,22 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;
+}
+
+double better_probability(const UncertainPlan& first, const UncertainPlan& second,
+                          const Spread& spread) {
+  Deviations apart{};
+  for (std::size_t i = 0; i < kUncertain; ++i) apart[i] = first.slopes[i] - second.slopes[i];
+  const double scale = portable::hypot(std::sqrt(variance_of(apart, spread)), spread.time_noise);
+  return t4_below(portable::log(second.value / first.value) / scale);
+}
+
+std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size_t count) {
+  std::vector<std::size_t> ranks(odds.size());
+  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  std::ranges::stable_sort(ranks, std::greater{}, [&](std::size_t i) { return odds[i].best; });
+  ranks.resize(std::min(ranks.size(), count));
+  return ranks;
 }
 
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread) {

@@ -81,6 +81,14 @@ struct Odds {
   double expected_loss{};  ///< of the value against the best's, as a fraction
 };
 
+/// Probability that `first` is the better of the two: their scatter is a Student t around what the
+/// constants make of both, half of whose variance is a plan's own.
+double better_probability(const UncertainPlan& first, const UncertainPlan& second,
+                          const Spread& spread);
+
+/// The plans that most probably are the best, at most `count`, the most probable first.
+std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size_t count);
+
 /// By draws of all constants at once, so that errors which plans share cancel, and of scatter, half
 /// of whose variance is a plan's own; the seed is fixed.
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread);

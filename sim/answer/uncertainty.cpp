@@ -308,6 +308,7 @@ Uncertainty read_uncertainty(const Document& document) {
   }
   const Cursor levels = root.at("levels");
   uncertainty.levels = {levels.at("own").number(kPositive), levels.at("other").number(kPositive),
+                        levels.at("other_memory").number(kPositive),
                         levels.at("unknown").number(kPositive),
                         levels.at("drift").number(kNonNegative)};
   for (const Cursor& item : root.at("benchmarks").items()) {

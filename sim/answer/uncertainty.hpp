@@ -102,10 +102,11 @@ struct CheckedStack {
 
 /// How much of the priors' spread remains.
 struct SpreadLevels {
-  double own{1.0};      ///< around which those of checked stacks lie
-  double other{1.0};    ///< for a stack that was not checked on the cluster
-  double unknown{1.0};  ///< a release that no file is known of
-  double drift{};       ///< sd of `all` since a calibration by runs
+  double own{1.0};           ///< around which those of checked stacks lie
+  double other{1.0};         ///< for a stack that was not checked on the cluster
+  double other_memory{1.0};  ///< likewise, of the constants that move memory
+  double unknown{1.0};       ///< a release that no file is known of, over `other`
+  double drift{};            ///< sd of `all` since a calibration by runs
 };
 
 /// A measurement of one constant alone.
