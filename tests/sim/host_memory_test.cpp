@@ -18,8 +18,7 @@ Scenario two_nodes() {
                        {"plan.gbs", "64"},
                        {"plan.seq_len", "4096"}};
   const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+  return resolve(job).scenario;
 }
 
 const StageMemory& first_stage(const Prediction& prediction) {

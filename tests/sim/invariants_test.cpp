@@ -27,7 +27,7 @@ Scenario asked(const std::string& model) {
   request.cluster = "nvidia-dgx-h100";
   request.software = "megatron-core-2026";
   const Job job = read_job(shipped_library(), request);
-  return {job.model, job.device, job.cluster, job.software, {}};
+  return {job, {}};
 }
 
 /// Calls `check` with `count` legal plans of every model.
@@ -183,9 +183,7 @@ TEST_CASE("no loads of experts are faster than equal ones") {
       PlanRequest request;
       each_axis([&](const auto& axis) { axis.of(request) = axis.of(scenario.plan); });
       request.router_balance = balance;
-      Scenario other = scenario;
-      other.plan = resolve_plan(request, scenario.model, scenario.cluster, scenario.software).plan;
-      return predict(other);
+      return predict(resolve(scenario, request).scenario);
     };
     const Prediction forced = with("forced");
     const Prediction drawn = with(path);

@@ -40,8 +40,7 @@ struct Asked {
     PlanRequest changed = plan;
     change(changed);
     try {
-      const Plan resolved = resolve_plan(changed, job.model, job.cluster, job.software).plan;
-      Scenario scenario{job.model, job.device, job.cluster, job.software, resolved};
+      const Scenario scenario = resolve(job, changed).scenario;
       (void)step_of(scenario);
       return scenario;
     } catch (const InputError&) {

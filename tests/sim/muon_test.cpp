@@ -19,8 +19,7 @@ Scenario trained(const char* model, std::int64_t dp, std::int64_t zero, Optimize
   plan.seq_len = 4096;
   plan.zero = zero;
   plan.optimizer = optimizer;
-  return {job.model, job.device, job.cluster, job.software,
-          resolve_plan(plan, job.model, job.cluster, job.software).plan};
+  return resolve(job, plan).scenario;
 }
 
 /// Parameters of layers, without embedding and head.

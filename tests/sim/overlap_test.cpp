@@ -60,8 +60,7 @@ class RandomPlans {
                          {"plan.overlap", "none"}};
     try {
       const Job job = read_job(shipped_library(), request);
-      return Scenario{job.model, job.device, job.cluster, job.software,
-                      resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+      return resolve(job).scenario;
     } catch (const InputError&) {
       return {};
     }

@@ -81,8 +81,7 @@ class ExpertPlans {
         {"plan.overlap", one_of<const char*>({"none", "ep", "grads"})},
         {"plan.router_balance", balance}};
     const Job job = read_job(shipped_library(), request);
-    return {job.model, job.device, job.cluster, job.software,
-            resolve_plan(job.plan, job.model, job.cluster, job.software).plan};
+    return resolve(job).scenario;
   }
 
  private:
