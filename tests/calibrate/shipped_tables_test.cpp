@@ -71,8 +71,7 @@ TEST_CASE("the index of the tables names each file of data/runs once") {
   CHECK(named == there);
 }
 
-TEST_CASE(
-    "every row of the shipped tables is predicted, or says why not, by an id of its own") {
+TEST_CASE("every row of the shipped tables is predicted, or says why not, by an id of its own") {
   std::set<std::pair<std::string, std::string>> ids;
   std::size_t usable = 0, predicted = 0;
   for (const ValidatedRun& run : all_runs()) {
