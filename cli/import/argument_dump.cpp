@@ -97,8 +97,8 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   take(values, "padded_vocab_size", job.model.vocab);
   take(values, "zero_stage", job.plan.zero, 0);
   const std::string type = value_of(values, "params_dtype");
-  if (job.plan.precision == Precision::fp8) {
-    // Products are in fp8, whatever the parameters are kept in.
+  if (is_quantized(job.plan.precision.value_or(Precision::bf16))) {
+    // Products are in fp8 or fp4, whatever the parameters are kept in.
   } else if (type == "torch.bfloat16") {
     job.plan.precision = Precision::bf16;
   } else if (type == "torch.float16" || type == "torch.half") {

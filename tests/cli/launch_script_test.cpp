@@ -142,15 +142,16 @@ TEST_CASE("gradients are in the type that Megatron gives them") {
 TEST_CASE("flags that matter and are not modelled are told apart from those that do not") {
   const ImportReport report =
       job_with(
-          "--bf16 --micro-batch-size 1 --tp-comm-overlap --optimizer sgd "
+          "--bf16 --micro-batch-size 1 --use-nccl-ub --optimizer sgd "
           "--empty-unused-memory-level 0 --lr 1e-4 "
-          "--window-size 128,0 --position-embedding-type mrope --attention-backend auto")
+          "--partition-activations --position-embedding-type mrope --attention-backend auto")
           .report;
   CHECK(report.left_out ==
         std::vector<std::string>{
-            "--tp-comm-overlap changes time or memory and is not modelled; predicted without it",
+            "--use-nccl-ub changes time or memory and is not modelled; predicted without it",
             "--optimizer sgd is not modelled; predicted with Adam's",
-            "--window-size changes time or memory and is not modelled; predicted without it"});
+            "--partition-activations changes time or memory and is not modelled; predicted without "
+            "it"});
   CHECK(report.ignored == std::vector<std::string>{"--lr", "--position-embedding-type mrope",
                                                    "--attention-backend auto"});
 }
@@ -416,6 +417,7 @@ TEST_CASE("which layers have experts is read as Python would") {
 
 TEST_CASE("lists of modules, graphs and recipes are read from flags") {
   const ImportedJob job = job_with(
+      "--micro-batch-size 1 --global-batch-size 64 "
       "--recompute-granularity selective --recompute-modules moe_act layernorm "
       "--fine-grained-activation-offloading --offload-modules=expert_fc1,core_attn "
       "--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router --bf16 "
