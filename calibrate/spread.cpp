@@ -94,6 +94,16 @@ std::vector<std::string> foreign_stacks(const Library& library, const std::strin
   return stacks;
 }
 
+/// Whether the stack, or a release that stands in for it, has a file.
+bool is_known(const Library& library, const std::string& software) {
+  try {
+    (void)library.open("software", software);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 /// Second moments of the constants' posteriors in the cases that feel them.
 struct Moments {
   std::vector<double> sums = std::vector<double>(kUncertainOfTime);
@@ -150,6 +160,7 @@ SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredR
     const Document cluster = library.open("clusters", rows.front().cluster);
     const std::string own =
         rows.front().software.empty() ? read_cluster(cluster).software : rows.front().software;
+    if (!is_known(library, own)) continue;
     if (auto one = case_of(library, table, rows, own, true, present)) {
       cases.push_back(std::move(*one));
     }

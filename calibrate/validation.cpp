@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -283,6 +284,7 @@ std::vector<ReliabilityBin> reliability(const Said& said, double least) {
 LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets) {
   constexpr std::size_t kDrawn = 30;
   constexpr std::size_t kTried = 3;
+  constexpr double kDayToDay = 0.02;
   LayoutOdds result;
   Said said;
   for (auto set : sets) {
@@ -305,8 +307,12 @@ LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets
     }
     plans.resize(std::min(plans.size(), kDrawn));
     const auto tried = most_promising(odds(plans, spread), kTried);
+    const double reached = std::ranges::min(tried | std::views::transform(seconds));
+    const double regret = reached / seconds(best) - 1.0;
     ++result.sets;
     result.tried += std::ranges::find(tried, best) != tried.end();
+    result.near += regret <= kDayToDay;
+    result.regret += regret / static_cast<double>(sets.size());
   }
   result.pairs = said.size();
   result.brier = brier(said);

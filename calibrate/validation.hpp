@@ -69,6 +69,8 @@ struct RankingQuality {
 struct LayoutOdds {
   std::size_t sets{};
   std::size_t tried{};  ///< of them, those whose best was among the three that `--try 3` names
+  std::size_t near{};   ///< or one within the 2 % by which runs of one plan differ from day to day
+  double regret{};      ///< of the best of the three; mean over the sets
   std::size_t pairs{};
   double brier{};                           ///< of the probability of the faster of a pair
   std::vector<ReliabilityBin> reliability;  ///< of the plan said to be faster, in tenths from 0.5

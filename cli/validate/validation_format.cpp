@@ -141,10 +141,10 @@ std::string odds_text(const ValidationGroup& group) {
   }
   if (const LayoutOdds& odds = group.odds; odds.sets > 0) {
     text += fmt::format(
-                "  layouts: the best was among the 3 most promising in {} of {} sets\n"
-                "  probability of being faster, of {} pairs: Brier {:.3f}",
-                odds.tried, odds.sets, odds.pairs, odds.brier) +
-            reliability_text(odds.reliability, "was");
+        "  layouts: the best, or one within 2 % of it, was among the 3 most promising in {} of {} "
+        "sets (regret {} %)\n  probability of being faster, of {} pairs: Brier {:.3f}",
+        odds.near, odds.sets, percent(odds.regret), odds.pairs, odds.brier);
+    text += reliability_text(odds.reliability, "was");
   }
   return text;
 }
@@ -268,6 +268,8 @@ Json reliability_json(const std::vector<ReliabilityBin>& bins, const char* came)
 Json layout_odds_json(const LayoutOdds& odds) {
   return {{"sets", odds.sets},
           {"best_among_3", odds.tried},
+          {"near_best_among_3", odds.near},
+          {"regret_of_3", odds.regret},
           {"pairs", odds.pairs},
           {"brier", odds.brier},
           {"reliability", reliability_json(odds.reliability, "was")}};

@@ -84,7 +84,7 @@ const checks = {
     assert.equal(await page.locator(".chart").getAttribute("data-zoom"), "");
     assert.match(await page.locator(".chart").getAttribute("aria-label"), /6 pipeline stages/);
   },
-  async "a validation draws both charts; headings sort; the axis can be chosen"() {
+  async "a validation draws its charts; headings sort; the axis can be chosen"() {
     const page = await open(report("validation", "validate", "data/runs/bigscience-jz-a100.csv"));
     assert.ok((await colours(page, 0)) >= 3);
     assert.ok((await colours(page, 1)) >= 3);
@@ -96,7 +96,11 @@ const checks = {
     await heading.click();
     assert.equal(parseFloat((await errors())[0]), Math.max(...numbers));
     await page.getByLabel("Axis").selectOption("mbs");
-    assert.match(await page.locator(".chart").nth(1).getAttribute("aria-label"), /^Errors by mbs/);
+    assert.match(await page.locator(".chart").nth(1).getAttribute("aria-label"), /^Runs inside their intervals by level: \d+ % of \d+ runs/);
+    assert.match(await page.locator(".chart").nth(2).getAttribute("aria-label"), /^Errors by mbs/);
+    await page.getByLabel("Show", { exact: true }).selectOption("z-score");
+    assert.match(await page.locator(".chart").nth(2).getAttribute("aria-label"), /^Z-scores by mbs/);
+    assert.ok((await colours(page, 2)) >= 3);
     assert.deepEqual(page.problems, []);
     await fits(page);
     await page.screenshot({ path: `${folder}/validation-light.png`, fullPage: true });
