@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cctype>
+#include <optional>
 #include <set>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -35,6 +38,54 @@ bool is_known(const Library& library, const std::string& kind, const std::string
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// The words of a name, in small letters.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words{""};
+  for (const char letter : name) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) {
+      words.emplace_back();
+    } else {
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    }
+  }
+  return words;
+}
+
+/// How many words of a device file's name the driver's name has (its "SXM4" is the file's "sxm");
+/// 0 where it lacks the first, the chip.
+std::size_t shared_words(const std::string& file, const std::vector<std::string>& driver) {
+  const std::vector<std::string> words = words_of(file);
+  const auto has = [&](const std::string& word) {
+    return std::ranges::any_of(driver, [&](const auto& each) { return each.starts_with(word); });
+  };
+  return has(words.front()) ? static_cast<std::size_t>(std::ranges::count_if(words, has)) : 0;
+}
+
+/// The device that the measurement says it was made on; nothing where it does not say.
+std::optional<std::string> measured_device(const Library& library, const MeasurementFile& file) {
+  const auto said = [&](const char* key) {
+    const auto found = file.context.find(key);
+    return found == file.context.end() ? std::string() : found->second;
+  };
+  if (said("backend") == "cpu") return "cpu";
+  if (said("device").empty()) return {};
+  const std::vector<std::string> driver = words_of(said("device"));
+  std::string best;
+  std::size_t most = 0;
+  for (const std::string& name : library.names("devices")) {
+    const std::size_t shared = shared_words(name, driver);
+    if (shared > most || (shared == most && name.size() < best.size())) best = name;
+    most = std::max(most, shared);
+  }
+  if (most == 0) {
+    throw InputError(fmt::format(
+        "calibrate fit: measured on {}, of which no device file is known; --device NAME would do, "
+        "of one that is like it (prequel show devices)",
+        in_quotes(said("device"))));
+  }
+  return best;
+}
+
 /// The file that gives what is not fitted: the one asked for, else the one of that name, else the
 /// usual one, with a warning.
 std::string base_name(const Library& library, const CalibrateFitOptions& options,
@@ -59,11 +110,22 @@ std::string command_text(const CalibrateFitOptions& options, const std::string& 
 }
 
 Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
-                  const std::vector<Measurement>& points) {
-  const std::string base = base_name(library, options, "devices", options.device, kUsualDevice);
+                  const MeasurementFile& file) {
+  const std::vector<Measurement>& points = file.points;
+  std::optional<std::string> asked = options.device;
+  if (!asked && !is_known(library, "devices", options.name)) asked = measured_device(library, file);
+  const std::string base = base_name(library, options, "devices", asked, kUsualDevice);
   const Document document = library.open("devices", base);
   Device device = read_device(document);
   const DeviceFits fits = fit_device(points, {options.folds, options.scale_per}, device);
+  const bool products = std::ranges::any_of(
+      points, [](const Measurement& point) { return std::holds_alternative<Gemm>(point.what); });
+  if (products && fits.gemm.empty() && !asked && base != options.name) {
+    throw InputError(fmt::format(
+        "calibrate fit: products were measured, but too few of 1 GFLOP or more to fit, and those "
+        "of {} are another device's; --device NAME would do, of one that is like it",
+        base));
+  }
   Fitted fitted;
   fitted.reports = all_reports(fits);
   if (fitted.reports.empty()) {
@@ -118,7 +180,7 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
   const MeasurementFile file = read_chosen_rows(common, options.files, options.where);
   check_scale_column(options.scale_per, file.points);
   const Library library(common.data_directories);
-  const Fitted fitted = options.kind == "device" ? fit_device(library, options, file.points)
+  const Fitted fitted = options.kind == "device" ? fit_device(library, options, file)
                                                  : fit_cluster(library, options, file.points);
   if (!common.quiet) {
     for (const std::string& line : fitted.left_out) {

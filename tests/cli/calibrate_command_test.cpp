@@ -201,6 +201,47 @@ TEST_CASE("logs of nccl-tests, cut off and mixed with NCCL's own lines, become a
   CHECK(std::stod(bandwidth) == doctest::Approx(200.0).epsilon(0.03));
 }
 
+/// A measurement file of few small products and many passes over memory.
+std::string small_measurement(const std::string& context) {
+  std::string text = R"({"schema":"prequel/measurement/1","context":{)" + context + "}}\n";
+  for (const int size : {64, 128, 256}) {
+    text += fmt::format(R"({{"m":{0},"n":{0},"k":{0},"dtype":"fp32","time_s":1e-4}})", size) + "\n";
+  }
+  for (double bytes = 1e5; bytes < 1e9; bytes *= 2) {
+    text += fmt::format(R"({{"op":"fused_pointwise","bytes":{:.0f},"time_s":{}}})", bytes,
+                        1e-5 + bytes / 1e10) +
+            "\n";
+  }
+  return text;
+}
+
+TEST_CASE("a measurement's own context says of which device the rest is") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "mine.jsonl";
+  const std::string fit =
+      "calibrate fit " + file + " --kind device --name mine --output " + (folder / "mine.json");
+  const auto base = [&](const std::string& context) {
+    write_file(file, small_measurement(context));
+    const ProgramResult fitted = run_prequel(fit);
+    CAPTURE(fitted.err);
+    REQUIRE(fitted.status == 0);
+    const std::string text = read_file(folder / "mine.json");
+    const std::size_t at = text.find("--device ") + 9;
+    return text.substr(at, text.find(' ', at) - at);
+  };
+  CHECK(base(R"("backend":"cpu")") == "cpu");
+  CHECK(base(R"("backend":"cuda","device":"NVIDIA H100 80GB HBM3")") == "h100-sxm");
+  CHECK(base(R"("backend":"cuda","device":"NVIDIA GB200")") == "gb200");
+  write_file(file, small_measurement(R"("backend":"cuda","device":"Some Card")"));
+  const ProgramResult unknown = run_prequel(fit);
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("measured on \"Some Card\"") != std::string::npos);
+  write_file(file, small_measurement(""));
+  const ProgramResult unsaid = run_prequel(fit);
+  CHECK(unsaid.status == 2);
+  CHECK(unsaid.err.find("--device NAME would do") != std::string::npos);
+}
+
 TEST_CASE("nothing to fit or to check is an error that says what it takes, and writes no file") {
   const TemporaryFolder folder;
   const std::string table = folder / "few.csv";

@@ -323,6 +323,11 @@ TEST_CASE("what the stack does not offer is warned of, where it says what it off
   CHECK(question.warnings() ==
         Warnings{"recompute selective: megatron-core-2024 offers none, full; priced all the same",
                  "sequence_parallel true: megatron-core-2024 offers false; priced all the same"});
+  // Megatron-LM keeps optimizers on the device until 2025.
+  for (const char* stack :
+       {"megatron-lm-2020", "megatron-lm-2021", "megatron-lm-2022", "megatron-core-2024"}) {
+    CHECK(shipped_software(stack).choices.offload == std::vector{Offload::none});
+  }
 }
 
 TEST_CASE("learned positions bound the sequence, others warn") {
