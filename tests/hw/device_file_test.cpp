@@ -74,8 +74,8 @@ TEST_CASE("splits that do not begin with 1 and unknown keys are named with their
   const std::string gemm = kDevices + "a100-sxm-80gb.json: /gemm/";
   CHECK_THROWS_WITH_AS(
       static_cast<void>(read_device(document)),
-      (gemm + "drop: unknown key; did you mean \"droop\"? (from --set)\n" + gemm +
-       "splits: expected ascending numbers of splits that begin with 1 (from --set)")
+      (gemm + "drop: unknown key; did you mean \"droop\"? (from override)\n" + gemm +
+       "splits: expected ascending numbers of splits that begin with 1 (from override)")
           .c_str(),
       InputError);
 }

@@ -262,9 +262,9 @@ TEST_CASE("a problem of an overridden field says where it is from") {
   (void)document.root().at("a").number();
   (void)document.root().at("b").at("c").number();
   CHECK(error_text([&] { document.finish(); }) ==
-        "x.json: /e: unknown key; did you mean \"a\"? (from --set)\n"
-        "x.json: /a: expected a number, got \"NaN\" (from --set)\n"
-        "x.json: /b/d: unknown key; did you mean \"c\"? (from --set)");
+        "x.json: /e: unknown key; did you mean \"a\"? (from override)\n"
+        "x.json: /a: expected a number, got \"NaN\" (from override)\n"
+        "x.json: /b/d: unknown key; did you mean \"c\"? (from override)");
 }
 
 TEST_CASE("an override that leads nowhere is refused") {
@@ -272,12 +272,12 @@ TEST_CASE("an override that leads nowhere is refused") {
   const auto problem = [&](const std::string& path) {
     return error_text([&] { document.set(path, "1"); });
   };
-  CHECK(problem("") == "--set : expected a path such as host.launch");
-  CHECK(problem("b..c") == "--set b..c: expected a path such as host.launch");
-  CHECK(problem("a.x") == "--set a.x: 1 has no members");
-  CHECK(problem("b.2") == "--set b.2: no element \"2\" in an array of 2");
-  CHECK(problem("b.-1") == "--set b.-1: no element \"-1\" in an array of 2");
-  CHECK(problem("b.1x") == "--set b.1x: no element \"1x\" in an array of 2");
+  CHECK(problem("") == "override : expected a path such as host.launch");
+  CHECK(problem("b..c") == "override b..c: expected a path such as host.launch");
+  CHECK(problem("a.x") == "override a.x: 1 has no members");
+  CHECK(problem("b.2") == "override b.2: no element \"2\" in an array of 2");
+  CHECK(problem("b.-1") == "override b.-1: no element \"-1\" in an array of 2");
+  CHECK(problem("b.1x") == "override b.1x: no element \"1x\" in an array of 2");
 }
 
 TEST_CASE("JSON in memory is read like a file") {
