@@ -189,7 +189,12 @@ void recompute_first(ImportedJob& job) {
 
 /// Schedules that split the backward pass (arXiv 2401.10241); H1 is the one in the memory of 1F1B.
 void zero_bubble(ImportedJob& job) {
-  job.plan.schedule = Schedule::zb_h1;
+  if (job.plan.schedule != Schedule::zb_v) job.plan.schedule = Schedule::zb_h1;
+}
+/// Two chunks a stage, in a V (arXiv 2405.15362).
+void zero_bubble_v(ImportedJob& job) {
+  job.plan.schedule = Schedule::zb_v;
+  job.plan.vpp = 2;
 }
 
 constexpr SwitchFlag kSwitches[] = {
@@ -256,6 +261,7 @@ constexpr SwitchFlag kSwitches[] = {
      [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--enable-zero-bubble", zero_bubble},
     {"--enable-zb-runtime", zero_bubble},
+    {"--zero-bubble-v-schedule", zero_bubble_v},
     {"--checkpoint-activations", recompute_all},
     {"--recompute-activations",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
@@ -490,7 +496,6 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--use-tp-pp-dp-mapping"},
     {"--kd"},
     {"--num-layers-teacher"},
-    {"--zero-bubble-v-schedule"},
 };
 
 /// Flags of what is no dense decoder, or no layout of one, that prequel could predict.

@@ -58,6 +58,12 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
   CHECK(with("--position-embedding-type rotary").model.position == PositionEmbedding::rope);
   CHECK(with("--enable-zero-bubble --pipeline-model-parallel-size 4").plan.schedule ==
         Schedule::zb_h1);
+  for (const char* flags : {"--zero-bubble-v-schedule --enable-zero-bubble",
+                            "--enable-zero-bubble --zero-bubble-v-schedule"}) {
+    const ImportedJob job = with(flags);
+    CHECK(job.plan.schedule == Schedule::zb_v);
+    CHECK(job.plan.vpp == 2);
+  }
   CHECK(refusal_of_script(script_of("pretrain_gpt.py --hybrid-attention-ratio 0.08"))
             .starts_with("s.sh: --hybrid-attention-ratio: a model with state-space layers"));
 }
