@@ -11,10 +11,10 @@ namespace {
 /// Names that nothing is known of would be refused only where the job is used.
 void check_names(const Library& library, const ImportOptions& options) {
   if (options.cluster) {
-    static_cast<void>(library.open("clusters", *options.cluster, "--cluster"));
+    static_cast<void>(library.open("clusters", *options.cluster, "cluster"));
   }
   if (options.software) {
-    static_cast<void>(library.open("software", *options.software, "--software"));
+    static_cast<void>(library.open("software", *options.software, "software"));
   }
 }
 

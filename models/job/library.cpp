@@ -298,10 +298,12 @@ Document Library::find(const std::string& kind, const std::string& name,
   }
   std::error_code ignored;
   const std::string file = "./" + name + ".json";
-  throw InputError(
-      from, "unknown " + singular(kind) + " " + in_quotes(name) + did_you_mean(name, names(kind)) +
-                (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
-                "; prequel show " + kind + " lists them");
+  const std::string problem =
+      "unknown " + singular(kind) + " " + in_quotes(name) + did_you_mean(name, names(kind)) +
+      (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
+      "; prequel show " + kind + " lists them";
+  const bool is_place = from.find('/') != std::string::npos;
+  throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
 }
 
 std::vector<std::string> Library::names(const std::string& kind) const {
