@@ -142,7 +142,7 @@ TEST_CASE("the reliability of the probability of fitting adds up") {
     CHECK(bin.said >= 0.0);
     CHECK(bin.said <= 1.0);
     rows += bin.n;
-    ran += bin.ran * static_cast<double>(bin.n);
+    ran += bin.came * static_cast<double>(bin.n);
   }
   CHECK(rows == fit.odds);
   CHECK(ran == doctest::Approx(static_cast<double>(fit.ran)));

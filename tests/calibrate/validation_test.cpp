@@ -79,6 +79,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "odds of layouts count each pair once, and what was said of the faster is at least even") {
+  const auto runs = jean_zay();
+  const ValidationGroup group = group_runs(runs, {}).front();
+  const LayoutOdds& odds = group.odds;
+  CHECK(odds.sets == group.layouts.sets);
+  CHECK(odds.tried <= odds.near);
+  CHECK(odds.near <= odds.sets);
+  std::size_t pairs = 0;
+  for (const ReliabilityBin& bin : odds.reliability) {
+    CHECK(bin.said >= 0.5);
+    CHECK(bin.came <= 1.0);
+    pairs += bin.n;
+  }
+  CHECK(pairs == odds.pairs);
+}
+
 TEST_CASE("every row appears once, predicted or with the reason why not") {
   const std::string shape(kShape);
   const auto runs = validate_text("a,s,t," + shape + "4,2048,bf16,120,,ok\n" +  //

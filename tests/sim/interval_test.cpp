@@ -94,5 +94,34 @@ TEST_CASE("errors that plans share cancel when they are compared") {
   CHECK(odds({}, spread).empty());
 }
 
+TEST_CASE("the odds of a pair are those of its draws, and of both ways one") {
+  const Spread spread = spread_of(shipped_job(), priors());
+  Deviations slopes{}, others{};
+  slopes[static_cast<std::size_t>(Uncertain::gemm)] = 0.6;
+  others[static_cast<std::size_t>(Uncertain::host)] = 0.9;
+  const UncertainPlan first{10.0, slopes}, second{10.5, others};
+  const double better = better_probability(first, second, spread);
+  CHECK(better == doctest::Approx(odds({first, second}, spread)[0].best).epsilon(0.06));
+  CHECK(better + better_probability(second, first, spread) == doctest::Approx(1.0));
+  CHECK(better_probability(first, first, spread) == doctest::Approx(0.5));
+}
+
+TEST_CASE("the most promising plans are those that are the best most probably") {
+  const std::vector<Odds> odds{{0.2, 0.1}, {0.5, 0.0}, {0.3, 0.2}};
+  CHECK(most_promising(odds, 2) == std::vector<std::size_t>{1, 2});
+  CHECK(most_promising(odds, 9) == std::vector<std::size_t>{1, 2, 0});
+}
+
+TEST_CASE("a release whose runs were checked is as sure as the stack that stood in for it") {
+  Uncertainty known = priors();
+  const Scenario own = shipped_job();
+  Scenario later = own;
+  later.software.stands_for = "megatron-deepspeed-2031";
+  CHECK_FALSE(spread_of(later, known).earned);
+  for (CheckedStack& stack : known.checked) stack.releases.push_back(later.software.stands_for);
+  CHECK(spread_of(later, known).earned);
+  CHECK(spread_of(later, known).time_noise == spread_of(own, known).time_noise);
+}
+
 }  // namespace
 }  // namespace prequel
