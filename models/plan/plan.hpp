@@ -60,7 +60,7 @@ PlanRequest filled_from(PlanRequest request, const PlanRequest& other);
 /// Reads the `plan` object of a job.
 PlanRequest read_plan(const Cursor& cursor);
 
-/// Fills and checks, for those who ask about many plans.
+/// Fills and checks without warnings, for those who ask about many plans.
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software);
 
