@@ -108,6 +108,7 @@ void translate_cells(Cells& cells) {
   translate(cells, "dispatcher",
             {{"alltoall", "alltoall"},
              {"uccl", "uccl"},
+             {"deepep (uccl", "uccl"},
              {"deepep", "deepep"},
              {"hybridep", "hybridep"},
              {"allgather", "allgather"}});

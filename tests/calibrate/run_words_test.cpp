@@ -22,6 +22,7 @@ TEST_CASE("what launchers call recipes, dispatchers and graphs are words of the 
   CHECK(translated({{"fp8_recipe", "current-scaling"}}).at("fp8_recipe") == "current");
   CHECK(translated({{"fp8_recipe", "tensorwise dynamic"}}).at("fp8_recipe") == "current");
   CHECK(translated({{"dispatcher", "DeepEP (NVSHMEM over EFA)"}}).at("dispatcher") == "deepep");
+  CHECK(translated({{"dispatcher", "DeepEP (UCCL over EFA)"}}).at("dispatcher") == "uccl");
   CHECK(translated({{"router_balance", "token drop"}}).at("router_balance") == "dropped");
   CHECK(translated({{"cuda_graphs", "full_iteration"}}).at("cuda_graphs") == "full");
   CHECK(translated({{"cuda_graphs", "transformer_engine"},
