@@ -16,6 +16,7 @@ using Eigen::VectorXd;
 
 constexpr double kLeastProbability = 0.01;
 constexpr double kTold = 0.8;            ///< of the probability, in a sentence
+constexpr int kMostTold = 4;             ///< causes, in a sentence
 constexpr double kNearlyCertain = 1e-4;  ///< prior deviation of what is held fixed
 
 /// How a cause is told; its number is over what the files say.
@@ -125,11 +126,12 @@ std::string text(const std::vector<GapCause>& causes) {
   }
   std::string told;
   double sum = 0.0;
+  int count = 0;
   for (const GapCause& one : causes) {
     told += fmt::format("{}{}, {:.0f} % likely", told.empty() ? "" : "; or ", one.what,
                         100 * one.probability);
     sum += one.probability;
-    if (sum >= kTold) break;
+    if (sum >= kTold || ++count == kMostTold) break;
   }
   return told;
 }

@@ -23,7 +23,7 @@ struct GapCause {
 std::vector<GapCause> gap_causes(const std::vector<ObservedRun>& runs,
                                  const Uncertainty& uncertainty);
 
-/// In a sentence: the causes that together have most of the probability.
+/// In a sentence: the causes that together have most of the probability, four at most.
 std::string text(const std::vector<GapCause>& causes);
 
 }  // namespace prequel

@@ -1,5 +1,8 @@
+#include <cmath>
+
 #include <fmt/format.h>
 
+#include "calibrate/gap.hpp"
 #include "cli/emit/emitted_plan.hpp"
 #include "cli/options.hpp"
 #include "cli/predict/answer.hpp"
@@ -10,6 +13,7 @@
 #include "cli/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
 
 namespace prequel {
 namespace {
@@ -60,6 +64,17 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
   }
 }
 
+/// Which single cause could explain that the job's own run took another time.
+void print_gap(const Library& library, const PredictAnswer& answer) {
+  const auto& measured = answer.job.measured;
+  if (!measured || !measured->sec_per_iter) return;
+  const double seconds = std::log(measured->sec_per_iter->value);
+  const ObservedRun run{
+      nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
+  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  fmt::print("\nWhat could explain the measured time: {}\n", text(gap_causes({run}, uncertainty)));
+}
+
 }  // namespace
 
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
@@ -75,6 +90,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     fmt::print("{}", prediction_json(answer));
   } else {
     print_text(options, answer, terminal(stdout, common.color));
+    print_gap(library, answer);
   }
   if (!options.report.empty()) {
     write_file(options.report, prediction_report(answer));
