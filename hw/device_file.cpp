@@ -156,6 +156,9 @@ Device read_device(const Document& document) {
   device.name = root.at("name").text();
   device.compute_units = static_cast<double>(root.at("compute_units").integer(1, 1 << 16));
   device.memory = root.at("memory").bytes();
+  if (device.memory.value > 0 && device.memory.value < 1e6) {
+    root.at("memory").problem("expected a unit (e.g. \"80 GB\"), as this is a few bytes");
+  }
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
   if (const auto power = root.find("power")) device.power = power->at("watts").number(kPositive);

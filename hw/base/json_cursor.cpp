@@ -26,8 +26,6 @@ namespace {
 constexpr std::size_t kMaxProblems = 100;
 constexpr double kUnbounded = 1e30;  // as in kPositive: a limit against nonsense, not worth a word
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
-/// Of memory, of a transfer, or in a second: who says fewer has left out a unit.
-constexpr double kFewestBytes = 1e6;
 constexpr std::string_view kBytesExpected = "bytes (e.g. \"80 GB\")";
 constexpr std::string_view kRateExpected = "a rate (e.g. \"25 GB/s\" or \"200 Gbit/s\")";
 
@@ -402,11 +400,7 @@ std::size_t Cursor::choice(std::span<const std::string_view> choices) const {
 
 Bytes Cursor::bytes() const {
   const Cursor stated = stated_value();
-  if (stated.value_ != nullptr && stated.value_->is_number()) {
-    const double amount = stated.number(kPositive);
-    if (amount > 0 && amount < kFewestBytes) stated.expected(kBytesExpected);
-    return {amount};
-  }
+  if (stated.value_ != nullptr && stated.value_->is_number()) return {stated.number(kPositive)};
   const auto amount =
       stated.is_text() ? parse_bytes(stated.value_->get_ref<const std::string&>()) : std::nullopt;
   if (!amount || !holds(kPositive, amount->value)) stated.expected(kBytesExpected);
@@ -415,11 +409,7 @@ Bytes Cursor::bytes() const {
 
 BytesPerSecond Cursor::rate() const {
   const Cursor stated = stated_value();
-  if (stated.value_ != nullptr && stated.value_->is_number()) {
-    const double amount = stated.number(kPositive);
-    if (amount > 0 && amount < kFewestBytes) stated.expected(kRateExpected);
-    return {amount};
-  }
+  if (stated.value_ != nullptr && stated.value_->is_number()) return {stated.number(kPositive)};
   const auto amount =
       stated.is_text() ? parse_rate(stated.value_->get_ref<const std::string&>()) : std::nullopt;
   if (!amount || !holds(kPositive, amount->value)) stated.expected(kRateExpected);

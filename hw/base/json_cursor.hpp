@@ -111,9 +111,9 @@ class Cursor {
   [[nodiscard]] Enum word() const {
     return static_cast<Enum>(choice(std::span(kWordsOf<Enum>)));
   }
-  /// A number of bytes, a million or more, or text with a unit ("80 GiB").
+  /// A positive number of bytes, or text with a unit ("80 GiB").
   [[nodiscard]] Bytes bytes() const;
-  /// A number in byte/s, a million or more, or text with a unit ("200 Gbit/s", "25 GB/s").
+  /// A positive number in byte/s, or text with a unit ("200 Gbit/s", "25 GB/s").
   [[nodiscard]] BytesPerSecond rate() const;
 
   [[nodiscard]] bool is_object() const;

@@ -80,6 +80,17 @@ TEST_CASE("splits that do not begin with 1 and unknown keys are named with their
       InputError);
 }
 
+TEST_CASE("a memory of a few bytes lacks its unit") {
+  Document document = Document::read(kDevices + "a100-sxm-80gb.json");
+  document.set("memory", "80");
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(read_device(document)),
+      (kDevices + "a100-sxm-80gb.json: /memory: expected a unit (e.g. \"80 GB\"), as this is a few "
+                  "bytes (from --set)")
+          .c_str(),
+      InputError);
+}
+
 Device shipped(const std::string& name) {
   return read_device(Document::read(kDevices + name + ".json"));
 }
