@@ -65,14 +65,16 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
 }
 
 /// Which single cause could explain that the job's own run took another time.
-void print_gap(const Library& library, const PredictAnswer& answer) {
+void print_gap(const Library& library, const PredictAnswer& answer, const Terminal& out) {
   const auto& measured = answer.job.measured;
   if (!measured || !measured->sec_per_iter) return;
   const double seconds = std::log(measured->sec_per_iter->value);
   const ObservedRun run{
       nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
   const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
-  fmt::print("\nWhat could explain the measured time: {}\n", text(gap_causes({run}, uncertainty)));
+  const std::string told =
+      "What could explain the measured time: " + text(gap_causes({run}, uncertainty));
+  fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
 }
 
 }  // namespace
@@ -90,7 +92,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     fmt::print("{}", prediction_json(answer));
   } else {
     print_text(options, answer, terminal(stdout, common.color));
-    print_gap(library, answer);
+    print_gap(library, answer, terminal(stdout, common.color));
   }
   if (!options.report.empty()) {
     write_file(options.report, prediction_report(answer));
