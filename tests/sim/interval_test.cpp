@@ -95,7 +95,7 @@ TEST_CASE("errors that plans share cancel when they are compared") {
 }
 
 TEST_CASE("the odds of a pair are those of its draws, and of both ways one") {
-  const Spread spread = spread_of(shipped_job(), priors());
+  const Spread spread = spread_of(shipped_scenario(), priors());
   Deviations slopes{}, others{};
   slopes[static_cast<std::size_t>(Uncertain::gemm)] = 0.6;
   others[static_cast<std::size_t>(Uncertain::host)] = 0.9;
@@ -114,7 +114,7 @@ TEST_CASE("the most promising plans are those that are the best most probably") 
 
 TEST_CASE("a release whose runs were checked is as sure as the stack that stood in for it") {
   Uncertainty known = priors();
-  const Scenario own = shipped_job();
+  const Scenario own = shipped_scenario();
   Scenario later = own;
   later.software.stands_for = "megatron-deepspeed-2031";
   CHECK_FALSE(spread_of(later, known).earned);
