@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "calibrate/gap.hpp"
@@ -14,6 +12,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
@@ -68,7 +67,7 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
 void print_gap(const Library& library, const PredictAnswer& answer, const Terminal& out) {
   const auto& measured = answer.job.measured;
   if (!measured || !measured->sec_per_iter) return;
-  const double seconds = std::log(measured->sec_per_iter->value);
+  const double seconds = portable::log(measured->sec_per_iter->value);
   const ObservedRun run{
       nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
   const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));

@@ -10,7 +10,8 @@ double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
   return bytes;
 }
 
-double offloaded_bytes(const Layer& layer, WordSet<Module> repeated, WordSet<OffloadModule> modules) {
+double offloaded_bytes(const Layer& layer, WordSet<Module> repeated,
+                       WordSet<OffloadModule> modules) {
   double bytes = 0;
   if (repeated == WordSet<Module>::all()) return bytes;
   for (const LayerPiece& piece : layer.pieces) {

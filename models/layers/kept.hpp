@@ -13,6 +13,7 @@ namespace prequel {
 double kept_bytes(const Layer& layer, WordSet<Module> repeated);
 
 /// Bytes of these that are inputs of `modules` and so can wait in host memory.
-double offloaded_bytes(const Layer& layer, WordSet<Module> repeated, WordSet<OffloadModule> modules);
+double offloaded_bytes(const Layer& layer, WordSet<Module> repeated,
+                       WordSet<OffloadModule> modules);
 
 }  // namespace prequel

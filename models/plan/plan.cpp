@@ -88,7 +88,11 @@ class Resolver {
       const auto& usual = axis.of(software_.defaults);
       axis.of(plan_) = asked ? *asked : usual ? *usual : plainest(axis.domain);
     });
-    if (!request_.grad_precision && !software_.defaults.grad_precision) {
+    // Stacks that reduce in 16 bits do so for products of no more.
+    const bool wide = bytes_per_element(plan_.precision) >= bytes_per_element(Precision::fp32);
+    if (!request_.grad_precision && wide) {
+      plan_.grad_precision = Precision::fp32;
+    } else if (!request_.grad_precision && !software_.defaults.grad_precision) {
       // No framework keeps gradients in 8 or 4 bits.
       plan_.grad_precision = is_quantized(plan_.precision) ? Precision::bf16 : plan_.precision;
     }

@@ -79,7 +79,7 @@ TEST_CASE("tokens on their way to experts are checked against the cluster's disp
   for (const CheckGroup& group : result.groups) CHECK(group.errors.mape < 0.15);
   Device device;
   CHECK(error_text([&] { (void)predict(device, checked("dispatch", 1)); }) ==
-        "a device dispatches nothing to others; check it with --cluster");
+        "a device dispatches nothing to others; check it against a cluster");
 }
 
 TEST_CASE("a column that the measurements lack is refused with the nearest") {

@@ -115,5 +115,5 @@ TEST_CASE("two rows leave none to tell") {
   const Library library({});
   CHECK(error_text([&] {
           (void)few_runs(library, table("korthikanti-2022", 2), priors(library), {1}, 1);
-        }).starts_with("--few: needs at least three runs"));
+        }).starts_with("few: needs at least three runs"));
 }

@@ -108,9 +108,10 @@ Transformer model_of(const std::string& text) {
 
 TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none says it") {
   // What some values have no flag for, as the plan is emitted says.
-  const std::set<std::string> partly{
-      "zero",        "sharding_group", "precision", "grad_precision",    "fp8_recipe",
-      "cuda_graphs", "router_balance", "overlap",   "recompute_modules", "layout"};
+  const std::set<std::string> partly{"zero",           "sharding_group", "precision",
+                                     "grad_precision", "fp8_recipe",     "cuda_graphs",
+                                     "router_balance", "overlap",        "recompute_modules",
+                                     "layout",         "dispatcher"};
   PlanDice dice(1);
   std::size_t whole = 0;
   for (const char* model :

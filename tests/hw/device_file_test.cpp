@@ -86,7 +86,7 @@ TEST_CASE("a memory of a few bytes lacks its unit") {
   CHECK_THROWS_WITH_AS(
       static_cast<void>(read_device(document)),
       (kDevices + "a100-sxm-80gb.json: /memory: expected a unit (e.g. \"80 GB\"), as this is a few "
-                  "bytes (from --set)")
+                  "bytes (from override)")
           .c_str(),
       InputError);
 }

@@ -264,8 +264,8 @@ TEST_CASE("moments and activations move to hosts that are known, and to one plac
   question.cluster = shipped_cluster("selene");
   CHECK(question.problems() ==
         "plan: offload_modules: cluster selene says nothing of its hosts (host.memory and "
-        "host.memory_bandwidth); no offload_modules would do, or both keys, such as --set "
-        "cluster.host.memory=\"1 TB\" --set cluster.host.memory_bandwidth=\"200 GB/s\"");
+        "host.memory_bandwidth); no offload_modules would do, or both keys, such as "
+        "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"");
 }
 
 TEST_CASE("Muon works on the device, with a momentum of 16 bits at least") {

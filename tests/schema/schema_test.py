@@ -18,7 +18,7 @@ FOLDERS = {"model": "models", "device": "devices", "cluster": "clusters", "softw
 # What a schema cannot say, since it lies between fields or files: here readers may refuse more.
 BETWEEN_FIELDS = re.compile(
     "multiple|ascending|no switch is named|are known|unknown (model|device|cluster|software)|no such file"
-    "|join at most|expected at most|expected the switch of each|two different switches"
+    "|as this is a few bytes|join at most|expected at most|expected the switch of each|two different switches"
 )
 
 
