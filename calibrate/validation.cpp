@@ -307,7 +307,8 @@ LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets
     }
     plans.resize(std::min(plans.size(), kDrawn));
     const auto tried = most_promising(odds(plans, spread), kTried);
-    const double reached = std::ranges::min(tried | std::views::transform(seconds));
+    double reached = std::numeric_limits<double>::infinity();
+    for (const std::size_t i : tried) reached = std::min(reached, seconds(i));
     const double regret = reached / seconds(best) - 1.0;
     ++result.sets;
     result.tried += std::ranges::find(tried, best) != tried.end();

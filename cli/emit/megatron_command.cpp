@@ -387,6 +387,8 @@ class MegatronCommand {
     const Precision other = narrow ? Precision::bf16 : plan_.precision;
     if (plan_.grad_precision == Precision::fp32 && other != Precision::fp32) {
       line("--accumulate-allreduce-grads-in-fp32");
+    } else if (plan_.grad_precision == other && bytes_per_element(other) >= 4) {
+      leave_out("grad_precision", "fp32: as products, where no flag says another");
     } else if (plan_.grad_precision != other) {
       leave_out("grad_precision", "Megatron has gradients in the precision of products or fp32");
     } else if (plan_.grad_precision == Precision::bf16 && !deepspeed_) {

@@ -152,7 +152,7 @@ class PipelineFlows {
     for (std::uint32_t stage = 0; stage < step_.shape.stages; ++stage) {
       if (!(step_.network.at(kind, stage, chunk) > 0)) continue;
       loads[stage] = link_loads(router_, flows(kind, stage, chunk));
-      std::ranges::transform(all, loads[stage], all.begin(), std::plus());
+      std::transform(all.begin(), all.end(), loads[stage].begin(), all.begin(), std::plus());
     }
     double rate = std::numeric_limits<double>::infinity();
     for (LinkId link = 0; link < all.size(); ++link) {

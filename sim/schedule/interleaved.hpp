@@ -76,8 +76,8 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
   const std::uint64_t slots = first_backward + passes;
   reader.begin_repeating();
   for (std::uint64_t slot = 0; slot < slots; ++slot) {
-    std::ranges::copy_backward(forwards.begin(), forwards.end() - 1, forwards.end());
-    std::ranges::copy(backwards.begin() + 1, backwards.end(), backwards.begin());
+    std::copy_backward(forwards.begin(), forwards.end() - 1, forwards.end());
+    std::copy(backwards.begin() + 1, backwards.end(), backwards.begin());
     if (slot < passes) forwards.front() = rounds[slot];
     if (slot + last - first_backward < passes) {
       backwards.back() = rounds[slot + last - first_backward];
