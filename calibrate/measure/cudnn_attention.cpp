@@ -23,15 +23,7 @@ class AttentionBuilder {
 
   CudnnGraph forward() && {
     if (is_quantized(what_.precision)) return std::move(*this).forward_in_fp8();
-    const CudnnTensor s = scores(heads(kQ, what_.heads));
-    const CudnnTensor largest = graph_.between(rows());
-    graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, s, largest);
-    const CudnnTensor powers = graph_.pointwise(
-        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {s, largest})});
-    const CudnnTensor sums = graph_.between(rows());
-    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sums);
-    graph_.pointwise(CUDNN_POINTWISE_ADD, {largest, graph_.pointwise(CUDNN_POINTWISE_LOG, {sums})},
-                     statistics());
+    const auto [powers, sums] = softmax();
     const CudnnTensor p =
         graph_.pointwise(CUDNN_POINTWISE_DIV, {powers, sums}, CUDNN_DATA_BFLOAT16);
     graph_.multiply(p, heads(kV, what_.kv_heads), heads(kO, what_.heads));
@@ -42,15 +34,7 @@ class AttentionBuilder {
   /// operands, the probabilities and the result are multiplied by theirs, and their largest values
   /// are found for the next step, as Transformer Engine does.
   CudnnGraph forward_in_fp8() && {
-    const CudnnTensor s = scores(heads(kQ, what_.heads));
-    const CudnnTensor largest = graph_.between(rows());
-    graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, s, largest);
-    const CudnnTensor powers = graph_.pointwise(
-        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {s, largest})});
-    const CudnnTensor sums = graph_.between(rows());
-    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sums);
-    graph_.pointwise(CUDNN_POINTWISE_ADD, {largest, graph_.pointwise(CUDNN_POINTWISE_LOG, {sums})},
-                     statistics());
+    const auto [powers, sums] = softmax();
     const CudnnTensor p = graph_.pointwise(CUDNN_POINTWISE_DIV, {powers, sums});
     graph_.reduce(CUDNN_REDUCE_TENSOR_AMAX, p, factor(kLargestP));
     const CudnnTensor narrow =
@@ -145,6 +129,24 @@ class AttentionBuilder {
   }
   CudnnTensor scale() {
     return graph_.constant(1.0F / std::sqrt(static_cast<float>(what_.head_dim)));
+  }
+
+  /// Exponentials of the scores beside the largest of their row, and the sums of rows of these,
+  /// whose logarithms are the statistics.
+  struct Softmax {
+    CudnnTensor powers, sums;
+  };
+  Softmax softmax() {
+    const CudnnTensor s = scores(heads(kQ, what_.heads));
+    const CudnnTensor largest = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_MAX, s, largest);
+    const CudnnTensor powers = graph_.pointwise(
+        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {s, largest})});
+    const CudnnTensor sums = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, powers, sums);
+    graph_.pointwise(CUDNN_POINTWISE_ADD, {largest, graph_.pointwise(CUDNN_POINTWISE_LOG, {sums})},
+                     statistics());
+    return {powers, sums};
   }
 
   CudnnTensor scores(const CudnnTensor& q) {

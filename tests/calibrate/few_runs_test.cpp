@@ -6,22 +6,12 @@
 
 #include "calibrate/run_fit.hpp"
 #include "calibrate/validation.hpp"
-#include "hw/base/json_cursor.hpp"
+#include "tests/calibrate/shipped_tables.hpp"
 #include "tests/error_text.hpp"
 
 using namespace prequel;
 
 namespace {
-
-Uncertainty priors(const Library& library) {
-  return read_uncertainty(library.open("uncertainty", "priors"));
-}
-
-std::vector<MeasuredRun> table(const std::string& name, std::size_t most = 1000) {
-  auto runs = read_measured_runs(PREQUEL_DATA_DIR "/runs/" + name + ".csv");
-  runs.resize(std::min(runs.size(), most));
-  return runs;
-}
 
 /// Times of a table, with all constants of time.
 RunFit fit_of(const Library& library, const std::vector<MeasuredRun>& runs,

@@ -5,6 +5,7 @@
 #include "calibrate/calibrated_files.hpp"
 #include "calibrate/validation.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "tests/calibrate/shipped_tables.hpp"
 #include "tests/error_text.hpp"
 
 using namespace prequel;
@@ -13,16 +14,6 @@ namespace {
 
 const std::string kFixed = "software.host.fixed_per_iteration_s";
 const std::string kEfficiency = "cluster.network.efficiency";
-
-Uncertainty priors(const Library& library) {
-  return read_uncertainty(library.open("uncertainty", "priors"));
-}
-
-std::vector<MeasuredRun> table(const std::string& name, std::size_t most = 1000) {
-  auto runs = read_measured_runs(PREQUEL_DATA_DIR "/runs/" + name + ".csv");
-  runs.resize(std::min(runs.size(), most));
-  return runs;
-}
 
 std::vector<MeasuredRun> jean_zay_runs() {
   return table("bigscience-jz-a100");

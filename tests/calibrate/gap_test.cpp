@@ -5,15 +5,11 @@
 #include <cmath>
 
 #include "calibrate/validation.hpp"
-#include "hw/base/json_cursor.hpp"
+#include "tests/calibrate/shipped_tables.hpp"
 
 using namespace prequel;
 
 namespace {
-
-Uncertainty priors(const Library& library) {
-  return read_uncertainty(library.open("uncertainty", "priors"));
-}
 
 /// Runs of Jean Zay with the times that other constants would have given.
 std::vector<MeasuredRun> runs_with(const Library& library, const std::vector<Override>& overrides,

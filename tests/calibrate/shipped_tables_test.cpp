@@ -10,7 +10,7 @@
 
 #include "calibrate/stack_spread.hpp"
 #include "calibrate/validation.hpp"
-#include "hw/base/json_cursor.hpp"
+#include "tests/calibrate/shipped_tables.hpp"
 
 using namespace prequel;
 
@@ -45,10 +45,6 @@ const std::vector<ValidatedRun>& all_runs() {
     return validate_runs(Library({PREQUEL_DATA_DIR}), std::move(rows), {}, [](std::size_t) {});
   }();
   return runs;
-}
-
-Uncertainty priors() {
-  return read_uncertainty(Library({PREQUEL_DATA_DIR}).open("uncertainty", "priors"));
 }
 
 }  // namespace

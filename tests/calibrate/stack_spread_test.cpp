@@ -4,16 +4,12 @@
 
 #include <cmath>
 
-#include "hw/base/json_cursor.hpp"
 #include "sim/answer/student_t.hpp"
+#include "tests/calibrate/shipped_tables.hpp"
 
 using namespace prequel;
 
 namespace {
-
-Uncertainty priors() {
-  return read_uncertainty(Library({PREQUEL_DATA_DIR}).open("uncertainty", "priors"));
-}
 
 /// A row whose constants alone would scatter by `prior`, off by `error`.
 ValidatedRun row(const std::string& table, const std::string& stack, double error, double prior) {

@@ -86,14 +86,24 @@ TEST_CASE("a search finds the same to the last bit on one thread and on several"
   }
 }
 
-TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too") {
-  SearchInputs lite = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
-  lite.fixed.seq_len = 4096;
+SearchInputs lite_inputs() {
+  SearchInputs inputs = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
+  inputs.fixed.seq_len = 4096;
+  return inputs;
+}
+
+SearchAxes lite_axes() {
   SearchAxes axes;
   axes.nodes = {2};
   axes.gbs = {64};
   axes.tp = {1, 2};
   axes.pp = {1, 2, 4};
+  return axes;
+}
+
+TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too") {
+  SearchInputs lite = lite_inputs();
+  SearchAxes axes = lite_axes();
   axes.cp = {1, 2};
   axes.ep = {1, 8, 16};
   axes.etp = {1, 2};
@@ -121,13 +131,8 @@ TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too
 }
 
 TEST_CASE("with and without each kind of overlap, of stacks and of plans, on several schedules") {
-  SearchInputs lite = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
-  lite.fixed.seq_len = 4096;
-  SearchAxes axes;
-  axes.nodes = {2};
-  axes.gbs = {64};
-  axes.tp = {1, 2};
-  axes.pp = {1, 2, 4};
+  SearchInputs lite = lite_inputs();
+  SearchAxes axes = lite_axes();
   axes.ep = {4, 16};
   axes.mbs = {1};
   axes.vpp = {1, 2};
@@ -135,15 +140,13 @@ TEST_CASE("with and without each kind of overlap, of stacks and of plans, on sev
   axes.schedule = {Schedule::one_f_one_b, Schedule::interleaved, Schedule::dualpipe_v,
                    Schedule::zb_h1};
   axes.dispatcher = {Dispatcher::alltoall, Dispatcher::deepep};
-  WordSet<Overlapped> all;
-  for (const Overlapped each : all_of<Overlapped>()) all.add(each);
   for (const GradientOverlap gradients : all_of<GradientOverlap>()) {
     for (const bool blocking : {false, true}) {
       lite.software.communication.gradient_overlap = gradients;
       lite.software.communication.blocking_p2p = blocking;
       for (const WordSet<Overlapped> overlap :
            {WordSet<Overlapped>{}, WordSet<Overlapped>{Overlapped::ep},
-            WordSet<Overlapped>{Overlapped::tp}, all}) {
+            WordSet<Overlapped>{Overlapped::tp}, WordSet<Overlapped>::all()}) {
         axes.overlap = {overlap};
         check_against_predictions(lite, fill_axes(axes, lite, Reach::usual));
       }

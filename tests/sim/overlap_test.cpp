@@ -81,12 +81,8 @@ Scenario with(Scenario scenario, WordSet<Overlapped> overlap) {
 /// Each kind alone, and all at once.
 std::vector<WordSet<Overlapped>> overlaps() {
   std::vector<WordSet<Overlapped>> sets;
-  WordSet<Overlapped> all;
-  for (const Overlapped each : all_of<Overlapped>()) {
-    sets.push_back(WordSet<Overlapped>{each});
-    all.add(each);
-  }
-  sets.push_back(all);
+  for (const Overlapped each : all_of<Overlapped>()) sets.push_back(WordSet<Overlapped>{each});
+  sets.push_back(WordSet<Overlapped>::all());
   return sets;
 }
 
