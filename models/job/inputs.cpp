@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "models/plan/rules.hpp"
+
 namespace prequel {
 
 ResolvedScenario resolve(const Inputs& inputs, const PlanRequest& plan) {

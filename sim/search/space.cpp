@@ -15,6 +15,7 @@
 #include "models/plan/stages.hpp"
 
 #include "models/plan/gathers.hpp"
+#include "models/plan/rules.hpp"
 
 namespace prequel {
 namespace {

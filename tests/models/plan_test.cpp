@@ -1,6 +1,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/plan/rules.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 
