@@ -256,6 +256,9 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
                      ": what_if: a search predicts plans on a machine as it should be; take it out "
                      "and ask prequel predict about the plan found");
   }
+  const std::string replaced = replaced_precision(job.software, job.device);
+  if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
+  job.software.defaults.precision = usual_precision(job.software, job.device);
   return {std::move(job.model), std::move(job.device), std::move(job.cluster),
           std::move(job.software), job.plan};
 }
