@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -92,7 +93,7 @@ struct Document::State {
   };
   /// What readers wanted of one object.
   struct Object {
-    const Json* value{};
+    std::string pointer;
     std::vector<std::string> asked;
     bool all_asked{false};
   };
@@ -102,7 +103,7 @@ struct Document::State {
   std::unique_ptr<Json> edited;  ///< what `set` made of it; empty: nothing yet
   /// Pointers that `set` changed or made, each with what asked for it.
   std::vector<std::pair<std::string, std::string>> overrides;
-  std::map<std::string, Object> objects;  ///< by pointer
+  std::unordered_map<const Json*, Object> objects;  ///< by value: pointers take long to compare
   std::vector<Problem> problems;
   std::vector<StatedSpread> spreads;
 
@@ -126,21 +127,29 @@ struct Document::State {
   }
 
   Object& object(const Json* value, const std::string& pointer) {
-    Object& known = objects[pointer];
-    known.value = value;
-    return known;
+    return objects.try_emplace(value, Object{pointer, {}}).first->second;
   }
 
   void find_unknown_keys() {
-    for (const auto& [pointer, object] : objects) {
-      if (object.all_asked) continue;
-      for (const auto& member : object.value->items()) {
-        const std::string& key = member.key();
-        if (is_remark(key) ||
-            std::find(object.asked.begin(), object.asked.end(), key) != object.asked.end()) {
-          continue;
-        }
-        add(member_pointer(pointer, key), unknown_key(key, object.asked));
+    const auto is_known = [](const Object& object, const std::string& key) {
+      return object.all_asked || is_remark(key) ||
+             std::find(object.asked.begin(), object.asked.end(), key) != object.asked.end();
+    };
+    const auto is_good = [&](const Json& value, const Object& object) {
+      const auto members = value.items();
+      return std::all_of(members.begin(), members.end(),
+                         [&](const auto& member) { return is_known(object, member.key()); });
+    };
+    std::map<std::string_view, std::pair<const Json*, const Object*>> wrong;  // by pointer
+    for (const auto& [value, object] : objects) {
+      if (!is_good(*value, object)) wrong[object.pointer] = {value, &object};
+    }
+    for (const auto& [pointer, its] : wrong) {
+      const auto& [value, object] = its;
+      for (const auto& member : value->items()) {
+        if (is_known(*object, member.key())) continue;
+        add(member_pointer(object->pointer, member.key()),
+            unknown_key(member.key(), object->asked));
         if (problems.size() > kMaxProblems) return;
       }
     }
