@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <unordered_map>
 
@@ -81,8 +82,15 @@ std::string unknown_key(std::string_view key, const std::vector<std::string>& kn
 }  // namespace
 
 struct JsonText {
+  JsonText(std::string said, Json parsed) : text(std::move(said)), value(std::move(parsed)) {}
+
   std::string text;  ///< empty if it never was text
   Json value;
+
+  mutable std::mutex mutex;  ///< of what follows
+  mutable std::map<std::type_index, std::shared_ptr<const void>> read;
+  /// This text over others, which stay alive so that none takes another's place.
+  mutable std::map<std::shared_ptr<const JsonText>, std::shared_ptr<const JsonText>> patched;
 };
 
 struct Document::State {
@@ -198,7 +206,7 @@ Document::~Document() = default;
 
 std::shared_ptr<const JsonText> parse_text(const std::string& file, std::string text) {
   Json value = parse_json(file, text);
-  return std::make_shared<const JsonText>(JsonText{std::move(text), std::move(value)});
+  return std::make_shared<const JsonText>(std::move(text), std::move(value));
 }
 
 Document Document::of(std::string file, std::shared_ptr<const JsonText> parsed) {
@@ -218,7 +226,38 @@ Document Document::read(const std::string& path) {
 }
 
 Document Document::from(std::string file, const Json& value) {
-  return of(std::move(file), std::make_shared<const JsonText>(JsonText{{}, value}));
+  return of(std::move(file), std::make_shared<const JsonText>(std::string(), value));
+}
+
+Document Document::over(const Document& base, const std::string& key) const {
+  const auto make = [&] {
+    Json patch = json();
+    patch.erase(key);
+    Json whole = base.json();
+    whole.merge_patch(patch);
+    return std::make_shared<const JsonText>(std::string(), std::move(whole));
+  };
+  if (state_->edited || base.state_->edited) return of(file(), make());
+  const JsonText& mine = *state_->parsed;
+  const std::lock_guard lock(mine.mutex);
+  auto& known = mine.patched[base.state_->parsed];
+  if (!known) known = make();
+  return of(file(), known);
+}
+
+std::shared_ptr<const void> Document::known_value(std::type_index type) const {
+  if (state_->edited) return {};
+  const JsonText& mine = *state_->parsed;
+  const std::lock_guard lock(mine.mutex);
+  const auto known = mine.read.find(type);
+  return known == mine.read.end() ? nullptr : known->second;
+}
+
+void Document::keep_value(std::type_index type, std::shared_ptr<const void> value) const {
+  if (state_->edited) return;
+  const JsonText& mine = *state_->parsed;
+  const std::lock_guard lock(mine.mutex);
+  mine.read.emplace(type, std::move(value));
 }
 
 void Document::set(const std::string& dotted, const std::string& value, const std::string& from) {
