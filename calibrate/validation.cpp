@@ -521,7 +521,7 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
   inputs.check_overrides(runs);
-  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
   std::mutex mutex;
   std::size_t done = 0;
   parallel_for(runs.size(), [&](std::size_t i) {

@@ -25,7 +25,7 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
                              const JobRequest& request, const Job& job, const Scenario& scenario,
                              const Prediction& prediction) {
   PredictionDetails details;
-  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
   details.interval = interval(scenario, prediction, uncertainty);
   if (timeline_passes(scenario) <= kMostTimelinePasses) details.timeline = timeline(scenario);
   if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);

@@ -54,7 +54,7 @@ std::vector<GapCause> causes_of(const Library& library, const std::vector<Measur
   });
   if (!one_site) return {};
   return gap_causes(observed_times(library, rows),
-                    read_uncertainty(library.open("uncertainty", "priors")));
+                    library.open("uncertainty", "priors").read_once(read_uncertainty));
 }
 
 }  // namespace

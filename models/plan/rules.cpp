@@ -42,44 +42,51 @@ std::string nearest_multiples(std::int64_t unit, std::int64_t wanted) {
   return below > 0 ? fmt::format("{} or {}", below, above) : fmt::format("{}", above);
 }
 
+/// What of a judgement is put into words: texts take longer than the rules.
+enum class Tells : std::uint8_t { nothing, problems, all };
+
 class Resolver {
  public:
   Resolver(const PlanRequest& request, const Transformer& model, const Cluster& cluster,
-           const Software& software, bool warns)
-      : request_(request), model_(model), cluster_(cluster), software_(software), warns_(warns) {}
+           const Software& software, Tells tells)
+      : request_(request), model_(model), cluster_(cluster), software_(software), tells_(tells) {}
 
   PlanJudgement judge() {
     if (!software_.stands_for.empty()) {
       warn("software {} is not known; {} stands in for it, which can err by {:.0f} %",
            software_.stands_for, software_.name, 100 * software_.relative_error);
     }
-    fill_defaults();
-    fill_degrees();
-    check_not_modelled();
-    check_attention();
-    check_tensor_parallel();
-    check_formats();
-    warn_of_overlap();
-    warn_of_shared_experts();
-    check_context_parallel();
-    check_expert_parallel();
-    fill_imbalance();
-    check_pipeline();
-    check_batch();
-    check_zero();
-    check_optimizer();
-    check_host_memory();
-    check_recompute();
-    check_sequence();
-    if (warns_) check_offered();
-    return {plan_, std::move(problems_), std::move(warnings_)};
+    using Check = void (Resolver::*)();
+    for (const Check check : std::initializer_list<Check>{
+             &Resolver::fill_defaults, &Resolver::fill_degrees, &Resolver::check_not_modelled,
+             &Resolver::check_attention, &Resolver::check_tensor_parallel, &Resolver::check_formats,
+             &Resolver::warn_of_overlap, &Resolver::warn_of_shared_experts,
+             &Resolver::check_context_parallel, &Resolver::check_expert_parallel,
+             &Resolver::fill_imbalance, &Resolver::check_pipeline, &Resolver::check_batch,
+             &Resolver::check_zero, &Resolver::check_optimizer, &Resolver::check_host_memory,
+             &Resolver::check_recompute, &Resolver::check_sequence}) {
+      (this->*check)();
+      if (!is_legal_ && tells_ == Tells::nothing) break;
+    }
+    if (tells_ == Tells::all) check_offered();
+    return {std::move(plan_), std::move(problems_), std::move(warnings_)};
   }
+  [[nodiscard]] bool is_legal() const { return is_legal_; }
 
  private:
-  void problem(std::string text) { problems_.push_back("plan: " + std::move(text)); }
+  /// `text` makes what is said of a broken rule, where anyone wants to read it.
+  template <class Text>
+  void problem(const Text& text) {
+    is_legal_ = false;
+    if (tells_ != Tells::nothing) problems_.push_back("plan: " + text());
+  }
+  void problem(const char* text) {
+    problem([&] { return std::string(text); });
+  }
   template <class... Values>
   void warn(fmt::format_string<Values...> text, Values&&... values) {
-    if (warns_) warnings_.push_back(fmt::format(text, std::forward<Values>(values)...));
+    if (tells_ == Tells::all)
+      warnings_.push_back(fmt::format(text, std::forward<Values>(values)...));
   }
 
   void fill_defaults() {
@@ -114,36 +121,43 @@ class Resolver {
   void fill_degrees() {
     const std::int64_t per_node = cluster_.devices_per_node;
     const std::int64_t model_parallel = plan_.tp * plan_.pp * plan_.cp;
-    const std::string product =
-        plan_.cp == 1 ? fmt::format("tp {} x pp {}", plan_.tp, plan_.pp)
-                      : fmt::format("tp {} x pp {} x cp {}", plan_.tp, plan_.pp, plan_.cp);
+    const auto product = [&] {
+      const std::string degrees = fmt::format("tp {} x pp {}", plan_.tp, plan_.pp);
+      return plan_.cp == 1 ? degrees : fmt::format("{} x cp {}", degrees, plan_.cp);
+    };
     if (request_.nodes) {
       plan_.nodes = *request_.nodes;
       const std::int64_t devices = plan_.nodes * per_node;
       plan_.dp = request_.dp.value_or(std::max<std::int64_t>(1, devices / model_parallel));
       if (plan_.dp * model_parallel != devices) {
-        problem(fmt::format("{} x dp {} = {} ranks, but {} nodes of {} have {} GPUs; {} would do",
-                            product, plan_.dp, plan_.dp * model_parallel, plan_.nodes,
-                            cluster_.name, devices, fitting_degrees(devices)));
+        problem([&] {
+          return fmt::format("{} x dp {} = {} ranks, but {} nodes of {} have {} GPUs; {} would do",
+                             product(), plan_.dp, plan_.dp * model_parallel, plan_.nodes,
+                             cluster_.name, devices, fitting_degrees(devices));
+        });
       }
     } else {
       plan_.dp = request_.dp.value_or(1);
       const std::int64_t ranks = plan_.dp * model_parallel;
       plan_.nodes = (ranks + per_node - 1) / per_node;
       if (!request_.dp) {
-        warn("neither nodes nor dp is said: {} on {} GPUs, dp 1, is taken", product, ranks);
+        warn("neither nodes nor dp is said: {} on {} GPUs, dp 1, is taken", product(), ranks);
       }
       if (ranks > per_node && ranks % per_node != 0) {
-        problem(
-            fmt::format("{} x dp {} = {} ranks do not fill whole nodes of {} GPUs; {} ranks "
-                        "would do",
-                        product, plan_.dp, ranks, per_node, nearest_multiples(per_node, ranks)));
+        problem([&] {
+          return fmt::format(
+              "{} x dp {} = {} ranks do not fill whole nodes of {} GPUs; {} ranks "
+              "would do",
+              product(), plan_.dp, ranks, per_node, nearest_multiples(per_node, ranks));
+        });
       }
     }
     plan_.gpus = plan_.dp * model_parallel;
     if (plan_.nodes > cluster_.nodes) {
-      problem(fmt::format("{} nodes are needed, but {} has {}", plan_.nodes, cluster_.name,
-                          cluster_.nodes));
+      problem([&] {
+        return fmt::format("{} nodes are needed, but {} has {}", plan_.nodes, cluster_.name,
+                           cluster_.nodes);
+      });
     }
   }
 
@@ -167,8 +181,10 @@ class Resolver {
 
   void check_not_modelled() {
     if (is_quantized(plan_.grad_precision)) {
-      problem(fmt::format("grad_precision {}: not modelled yet; fp32, bf16 or fp16 would do",
-                          name(plan_.grad_precision)));
+      problem([&] {
+        return fmt::format("grad_precision {}: not modelled yet; fp32, bf16 or fp16 would do",
+                           name(plan_.grad_precision));
+      });
     }
   }
 
@@ -178,25 +194,34 @@ class Resolver {
     if (model_.score_cap) {
       warn("attn_logit_softcapping: the kernel of attention flash is priced without its tanh");
     }
-    std::vector<std::string> others;
-    if (software_.kernels.unfused) others.emplace_back(name(AttentionKind::unfused));
-    if (software_.kernels.fused_softmax) others.emplace_back(name(AttentionKind::fused_softmax));
-    const std::string other = fmt::format("attention {}", fmt::join(others, " or "));
+    const auto others = [&] {
+      std::vector<std::string> names;
+      if (software_.kernels.unfused) names.emplace_back(name(AttentionKind::unfused));
+      if (software_.kernels.fused_softmax) names.emplace_back(name(AttentionKind::fused_softmax));
+      return names.empty() ? "" : fmt::format("attention {}", fmt::join(names, " or "));
+    };
     if (software_.kernels.flash_kernel.empty()) {
-      problem(fmt::format(
-          "attention flash: software {} names no kernel for it (kernels.flash_kernel); {} would do",
-          software_.name, others.empty() ? "naming one" : other));
+      problem([&] {
+        return fmt::format(
+            "attention flash: software {} names no kernel for it (kernels.flash_kernel); {} would "
+            "do",
+            software_.name, others().empty() ? "naming one" : others());
+      });
     } else if (bytes_per_element(plan_.precision) > bytes_per_element(Precision::fp16)) {
-      problem(fmt::format("attention flash: has no {} kernels; precision bf16 or fp16 would do{}",
-                          name(plan_.precision), others.empty() ? "" : ", or " + other));
+      problem([&] {
+        return fmt::format("attention flash: has no {} kernels; precision bf16 or fp16 would do{}",
+                           name(plan_.precision), others().empty() ? "" : ", or " + others());
+      });
     }
   }
 
   /// tp divides `count`; one that would do divides `all` that it must divide.
   void must_divide(std::string_view what, std::int64_t count, std::int64_t all) {
     if (count % plan_.tp == 0) return;
-    problem(fmt::format("tp {}: {} {} is not a multiple of it; tp {} would do", plan_.tp, what,
-                        count, nearest_divisor(all, plan_.tp)));
+    problem([&] {
+      return fmt::format("tp {}: {} {} is not a multiple of it; tp {} would do", plan_.tp, what,
+                         count, nearest_divisor(all, plan_.tp));
+    });
   }
 
   void check_tensor_parallel() {
@@ -230,9 +255,12 @@ class Resolver {
       }
       const std::int64_t ranks = plan_.tp * plan_.cp;
       if (plan_.seq_len % ranks != 0) {
-        problem(fmt::format("sequence_parallel: seq_len {} is not a multiple of {} {}; {} would do",
-                            plan_.seq_len, plan_.cp == 1 ? "tp" : "tp x cp =", ranks,
-                            nearest_multiples(ranks, plan_.seq_len)));
+        problem([&] {
+          return fmt::format(
+              "sequence_parallel: seq_len {} is not a multiple of {} {}; {} would do",
+              plan_.seq_len, plan_.cp == 1 ? "tp" : "tp x cp =", ranks,
+              nearest_multiples(ranks, plan_.seq_len));
+        });
       }
     }
   }
@@ -246,8 +274,10 @@ class Resolver {
     const bool narrow = is_quantized(plan_.precision);
     const Fp8Recipe recipe = plan_.fp8_recipe;
     if (!narrow && request_.fp8_recipe && recipe != Fp8Recipe::none) {
-      problem(fmt::format("fp8_recipe {}: precision is {}; fp8 would do", name(recipe),
-                          name(plan_.precision)));
+      problem([&] {
+        return fmt::format("fp8_recipe {}: precision is {}; fp8 would do", name(recipe),
+                           name(plan_.precision));
+      });
     }
     if (plan_.precision == Precision::fp8 && recipe == Fp8Recipe::nvfp4) {
       problem("fp8_recipe nvfp4: has 4 bits; precision fp4 would do");
@@ -286,50 +316,68 @@ class Resolver {
     if (plan_.cp == 1) return;
     const std::int64_t pieces = 2 * plan_.cp;
     if (plan_.seq_len % pieces != 0) {
-      problem(fmt::format("cp {}: seq_len {} is not a multiple of 2 cp = {}; {} would do", plan_.cp,
-                          plan_.seq_len, pieces, nearest_multiples(pieces, plan_.seq_len)));
+      problem([&] {
+        return fmt::format("cp {}: seq_len {} is not a multiple of 2 cp = {}; {} would do",
+                           plan_.cp, plan_.seq_len, pieces,
+                           nearest_multiples(pieces, plan_.seq_len));
+      });
     }
     if (plan_.attention != AttentionKind::flash) {
-      problem(fmt::format("cp {}: needs attention flash, not {}", plan_.cp, name(plan_.attention)));
+      problem([&] {
+        return fmt::format("cp {}: needs attention flash, not {}", plan_.cp, name(plan_.attention));
+      });
     }
     // Ulysses: a rank has all tokens of its share of a tensor rank's heads.
     const std::int64_t ranks = plan_.tp * plan_.cp;
     if (plan_.cp_comm == ContextComm::a2a && model_.heads % ranks != 0) {
-      problem(
-          fmt::format("cp_comm a2a: heads {} is not a multiple of tp x cp = {}; cp_comm p2p "
-                      "would do",
-                      model_.heads, ranks));
+      problem([&] {
+        return fmt::format(
+            "cp_comm a2a: heads {} is not a multiple of tp x cp = {}; cp_comm p2p "
+            "would do",
+            model_.heads, ranks);
+      });
     }
   }
 
   void check_expert_parallel() {
     if (!model_.has_experts()) {
       if (plan_.ep > 1 || plan_.etp > 1) {
-        problem(fmt::format("ep {}: {} has no experts; ep 1 would do", plan_.ep, model_.name));
+        problem([&] {
+          return fmt::format("ep {}: {} has no experts; ep 1 would do", plan_.ep, model_.name);
+        });
       }
       return;
     }
     const std::int64_t experts = model_.experts.count;
     if (experts % plan_.ep != 0) {
-      problem(fmt::format("ep {}: {} experts are not a multiple of it; ep {} would do", plan_.ep,
-                          experts, nearest_divisor(experts, plan_.ep)));
+      problem([&] {
+        return fmt::format("ep {}: {} experts are not a multiple of it; ep {} would do", plan_.ep,
+                           experts, nearest_divisor(experts, plan_.ep));
+      });
     }
     if (model_.experts.ffn_hidden % plan_.etp != 0) {
-      problem(fmt::format(
-          "etp {}: the experts' inner width {} is not a multiple of it; etp {} would do", plan_.etp,
-          model_.experts.ffn_hidden, nearest_divisor(model_.experts.ffn_hidden, plan_.etp)));
+      problem([&] {
+        return fmt::format(
+            "etp {}: the experts' inner width {} is not a multiple of it; etp {} would do",
+            plan_.etp, model_.experts.ffn_hidden,
+            nearest_divisor(model_.experts.ffn_hidden, plan_.etp));
+      });
     }
     const std::int64_t stage = plan_.tp * plan_.cp * plan_.dp;
     if (stage % (plan_.ep * plan_.etp) != 0) {
-      problem(fmt::format(
-          "ep {} x etp {}: the {} ranks of a stage are not a multiple of it; ep {} would do",
-          plan_.ep, plan_.etp, stage,
-          nearest_divisor(stage / std::gcd(stage, plan_.etp), plan_.ep)));
+      problem([&] {
+        return fmt::format(
+            "ep {} x etp {}: the {} ranks of a stage are not a multiple of it; ep {} would do",
+            plan_.ep, plan_.etp, stage,
+            nearest_divisor(stage / std::gcd(stage, plan_.etp), plan_.ep));
+      });
       return;
     }
     if (plan_.ep > 1 && plan_.tp > 1 && !plan_.sequence_parallel && offers_sequence_parallel()) {
-      problem(fmt::format("ep {}: with tp {} the framework wants sequence_parallel; on would do",
-                          plan_.ep, plan_.tp));
+      problem([&] {
+        return fmt::format("ep {}: with tp {} the framework wants sequence_parallel; on would do",
+                           plan_.ep, plan_.tp);
+      });
     }
     if (plan_.ep > 1 && plan_.dispatcher == Dispatcher::hybridep &&
         group_shape(cluster_, plan_.gpus, plan_.ep, plan_.etp).crosses_network()) {
@@ -354,11 +402,13 @@ class Resolver {
     if (balance == kNaturalBalance) {
       const double usual = software_.kernels.natural_imbalance;
       if (usual <= 0) {
-        problem(
-            fmt::format("router_balance natural: how uneven it is, {} does not say "
-                        "(kernels.natural_imbalance); forced would do, or a file of one "
-                        "number an expert",
-                        software_.name));
+        problem([&] {
+          return fmt::format(
+              "router_balance natural: how uneven it is, {} does not say "
+              "(kernels.natural_imbalance); forced would do, or a file of one "
+              "number an expert",
+              software_.name);
+        });
       }
       plan_.imbalance = std::max(1.0, natural_imbalance(usual, plan_.ep));
       if (request_.router_balance && usual > 0 && plan_.ep > 1) {
@@ -373,7 +423,8 @@ class Resolver {
     try {
       plan_.imbalance = imbalance_of(read_histogram(balance, model_.experts.count), plan_.ep);
     } catch (const InputError& error) {
-      for (const std::string& each : error.problems()) problem("router_balance: " + each);
+      for (const std::string& each : error.problems())
+        problem([&] { return "router_balance: " + each; });
     }
   }
 
@@ -398,21 +449,23 @@ class Resolver {
 
   void check_pipeline() {
     if (plan_.vpp > 1 && plan_.pp == 1) {
-      problem(fmt::format("vpp {}: chunks need pipeline stages, and pp is 1; vpp 1 would do",
-                          plan_.vpp));
+      problem([&] {
+        return fmt::format("vpp {}: chunks need pipeline stages, and pp is 1; vpp 1 would do",
+                           plan_.vpp);
+      });
       return;
     }
     const std::string unfit = stages_problem(plan_.schedule, plan_.pp, plan_.vpp);
-    if (!unfit.empty()) problem(unfit);
+    if (!unfit.empty()) problem([&] { return unfit; });
     const std::string refusal = plan_.layout.empty()
                                     ? stage_problem(model_.layers, plan_.pp, plan_.vpp,
                                                     software_.stage_dealing, plan_.stage_split)
                                     : layout_problem(plan_.layout, model_, plan_.pp * plan_.vpp);
     if (!refusal.empty()) {
-      problem(refusal);
+      problem([&] { return refusal; });
       return;
     }
-    if (warns_ && plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
+    if (tells_ == Tells::all && plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
   }
 
   void warn_of_uneven_stages() {
@@ -453,17 +506,21 @@ class Resolver {
     if (!request_.gbs) return;
     const std::int64_t unit = plan_.dp * plan_.mbs;
     if (plan_.gbs % unit != 0) {
-      problem(fmt::format("gbs {}: not a multiple of dp {} x mbs {} = {}; {} would do", plan_.gbs,
-                          plan_.dp, plan_.mbs, unit, nearest_multiples(unit, plan_.gbs)));
+      problem([&] {
+        return fmt::format("gbs {}: not a multiple of dp {} x mbs {} = {}; {} would do", plan_.gbs,
+                           plan_.dp, plan_.mbs, unit, nearest_multiples(unit, plan_.gbs));
+      });
       return;
     }
     const Rounds taken = rounds(plan_.schedule, plan_.pp);
     if (taken.take(plan_.micro_batches())) return;
-    problem(
-        fmt::format("gbs {}: schedule {} needs micro batches in {}, but there are {}; gbs {} would "
-                    "do",
-                    plan_.gbs, name(plan_.schedule), text_of(taken), plan_.micro_batches(),
-                    unit * taken.next(plan_.micro_batches())));
+    problem([&] {
+      return fmt::format(
+          "gbs {}: schedule {} needs micro batches in {}, but there are {}; gbs {} would "
+          "do",
+          plan_.gbs, name(plan_.schedule), text_of(taken), plan_.micro_batches(),
+          unit * taken.next(plan_.micro_batches()));
+    });
   }
 
   void check_zero() {
@@ -473,7 +530,10 @@ class Resolver {
       problem("offload: needs ZeRO; zero 1 would do");
     } else if (plan_.offload == Offload::optimizer_params &&
                (plan_.zero < 3 || plan_.zero < software_.communication.fully_sharded_from_zero)) {
-      problem("offload: only weights that are sharded leave the device; zero 3 would do");
+      problem([] {
+        return std::string(
+            "offload: only weights that are sharded leave the device; zero 3 would do");
+      });
     }
     if (request_.zero && *request_.zero > 0 && plan_.dp == 1) {
       warn("zero {}: no effect with dp 1", plan_.zero);
@@ -482,16 +542,20 @@ class Resolver {
 
   void check_optimizer() {
     if (plan_.optimizer_offload > 0 && plan_.offload != Offload::none) {
-      problem(fmt::format("optimizer_offload {}: offload {} moves all states; 0 would do",
-                          plan_.optimizer_offload, name(plan_.offload)));
+      problem([&] {
+        return fmt::format("optimizer_offload {}: offload {} moves all states; 0 would do",
+                           plan_.optimizer_offload, name(plan_.offload));
+      });
     }
     const bool offloads = plan_.offload != Offload::none || plan_.optimizer_offload > 0;
     if (plan_.optimizer == Optimizer::muon && offloads) {
       problem("optimizer muon: orthogonalises on the device; offload none would do");
     }
     if (is_quantized(plan_.moments_precision) && plan_.optimizer == Optimizer::muon) {
-      problem(fmt::format("moments_precision {}: no Muon keeps its momentum so; bf16 would do",
-                          name(plan_.moments_precision)));
+      problem([&] {
+        return fmt::format("moments_precision {}: no Muon keeps its momentum so; bf16 would do",
+                           name(plan_.moments_precision));
+      });
     }
   }
 
@@ -502,11 +566,13 @@ class Resolver {
                                                                    : "";
     if (axis.empty()) return;
     if (!cluster_.host.known()) {
-      problem(fmt::format(
-          "{}: cluster {} says nothing of its hosts (host.memory and "
-          "host.memory_bandwidth); {} would do, or both keys, such as "
-          "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"",
-          axis, cluster_.name, axis == "offload" ? "offload none" : fmt::format("no {}", axis)));
+      problem([&] {
+        return fmt::format(
+            "{}: cluster {} says nothing of its hosts (host.memory and "
+            "host.memory_bandwidth); {} would do, or both keys, such as "
+            "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"",
+            axis, cluster_.name, axis == "offload" ? "offload none" : fmt::format("no {}", axis));
+      });
     }
     if (!request_.offload_modules || plan_.offload_modules.empty()) return;
     if (plan_.recompute == Recompute::full) {
@@ -520,18 +586,23 @@ class Resolver {
   void check_sharded_stages() {
     if (plan_.zero < 2 || plan_.pp == 1) return;
     if (!stages_shard_gradients(plan_.zero, software_)) {
-      problem(
-          fmt::format("zero {}: gradients that are sharded do not go with pipeline stages; zero "
-                      "1 does, or pp 1",
-                      plan_.zero));
+      problem([&] {
+        return fmt::format(
+            "zero {}: gradients that are sharded do not go with pipeline stages; zero "
+            "1 does, or pp 1",
+            plan_.zero);
+      });
       return;
     }
     const ScheduleTraits its = traits(plan_.schedule);
     if (in_every_micro_batch(gathers_of(plan_, software_)) && (its.splits_backward || its.pairs)) {
-      problem(fmt::format(
-          "schedule {}: splits backward passes, for which {} gathers layers one by one; 1f1b would "
-          "do",
-          name(plan_.schedule), software_.name));
+      problem([&] {
+        return fmt::format(
+            "schedule {}: splits backward passes, for which {} gathers layers one by one; 1f1b "
+            "would "
+            "do",
+            name(plan_.schedule), software_.name);
+      });
     }
   }
 
@@ -540,10 +611,13 @@ class Resolver {
     if (plan_.zero == 0) {
       warn("sharding_group node: no effect with zero 0");
     } else if (shard_groups(plan_, GroupAxis::data).shards.size == 1) {
-      problem(fmt::format(
-          "sharding_group node: the data-parallel ranks lie on a node each, so nothing is sharded; "
-          "sharding_group all would do, or tp {}",
-          nearest_divisor(plan_.tp, std::max<std::int64_t>(1, cluster_.devices_per_node / 2))));
+      problem([&] {
+        return fmt::format(
+            "sharding_group node: the data-parallel ranks lie on a node each, so nothing is "
+            "sharded; "
+            "sharding_group all would do, or tp {}",
+            nearest_divisor(plan_.tp, std::max<std::int64_t>(1, cluster_.devices_per_node / 2)));
+      });
     }
   }
 
@@ -555,15 +629,19 @@ class Resolver {
     }
     const std::int64_t chunk = std::max<std::int64_t>(1, model_.layers / (plan_.pp * plan_.vpp));
     if (plan_.recompute_layers > chunk) {
-      problem(fmt::format("recompute_layers {}: a stage holds {} layers at a time; {} would do",
-                          plan_.recompute_layers, chunk, chunk));
+      problem([&] {
+        return fmt::format("recompute_layers {}: a stage holds {} layers at a time; {} would do",
+                           plan_.recompute_layers, chunk, chunk);
+      });
     }
   }
 
   void check_sequence() {
     if (model_.position == PositionEmbedding::learned && plan_.seq_len > model_.max_positions) {
-      problem(fmt::format("seq_len {}: the model has {} learned positions; {} would do",
-                          plan_.seq_len, model_.max_positions, model_.max_positions));
+      problem([&] {
+        return fmt::format("seq_len {}: the model has {} learned positions; {} would do",
+                           plan_.seq_len, model_.max_positions, model_.max_positions);
+      });
     } else if (plan_.seq_len > model_.max_positions) {
       warn("seq_len {} is longer than the model's max_position_embeddings {}", plan_.seq_len,
            model_.max_positions);
@@ -593,7 +671,8 @@ class Resolver {
   const Transformer& model_;
   const Cluster& cluster_;
   const Software& software_;
-  bool warns_;
+  Tells tells_;
+  bool is_legal_{true};
   Plan plan_;
   std::vector<std::string> problems_;
   std::vector<std::string> warnings_;
@@ -603,12 +682,20 @@ class Resolver {
 
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software) {
-  return Resolver(request, model, cluster, software, false).judge();
+  return Resolver(request, model, cluster, software, Tells::problems).judge();
+}
+
+std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& model,
+                               const Cluster& cluster, const Software& software) {
+  Resolver resolver(request, model, cluster, software, Tells::nothing);
+  PlanJudgement judged = resolver.judge();
+  if (!resolver.is_legal()) return std::nullopt;
+  return std::move(judged.plan);
 }
 
 ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
                           const Cluster& cluster, const Software& software) {
-  PlanJudgement judged = Resolver(request, model, cluster, software, true).judge();
+  PlanJudgement judged = Resolver(request, model, cluster, software, Tells::all).judge();
   if (!judged.problems.empty()) throw InputError(judged.problems);
   return {std::move(judged.plan), std::move(judged.warnings)};
 }

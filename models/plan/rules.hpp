@@ -3,6 +3,7 @@
 /// What plans have to obey: a request says what the user said; resolving it fills every axis and
 /// checks all the rules that frameworks set.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct PlanJudgement {
 /// Fills and checks without warnings, for those who ask about many plans.
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software);
+
+/// The plan of `judge_plan`; nothing where it breaks a rule. Faster, as no text is formed.
+std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& model,
+                               const Cluster& cluster, const Software& software);
 
 /// Fills and checks. Throws InputError with every rule that is broken.
 ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,

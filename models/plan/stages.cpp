@@ -86,8 +86,10 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
                           StageDealing dealing, StageSplit split) {
   const std::int64_t chunks = pp * vpp;
   const std::int64_t units = unit_count(layers, split);
-  const std::string where = vpp == 1 ? fmt::format("{} pipeline stages", pp)
-                                     : fmt::format("{} stages x {} chunks", pp, vpp);
+  const auto where = [&] {
+    return vpp == 1 ? fmt::format("{} pipeline stages", pp)
+                    : fmt::format("{} stages x {} chunks", pp, vpp);
+  };
   const std::int64_t offset = units - layers;
   const std::int64_t below = units / chunks * chunks - offset;
   const std::int64_t above = (units + chunks - 1) / chunks * chunks - offset;
@@ -102,13 +104,13 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
                     : fmt::format(
                           "vpp {}: {} hold no layer each of the model's {}; at most vpp {} "
                           "does at pp {}",
-                          vpp, where, layers, std::max<std::int64_t>(1, units / pp), pp);
+                          vpp, where(), layers, std::max<std::int64_t>(1, units / pp), pp);
   }
   if (dealing == StageDealing::refuse && units % chunks != 0) {
     return fmt::format(
         "layers {}: not a multiple of {}, which this framework needs; {}{} layers "
         "would do{}",
-        layers, where, below > 0 ? fmt::format("{} or ", below) : "", above,
+        layers, where(), below > 0 ? fmt::format("{} or ", below) : "", above,
         split == StageSplit::blocks && (layers + 2) % chunks == 0
             ? ", or stage_split embedding-as-layer"
             : ", or a layout");
@@ -122,7 +124,7 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
     return fmt::format(
         "layers {}: dealt {} to each of {}, stage {} is left without a layer; {}{} "
         "layers would do",
-        layers, (units + chunks - 1) / chunks, where, i,
+        layers, (units + chunks - 1) / chunks, where(), i,
         below > 0 ? fmt::format("{} or ", below) : "", above);
   }
   return {};
