@@ -29,7 +29,8 @@ bool is_python(std::string_view text) {
 
 bool is_table(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
-  return std::count(line.begin(), line.end(), ',') >= 2 && !has(line, "--") && !has(line, "{");
+  const auto commas = std::count(line.begin(), line.end(), ',');
+  return (commas >= 2 || (commas == 1 && !has(line, " "))) && !has(line, "--") && !has(line, "{");
 }
 
 struct Kind {
@@ -50,6 +51,10 @@ constexpr Kind kKinds[] = {
     {is_toml,
      "TOML, as torchtitan's older configurations; its values as flags (--tp, --pp, --mbs, --gbs, "
      "--seq-len) with --model NAME would do"},
+    {[](std::string_view head) { return head.starts_with("{'"); },
+     "metrics of Hugging Face's Trainer, which tell no times; the log with its progress bar or "
+     "with "
+     "train_steps_per_second does"},
     {is_python,
      "a program in Python, which is not run; its log, its launch script or its configuration "
      "would do"},

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/plan/plan.hpp"
@@ -75,6 +76,8 @@ struct ImportedJob {
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
   std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
   std::string expert_layers;           ///< Megatron's --moe-layer-freq, as it is spelt
+  /// What `sed` puts in the place of words of a template: a script fills its config so.
+  std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};
   bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
@@ -87,6 +90,8 @@ struct ImportedJob {
   bool deepspeed{};                              ///< whether DeepSpeed's engine trains
   bool deepspeed_config{};                       ///< whether its config was read
   std::string deepspeed_config_file;             ///< that the command line names
+  bool yaml_config{};                            ///< whether a configuration in YAML was read
+  std::string yaml_config_file;                  ///< that the command line names
   bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later
   std::optional<std::string> cluster, software;  ///< names that the user gave
   /// Flags and keys that set something, as they are spelt; switches as 1. Two that must agree are

@@ -35,7 +35,7 @@ constexpr std::string_view kBetweenWords = " ,[]()\"'";
 constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
-    "--vocab-file"};
+    "--vocab-file",     "--tokenizer"};
 
 /// A Python or shell number: "2048", "220_000_000".
 std::optional<long long> whole(std::string text) {
@@ -104,10 +104,12 @@ class Arguments {
       job_.plan.zero = 2;
     } else if (flag == "--data-parallel-shard-degree") {  // torchtitan's; -1: all that are left
       if (value != "1") job_.plan.zero = 3;
+    } else if (flag == "--train-batch-size") {
+      number(flag, value, train_batch_);
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
       leave_out(flag, "", "says that states are sharded, not how; --zero N does");
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
-      leave_out(flag, value, "is not read; what it sets has to be said by flags");
+      job_.yaml_config_file = value;
     } else {
       for (const auto& [refused, what, neutral] : refused_flags()) {
         if (flag != refused || (*neutral != '\0' && value == neutral)) continue;
@@ -173,7 +175,7 @@ class Arguments {
 
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const SwitchFlag& known, const std::string& value) {
-    if (value == "False" || value == "false") return;
+    if (value == "False" || value == "false" || value == "0") return;
     job_.said.try_emplace(known.flag, 1);
     if (value.ends_with(".json")) job_.deepspeed_config_file = value;  // the Trainer's --deepspeed
     known.apply(job_);
@@ -237,6 +239,7 @@ class Arguments {
 
   std::string file_;
   ImportedJob& job_;
+  Count train_batch_;  ///< of a device or of all: see follow_train_batch
   std::set<std::string> seen_;
   std::map<const Count*, std::string> set_by_;  ///< the flag that set a field last
 };
@@ -291,6 +294,22 @@ void follow_config(ImportedJob& job) {
                                              name(*job.config_precision), other));
   }
   plan.precision = job.config_precision;
+}
+
+/// Programs count the same flag differently: those of PyTorch's FSDP that name the context's width
+/// for each device, others for all or for each.
+void follow_train_batch(ImportedJob& job) {
+  const auto sequences = job.value("--train-batch-size");
+  if (!sequences) return;
+  if (job.says("--max-context-width")) {
+    if (job.plan.mbs) return;
+    job.plan.mbs = sequences;
+    job.report.assumed.push_back(
+        fmt::format("mbs {}: --train-batch-size, which counts for each device", *sequences));
+  } else {
+    job.report.left_out.push_back(fmt::format(
+        "--train-batch-size {}: of a device or of all; --mbs or --gbs says it", *sequences));
+  }
 }
 
 /// Megatron keeps gradients in the type of the parameters, of bf16 in fp32, unless told otherwise.
@@ -542,6 +561,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   std::vector<std::string> assumed;
   PlanRequest& plan = job.plan;
   follow_config(job);
+  follow_train_batch(job);
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");

@@ -13,6 +13,9 @@ using Count = std::optional<std::int64_t>;
 constexpr NumberFlag kNumbers[] = {
     {"--num-layers", [](ImportedJob& job) -> Count& { return job.model.layers; }},
     {"--hidden-size", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
+    {"--hidden-width", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
+    {"--num-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
+    {"--max-context-width", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
     {"--num-attention-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
     {"--num-query-groups", [](ImportedJob& job) -> Count& { return job.query_groups; }},
     {"--num-key-value-heads", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
@@ -174,6 +177,14 @@ void gated_in_two_thirds(ImportedJob& job) {
   job.narrowed_mlp = true;
 }
 
+/// Llama's block, where a script names the family and gives sizes alone.
+void llama_block(ImportedJob& job) {
+  gated(job);
+  job.model.norm = Norm::rms_norm;
+  job.model.position = PositionEmbedding::rope;
+  job.model.linear_bias = job.model.tied_embeddings = false;
+}
+
 void rotary(ImportedJob& job) {
   job.model.position = PositionEmbedding::rope;
 }
@@ -244,6 +255,9 @@ constexpr SwitchFlag kSwitches[] = {
     {"--use-custom-fsdp", shard_all},
     {"--use-megatron-fsdp", shard_all},
     {"--gradient-checkpointing", recompute_all},
+    {"--activation-checkpointing", recompute_all},
+    {"--gpt-j-residual", [](ImportedJob& job) { job.model.parallel_block = true; }},
+    {"--parallel-attn", [](ImportedJob& job) { job.model.parallel_block = true; }},
     {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
     {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
     {"--untie-embeddings-and-output-weights",
@@ -386,6 +400,14 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
+    {"--sharding-strategy", "full", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--sharding-strategy", "hybrid",
+     [](ImportedJob& job) {
+       job.plan.zero = 3;
+       job.plan.sharding_group = ShardingGroup::node;
+     }},
+    {"--model-type", "llama_v2", llama_block},
+    {"--model-type", "llama_v3", llama_block},
     {"--precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--precision", "bf16-mixed", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--precision", "bf16_mixed", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
@@ -436,6 +458,21 @@ bool context_comm(ImportedJob& job, const std::vector<std::string>& words) {
   return job.plan.cp_comm.has_value();
 }
 
+/// GPT-NeoX's kinds of attention, each with how many layers have it: one kernel or products.
+bool attention_of(ImportedJob& job, const std::vector<std::string>& words) {
+  std::optional<AttentionKind> attention;
+  for (const std::string& word : words) {
+    if (word == "all" || parse_integer(word)) continue;
+    if (word != "flash" && word != "global") return false;
+    const AttentionKind kind =
+        word == "flash" ? AttentionKind::flash : AttentionKind::fused_softmax;
+    if (attention && attention != kind) return false;
+    attention = kind;
+  }
+  if (attention) job.plan.attention = attention;
+  return attention.has_value();
+}
+
 /// Tokens to the left and, as for all decoders, none to the right.
 bool window(ImportedJob& job, const std::vector<std::string>& words) {
   const auto tokens = words.empty() ? std::nullopt : parse_integer(words.front());
@@ -456,6 +493,7 @@ constexpr ListFlag kLists[] = {
     {"--cuda-graph-scope", graphs_of},
     {"--cp-comm-type", context_comm},
     {"--window-size", window},
+    {"--attention-config", attention_of},
 };
 
 constexpr UnmodelledFlag kUnmodelled[] = {
@@ -484,6 +522,7 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-persist-layer-norm"},
     {"--no-pipeline-parallel"},
     {"--no-rope-fusion"},
+    {"--offload-activations", "0"},
     {"--no-scatter-gather-tensors-in-pipeline"},
     {"--overlap-p2p-communication-warmup-flush"},
     {"--overlap-param-gather-with-optimizer-step"},

@@ -61,6 +61,8 @@ constexpr OtherName kOtherNames[] = {
     {"intermediate_size", "--ffn-hidden-size"},
     {"tie_word_embeddings", "--tied-embeddings"},
     {"model.dtype", "--precision"},
+    {"tokenizer.model", "--tokenizer-model"},
+    {"tokenizer.type", "--tokenizer-type"},
     // torchtitan, as Primus writes it
     {"tensor_parallel_degree", "--tensor-model-parallel-size"},
     {"pipeline_parallel_degree", "--pipeline-model-parallel-size"},
@@ -100,6 +102,7 @@ constexpr OtherName kContraries[] = {
     {"tie_word_embeddings", "--untie-embeddings-and-output-weights"},
     {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
     {"add_position_embedding", "--no-position-embedding"},
+    {"model.bias", "--disable-bias-linear"},
 };
 
 class Reader {
@@ -119,7 +122,11 @@ class Reader {
     std::vector<std::string> words;
     for (const auto& [path, value] : values_) {
       const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
-      if (std::ranges::find(kModelNames, key) != std::end(kModelNames)) job_.model_named = value;
+      const bool other_file =
+          key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
+      if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
+        job_.model_named = value;
+      }
       add_flag(path, key, resolved(value), words);
     }
     read_megatron_arguments(file_, words, job_);
@@ -146,6 +153,11 @@ class Reader {
         if (item.IsScalar()) value += (value.empty() ? "" : " ") + item.Scalar();
         spend(item.IsScalar() ? item.Scalar().size() + 1 : 1);
         if (item.IsMap()) collect(item, path, depth + 1);
+        if (item.IsSequence()) {  // GPT-NeoX: attention-config: [[["flash"], 32]]
+          collect(item, path, depth + 1);
+          const auto inner = values_.find(path);
+          if (inner != values_.end()) value += (value.empty() ? "" : " ") + inner->second;
+        }
       }
     }
     spend(value.size());
@@ -175,11 +187,17 @@ class Reader {
     return value;
   }
 
+  /// Whether a table's name, perhaps with sections before it, is that of the value at `path`.
+  static bool is_at(const std::string& path, const std::string& key, std::string_view name) {
+    return key == name || path == name || path.ends_with("." + std::string(name));
+  }
+
   /// The flag that says the same, with what stands behind it.
   static void add_flag(const std::string& path, const std::string& key, const std::string& value,
                        std::vector<std::string>& words) {
     if (is_off(value)) {
-      const auto contrary = std::ranges::find(kContraries, key, &OtherName::key);
+      const auto contrary = std::ranges::find_if(
+          kContraries, [&](const OtherName& one) { return is_at(path, key, one.key); });
       if (contrary != std::end(kContraries) && !value.empty() && value != "null") {
         words.emplace_back(contrary->flag);
       }
@@ -187,7 +205,7 @@ class Reader {
     }
     std::string flag = "--" + key;
     for (const auto& [name, other] : kOtherNames) {
-      if (key == name || path == name || path.ends_with("." + std::string(name))) flag = other;
+      if (is_at(path, key, name)) flag = other;
     }
     words.push_back(std::move(flag));
     if (!is_on(value)) words.push_back(value);
@@ -237,7 +255,7 @@ bool is_neox_config(std::string_view text) {
 void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {
   Reader(file, job).read(text);
   if (is_neox_config(text)) job.deepspeed = job.deepspeed_config = true;  // GPT-NeoX has no other
-  job.script = true;
+  job.script = job.yaml_config = true;
   job.report.read.push_back(file + ": YAML configuration");
 }
 

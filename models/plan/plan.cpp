@@ -1,8 +1,10 @@
 #include "models/plan/plan.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <type_traits>
 
@@ -418,19 +420,23 @@ class Resolver {
   void warn_of_uneven_stages() {
     const auto stages =
         deal_stages(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, plan_.stage_split);
-    const std::int64_t most =
-        stages.front().blocks +
-        (stages.front().embedding && plan_.stage_split == StageSplit::embedding_as_layer ? 1 : 0);
-    const auto full = std::count_if(stages.begin(), stages.end(), [&](const StageContent& stage) {
-      return stage.blocks == most;
-    });
-    if (plan_.stage_split == StageSplit::blocks && full != std::ssize(stages)) {
-      warn(
-          "{} layers on pp {}: {} stages of {} layers and the last of {}; the speed "
-          "is that of {}",
-          model_.layers, plan_.pp, full, most, stages.back().blocks, most);
+    if (plan_.stage_split != StageSplit::blocks) return;
+    std::map<std::int64_t, std::int64_t, std::greater<>> counts;  // of stages, by their layers
+    for (const StageContent& stage : stages) ++counts[stage.blocks];
+    if (counts.size() > 1) {
+      const std::int64_t most = counts.begin()->first;
+      const std::int64_t last = stages.back().blocks;
+      std::string others;
+      for (const auto& [layers, count] : counts) {
+        if (layers == most) continue;
+        others += layers == last && count == 1 ? fmt::format(" and the last of {}", layers)
+                                               : fmt::format(", {} of {}", count, layers);
+      }
+      warn("{} layers on pp {}: {} {} of {} layers{}; the speed is that of {}", model_.layers,
+           plan_.pp, counts.begin()->second, plan_.vpp > 1 ? "chunks" : "stages", most, others,
+           most);
     }
-    if (plan_.stage_split == StageSplit::blocks) warn_of_heavy_embedding();
+    warn_of_heavy_embedding();
   }
 
   /// A vocabulary whose embedding outweighs half a layer unbalances the end stages.

@@ -319,6 +319,50 @@ TEST_CASE("a Trainer's script goes with a config of its model") {
   CHECK(job.plan.seq_len == 1024);
 }
 
+TEST_CASE("scripts of PyTorch's FSDP say widths and what each device gets") {
+  const std::string sizes =
+      "torchrun --nproc_per_node=8 --nnodes=4 train.py --num_key_value_heads=8 "
+      "--intermediate_size=11008 --hidden_width=4096 --num_layers=32 --num_heads=32 "
+      "--model_type=llama_v2 --sharding_strategy=full --offload_activations=1 "
+      "--train_batch_size=2 ";
+  const ImportedJob job = job_of_script(
+      sizes + "--max_context_width=4096 --tokenizer=hf-internal-testing/llama-tokenizer\n");
+  CHECK(job.model.hidden == 4096);
+  CHECK(job.model.heads == 32);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.gbs == 64);
+  CHECK(job.plan.zero == 3);
+  CHECK(lists(job.report.left_out,
+              "--offload-activations changes time or memory and is not modelled; predicted without "
+              "it"));
+  const ImportedJob other = job_of_script(sizes + "\n");
+  CHECK(lists(other.report.left_out,
+              "--train-batch-size 2: of a device or of all; --mbs or --gbs says it"));
+}
+
+TEST_CASE("a template of DeepSpeed's config is filled as the script's sed fills it") {
+  const TemporaryFolder folder;
+  const std::string script = folder.with(
+      "s.sh",
+      "gbs=256\nsed \"s/CONFIG_BATCH_SIZE/${gbs}/\" t.json | sed \"s/CONFIG_MBSIZE/4/\" "
+      "| sed \"s/ZERO_STAGE/1/\" | sed \"s/CONFIG_FP16_ENABLED/true/\" > c.json\n"
+      "deepspeed --num_gpus 8 --num_nodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 1024 --vocab-size 50257 --deepspeed "
+      "--deepspeed_config c.json\n");
+  const std::string config = folder.with(
+      "t.json",
+      R"({"train_batch_size": CONFIG_BATCH_SIZE, "train_micro_batch_size_per_gpu": CONFIG_MBSIZE,
+          "zero_optimization": {"stage": ZERO_STAGE}, "fp16": {"enabled": CONFIG_FP16_ENABLED}})");
+  const ImportedJob job = import_files({script, config}).job;
+  CHECK(job.plan.gbs == 256);
+  CHECK(job.plan.mbs == 4);
+  CHECK(job.plan.zero == 1);
+  CHECK(job.plan.precision == Precision::fp16);
+}
+
 TEST_CASE("text without a flag is no launch script") {
   const TemporaryFolder folder;
   const std::string text = folder.with("notes.txt", "eight devices on one machine\n");
@@ -336,6 +380,8 @@ TEST_CASE("a file that is no job is refused by what it looks like") {
   CHECK(refusal("[model]\nname = \"llama3\"\n").starts_with(": looks like TOML"));
   CHECK(refusal("import torch\nprint(1)\n").starts_with(": looks like a program in Python"));
   CHECK(refusal("step,loss,time\n1,2,3\n").starts_with(": looks like a table"));
+  CHECK(refusal("step,loss\n1,2\n").starts_with(": looks like a table"));
+  CHECK(refusal("{'loss': 2.1, 'epoch': 0.01}\n").starts_with(": looks like metrics"));
   CHECK(refusal(std::string("SQLite format 3\0", 16)).starts_with(": looks like an SQLite"));
   CHECK(refusal("# nThread 1 nGpus 8\n#  size  count  busbw\n").starts_with(": looks like output"));
 }
