@@ -18,6 +18,8 @@
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/toml_config.hpp"
+#include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
 #include "cli/import/training_programs.hpp"
 #include "cli/import/yaml_config.hpp"
@@ -80,11 +82,12 @@ struct Source {
   std::string text;  ///< its first 16 MiB
   bool json{};
   bool yaml{};
+  bool toml{};
   TrainingLog log;  ///< empty for other files
 };
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -107,6 +110,7 @@ Source read_source(const std::string& path) {
   source.yaml = source.json ? is_neox_config(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);
   source.json = source.json && !source.yaml;
+  source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
   if (longer && !source.log.found()) {
     throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
   }
@@ -286,7 +290,8 @@ void assume_names(Import& import) {
     return chosen;
   };
   const bool modern = job.plan.attention == AttentionKind::flash || job.megatron_core;
-  if (!job.software && std::ranges::any_of(import.runs, &LoggedRun::torchtitan)) {
+  if (!job.software &&
+      (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
     job.software = assume("software", "torchtitan-2025");
   }
   if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
@@ -313,7 +318,7 @@ std::string names_of(const std::vector<Source>& sources) {
 /// Says what a file looks like that gives no model, and what would do.
 void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
   for (const Source& source : sources) {
-    if (source.json || source.yaml || source.log.found()) continue;
+    if (source.json || source.yaml || source.toml || source.log.found()) continue;
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
@@ -337,10 +342,13 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       read_json(Document::parse(source.file, without_infinities(text)), import.job);
     } else if (source.yaml) {
       read_yaml_config(source.file, source.text, import.job);
+    } else if (source.toml) {
+      read_toml_config(source.file, source.text, import.job);
     } else if (!read_script(source, names, state, import.job)) {
       unread = source.file;
     }
   }
+  look_up_flavour(names.library, import.job);
   if (import.job.script) {
     read_unused_variables(sources.front().file, state, import.job);
     assume_megatron_defaults(import.job);
@@ -359,8 +367,9 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
     refuse_known_kinds(sources, import.job);
     throw InputError(sources.front().file +
                      ": no --num-layers and --hidden-size found; expected a Megatron launch "
-                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX), a Hugging "
-                     "Face or DeepSpeed config, or a training log (one without its arguments: "
+                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML "
+                     "(torchtitan), a Hugging Face or DeepSpeed config, or a training log (one "
+                     "without its arguments: "
                      "together with its launch script)");
   }
   if (!unread.empty()) {

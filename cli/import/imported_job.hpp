@@ -54,10 +54,25 @@ struct ImportedModel {
   ImportedLatent latent;
 };
 
+/// torchtitan's settings that no axis of a plan says as they are.
+struct ImportedTorchtitan {
+  std::string family, flavour;                   ///< of the model: llama3, 8B
+  std::optional<std::int64_t> local_batch;       ///< sequences of a rank in a step
+  std::optional<std::int64_t> micro_batch;       ///< of a pipeline
+  std::optional<std::int64_t> micro_batches;     ///< of a pipeline, where their size is not said
+  std::optional<std::int64_t> replicate, shard;  ///< data-parallel degrees; shard: rest if unsaid
+  std::optional<std::int64_t> layers_per_stage;
+
+  [[nodiscard]] bool said() const {
+    return !flavour.empty() || local_batch || replicate || shard || micro_batch;
+  }
+};
+
 /// A job as far as the files read so far say it; a file read later overrides.
 struct ImportedJob {
   ImportedModel model;
   PlanRequest plan;
+  ImportedTorchtitan torchtitan;
   std::optional<std::int64_t> gpus;            ///< all devices of the job
   std::optional<std::int64_t> gpus_per_node;   ///< devices
   std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
@@ -75,6 +90,7 @@ struct ImportedJob {
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
   std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
+  std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
   std::string expert_layers;           ///< Megatron's --moe-layer-freq, as it is spelt
   /// What `sed` puts in the place of words of a template: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;

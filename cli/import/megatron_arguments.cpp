@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/torchtitan.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/plan/router_balance.hpp"
 
 namespace prequel {
 namespace {
@@ -93,6 +95,8 @@ class Arguments {
     } else if (flag == "--pipeline-model-parallel-layout") {
       job_.said.try_emplace(flag, 1);
       job_.plan.layout = value;
+    } else if (flag == "--moe-expert-capacity-factor" || flag == "--moe-train-capacity-factor") {
+      capacity(flag, value);
     } else if (flag == "--optimizer-offload-fraction") {
       fraction(flag, value, job_.plan.optimizer_offload);
     } else if (flag == "--deepspeed-config") {
@@ -102,8 +106,10 @@ class Arguments {
       job_.plan.zero = 3;
     } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
       job_.plan.zero = 2;
-    } else if (flag == "--data-parallel-shard-degree") {  // torchtitan's; -1: all that are left
-      if (value != "1") job_.plan.zero = 3;
+    } else if (flag == "--model-family") {
+      job_.torchtitan.family = value;
+    } else if (flag == "--flavor") {
+      job_.torchtitan.flavour = value;
     } else if (flag == "--train-batch-size") {
       number(flag, value, train_batch_);
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
@@ -173,6 +179,15 @@ class Arguments {
     job_.said.try_emplace(flag, 1);
   }
 
+  void capacity(const std::string& flag, const std::string& value) {
+    const auto found = parse_number(value);
+    if (!found || !(*found > 0)) {
+      return leave_out(flag, value, "is no positive number; predicted without it");
+    }
+    job_.capacity_factor = *found;
+    job_.said.try_emplace(flag, 1);
+  }
+
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const SwitchFlag& known, const std::string& value) {
     if (value == "False" || value == "false" || value == "0") return;
@@ -222,6 +237,7 @@ class Arguments {
       job_.report.assumed.push_back(flag + " " + value + ": all devices of a node");
       return;
     }
+    if (value == "-1") return;  // what no one set, in torchtitan's configurations
     const auto found = whole(value);
     if (!found || *found < 0 || *found > (1LL << 30)) {
       throw InputError(fmt::format("{}: {}: expected a whole number from 0 to {}, got {}", file_,
@@ -509,10 +525,37 @@ void follow_dispatcher(ImportedJob& job) {
   }
 }
 
+/// Experts that take a capacity, padded to it. Without padding they take what comes up to it, which
+/// is all where loads are equal. DeepSpeed's always pad, to the mean if nothing is said.
+void follow_capacity(ImportedJob& job) {
+  if (job.deepspeed) {
+    if (job.says("--disable-moe-token-dropping")) return;
+    if (job.capacity_factor || job.says("--num-experts")) {
+      job.plan.router_balance = dropped_tokens(job.capacity_factor.value_or(1));
+    }
+    if (!job.capacity_factor && job.says("--num-experts")) {
+      job.report.assumed.emplace_back(
+          "router_balance dropped: DeepSpeed's capacity of 1, as no --moe-train-capacity-factor "
+          "says otherwise");
+    }
+    return;
+  }
+  if (!job.capacity_factor) return;
+  if (job.says("--moe-pad-expert-input-to-capacity")) {
+    job.plan.router_balance = dropped_tokens(*job.capacity_factor);
+  } else if (*job.capacity_factor < 1) {
+    job.report.left_out.push_back(
+        fmt::format("--moe-expert-capacity-factor {}: without --moe-pad-expert-input-to-capacity; "
+                    "predicted without dropping tokens",
+                    *job.capacity_factor));
+  }
+}
+
 /// What Megatron's arguments are by default where experts or latent attention are asked for.
 void assume_experts(ImportedJob& job) {
   follow_expert_layers(job);
   follow_dispatcher(job);
+  follow_capacity(job);
   ImportedExperts& experts = job.model.experts;
   if (experts.count.value_or(0) <= 1) {
     job.plan.etp.reset();
@@ -562,6 +605,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   PlanRequest& plan = job.plan;
   follow_config(job);
   follow_train_batch(job);
+  assume_torchtitan_defaults(job);
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");

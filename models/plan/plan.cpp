@@ -346,13 +346,30 @@ class Resolver {
            std::find(offered.begin(), offered.end(), true) != offered.end();
   }
 
-  void fill_imbalance() {
-    const std::string& balance = plan_.router_balance;
-    if (balance == kForcedBalance || balance == kDroppedTokens) return;
-    if (!model_.has_experts()) {
-      if (request_.router_balance) warn("router_balance: no effect without experts");
+  /// Inputs of all experts are padded to their capacity, whether tokens fill it or not.
+  void fill_capacity(double factor) {
+    const double most = static_cast<double>(model_.experts.count) /
+                        static_cast<double>(std::max<std::int64_t>(1, model_.experts.top_k));
+    if (!(factor > 0 && factor <= most)) {
+      problem(
+          fmt::format("router_balance {}: expected \"dropped:\" and how many times the mean an "
+                      "expert takes, above 0 and at most {:.4g}, which is all tokens",
+                      plan_.router_balance, most));
       return;
     }
+    plan_.imbalance = factor;
+  }
+
+  void fill_imbalance() {
+    const std::string& balance = plan_.router_balance;
+    if (balance == kForcedBalance) return;
+    if (!model_.has_experts()) {
+      if (request_.router_balance && balance != kDroppedTokens) {
+        warn("router_balance: no effect without experts");
+      }
+      return;
+    }
+    if (const auto factor = capacity_factor(balance)) return fill_capacity(*factor);
     if (balance == kNaturalBalance) {
       const double usual = software_.kernels.natural_imbalance;
       if (usual <= 0) {

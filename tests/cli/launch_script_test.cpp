@@ -6,8 +6,7 @@
 
 #include "cli/import/foreign_file.hpp"
 #include "models/job/library.hpp"
-#include "tests/error_text.hpp"
-#include "tests/hw/base/temporary_folder.hpp"
+#include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
@@ -98,10 +97,6 @@ TEST_CASE("variables that cannot be known are named, and nothing is made up for 
                    "$EXTRA_ARGS (not resolved)") == 1);
   CHECK(std::count(job.report.assumed.begin(), job.report.assumed.end(),
                    "--nnodes is left out: $(scontrol could not be resolved") == 1);
-}
-
-bool lists(const std::vector<std::string>& lines, const std::string& line) {
-  return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
 /// The job of a script with a small model and these flags.
@@ -335,9 +330,10 @@ TEST_CASE("scripts of PyTorch's FSDP say widths and what each device gets") {
   CHECK(job.plan.mbs == 2);
   CHECK(job.plan.gbs == 64);
   CHECK(job.plan.zero == 3);
-  CHECK(lists(job.report.left_out,
-              "--offload-activations changes time or memory and is not modelled; predicted without "
-              "it"));
+  CHECK(
+      lists(job.report.left_out,
+            "--offload-activations 1 changes time or memory and is not modelled; predicted without "
+            "it"));
   const ImportedJob other = job_of_script(sizes + "\n");
   CHECK(lists(other.report.left_out,
               "--train-batch-size 2: of a device or of all; --mbs or --gbs says it"));
@@ -377,7 +373,6 @@ TEST_CASE("a file that is no job is refused by what it looks like") {
     const std::string file = folder.with("f", text);
     return error_text([&] { (void)import_files({file}); }).substr(file.size());
   };
-  CHECK(refusal("[model]\nname = \"llama3\"\n").starts_with(": looks like TOML"));
   CHECK(refusal("import torch\nprint(1)\n").starts_with(": looks like a program in Python"));
   CHECK(refusal("step,loss,time\n1,2,3\n").starts_with(": looks like a table"));
   CHECK(refusal("step,loss\n1,2\n").starts_with(": looks like a table"));
@@ -433,8 +428,23 @@ TEST_CASE("experts are split over tensor ranks unless the script says otherwise"
 
 TEST_CASE("equal loads, dropped tokens and what the router makes are told apart") {
   CHECK(experts_with("--moe-router-force-load-balancing").plan.router_balance == "forced");
-  CHECK(experts_with("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0")
-            .plan.router_balance == "dropped");
+  const auto balance = [](const std::string& flags) {
+    return experts_with(flags).plan.router_balance.value_or("");
+  };
+  const std::string padded = " --moe-pad-expert-input-to-capacity";
+  CHECK(balance("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0" + padded) ==
+        "dropped");
+  CHECK(balance("--moe-expert-capacity-factor 1.25" + padded) == "dropped:1.25");
+  // Shapes that are not padded are as dynamic as without a capacity, which equal loads never reach.
+  CHECK(balance("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0") == "forced");
+  CHECK(balance("--moe-expert-capacity-factor 1.5").empty());
+  CHECK(std::ranges::any_of(experts_with("--moe-expert-capacity-factor 0.5").report.left_out,
+                            [](const std::string& line) {
+                              return line.starts_with("--moe-expert-capacity-factor 0.5: without");
+                            }));
+  CHECK(balance("--deepspeed") == "dropped");
+  CHECK(balance("--deepspeed --moe-train-capacity-factor 2") == "dropped:2");
+  CHECK(balance("--deepspeed --disable-moe-token-dropping").empty());
   const ImportedJob routed = experts_with("--moe-router-load-balancing-type aux_loss");
   CHECK_FALSE(routed.plan.router_balance);
   CHECK(std::ranges::any_of(routed.report.assumed, [](const std::string& line) {
