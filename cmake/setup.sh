@@ -15,7 +15,7 @@ END
 }
 
 build_packages='cmake ninja-build g++ libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev
-  libfmt-dev libtbb-dev libyaml-cpp-dev doctest-dev libbenchmark-dev'
+  libfmt-dev libtbb-dev libyaml-cpp-dev libtomlplusplus-dev doctest-dev libbenchmark-dev'
 test_packages="$build_packages clang-format-14 libopenblas-dev libopenmpi-dev openmpi-bin
   python3-jsonschema python3-dev pybind11-dev python3-setuptools python3-wheel python3-pytest mypy
   python3-nbclient python3-ipykernel"

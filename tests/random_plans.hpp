@@ -59,7 +59,7 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
     plan.etp = dice.one_of<std::int64_t>({1, 1, 2});
     plan.dispatcher = dice.any<Dispatcher>();
     plan.router_balance =
-        std::string(dice.one_of({kForcedBalance, kForcedBalance, kDroppedTokens, kNaturalBalance}));
+        dice.one_of<std::string>({"forced", "forced", "dropped", "dropped:1.25", "natural"});
   }
   plan.mbs = dice.one_of<std::int64_t>({1, 2});
   plan.gbs = *plan.dp * *plan.mbs * *plan.pp * dice.one_of<std::int64_t>({1, 2, 4});

@@ -144,8 +144,9 @@ class MegatronCommand {
     if (scenario_.software.kernels.grouped_products) line("--moe-grouped-gemm");
     if (plan_.router_balance == kForcedBalance) {
       line("--moe-router-force-load-balancing");
-    } else if (plan_.router_balance == kDroppedTokens) {
-      line("--moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity");
+    } else if (const auto factor = capacity_factor(plan_.router_balance)) {
+      line(fmt::format("--moe-expert-capacity-factor {} --moe-pad-expert-input-to-capacity",
+                       *factor));
     } else {
       leave_out("router_balance",
                 fmt::format("{}: routers balance as they learn to; no flag says how far",

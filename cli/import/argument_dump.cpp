@@ -90,6 +90,10 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   report.left_out.insert(report.left_out.end(), job.report.left_out.begin(),
                          job.report.left_out.end());
   job.report = std::move(report);
+  if (values.contains("pipe_parallel_size")) {  // GPT-NeoX, and Megatron-DeepSpeed of 2021
+    job.deepspeed = true;
+    job.deepspeed_config = job.deepspeed_config || values.contains("zero_optimization");
+  }
   take(values, "world_size", job.gpus);
   if (job.gpus != gpus_before) job.plan.nodes.reset();  // follows from the devices of a node
   take(values, "data_parallel_size", job.plan.dp);

@@ -15,7 +15,12 @@ bool has(std::string_view text, std::string_view part) {
 }
 
 bool is_toml(std::string_view text) {
-  const std::string_view line = trimmed(text.substr(0, text.find('\n')));
+  std::string_view line;
+  while (!text.empty() && (line.empty() || line.starts_with('#'))) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
          std::all_of(line.begin() + 1, line.end() - 1, [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
@@ -29,7 +34,8 @@ bool is_python(std::string_view text) {
 
 bool is_table(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
-  return std::count(line.begin(), line.end(), ',') >= 2 && !has(line, "--") && !has(line, "{");
+  const auto commas = std::count(line.begin(), line.end(), ',');
+  return (commas >= 2 || (commas == 1 && !has(line, " "))) && !has(line, "--") && !has(line, "{");
 }
 
 struct Kind {
@@ -47,9 +53,10 @@ constexpr Kind kKinds[] = {
      "a compressed file; unpack it first"},
     {[](std::string_view head) { return has(head, "nThread") && has(head, "busbw"); },
      "output of nccl-tests; prequel calibrate fit reads it"},
-    {is_toml,
-     "TOML, as torchtitan's older configurations; its values as flags (--tp, --pp, --mbs, --gbs, "
-     "--seq-len) with --model NAME would do"},
+    {[](std::string_view head) { return head.starts_with("{'"); },
+     "metrics of Hugging Face's Trainer, which tell no times; the log with its progress bar or "
+     "with "
+     "train_steps_per_second does"},
     {is_python,
      "a program in Python, which is not run; its log, its launch script or its configuration "
      "would do"},
@@ -57,6 +64,10 @@ constexpr Kind kKinds[] = {
 };
 
 }  // namespace
+
+bool looks_like_toml(std::string_view text) {
+  return is_toml(text);
+}
 
 std::string what_it_looks_like(std::string_view text) {
   const std::string_view head = text.substr(0, kHead);

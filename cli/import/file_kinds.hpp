@@ -1,6 +1,6 @@
 #pragma once
 
-/// Tells what kind of file it is that no importer reads.
+/// Tells what kind of file it is, by its first lines.
 
 #include <string>
 #include <string_view>
@@ -10,5 +10,8 @@ namespace prequel {
 /// What `text` looks like and what would do instead: "a trace of kernels (…); …"; empty where it
 /// looks like nothing known.
 std::string what_it_looks_like(std::string_view text);
+
+/// Whether the first line that says something is a section in brackets.
+bool looks_like_toml(std::string_view text);
 
 }  // namespace prequel

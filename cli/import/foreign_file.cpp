@@ -1,8 +1,10 @@
 #include "cli/import/foreign_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -16,6 +18,8 @@
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/toml_config.hpp"
+#include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
 #include "cli/import/training_programs.hpp"
 #include "cli/import/yaml_config.hpp"
@@ -78,11 +82,12 @@ struct Source {
   std::string text;  ///< its first 16 MiB
   bool json{};
   bool yaml{};
+  bool toml{};
   TrainingLog log;  ///< empty for other files
 };
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -105,10 +110,34 @@ Source read_source(const std::string& path) {
   source.yaml = source.json ? is_neox_config(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);
   source.json = source.json && !source.yaml;
+  source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
   if (longer && !source.log.found()) {
     throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
   }
   return source;
+}
+
+/// `s/WORD/VALUE/` of `sed`, by which scripts fill the template of a config.
+void remember_substitution(const std::string& word, ImportedJob& job) {
+  if (word.size() < 6 || !word.starts_with("s/")) return;
+  const std::size_t middle = word.find('/', 2);
+  const std::size_t end = middle == std::string::npos ? middle : word.find('/', middle + 1);
+  if (end == std::string::npos || middle < 5 || word.find('$') != std::string::npos) return;
+  const std::string name = word.substr(2, middle - 2);
+  const bool plain =
+      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (plain) job.substitutions.emplace_back(name, word.substr(middle + 1, end - middle - 1));
+}
+
+std::string substituted(std::string text, const ImportedJob& job) {
+  for (const auto& [name, value] : job.substitutions) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+      text.replace(at, name.size(), value);
+      at += value.size();
+      if (text.size() > kLongestText) throw InputError("sed: makes over 16 MiB of a config");
+    }
+  }
+  return text;
 }
 
 /// Whether the host waits for each kernel belongs to the software; only a script says it.
@@ -184,6 +213,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   check_programs(source.file, script.words, job);
   read_megatron_arguments(source.file, script.words, job);
   job.report.read.push_back(source.file + ": launch script");
+  for (const std::string& word : script.words) remember_substitution(word, job);
   for (const std::string& body : script.here_documents) {
     read_here_document(source.file, body, job);
   }
@@ -220,6 +250,12 @@ void read_unused_variables(const std::string& file, const ShellState& state, Imp
   }
 }
 
+/// Files of one job assume the same.
+void drop_repeats(std::vector<std::string>& lines) {
+  std::set<std::string> seen;
+  std::erase_if(lines, [&](const std::string& line) { return !seen.insert(line).second; });
+}
+
 /// The runs of a log, and the job as its last arguments have it.
 void read_log(const std::string& file, const TrainingLog& log, const ImportNames& names,
               Import& import) {
@@ -254,6 +290,10 @@ void assume_names(Import& import) {
     return chosen;
   };
   const bool modern = job.plan.attention == AttentionKind::flash || job.megatron_core;
+  if (!job.software &&
+      (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
+    job.software = assume("software", "torchtitan-2025");
+  }
   if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
     const char* deepspeed = modern ? "megatron-deepspeed-2023" : "megatron-deepspeed-2022";
     const char* megatron = modern ? "megatron-core-2024" : "megatron-lm-2021";
@@ -278,14 +318,15 @@ std::string names_of(const std::vector<Source>& sources) {
 /// Says what a file looks like that gives no model, and what would do.
 void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
   for (const Source& source : sources) {
-    if (source.json || source.yaml || source.log.found()) continue;
+    if (source.json || source.yaml || source.toml || source.log.found()) continue;
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
   if (job.model_named.empty()) return;
-  throw InputError(
-      fmt::format("{}: names the model {} and not its shape; its config.json beside it would do",
-                  names_of(sources), printable(job.model_named)));
+  throw InputError(fmt::format(
+      "{}: names the model {} and not its shape; that file or its config.json beside it "
+      "would do",
+      names_of(sources), printable(job.model_named)));
 }
 
 Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
@@ -297,13 +338,17 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
-      read_json(Document::parse(source.file, without_infinities(source.text)), import.job);
+      const std::string text = substituted(source.text, import.job);
+      read_json(Document::parse(source.file, without_infinities(text)), import.job);
     } else if (source.yaml) {
       read_yaml_config(source.file, source.text, import.job);
+    } else if (source.toml) {
+      read_toml_config(source.file, source.text, import.job);
     } else if (!read_script(source, names, state, import.job)) {
       unread = source.file;
     }
   }
+  look_up_flavour(names.library, import.job);
   if (import.job.script) {
     read_unused_variables(sources.front().file, state, import.job);
     assume_megatron_defaults(import.job);
@@ -322,8 +367,9 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
     refuse_known_kinds(sources, import.job);
     throw InputError(sources.front().file +
                      ": no --num-layers and --hidden-size found; expected a Megatron launch "
-                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX), a Hugging "
-                     "Face or DeepSpeed config, or a training log (one without its arguments: "
+                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML "
+                     "(torchtitan), a Hugging Face or DeepSpeed config, or a training log (one "
+                     "without its arguments: "
                      "together with its launch script)");
   }
   if (!unread.empty()) {
@@ -335,6 +381,8 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   if (!only_json) assume_names(import);
   complete_by_names(import.job, names);
   count_parameters(import.job);
+  ImportReport& report = import.job.report;
+  for (auto* lines : {&report.assumed, &report.left_out, &report.ignored}) drop_repeats(*lines);
   return import;
 }
 

@@ -189,7 +189,7 @@ void complete_instances(ImportedJob& job) {
     plan.sharding_group = ShardingGroup::node;
   } else {
     job.report.left_out.push_back(fmt::format(
-        "--num-distributed-optimizer-instances {}: predicted with states sharded over all ranks",
+        "{} groups that each hold all states: predicted with states sharded over all ranks",
         *job.optimizer_instances));
   }
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/plan/plan.hpp"
@@ -53,10 +54,25 @@ struct ImportedModel {
   ImportedLatent latent;
 };
 
+/// torchtitan's settings that no axis of a plan says as they are.
+struct ImportedTorchtitan {
+  std::string family, flavour;                   ///< of the model: llama3, 8B
+  std::optional<std::int64_t> local_batch;       ///< sequences of a rank in a step
+  std::optional<std::int64_t> micro_batch;       ///< of a pipeline
+  std::optional<std::int64_t> micro_batches;     ///< of a pipeline, where their size is not said
+  std::optional<std::int64_t> replicate, shard;  ///< data-parallel degrees; shard: rest if unsaid
+  std::optional<std::int64_t> layers_per_stage;
+
+  [[nodiscard]] bool said() const {
+    return !flavour.empty() || local_batch || replicate || shard || micro_batch;
+  }
+};
+
 /// A job as far as the files read so far say it; a file read later overrides.
 struct ImportedJob {
   ImportedModel model;
   PlanRequest plan;
+  ImportedTorchtitan torchtitan;
   std::optional<std::int64_t> gpus;            ///< all devices of the job
   std::optional<std::int64_t> gpus_per_node;   ///< devices
   std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
@@ -74,7 +90,10 @@ struct ImportedJob {
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
   std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
+  std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
   std::string expert_layers;           ///< Megatron's --moe-layer-freq, as it is spelt
+  /// What `sed` puts in the place of words of a template: a script fills its config so.
+  std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};
   bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
   bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
@@ -87,6 +106,8 @@ struct ImportedJob {
   bool deepspeed{};                              ///< whether DeepSpeed's engine trains
   bool deepspeed_config{};                       ///< whether its config was read
   std::string deepspeed_config_file;             ///< that the command line names
+  bool yaml_config{};                            ///< whether a configuration in YAML was read
+  std::string yaml_config_file;                  ///< that the command line names
   bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later
   std::optional<std::string> cluster, software;  ///< names that the user gave
   /// Flags and keys that set something, as they are spelt; switches as 1. Two that must agree are

@@ -100,6 +100,7 @@ LoggedRun timed_run(const std::string& file, const LogSection& section, const Ba
   run.sec_per_iter = scale * seconds.at(0.5);
   if (batch.tflops.seen() > 0) run.tflops_per_gpu = batch.tflops.at(0.5);
   run.hardware_flops = batch.hardware_flops;
+  run.torchtitan = batch.unit == TimedUnit::device_token;
   run.notes = notes_of(batch, seconds, scale);
   if (section.reserved_bytes) {
     run.memory_gib = *section.reserved_bytes / kGiB;
@@ -153,7 +154,9 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   cells["source"] = run.source;
   cells["cluster"] = run.job.cluster.value_or("");
   cells["software"] = run.job.software.value_or("");
-  cells["framework"] = run.job.deepspeed ? "megatron-deepspeed" : "megatron-lm";
+  cells["framework"] = run.torchtitan      ? "torchtitan"
+                       : run.job.deepspeed ? "megatron-deepspeed"
+                                           : "megatron-lm";
   whole("gpus", run.job.gpus);
   cells["model"] = model.name;
   whole("layers", model.layers);

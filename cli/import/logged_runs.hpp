@@ -21,6 +21,7 @@ struct LoggedRun {
   bool hardware_flops{};                 ///< whether that counts recomputation
   std::optional<double> memory_gib;
   bool out_of_memory{};
+  bool torchtitan{};  ///< as its lines tell
   std::string notes;
 };
 

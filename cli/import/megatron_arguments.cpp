@@ -9,10 +9,12 @@
 #include <fmt/format.h>
 
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/torchtitan.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/plan/router_balance.hpp"
 
 namespace prequel {
 namespace {
@@ -35,7 +37,7 @@ constexpr std::string_view kBetweenWords = " ,[]()\"'";
 constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
-    "--vocab-file"};
+    "--vocab-file",     "--tokenizer"};
 
 /// A Python or shell number: "2048", "220_000_000".
 std::optional<long long> whole(std::string text) {
@@ -93,6 +95,8 @@ class Arguments {
     } else if (flag == "--pipeline-model-parallel-layout") {
       job_.said.try_emplace(flag, 1);
       job_.plan.layout = value;
+    } else if (flag == "--moe-expert-capacity-factor" || flag == "--moe-train-capacity-factor") {
+      capacity(flag, value);
     } else if (flag == "--optimizer-offload-fraction") {
       fraction(flag, value, job_.plan.optimizer_offload);
     } else if (flag == "--deepspeed-config") {
@@ -102,12 +106,16 @@ class Arguments {
       job_.plan.zero = 3;
     } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
       job_.plan.zero = 2;
-    } else if (flag == "--data-parallel-shard-degree") {  // torchtitan's; -1: all that are left
-      if (value != "1") job_.plan.zero = 3;
+    } else if (flag == "--model-family") {
+      job_.torchtitan.family = value;
+    } else if (flag == "--flavor") {
+      job_.torchtitan.flavour = value;
+    } else if (flag == "--train-batch-size") {
+      number(flag, value, train_batch_);
     } else if (flag == "--fsdp" || flag == "--use-fsdp") {
       leave_out(flag, "", "says that states are sharded, not how; --zero N does");
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
-      leave_out(flag, value, "is not read; what it sets has to be said by flags");
+      job_.yaml_config_file = value;
     } else {
       for (const auto& [refused, what, neutral] : refused_flags()) {
         if (flag != refused || (*neutral != '\0' && value == neutral)) continue;
@@ -171,9 +179,18 @@ class Arguments {
     job_.said.try_emplace(flag, 1);
   }
 
+  void capacity(const std::string& flag, const std::string& value) {
+    const auto found = parse_number(value);
+    if (!found || !(*found > 0)) {
+      return leave_out(flag, value, "is no positive number; predicted without it");
+    }
+    job_.capacity_factor = *found;
+    job_.said.try_emplace(flag, 1);
+  }
+
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const SwitchFlag& known, const std::string& value) {
-    if (value == "False" || value == "false") return;
+    if (value == "False" || value == "false" || value == "0") return;
     job_.said.try_emplace(known.flag, 1);
     if (value.ends_with(".json")) job_.deepspeed_config_file = value;  // the Trainer's --deepspeed
     known.apply(job_);
@@ -220,6 +237,7 @@ class Arguments {
       job_.report.assumed.push_back(flag + " " + value + ": all devices of a node");
       return;
     }
+    if (value == "-1") return;  // what no one set, in torchtitan's configurations
     const auto found = whole(value);
     if (!found || *found < 0 || *found > (1LL << 30)) {
       throw InputError(fmt::format("{}: {}: expected a whole number from 0 to {}, got {}", file_,
@@ -237,6 +255,7 @@ class Arguments {
 
   std::string file_;
   ImportedJob& job_;
+  Count train_batch_;  ///< of a device or of all: see follow_train_batch
   std::set<std::string> seen_;
   std::map<const Count*, std::string> set_by_;  ///< the flag that set a field last
 };
@@ -291,6 +310,22 @@ void follow_config(ImportedJob& job) {
                                              name(*job.config_precision), other));
   }
   plan.precision = job.config_precision;
+}
+
+/// Programs count the same flag differently: those of PyTorch's FSDP that name the context's width
+/// for each device, others for all or for each.
+void follow_train_batch(ImportedJob& job) {
+  const auto sequences = job.value("--train-batch-size");
+  if (!sequences) return;
+  if (job.says("--max-context-width")) {
+    if (job.plan.mbs) return;
+    job.plan.mbs = sequences;
+    job.report.assumed.push_back(
+        fmt::format("mbs {}: --train-batch-size, which counts for each device", *sequences));
+  } else {
+    job.report.left_out.push_back(fmt::format(
+        "--train-batch-size {}: of a device or of all; --mbs or --gbs says it", *sequences));
+  }
 }
 
 /// Megatron keeps gradients in the type of the parameters, of bf16 in fp32, unless told otherwise.
@@ -490,10 +525,37 @@ void follow_dispatcher(ImportedJob& job) {
   }
 }
 
+/// Experts that take a capacity, padded to it. Without padding they take what comes up to it, which
+/// is all where loads are equal. DeepSpeed's always pad, to the mean if nothing is said.
+void follow_capacity(ImportedJob& job) {
+  if (job.deepspeed) {
+    if (job.says("--disable-moe-token-dropping")) return;
+    if (job.capacity_factor || job.says("--num-experts")) {
+      job.plan.router_balance = dropped_tokens(job.capacity_factor.value_or(1));
+    }
+    if (!job.capacity_factor && job.says("--num-experts")) {
+      job.report.assumed.emplace_back(
+          "router_balance dropped: DeepSpeed's capacity of 1, as no --moe-train-capacity-factor "
+          "says otherwise");
+    }
+    return;
+  }
+  if (!job.capacity_factor) return;
+  if (job.says("--moe-pad-expert-input-to-capacity")) {
+    job.plan.router_balance = dropped_tokens(*job.capacity_factor);
+  } else if (*job.capacity_factor < 1) {
+    job.report.left_out.push_back(
+        fmt::format("--moe-expert-capacity-factor {}: without --moe-pad-expert-input-to-capacity; "
+                    "predicted without dropping tokens",
+                    *job.capacity_factor));
+  }
+}
+
 /// What Megatron's arguments are by default where experts or latent attention are asked for.
 void assume_experts(ImportedJob& job) {
   follow_expert_layers(job);
   follow_dispatcher(job);
+  follow_capacity(job);
   ImportedExperts& experts = job.model.experts;
   if (experts.count.value_or(0) <= 1) {
     job.plan.etp.reset();
@@ -542,6 +604,8 @@ void assume_megatron_defaults(ImportedJob& job) {
   std::vector<std::string> assumed;
   PlanRequest& plan = job.plan;
   follow_config(job);
+  follow_train_batch(job);
+  assume_torchtitan_defaults(job);
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");

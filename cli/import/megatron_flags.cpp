@@ -13,6 +13,9 @@ using Count = std::optional<std::int64_t>;
 constexpr NumberFlag kNumbers[] = {
     {"--num-layers", [](ImportedJob& job) -> Count& { return job.model.layers; }},
     {"--hidden-size", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
+    {"--hidden-width", [](ImportedJob& job) -> Count& { return job.model.hidden; }},
+    {"--num-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
+    {"--max-context-width", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
     {"--num-attention-heads", [](ImportedJob& job) -> Count& { return job.model.heads; }},
     {"--num-query-groups", [](ImportedJob& job) -> Count& { return job.query_groups; }},
     {"--num-key-value-heads", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
@@ -80,6 +83,17 @@ constexpr NumberFlag kNumbers[] = {
     {"--tasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
     {"--num-machines", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--num-processes", [](ImportedJob& job) -> Count& { return job.gpus; }},
+    {"--local-batch-size", [](ImportedJob& job) -> Count& { return job.torchtitan.local_batch; }},
+    {"--pipeline-parallel-microbatch-size",
+     [](ImportedJob& job) -> Count& { return job.torchtitan.micro_batch; }},
+    {"--pipeline-parallel-microbatches",
+     [](ImportedJob& job) -> Count& { return job.torchtitan.micro_batches; }},
+    {"--pipeline-parallel-layers-per-stage",
+     [](ImportedJob& job) -> Count& { return job.torchtitan.layers_per_stage; }},
+    {"--data-parallel-replicate-degree",
+     [](ImportedJob& job) -> Count& { return job.torchtitan.replicate; }},
+    {"--data-parallel-shard-degree",
+     [](ImportedJob& job) -> Count& { return job.torchtitan.shard; }},
     {"--train-micro-batch-size-per-gpu", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
     {"--data-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.dp; }},
     {"--global-num-gpus", [](ImportedJob& job) -> Count& { return job.gpus; }},
@@ -174,6 +188,14 @@ void gated_in_two_thirds(ImportedJob& job) {
   job.narrowed_mlp = true;
 }
 
+/// Llama's block, where a script names the family and gives sizes alone.
+void llama_block(ImportedJob& job) {
+  gated(job);
+  job.model.norm = Norm::rms_norm;
+  job.model.position = PositionEmbedding::rope;
+  job.model.linear_bias = job.model.tied_embeddings = false;
+}
+
 void rotary(ImportedJob& job) {
   job.model.position = PositionEmbedding::rope;
 }
@@ -234,8 +256,8 @@ constexpr SwitchFlag kSwitches[] = {
      [](ImportedJob& job) {
        if (!job.plan.router_balance) job.plan.router_balance = kForcedBalance;
      }},
-    {"--moe-expert-capacity-factor",
-     [](ImportedJob& job) { job.plan.router_balance = kDroppedTokens; }},
+    {"--moe-pad-expert-input-to-capacity", [](ImportedJob&) {}},
+    {"--disable-moe-token-dropping", [](ImportedJob&) {}},
     {"--fine-grained-activation-offloading", [](ImportedJob&) {}},
     {"--use-precision-aware-optimizer", [](ImportedJob&) {}},
     {"--overlap-grad-reduce", [](ImportedJob& job) { job.megatron_core = true; }},
@@ -244,6 +266,10 @@ constexpr SwitchFlag kSwitches[] = {
     {"--use-custom-fsdp", shard_all},
     {"--use-megatron-fsdp", shard_all},
     {"--gradient-checkpointing", recompute_all},
+    {"--activation-checkpointing", recompute_all},
+    {"--compile", [](ImportedJob&) {}},
+    {"--gpt-j-residual", [](ImportedJob& job) { job.model.parallel_block = true; }},
+    {"--parallel-attn", [](ImportedJob& job) { job.model.parallel_block = true; }},
     {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
     {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
     {"--untie-embeddings-and-output-weights",
@@ -329,6 +355,8 @@ constexpr WordFlag kWords[] = {
     {"--recompute-granularity", "full", recompute_all},
     {"--recompute-granularity", "selective",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
+    {"--activation-checkpoint-mode", "none",
+     [](ImportedJob& job) { job.plan.recompute = Recompute::none; }},
     {"--activation-checkpoint-mode", "full", recompute_all},
     {"--activation-checkpoint-mode", "selective",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
@@ -340,6 +368,7 @@ constexpr WordFlag kWords[] = {
      [](ImportedJob& job) {
        job.plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::blocks};
      }},
+    {"--selective-ac-option", "1", recompute_all},
     {"--recompute-method", "uniform", [](ImportedJob&) {}},
     {"--recompute-method", "block", [](ImportedJob& job) { job.recomputes_first_layers = true; }},
     {"--transformer-impl", "transformer_engine",
@@ -363,6 +392,10 @@ constexpr WordFlag kWords[] = {
     {"--fp8-recipe", "tensorwise", scaled<Fp8Recipe::current>},
     {"--fp8-recipe", "blockwise", scaled<Fp8Recipe::block>},
     {"--fp8-recipe", "mxfp8", scaled<Fp8Recipe::mxfp8>},
+    {"--fp8-recipe", "rowwise", scaled<Fp8Recipe::rowwise>},
+    {"--mx-recipe", "mxfp8", scaled<Fp8Recipe::mxfp8>},
+    {"--mx-recipe", "mxfp8_cublas", scaled<Fp8Recipe::mxfp8>},
+    {"--mx-recipe", "mxfp8_cublas_rceil", scaled<Fp8Recipe::mxfp8>},
     {"--fp4-recipe", "nvfp4", scaled<Fp8Recipe::nvfp4>},
     {"--exp-avg-dtype", "fp32", first_moment<Precision::fp32>},
     {"--exp-avg-dtype", "bf16", first_moment<Precision::bf16>},
@@ -386,6 +419,14 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
+    {"--sharding-strategy", "full", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--sharding-strategy", "hybrid",
+     [](ImportedJob& job) {
+       job.plan.zero = 3;
+       job.plan.sharding_group = ShardingGroup::node;
+     }},
+    {"--model-type", "llama_v2", llama_block},
+    {"--model-type", "llama_v3", llama_block},
     {"--precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--precision", "bf16-mixed", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--precision", "bf16_mixed", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
@@ -403,6 +444,22 @@ constexpr WordFlag kWords[] = {
     {"--precision", "bf16_with_nvfp4_mixed", mixed<Fp8Recipe::nvfp4>},
     {"--mixed-precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--mixed-precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--mixed-precision-param", "bfloat16",
+     [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--mixed-precision-param", "float32",
+     [](ImportedJob& job) { products_in(job, Precision::fp32); }},
+    {"--mixed-precision-reduce", "bfloat16",
+     [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
+    {"--mixed-precision-reduce", "float32",
+     [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
+    {"--fsdp-reshard-after-forward", "default", [](ImportedJob&) {}},
+    {"--fsdp-reshard-after-forward", "never", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--context-parallel-rotate-method", "allgather",
+     [](ImportedJob& job) { job.plan.cp_comm = ContextComm::all_gather; }},
+    {"--context-parallel-rotate-method", "alltoall",  // of one rank to the next, as in a ring
+     [](ImportedJob& job) { job.plan.cp_comm = ContextComm::p2p; }},
+    {"--optimizer", "Adam", [](ImportedJob&) {}},
+    {"--optimizer", "AdamW", [](ImportedJob&) {}},
     {"--optimizer", "adam", [](ImportedJob&) {}},
     {"--optimizer", "adamw", [](ImportedJob&) {}},
     {"--optimizer", "muon", [](ImportedJob& job) { job.plan.optimizer = Optimizer::muon; }},
@@ -436,6 +493,55 @@ bool context_comm(ImportedJob& job, const std::vector<std::string>& words) {
   return job.plan.cp_comm.has_value();
 }
 
+/// GPT-NeoX's kinds of attention, each with how many layers have it: one kernel or products.
+bool attention_of(ImportedJob& job, const std::vector<std::string>& words) {
+  std::optional<AttentionKind> attention;
+  for (const std::string& word : words) {
+    if (word == "all" || parse_integer(word)) continue;
+    if (word != "flash" && word != "global") return false;
+    const AttentionKind kind =
+        word == "flash" ? AttentionKind::flash : AttentionKind::fused_softmax;
+    if (attention && attention != kind) return false;
+    attention = kind;
+  }
+  if (attention) job.plan.attention = attention;
+  return attention.has_value();
+}
+
+/// PyTorch's names of pipeline schedules, as torchtitan has them.
+bool schedule_of(ImportedJob& job, const std::vector<std::string>& words) {
+  struct Known {
+    std::string_view word;
+    Schedule schedule;
+    std::int64_t vpp;
+  };
+  constexpr Known kKnown[] = {{"GPipe", Schedule::gpipe, 1},
+                              {"1F1B", Schedule::one_f_one_b, 1},
+                              {"Interleaved1F1B", Schedule::interleaved, 2},
+                              {"ZBVZeroBubble", Schedule::zb_v, 2},
+                              {"DualPipeV", Schedule::dualpipe_v, 2}};
+  if (words.size() != 1) return false;
+  const auto found = std::ranges::find(kKnown, words.front(), &Known::word);
+  if (found == std::end(kKnown)) return false;
+  job.plan.schedule = found->schedule;
+  job.plan.vpp = found->vpp;
+  return true;
+}
+
+/// Which of torchtitan's converters change the format of products.
+bool converters(ImportedJob& job, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word.ends_with("float8")) {
+      products_in_fp8(job);
+    } else if (word == "mx" || word.ends_with(".mx")) {
+      mixed<Fp8Recipe::mxfp8>(job);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Tokens to the left and, as for all decoders, none to the right.
 bool window(ImportedJob& job, const std::vector<std::string>& words) {
   const auto tokens = words.empty() ? std::nullopt : parse_integer(words.front());
@@ -456,6 +562,9 @@ constexpr ListFlag kLists[] = {
     {"--cuda-graph-scope", graphs_of},
     {"--cp-comm-type", context_comm},
     {"--window-size", window},
+    {"--attention-config", attention_of},
+    {"--pipeline-parallel-schedule", schedule_of},
+    {"--converters", converters},
 };
 
 constexpr UnmodelledFlag kUnmodelled[] = {
@@ -484,6 +593,7 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-persist-layer-norm"},
     {"--no-pipeline-parallel"},
     {"--no-rope-fusion"},
+    {"--offload-activations", "0"},
     {"--no-scatter-gather-tensors-in-pipeline"},
     {"--overlap-p2p-communication-warmup-flush"},
     {"--overlap-param-gather-with-optimizer-step"},

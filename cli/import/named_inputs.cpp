@@ -119,6 +119,10 @@ class Completion {
   }
 
   void tell_config() {
+    if (!job_.yaml_config_file.empty() && !job_.yaml_config) {
+      leave_out(fmt::format("{}: not among the files; prequel import SCRIPT CONFIG reads both",
+                            printable(job_.yaml_config_file)));
+    }
     if (!job_.deepspeed || job_.deepspeed_config) return;
     const std::string name = job_.deepspeed_config_file.empty()
                                  ? std::string("DeepSpeed's config")

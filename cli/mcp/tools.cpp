@@ -68,8 +68,9 @@ constexpr std::array kTools{
         "runs: what each tells, held-out errors with and without. Files that change are written "
         "only where a folder was opened."},
     Tool{"import", "import", "", "Read other tools' files",
-         "Hugging Face config.json, Megatron launch script, DeepSpeed ds_config.json or training "
-         "log to a job or a table of runs, with what was read, assumed, left out and ignored."},
+         "Hugging Face config.json, Megatron launch script, DeepSpeed ds_config.json, YAML, "
+         "torchtitan's TOML or training log to a job or a table of runs, with what was read, "
+         "assumed, left out and ignored."},
     Tool{"show", "show", "", "Show what is known",
          "Names of models, devices, clusters, software and jobs; with a name the whole file, with "
          "the origin of its numbers."},

@@ -1,9 +1,10 @@
 #include "cli/import/yaml_config.hpp"
 
+#include "cli/import/toml_config.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
-// The page's engine: yaml-cpp is no library of headers alone, and the page asks for JSON.
+// The page's engine: yaml-cpp is no library of headers alone, and the page asks for JSON, not TOML.
 namespace prequel {
 
 bool looks_like_yaml(std::string_view /*text*/) {
@@ -16,6 +17,10 @@ bool is_neox_config(std::string_view /*text*/) {
 
 void read_yaml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
   throw InputError(printable(file) + ": the page reads no YAML; JSON would do");
+}
+
+void read_toml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
+  throw InputError(printable(file) + ": the page reads no TOML; JSON would do");
 }
 
 }  // namespace prequel

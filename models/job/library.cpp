@@ -309,7 +309,8 @@ std::vector<std::string> Library::names(const std::string& kind) const {
   for (const std::string& directory : directories_) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(fs::path(directory) / kind, ignored)) {
-      if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+      if (entry.path().extension() != ".json" || !entry.is_regular_file(ignored)) continue;
+      names.push_back(entry.path().stem().string());
     }
   }
   std::sort(names.begin(), names.end());

@@ -51,7 +51,7 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.context_comm = plan.cp_comm;
   setting.dispatcher = plan.dispatcher;
   setting.imbalance = plan.imbalance;
-  setting.fixed_capacity = plan.router_balance == kDroppedTokens;
+  setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
   setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
   return setting;
 }

@@ -13,6 +13,20 @@
 
 namespace prequel {
 
+std::optional<double> capacity_factor(std::string_view balance) {
+  if (!balance.starts_with(kDroppedTokens)) return std::nullopt;
+  balance.remove_prefix(kDroppedTokens.size());
+  if (balance.empty()) return 1.0;
+  if (!balance.starts_with(':')) return std::nullopt;
+  const auto factor = parse_number(std::string(balance.substr(1)));
+  return factor && *factor > 0 ? *factor : 0.0;
+}
+
+std::string dropped_tokens(double capacity_factor) {
+  return capacity_factor == 1 ? std::string(kDroppedTokens)
+                              : fmt::format("{}:{}", kDroppedTokens, capacity_factor);
+}
+
 double imbalance_of(const std::vector<double>& loads, std::int64_t ranks) {
   const auto each = static_cast<std::ptrdiff_t>(loads.size()) / ranks;
   double most = 0;

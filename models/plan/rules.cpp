@@ -1,8 +1,10 @@
 #include "models/plan/rules.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <type_traits>
 
@@ -392,13 +394,32 @@ class Resolver {
            std::find(offered.begin(), offered.end(), true) != offered.end();
   }
 
-  void fill_imbalance() {
-    const std::string& balance = plan_.router_balance;
-    if (balance == kForcedBalance || balance == kDroppedTokens) return;
-    if (!model_.has_experts()) {
-      if (request_.router_balance) warn("router_balance: no effect without experts");
+  /// Inputs of all experts are padded to their capacity, whether tokens fill it or not.
+  void fill_capacity(double factor) {
+    const double most = static_cast<double>(model_.experts.count) /
+                        static_cast<double>(std::max<std::int64_t>(1, model_.experts.top_k));
+    if (!(factor > 0 && factor <= most)) {
+      problem([&] {
+        return fmt::format(
+            "router_balance {}: expected \"dropped:\" and how many times the mean an expert takes, "
+            "above 0 and at most {:.4g}, which is all tokens",
+            plan_.router_balance, most);
+      });
       return;
     }
+    plan_.imbalance = factor;
+  }
+
+  void fill_imbalance() {
+    const std::string& balance = plan_.router_balance;
+    if (balance == kForcedBalance) return;
+    if (!model_.has_experts()) {
+      if (request_.router_balance && balance != kDroppedTokens) {
+        warn("router_balance: no effect without experts");
+      }
+      return;
+    }
+    if (const auto factor = capacity_factor(balance)) return fill_capacity(*factor);
     if (balance == kNaturalBalance) {
       const double usual = software_.kernels.natural_imbalance;
       if (usual <= 0) {
@@ -471,19 +492,23 @@ class Resolver {
   void warn_of_uneven_stages() {
     const auto stages =
         deal_stages(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, plan_.stage_split);
-    const std::int64_t most =
-        stages.front().blocks +
-        (stages.front().embedding && plan_.stage_split == StageSplit::embedding_as_layer ? 1 : 0);
-    const auto full = std::count_if(stages.begin(), stages.end(), [&](const StageContent& stage) {
-      return stage.blocks == most;
-    });
-    if (plan_.stage_split == StageSplit::blocks && full != std::ssize(stages)) {
-      warn(
-          "{} layers on pp {}: {} stages of {} layers and the last of {}; the speed "
-          "is that of {}",
-          model_.layers, plan_.pp, full, most, stages.back().blocks, most);
+    if (plan_.stage_split != StageSplit::blocks) return;
+    std::map<std::int64_t, std::int64_t, std::greater<>> counts;  // of stages, by their layers
+    for (const StageContent& stage : stages) ++counts[stage.blocks];
+    if (counts.size() > 1) {
+      const std::int64_t most = counts.begin()->first;
+      const std::int64_t last = stages.back().blocks;
+      std::string others;
+      for (const auto& [layers, count] : counts) {
+        if (layers == most) continue;
+        others += layers == last && count == 1 ? fmt::format(" and the last of {}", layers)
+                                               : fmt::format(", {} of {}", count, layers);
+      }
+      warn("{} layers on pp {}: {} {} of {} layers{}; the speed is that of {}", model_.layers,
+           plan_.pp, counts.begin()->second, plan_.vpp > 1 ? "chunks" : "stages", most, others,
+           most);
     }
-    if (plan_.stage_split == StageSplit::blocks) warn_of_heavy_embedding();
+    warn_of_heavy_embedding();
   }
 
   /// A vocabulary whose embedding outweighs half a layer unbalances the end stages.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 #include "sim/schedule/least_time.hpp"
 #include "sim/step/account.hpp"
@@ -81,6 +82,21 @@ void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction
   warn_of_idle_recompute(scenario, in_flight, prediction);
 }
 
+/// On a torus neighbours matter: which ranks are neighbours, the job's mapping decides.
+void warn_of_torus(const Scenario& scenario, Prediction& prediction) {
+  constexpr double kLarge = 0.1;  // of the step
+  const auto& fabric = scenario.cluster.fabric;
+  if (!fabric || !std::holds_alternative<TorusNetwork>(fabric->description().network)) return;
+  const Breakdown& time = prediction.breakdown;
+  const double share = (time.dp_comm + time.tp_comm) / prediction.sec_per_iter.value;
+  if (scenario.plan.nodes <= 1 || share <= kLarge) return;
+  prediction.warnings.push_back(fmt::format(
+      "{:.0f} % of the step is communication over the torus of {} by ranks in the order of their "
+      "numbers: where groups lie decides its rate, so that another number of ranks, or ranks "
+      "mapped along the torus, can change it by a factor of two",
+      100 * share, scenario.cluster.name));
+}
+
 void warn_of_host_memory(const Scenario& scenario, Prediction& prediction) {
   double most = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
@@ -139,6 +155,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   warn_of_host_memory(scenario, prediction);
   warn_of_stand_ins(scenario, prediction);
   warn_of_fixed_time(scenario, prediction);
+  warn_of_torus(scenario, prediction);
   if (std::string said = contradiction(scenario.cluster); !said.empty()) {
     prediction.warnings.push_back(std::move(said));
   }

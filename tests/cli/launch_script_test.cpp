@@ -6,8 +6,7 @@
 
 #include "cli/import/foreign_file.hpp"
 #include "models/job/library.hpp"
-#include "tests/error_text.hpp"
-#include "tests/hw/base/temporary_folder.hpp"
+#include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
@@ -98,10 +97,6 @@ TEST_CASE("variables that cannot be known are named, and nothing is made up for 
                    "$EXTRA_ARGS (not resolved)") == 1);
   CHECK(std::count(job.report.assumed.begin(), job.report.assumed.end(),
                    "--nnodes is left out: $(scontrol could not be resolved") == 1);
-}
-
-bool lists(const std::vector<std::string>& lines, const std::string& line) {
-  return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
 /// The job of a script with a small model and these flags.
@@ -319,6 +314,51 @@ TEST_CASE("a Trainer's script goes with a config of its model") {
   CHECK(job.plan.seq_len == 1024);
 }
 
+TEST_CASE("scripts of PyTorch's FSDP say widths and what each device gets") {
+  const std::string sizes =
+      "torchrun --nproc_per_node=8 --nnodes=4 train.py --num_key_value_heads=8 "
+      "--intermediate_size=11008 --hidden_width=4096 --num_layers=32 --num_heads=32 "
+      "--model_type=llama_v2 --sharding_strategy=full --offload_activations=1 "
+      "--train_batch_size=2 ";
+  const ImportedJob job = job_of_script(
+      sizes + "--max_context_width=4096 --tokenizer=hf-internal-testing/llama-tokenizer\n");
+  CHECK(job.model.hidden == 4096);
+  CHECK(job.model.heads == 32);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.gbs == 64);
+  CHECK(job.plan.zero == 3);
+  CHECK(
+      lists(job.report.left_out,
+            "--offload-activations 1 changes time or memory and is not modelled; predicted without "
+            "it"));
+  const ImportedJob other = job_of_script(sizes + "\n");
+  CHECK(lists(other.report.left_out,
+              "--train-batch-size 2: of a device or of all; --mbs or --gbs says it"));
+}
+
+TEST_CASE("a template of DeepSpeed's config is filled as the script's sed fills it") {
+  const TemporaryFolder folder;
+  const std::string script = folder.with(
+      "s.sh",
+      "gbs=256\nsed \"s/CONFIG_BATCH_SIZE/${gbs}/\" t.json | sed \"s/CONFIG_MBSIZE/4/\" "
+      "| sed \"s/ZERO_STAGE/1/\" | sed \"s/CONFIG_FP16_ENABLED/true/\" > c.json\n"
+      "deepspeed --num_gpus 8 --num_nodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 1024 --vocab-size 50257 --deepspeed "
+      "--deepspeed_config c.json\n");
+  const std::string config = folder.with(
+      "t.json",
+      R"({"train_batch_size": CONFIG_BATCH_SIZE, "train_micro_batch_size_per_gpu": CONFIG_MBSIZE,
+          "zero_optimization": {"stage": ZERO_STAGE}, "fp16": {"enabled": CONFIG_FP16_ENABLED}})");
+  const ImportedJob job = import_files({script, config}).job;
+  CHECK(job.plan.gbs == 256);
+  CHECK(job.plan.mbs == 4);
+  CHECK(job.plan.zero == 1);
+  CHECK(job.plan.precision == Precision::fp16);
+}
+
 TEST_CASE("text without a flag is no launch script") {
   const TemporaryFolder folder;
   const std::string text = folder.with("notes.txt", "eight devices on one machine\n");
@@ -333,9 +373,10 @@ TEST_CASE("a file that is no job is refused by what it looks like") {
     const std::string file = folder.with("f", text);
     return error_text([&] { (void)import_files({file}); }).substr(file.size());
   };
-  CHECK(refusal("[model]\nname = \"llama3\"\n").starts_with(": looks like TOML"));
   CHECK(refusal("import torch\nprint(1)\n").starts_with(": looks like a program in Python"));
   CHECK(refusal("step,loss,time\n1,2,3\n").starts_with(": looks like a table"));
+  CHECK(refusal("step,loss\n1,2\n").starts_with(": looks like a table"));
+  CHECK(refusal("{'loss': 2.1, 'epoch': 0.01}\n").starts_with(": looks like metrics"));
   CHECK(refusal(std::string("SQLite format 3\0", 16)).starts_with(": looks like an SQLite"));
   CHECK(refusal("# nThread 1 nGpus 8\n#  size  count  busbw\n").starts_with(": looks like output"));
 }
@@ -387,8 +428,23 @@ TEST_CASE("experts are split over tensor ranks unless the script says otherwise"
 
 TEST_CASE("equal loads, dropped tokens and what the router makes are told apart") {
   CHECK(experts_with("--moe-router-force-load-balancing").plan.router_balance == "forced");
-  CHECK(experts_with("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0")
-            .plan.router_balance == "dropped");
+  const auto balance = [](const std::string& flags) {
+    return experts_with(flags).plan.router_balance.value_or("");
+  };
+  const std::string padded = " --moe-pad-expert-input-to-capacity";
+  CHECK(balance("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0" + padded) ==
+        "dropped");
+  CHECK(balance("--moe-expert-capacity-factor 1.25" + padded) == "dropped:1.25");
+  // Shapes that are not padded are as dynamic as without a capacity, which equal loads never reach.
+  CHECK(balance("--moe-router-force-load-balancing --moe-expert-capacity-factor 1.0") == "forced");
+  CHECK(balance("--moe-expert-capacity-factor 1.5").empty());
+  CHECK(std::ranges::any_of(experts_with("--moe-expert-capacity-factor 0.5").report.left_out,
+                            [](const std::string& line) {
+                              return line.starts_with("--moe-expert-capacity-factor 0.5: without");
+                            }));
+  CHECK(balance("--deepspeed") == "dropped");
+  CHECK(balance("--deepspeed --moe-train-capacity-factor 2") == "dropped:2");
+  CHECK(balance("--deepspeed --disable-moe-token-dropping").empty());
   const ImportedJob routed = experts_with("--moe-router-load-balancing-type aux_loss");
   CHECK_FALSE(routed.plan.router_balance);
   CHECK(std::ranges::any_of(routed.report.assumed, [](const std::string& line) {

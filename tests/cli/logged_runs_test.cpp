@@ -149,8 +149,10 @@ TEST_CASE("a log that times nothing but its start, or no model, is refused") {
         start + ": only start-up was timed (iteration lines: 1); at least two are needed");
   const std::string model =
       ": no --num-layers and --hidden-size found; expected a Megatron launch script, a "
-      "configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX), a Hugging Face or DeepSpeed "
-      "config, or a training log (one without its arguments: together with its launch script)";
+      "configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML (torchtitan), a Hugging "
+      "Face "
+      "or DeepSpeed config, or a training log (one without its arguments: together with its launch "
+      "script)";
   CHECK(error_text([&] { (void)import_named({"noise.log"}); }) == fixture("noise.log") + model);
   CHECK(error_text([&] { (void)import_named({"megatron-2021.log"}); }) ==
         fixture("megatron-2021.log") + model);

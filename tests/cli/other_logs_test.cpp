@@ -80,6 +80,21 @@ TEST_CASE("lines of GPT-NeoX give the batch size by its rate, and its dump the v
   REQUIRE(argument);
   CHECK(argument->first == "num_layers");
   CHECK(argument->second == "44");
+  const auto argument_line = [](const std::string& name, const std::string& what) {
+    return "  " + name + " ...... " + what + "........updated\n";
+  };
+  const std::string dump =
+      "---- arguments ----\n" + argument_line("num_layers", "44") +
+      argument_line("hidden_size", "6144") + argument_line("num_attention_heads", "64") +
+      argument_line("seq_length", "2048") + argument_line("pipe_parallel_size", "4") +
+      argument_line("zero_optimization", "{'stage': 1}") + "---- end of arguments ----\n";
+  const TemporaryFolder folder;
+  const Import import = import_files({folder.with(
+      "neox.log", dump + lines(" samples/sec: 7.799 | iteration ",
+                               "/ 320000 | elapsed time per iteration (ms): 131298 |"))});
+  REQUIRE(import.runs.size() == 1);
+  CHECK(import.runs[0].job.plan.pp == 4);
+  CHECK(import.runs[0].job.deepspeed);
 }
 
 TEST_CASE("lines of torchtitan are rates of one device's tokens, whatever colour they have") {
@@ -98,6 +113,8 @@ TEST_CASE("lines of torchtitan are rates of one device's tokens, whatever colour
                    {"dgx-h100", {}, &library, {{"plan.nodes", "4"}, {"plan.gbs", "64"}}});
   REQUIRE(import.runs.size() == 1);
   CHECK(*import.runs[0].sec_per_iter == doctest::Approx(64.0 * 4096 / 32 / 6785));
+  CHECK(import.runs[0].job.software == "torchtitan-2025");
+  CHECK(runs_csv(import.runs).find(",torchtitan,torchtitan-2025,") != std::string::npos);
 }
 
 TEST_CASE("the bar of Hugging Face's Trainer, what it says at its end, and nanoGPT's lines") {

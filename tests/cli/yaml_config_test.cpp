@@ -194,7 +194,7 @@ modules:
   CHECK(plan.tp == 4);
   CHECK(plan.pp == 2);
   CHECK(plan.cp == 2);
-  CHECK(plan.mbs == 2);
+  CHECK(plan.mbs == 1);  // pipelines take a rank's sequences one by one
   CHECK(plan.gbs == 64);
   CHECK(plan.seq_len == 4096);
   CHECK(plan.zero == 3);
@@ -237,6 +237,64 @@ TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
       "seq-length: 2048\n");
   CHECK(lines.model.layers == 44);
   CHECK(lines.plan.pp == 4);
+}
+
+TEST_CASE("GPT-NeoX's residuals beside each other and its kinds of attention are read") {
+  const std::string sizes =
+      "num-layers: 44\nhidden-size: 6144\nnum-attention-heads: 64\npipe-parallel-size: 4\n"
+      "seq-length: 2048\ngpt-j-residual: true\n";
+  const ImportedJob flash = job_of(sizes + "attention-config: [[[\"flash\"], 44]]\n");
+  CHECK(flash.model.parallel_block == true);
+  CHECK(flash.plan.attention == AttentionKind::flash);
+  const ImportedJob products = job_of(sizes + "attention-config: [[[\"global\"], \"all\"]]\n");
+  CHECK(products.plan.attention == AttentionKind::fused_softmax);
+  const ImportedJob sparse = job_of(sizes + "attention-config: [[[\"local\", \"flash\"], 22]]\n");
+  CHECK_FALSE(sparse.plan.attention);
+  CHECK(lists(sparse.report.left_out,
+              "--attention-config local flash 22 is not known; predicted without it"));
+}
+
+TEST_CASE("NeMo's biases and tokenizers are read where they stand") {
+  const ImportedJob job = job_of(R"(
+model:
+  num_layers: 80
+  hidden_size: 8192
+  num_attention_heads: 64
+  encoder_seq_length: 4096
+  bias: false
+  tokenizer:
+    library: sentencepiece
+    model: /weights/meta-llama/Llama-2-70b/tokenizer.model
+)");
+  CHECK(job.model.linear_bias == false);
+  CHECK(job.model.vocab == 32000);
+}
+
+TEST_CASE("a configuration that a script names is missed only where it is not given") {
+  const TemporaryFolder folder;
+  const std::string script = folder.with("s.sh",
+                                         "torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py "
+                                         "--yaml-cfg c.yaml --vocab-size 500\n");
+  const std::string config = folder.with(
+      "c.yaml",
+      "language_model:\n  num_layers: 24\n  hidden_size: 1024\n  num_attention_heads: 16\n"
+      "seq_length: 4096\nmicro_batch_size: 2\n");
+  const ImportReport both = import_files({script, config}).job.report;
+  CHECK(both.left_out.empty());
+  const std::string more = folder.with(
+      "m.sh", "x --yaml-cfg c.yaml --num-layers 2 --hidden-size 64 --num-attention-heads 2\n");
+  CHECK(lists(import_files({more}).job.report.left_out,
+              "c.yaml: not among the files; prequel import SCRIPT CONFIG reads both"));
+}
+
+TEST_CASE("a configuration whose model is another file says which") {
+  const TemporaryFolder folder;
+  const std::string primus =
+      folder.with("p.yaml", "modules:\n  pre_trainer:\n    model: llama2_7B.yaml\n");
+  CHECK(error_text([&] { (void)import_files({primus}); }) ==
+        primus +
+            ": names the model llama2_7B.yaml and not its shape; that file or its config.json "
+            "beside it would do");
 }
 
 TEST_CASE("configurations of trainers go with a config of the model") {

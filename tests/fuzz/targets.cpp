@@ -17,6 +17,8 @@
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/named_inputs.hpp"
+#include "cli/import/toml_config.hpp"
+#include "cli/import/torchtitan.hpp"
 #include "cli/import/yaml_config.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/search_axes.hpp"
@@ -103,6 +105,14 @@ void yaml_config(std::string_view text) {
   check_job(job);
 }
 
+void toml_config(std::string_view text) {
+  ImportedJob job;
+  read_toml_config("config.toml", text, job);
+  look_up_flavour(nullptr, job);
+  assume_megatron_defaults(job);
+  check_job(job);
+}
+
 void runs_table(std::string_view text) {
   std::istringstream in{std::string(text)};
   for (const MeasuredRun& run : read_measured_runs(in, "runs.csv")) {
@@ -180,11 +190,12 @@ void whole_numbers_of_an_axis(std::string_view text) {
 
 }  // namespace
 
-constexpr std::array<FuzzTarget, 12> kTargets{{{"launch_script", launch_script},
+constexpr std::array<FuzzTarget, 13> kTargets{{{"launch_script", launch_script},
                                                {"training_log", training_log},
                                                {"hugging_face_config", hugging_face_config},
                                                {"deepspeed_config", deepspeed_config},
                                                {"yaml_config", yaml_config},
+                                               {"toml_config", toml_config},
                                                {"runs_table", runs_table},
                                                {"nccl_log", nccl_log},
                                                {"nccl_json", nccl_json},
@@ -192,6 +203,6 @@ constexpr std::array<FuzzTarget, 12> kTargets{{{"launch_script", launch_script},
                                                {"requirement", requirement},
                                                {"layout", layout},
                                                {"axis", whole_numbers_of_an_axis}}};
-const std::array<FuzzTarget, 12> kFuzzTargets = kTargets;
+const std::array<FuzzTarget, 13> kFuzzTargets = kTargets;
 
 }  // namespace prequel

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -138,6 +139,17 @@ TEST_CASE("a file that is like another holds what differs from it") {
   CHECK(error_text([&] {
           (void)library.open("clusters", "circle");
         }).ends_with("circle.json: /like: \"circle\" is like itself"));
+}
+
+TEST_CASE("what no file stands behind is no name") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "models/folder.json");
+  fs::create_symlink("nowhere", folder / "models/dangling.json");
+  (void)folder.with("models/there.json", "{}");
+  const std::vector<std::string> names = Library({folder / ""}).names("models");
+  CHECK(std::ranges::count(names, "there") == 1);
+  CHECK(std::ranges::count(names, "folder") == 0);
+  CHECK(std::ranges::count(names, "dangling") == 0);
 }
 
 TEST_CASE("every shipped cluster is read, and none contradicts itself") {

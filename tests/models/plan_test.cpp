@@ -378,6 +378,13 @@ TEST_CASE("heads of 150 are warned of, with the nearest counts that keep the ten
 
 TEST_CASE("layers that do not divide are warned of with what each stage gets") {
   Question question;
+  question.model.layers = 61;
+  question.request.nodes = 32;
+  question.request.pp = 16;
+  question.software.stage_dealing = StageDealing::balanced;
+  CHECK(question.warnings().front() ==
+        "61 layers on pp 16: 13 stages of 4 layers, 3 of 3; the speed is that of 4");
+  question = {};
   question.model.layers = 78;
   question.request.pp = 12;
   CHECK(question.warnings() ==

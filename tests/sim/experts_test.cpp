@@ -8,6 +8,7 @@
 #include "models/layers/parameters.hpp"
 #include "sim/answer/prediction.hpp"
 #include "sim/step/plan_memory.hpp"
+#include "tests/error_text.hpp"
 #include "tests/scenarios.hpp"
 
 namespace prequel {
@@ -186,6 +187,34 @@ TEST_CASE("shared experts hide of the exchange what they take themselves, at mos
   const double flexible = question.seconds();
   question.plan.overlap = WordSet<Overlapped>{};
   CHECK(question.seconds() == flexible);
+}
+
+TEST_CASE("experts padded to a capacity work on, and get, so many times the tokens") {
+  Question question = two_nodes(Dispatcher::alltoall);
+  const auto prediction = [&](const char* balance) {
+    question.plan.router_balance = balance;
+    return question.prediction();
+  };
+  const Prediction mean = prediction("dropped");
+  const Prediction spelt = prediction("dropped:1");
+  CHECK(spelt.sec_per_iter.value == mean.sec_per_iter.value);
+  const Prediction half = prediction("dropped:0.5");
+  const Prediction more = prediction("dropped:1.5");
+  const Prediction twice = prediction("dropped:2");
+  CHECK(half.sec_per_iter.value < mean.sec_per_iter.value);
+  CHECK(mean.sec_per_iter.value < more.sec_per_iter.value);
+  CHECK(more.sec_per_iter.value < twice.sec_per_iter.value);
+  CHECK(more.peak_memory.value > mean.peak_memory.value);
+  // What is exchanged costs its bytes, and a start-up besides.
+  CHECK(twice.breakdown.ep_comm > 1.8 * mean.breakdown.ep_comm);
+  CHECK(twice.breakdown.ep_comm < 2 * mean.breakdown.ep_comm);
+  // Useful work is the same.
+  CHECK(twice.flops.model.value == mean.flops.model.value);
+  for (const char* wrong : {"dropped:", "dropped:0", "dropped:-1", "dropped:x", "dropped:17"}) {
+    CHECK(error_text([&] { (void)prediction(wrong); })
+              .find("how many times the mean an expert takes, above 0 and at most 16, which is all "
+                    "tokens") != std::string::npos);
+  }
 }
 
 TEST_CASE("a graph of the whole iteration and a fixed capacity spare the host") {

@@ -314,6 +314,19 @@ TEST_CASE("a fixed time above a fifth of the step is warned of") {
               "software.host.fixed_per_iteration_s"));
 }
 
+TEST_CASE("on a torus the order of ranks is said to matter, where communication does") {
+  const Settings settings{{"plan.nodes", "64"},       {"plan.tp", "1"},
+                          {"plan.pp", "4"},           {"plan.mbs", "1"},
+                          {"plan.gbs", "128"},        {"plan.seq_len", "512"},
+                          {"plan.precision", "fp32"}, {"plan.attention", "unfused"}};
+  const auto warned = [&](const char* cluster) {
+    return warns(predict(planned("gpt-39b", cluster, "megatron-lm-2022", settings)),
+                 "the torus of");
+  };
+  CHECK(warned("fugaku"));
+  CHECK_FALSE(warned("dgx-a100"));
+}
+
 TEST_CASE("selective recompute that frees nothing is warned of, as flash attention's is") {
   const char* const kIdle = "frees next to nothing";
   CHECK_FALSE(warns(predict_with({{"plan.recompute", "selective"}}), kIdle));

@@ -1,0 +1,169 @@
+#include "cli/import/config_values.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/megatron_arguments.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr int kMostReferences = 8;  // from one value to the next
+
+/// Keys that Megatron's flags have other names for. A key may stand with its section.
+struct OtherName {
+  std::string_view key;
+  std::string_view flag;
+};
+constexpr OtherName kOtherNames[] = {
+    // NeMo
+    {"devices", "--nproc-per-node"},
+    {"encoder_seq_length", "--seq-length"},
+    {"share_embeddings_and_output_weights", "--tied-embeddings"},
+    {"virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
+    {"num_query_groups", "--num-key-value-heads"},
+    {"num_moe_experts", "--num-experts"},
+    {"grad_reduce_in_fp32", "--accumulate-allreduce-grads-in-fp32"},
+    {"use_flash_attention", "--use-flash-attn"},
+    {"optim.name", "--optimizer"},
+    // Megatron-Bridge
+    {"sequence_length", "--seq-length"},
+    {"mixed_precision", "--precision"},
+    {"seq_len", "--seq-length"},
+    // GPT-NeoX
+    {"zero_optimization.stage", "--zero-stage"},
+    {"fp16.enabled", "--fp16"},
+    {"bf16.enabled", "--bf16"},
+    {"bfloat16.enabled", "--bf16"},
+    {"train_batch_size", "--global-batch-size"},
+    {"train_micro_batch_size_per_gpu", "--micro-batch-size"},
+    {"num_kv_heads", "--num-key-value-heads"},
+    {"num_gpus", "--nproc-per-node"},
+    // nanotron and Hugging Face's names of a model's shape
+    {"parallelism.dp", "--data-parallel-size"},
+    {"parallelism.tp", "--tensor-model-parallel-size"},
+    {"parallelism.pp", "--pipeline-model-parallel-size"},
+    {"parallelism.context_parallel_size", "--context-parallel-size"},
+    {"tokens.batch_accumulation_per_replica", "--gradient-accumulation-steps"},
+    {"optimizer.zero_stage", "--zero-stage"},
+    {"accumulate_grad_in_fp32", "--accumulate-allreduce-grads-in-fp32"},
+    {"num_hidden_layers", "--num-layers"},
+    {"intermediate_size", "--ffn-hidden-size"},
+    {"tie_word_embeddings", "--tied-embeddings"},
+    {"model.dtype", "--precision"},
+    {"tokenizer.model", "--tokenizer-model"},
+    {"tokenizer.type", "--tokenizer-type"},
+    // torchtitan, as Primus writes it
+    {"tensor_parallel_degree", "--tensor-model-parallel-size"},
+    {"pipeline_parallel_degree", "--pipeline-model-parallel-size"},
+    {"context_parallel_degree", "--context-parallel-size"},
+    {"expert_parallel_degree", "--expert-model-parallel-size"},
+    {"expert_tensor_parallel_degree", "--expert-tensor-parallel-size"},
+    {"training.batch_size", "--local-batch-size"},
+    {"model.name", "--model-family"},
+    {"optimizer.name", "--optimizer"},
+    {"training.compile", "--compile"},
+    {"compile.enable", "--compile"},
+    {"float8.enable_float8_linear", "--fp8"},
+    {"float8.recipe_name", "--fp8-recipe"},
+    {"mx.recipe_name", "--mx-recipe"},
+    {"enable_fsdp_float8_all_gather", "--fp8-param-gather"},
+    {"enable_async_tensor_parallel", "--tp-comm-overlap"},
+    {"activation_checkpoint.mode", "--activation-checkpoint-mode"},
+    {"activation_checkpoint.selective_ac_option", "--selective-ac-option"},
+    // Trainers: axolotl and LLaMA-Factory
+    {"sequence_len", "--seq-length"},
+    {"cutoff_len", "--seq-length"},
+    {"fsdp_config.fsdp_sharding_strategy", "--fsdp"},
+};
+
+/// Sections that say nothing of the training itself.
+constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds",       "inference",
+                                               "peft",          "vision_config", "wandb",
+                                               "logging",       "profiling"};
+
+/// Keys that name the model where others hold its shape.
+constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",
+                                            "pretrained_model_name_or_path"};
+
+bool is_off(std::string_view value) {
+  return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
+         value == "False" || value == "no" || value == "off";
+}
+bool is_on(std::string_view value) {
+  return value == "true" || value == "True" || value == "yes" || value == "on";
+}
+
+/// Flags whose word in YAML says the contrary of a switch: `add_bias_linear: false`.
+constexpr OtherName kContraries[] = {
+    {"add_bias_linear", "--disable-bias-linear"},
+    {"share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights"},
+    {"tie_word_embeddings", "--untie-embeddings-and-output-weights"},
+    {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
+    {"add_position_embedding", "--no-position-embedding"},
+    {"model.bias", "--disable-bias-linear"},
+};
+
+/// `${model.hidden_size}` of OmegaConf, `${PRIMUS_TP:1}` of Primus; the text itself of others.
+std::string resolved(const ConfigValues& values, std::string value) {
+  for (int i = 0; i < kMostReferences && value.starts_with("${") && value.ends_with('}'); ++i) {
+    const std::string name = value.substr(2, value.size() - 3);
+    const auto found = values.find(name);
+    const std::size_t colon = name.find(':');
+    if (found != values.end()) {
+      value = found->second;
+    } else if (colon != std::string::npos && colon + 1 < name.size() &&
+               name.find(',') == std::string::npos && name[0] != '.') {
+      value = name.substr(colon + 1);
+    } else {
+      break;
+    }
+  }
+  return value;
+}
+
+/// Whether a table's name, perhaps with sections before it, is that of the value at `path`.
+bool is_at(const std::string& path, const std::string& key, std::string_view name) {
+  return key == name || path == name || path.ends_with("." + std::string(name));
+}
+
+/// The flag that says the same, with what stands behind it.
+void add_flag(const std::string& path, const std::string& key, const std::string& value,
+              std::vector<std::string>& words) {
+  if (is_off(value)) {
+    const auto contrary = std::ranges::find_if(
+        kContraries, [&](const OtherName& one) { return is_at(path, key, one.key); });
+    if (contrary != std::end(kContraries) && !value.empty() && value != "null") {
+      words.emplace_back(contrary->flag);
+    }
+    return;
+  }
+  std::string flag = "--" + key;
+  for (const auto& [name, other] : kOtherNames) {
+    if (is_at(path, key, name)) flag = other;
+  }
+  words.push_back(std::move(flag));
+  if (!is_on(value)) words.push_back(value);
+}
+
+}  // namespace
+
+bool is_other_section(std::string_view key) {
+  return std::ranges::find(kOtherSections, key) != std::end(kOtherSections);
+}
+
+void read_config_values(const std::string& file, const ConfigValues& values, ImportedJob& job) {
+  std::vector<std::string> words;
+  for (const auto& [path, value] : values) {
+    const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+    const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
+    if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
+      job.model_named = value;
+    }
+    add_flag(path, key, resolved(values, value), words);
+  }
+  read_megatron_arguments(file, words, job);
+}
+
+}  // namespace prequel
