@@ -11,6 +11,7 @@
 #include "models/plan/layout.hpp"
 #include "models/plan/plan.hpp"
 #include "models/plan/router_balance.hpp"
+#include "models/plan/rules.hpp"
 
 namespace prequel {
 

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
-#include "cli/measured_tables.hpp"
+#include "cli/validate/measured_tables.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/text.hpp"

@@ -20,6 +20,7 @@
 #include "hw/base/schema.hpp"
 #include "hw/base/sha256.hpp"
 #include "hw/base/text.hpp"
+#include "models/axes/plan_request.hpp"
 #include "models/job/file_cache.hpp"
 
 namespace prequel {

@@ -7,7 +7,7 @@
 #include "sim/engine/recorder.hpp"
 #include "sim/step/account.hpp"
 #include "sim/step/plan_memory.hpp"
-#include "sim/step/tell.hpp"
+#include "sim/step/tell_step.hpp"
 
 namespace prequel {
 namespace {

@@ -12,10 +12,10 @@
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layout.hpp"
-#include "models/plan/legal_plan.hpp"
 #include "models/plan/stages.hpp"
 
 #include "models/plan/gathers.hpp"
+#include "models/plan/rules.hpp"
 
 namespace prequel {
 namespace {

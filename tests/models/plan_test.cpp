@@ -1,7 +1,7 @@
 
 #include <doctest/doctest.h>
 
-#include "models/plan/legal_plan.hpp"
+#include "models/plan/rules.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 #include "tests/random_plans.hpp"
