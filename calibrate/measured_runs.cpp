@@ -157,13 +157,12 @@ void read_experts(Cells& cells, Transformer& model) {
 }
 
 /// The shape, if the row says enough of it.
-std::optional<Transformer> read_shape(Cells& cells) {
+std::optional<Transformer> read_shape(Cells& cells, std::optional<std::int64_t> seq_len) {
   Transformer model;
   const auto layers = cells.whole("layers", 1, 100'000);
   const auto hidden = cells.whole("hidden", 1, 1 << 24);
   const auto heads = cells.whole("heads", 1, 1 << 24);
   const auto vocab = cells.whole("vocab", 1, 1 << 24);
-  const auto seq_len = cells.whole("seq_len", 1, 1 << 24);
   const auto kv_heads = cells.whole("kv_heads", 1, 1 << 24);
   const auto ffn_hidden = cells.whole("ffn_hidden", 1, 1 << 24);
   const auto mlp = cells.choice<Mlp>("mlp", kMlps);
@@ -255,7 +254,8 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   }
   if (run.id.empty()) cells.note("id: empty");
   run.gpus = cells.whole("gpus", 1, kMost);
-  run.model = read_shape(cells);
+  run.seq_len = cells.whole("seq_len", 1, 1 << 24);
+  run.model = read_shape(cells, run.seq_len);
   run.plan = read_layout(cells);
   run.nodes = std::exchange(run.plan.nodes, std::nullopt);
   run.launch = cells.choice<Launch>("launch", kWordsOf<Launch>);

@@ -24,6 +24,7 @@ struct MeasuredRun {
 
   std::optional<std::int64_t> nodes, gpus;
   std::optional<Transformer> model;  ///< empty where the shape is not said
+  std::optional<std::int64_t> seq_len;
   PlanRequest plan;
   std::optional<Launch> launch;
   std::optional<double> clock_ghz;

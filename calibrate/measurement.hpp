@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 
@@ -89,5 +89,12 @@ Measurement read_measurement(Fields fields);
 /// A row that times a dispatch and its combine (`dispatch_us`, `combine_us`) as one of each; any
 /// other as it is.
 std::vector<Fields> both_ways(Fields fields);
+
+/// What a file of measured points says.
+struct MeasurementFile {
+  std::vector<Measurement> points;
+  std::vector<std::string> unread;             ///< "FILE:LINE: why", for every row left out
+  std::map<std::string, std::string> context;  ///< of a measurement file: device, versions, …
+};
 
 }  // namespace prequel

@@ -2,19 +2,12 @@
 
 /// Reads files of measured kernels and collectives, whatever wrote them.
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "calibrate/measurement.hpp"
 
 namespace prequel {
-
-struct MeasurementFile {
-  std::vector<Measurement> points;
-  std::vector<std::string> unread;             ///< "FILE:LINE: why", for every row left out
-  std::map<std::string, std::string> context;  ///< of a measurement file: device, versions, …
-};
 
 /// Reads a CSV table (data README of the columns: `m,n,k,dtype,…,time_us`,
 /// `op,ranks,nodes,bytes,time_us`, …), a measurement file (JSON Lines, schema

@@ -5,7 +5,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "calibrate/measurement_file.hpp"
+#include "calibrate/measurement.hpp"
 
 namespace prequel {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/axes/words.hpp"
+#include "models/axes/axis_words.hpp"
 
 namespace prequel {
 namespace {

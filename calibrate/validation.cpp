@@ -475,23 +475,43 @@ Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& over
   return files;
 }
 
+namespace {
+
+/// Without one of these, a row does not say its model's shape.
+constexpr std::array<const char*, 4> kShape{"layers", "hidden", "heads", "vocab"};
+
+std::string first_empty(const MeasuredRun& run) {
+  const auto is_empty = [&](const char* column) { return cell(run, column).empty(); };
+  return *std::find_if(kShape.begin(), kShape.end(), is_empty);
+}
+
+}  // namespace
+
 Transformer RunInputs::model_of(const MeasuredRun& run) {
   const std::lock_guard lock(mutex_);
   if (shipped_names_.empty()) shipped_names_ = library_.names("models");
-  if (std::ranges::find(shipped_names_, run.model_name) == shipped_names_.end()) return *run.model;
+  if (std::ranges::find(shipped_names_, run.model_name) == shipped_names_.end()) {
+    if (run.model) return *run.model;
+    throw InputError(fmt::format("{}: empty, and model \"{}\" is not a shipped one{}",
+                                 first_empty(run), run.model_name,
+                                 did_you_mean(run.model_name, shipped_names_)));
+  }
   auto [found, is_new] = shipped_.try_emplace(run.model_name);
   if (is_new) found->second = read_transformer(library_.open("models", run.model_name));
-  return completed(*run.model, found->second, run);
+  if (run.model) return completed(*run.model, found->second, run);
+  // A row that only names a shipped model has all of it; one that says half of a shape means none.
+  for (const char* column : {"layers", "hidden", "heads", "vocab", "kv_heads", "ffn_hidden",
+                             "head_dim", "experts", "top_k", "expert_ffn"}) {
+    if (!cell(run, column).empty()) throw InputError(first_empty(run) + ": empty");
+  }
+  return completed(found->second, found->second, run);
 }
 
 ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
-  if (!run.model) {
-    for (const char* column : {"layers", "hidden", "heads", "vocab", "seq_len"}) {
-      if (cell(run, column).empty()) throw InputError(std::string(column) + ": empty");
-    }
-  }
+  if (!run.seq_len) throw InputError("seq_len: empty");
   Inputs inputs = *files(run);
   inputs.model = model_of(run);
+  inputs.model.max_positions = *run.seq_len;
   return resolve(inputs, requested_plan(run, inputs.cluster));
 }
 
@@ -501,7 +521,7 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
   inputs.check_overrides(runs);
-  const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
   std::mutex mutex;
   std::size_t done = 0;
   parallel_for(runs.size(), [&](std::size_t i) {

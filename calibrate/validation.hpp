@@ -113,6 +113,7 @@ class RunInputs {
   [[nodiscard]] Inputs read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
 
   /// The row's model, with what its columns leave out as a shipped one of that name has it.
+  /// Throws InputError for half a shape, and for none of a model that is not shipped.
   [[nodiscard]] Transformer model_of(const MeasuredRun& run);
 
   const Library& library_;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/text/exit_status.hpp"
+
 namespace prequel {
 namespace {
 

@@ -17,7 +17,7 @@ if(NOT MISSING)
   endforeach()
 endif()
 if(OUTPUT MATCHES "[.]cpp$")
-  set(page "#include \"cli/report_page.hpp\"
+  set(page "#include \"cli/report/report_page.hpp\"
 
 namespace prequel {
 

@@ -11,7 +11,7 @@
 #include "hw/base/units.hpp"
 #include "hw/collectives/algorithms.hpp"
 #include "hw/fabric/group_rates.hpp"
-#include "hw/price_explanation.hpp"
+#include "hw/terms/price_explanation.hpp"
 
 namespace prequel {
 

@@ -15,7 +15,7 @@
 #include "hw/kernels/attention.hpp"
 #include "hw/kernels/gemm.hpp"
 #include "hw/kernels/memory_bound.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "hw/base/json_cursor.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

@@ -10,6 +10,7 @@
 
 #include "models/plan/layout.hpp"
 #include "models/plan/plan.hpp"
+#include "models/plan/rules.hpp"
 
 namespace prequel {
 

@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "calibrate/measure/cuda_timing.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

@@ -6,7 +6,7 @@
 
 #include "calibrate/measure/cuda_timing.hpp"
 #include "calibrate/measure/cudnn_graph.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

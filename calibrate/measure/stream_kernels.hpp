@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

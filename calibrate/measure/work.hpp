@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

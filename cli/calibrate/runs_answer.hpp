@@ -8,7 +8,7 @@
 
 #include "calibrate/calibrated_files.hpp"
 #include "calibrate/few_runs.hpp"
-#include "cli/calibrate/options.hpp"
+#include "cli/calibrate/calibrate_options.hpp"
 
 namespace prequel {
 

@@ -12,8 +12,9 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/call/commands.hpp"
-#include "cli/parse_problem.hpp"
+#include "cli/call/call_commands.hpp"
+#include "cli/flags/call_text.hpp"
+#include "cli/flags/parse_problem.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"

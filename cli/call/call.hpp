@@ -4,43 +4,18 @@
 /// They go through the parser of the command line, so that all have the same words, checks and
 /// answers; nothing is printed.
 
-#include <atomic>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibrate/calibrated_file.hpp"
-#include "models/job/library.hpp"
+#include "cli/call/call_session.hpp"
 
 namespace prequel {
 
-class ParserPool;
-
 /// Parsers that calls keep for the next one; several threads may share one.
 std::shared_ptr<ParserPool> make_parser_pool();
-
-/// What calls share while a program runs.
-struct CallSession {
-  std::vector<std::string> data_directories;
-  std::shared_ptr<FileCache> files;                        ///< kept from call to call; empty: none
-  const std::atomic<bool>* stop{};                         ///< ends what takes long
-  std::function<void(std::size_t, std::size_t)> progress;  ///< done, of how many; or empty
-  std::shared_ptr<ParserPool> parsers{};                   ///< kept as `files` are
-  std::size_t drawn_slices{};  ///< most tasks of a prediction's timeline to draw; 0: no drawing
-  std::map<std::string, std::string> documents{};  ///< texts of files, by names that ask for them
-};
-
-struct CallAnswer {
-  std::string document;  ///< JSON, as the program prints it
-  bool is_no{};          ///< whether the answer is "no", as the exit status 1 says
-  std::string drawing;   ///< JSON, as `drawing_json` says, where one was asked for
-  std::string remarks;   ///< lines on what was read, assumed and left out of other tools' files
-  std::vector<CalibratedFile> files;  ///< of a data folder, for those who write it
-};
 
 /// The commands that can be called, as they are spelt on the command line: "calibrate runs".
 std::vector<std::string> callable_commands();

@@ -1,17 +1,17 @@
-#include "cli/call/commands.hpp"
+#include "cli/call/call_commands.hpp"
 
 #include <array>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cli/calibrate/parser.hpp"
+#include "cli/calibrate/calibrate_parser.hpp"
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/calibrate/runs_format.hpp"
-#include "cli/parsers.hpp"
-#include "cli/predict/answer.hpp"
-#include "cli/report.hpp"
-#include "cli/validate/answer.hpp"
+#include "cli/predict/predict_answer.hpp"
+#include "cli/report/report.hpp"
+#include "cli/validate/validate_answer.hpp"
+#include "cli/validate/validate_parser.hpp"
 #include "cli/validate/validation_format.hpp"
 #include "hw/base/interrupted.hpp"
 

@@ -1,22 +1,23 @@
-#include "cli/call/commands.hpp"
+#include "cli/call/call_commands.hpp"
 
 #include <array>
 
 #include <nlohmann/json.hpp>
 
-#include "cli/compare/answer.hpp"
-#include "cli/compare/format.hpp"
-#include "cli/compare/parser.hpp"
-#include "cli/drawing.hpp"
-#include "cli/import_answer.hpp"
-#include "cli/parsers.hpp"
-#include "cli/predict/answer.hpp"
-#include "cli/predict/parser.hpp"
-#include "cli/search/answer.hpp"
+#include "cli/compare/compare_answer.hpp"
+#include "cli/compare/compare_format.hpp"
+#include "cli/compare/compare_parser.hpp"
+#include "cli/predict/predict_answer.hpp"
+#include "cli/predict/predict_parser.hpp"
+#include "cli/report/drawing.hpp"
 #include "cli/search/clusters.hpp"
-#include "cli/search/format.hpp"
-#include "cli/search/parser.hpp"
-#include "cli/show_answer.hpp"
+#include "cli/search/search_answer.hpp"
+#include "cli/search/search_format.hpp"
+#include "cli/search/search_parser.hpp"
+#include "cli/show/show_answer.hpp"
+#include "cli/show/show_parser.hpp"
+#include "cli/translate/import_answer.hpp"
+#include "cli/translate/import_parser.hpp"
 
 namespace prequel {
 namespace {

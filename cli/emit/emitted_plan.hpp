@@ -39,8 +39,4 @@ inline constexpr std::array kEmitTargets{EmitTarget{"megatron", emit_megatron},
                                          EmitTarget{"deepspeed", emit_deepspeed},
                                          EmitTarget{"fsdp", emit_fsdp}};
 
-/// Prints the text for the target of that name on stdout and, unless `quiet`, what it leaves out on
-/// stderr.
-void print_emitted(std::string_view target, const Scenario& scenario, bool quiet);
-
 }  // namespace prequel

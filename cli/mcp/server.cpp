@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/call/call.hpp"
 #include "cli/mcp/tools.hpp"
-#include "cli/version.hpp"
+#include "cli/text/exit_status.hpp"
+#include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
 #include "hw/base/text.hpp"

@@ -3,25 +3,14 @@
 /// A Model Context Protocol server: agents ask prequel by JSON-RPC 2.0, a message a line
 /// (modelcontextprotocol.io, revision 2025-06-18, transport stdio).
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "cli/call/call.hpp"
-#include "cli/options.hpp"
+#include "cli/flags/common_options.hpp"
+#include "cli/mcp/mcp_session.hpp"
 
 namespace prequel {
-
-struct McpOptions {
-  std::string folder;  ///< where tools may save answers; empty: nowhere
-};
-
-/// What one client is answered from.
-struct McpSession {
-  CallSession calls;
-  McpOptions options;
-};
 
 /// The reply to one message, without the end of its line; nothing where none is due. Never throws
 /// for what the message says.

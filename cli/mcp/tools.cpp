@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/calibrate/runs_answer.hpp"
+#include "cli/call/call.hpp"
 #include "cli/mcp/output_schema.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"

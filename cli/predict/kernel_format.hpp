@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "models/job/library.hpp"
 #include "sim/price/kernel_explanation.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/context.hpp"
+#include "cli/json/context.hpp"
 #include "cli/predict/kernel_format.hpp"
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "models/job/library.hpp"
 #include "sim/answer/contended_iteration.hpp"
 #include "sim/answer/interval.hpp"

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "cli/interval_json.hpp"
-#include "cli/plan_json.hpp"
+#include "cli/json/interval_json.hpp"
+#include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/training_run_format.hpp"
 #include "models/layers/parameters.hpp"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/predict/prediction_format.hpp"
-#include "cli/table.hpp"
+#include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
 
 namespace prequel {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/predict/prediction_format.hpp"
-#include "cli/table.hpp"
+#include "cli/text/table.hpp"
 
 namespace prequel {
 

@@ -11,7 +11,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/file_stream.hpp"
 #include "hw/base/text.hpp"
-#include "sim/price/kernel_costs.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 namespace {

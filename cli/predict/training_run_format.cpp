@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/table.hpp"
+#include "cli/text/table.hpp"
 
 namespace prequel {
 namespace {

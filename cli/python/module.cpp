@@ -16,7 +16,7 @@
 
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
-#include "cli/version.hpp"
+#include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
 #include "models/job/file_cache.hpp"

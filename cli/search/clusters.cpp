@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/layout_text.hpp"
-#include "cli/search/format.hpp"
-#include "cli/table.hpp"
+#include "cli/search/search_format.hpp"
+#include "cli/text/layout_text.hpp"
+#include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/search/answer.hpp"
-#include "cli/terminal.hpp"
+#include "cli/search/search_answer.hpp"
+#include "cli/text/terminal.hpp"
 
 namespace prequel {
 

@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/layout_text.hpp"
-#include "cli/plan_json.hpp"
-#include "cli/table.hpp"
+#include "cli/json/plan_json.hpp"
+#include "cli/text/layout_text.hpp"
+#include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
+#include "models/axes/plan_request.hpp"
 
 namespace prequel {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "sim/search/explanation.hpp"
 
 namespace prequel {

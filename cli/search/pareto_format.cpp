@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/plan_json.hpp"
-#include "cli/table.hpp"
+#include "cli/json/plan_json.hpp"
+#include "cli/text/table.hpp"
 #include "sim/search/pareto.hpp"
 
 namespace prequel {

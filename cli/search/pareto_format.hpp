@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "sim/search/search.hpp"
 
 namespace prequel {

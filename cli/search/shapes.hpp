@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/search/options.hpp"
+#include "cli/search/search_options.hpp"
 #include "models/job/model_shape.hpp"
 
 namespace prequel {

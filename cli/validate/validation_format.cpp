@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/errors_json.hpp"
-#include "cli/table.hpp"
+#include "cli/json/errors_json.hpp"
+#include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/portable_math.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "calibrate/gap.hpp"
 #include "calibrate/validation.hpp"
-#include "cli/context.hpp"
+#include "cli/json/context.hpp"
 
 namespace prequel {
 

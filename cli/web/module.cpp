@@ -10,10 +10,10 @@
 #include <emscripten.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/axes_json.hpp"
 #include "cli/call/call.hpp"
-#include "cli/call/commands.hpp"
-#include "cli/version.hpp"
+#include "cli/call/call_commands.hpp"
+#include "cli/flags/axes_json.hpp"
+#include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
 #include "models/job/file_cache.hpp"

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <numeric>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,8 +82,15 @@ std::string unknown_key(std::string_view key, const std::vector<std::string>& kn
 }  // namespace
 
 struct JsonText {
+  JsonText(std::string said, Json parsed) : text(std::move(said)), value(std::move(parsed)) {}
+
   std::string text;  ///< empty if it never was text
   Json value;
+
+  mutable std::mutex mutex;  ///< of what follows
+  mutable std::map<std::type_index, std::shared_ptr<const void>> read;
+  /// This text over others, which stay alive so that none takes another's place.
+  mutable std::map<std::shared_ptr<const JsonText>, std::shared_ptr<const JsonText>> patched;
 };
 
 struct Document::State {
@@ -92,7 +101,7 @@ struct Document::State {
   };
   /// What readers wanted of one object.
   struct Object {
-    const Json* value{};
+    std::string pointer;
     std::vector<std::string> asked;
     bool all_asked{false};
   };
@@ -102,7 +111,7 @@ struct Document::State {
   std::unique_ptr<Json> edited;  ///< what `set` made of it; empty: nothing yet
   /// Pointers that `set` changed or made, each with what asked for it.
   std::vector<std::pair<std::string, std::string>> overrides;
-  std::map<std::string, Object> objects;  ///< by pointer
+  std::unordered_map<const Json*, Object> objects;  ///< by value: pointers take long to compare
   std::vector<Problem> problems;
   std::vector<StatedSpread> spreads;
 
@@ -126,21 +135,29 @@ struct Document::State {
   }
 
   Object& object(const Json* value, const std::string& pointer) {
-    Object& known = objects[pointer];
-    known.value = value;
-    return known;
+    return objects.try_emplace(value, Object{pointer, {}}).first->second;
   }
 
   void find_unknown_keys() {
-    for (const auto& [pointer, object] : objects) {
-      if (object.all_asked) continue;
-      for (const auto& member : object.value->items()) {
-        const std::string& key = member.key();
-        if (is_remark(key) ||
-            std::find(object.asked.begin(), object.asked.end(), key) != object.asked.end()) {
-          continue;
-        }
-        add(member_pointer(pointer, key), unknown_key(key, object.asked));
+    const auto is_known = [](const Object& object, const std::string& key) {
+      return object.all_asked || is_remark(key) ||
+             std::find(object.asked.begin(), object.asked.end(), key) != object.asked.end();
+    };
+    const auto is_good = [&](const Json& value, const Object& object) {
+      const auto members = value.items();
+      return std::all_of(members.begin(), members.end(),
+                         [&](const auto& member) { return is_known(object, member.key()); });
+    };
+    std::map<std::string_view, std::pair<const Json*, const Object*>> wrong;  // by pointer
+    for (const auto& [value, object] : objects) {
+      if (!is_good(*value, object)) wrong[object.pointer] = {value, &object};
+    }
+    for (const auto& [pointer, its] : wrong) {
+      const auto& [value, object] = its;
+      for (const auto& member : value->items()) {
+        if (is_known(*object, member.key())) continue;
+        add(member_pointer(object->pointer, member.key()),
+            unknown_key(member.key(), object->asked));
         if (problems.size() > kMaxProblems) return;
       }
     }
@@ -189,7 +206,7 @@ Document::~Document() = default;
 
 std::shared_ptr<const JsonText> parse_text(const std::string& file, std::string text) {
   Json value = parse_json(file, text);
-  return std::make_shared<const JsonText>(JsonText{std::move(text), std::move(value)});
+  return std::make_shared<const JsonText>(std::move(text), std::move(value));
 }
 
 Document Document::of(std::string file, std::shared_ptr<const JsonText> parsed) {
@@ -209,7 +226,38 @@ Document Document::read(const std::string& path) {
 }
 
 Document Document::from(std::string file, const Json& value) {
-  return of(std::move(file), std::make_shared<const JsonText>(JsonText{{}, value}));
+  return of(std::move(file), std::make_shared<const JsonText>(std::string(), value));
+}
+
+Document Document::over(const Document& base, const std::string& key) const {
+  const auto make = [&] {
+    Json patch = json();
+    patch.erase(key);
+    Json whole = base.json();
+    whole.merge_patch(patch);
+    return std::make_shared<const JsonText>(std::string(), std::move(whole));
+  };
+  if (state_->edited || base.state_->edited) return of(file(), make());
+  const JsonText& mine = *state_->parsed;
+  const std::lock_guard lock(mine.mutex);
+  auto& known = mine.patched[base.state_->parsed];
+  if (!known) known = make();
+  return of(file(), known);
+}
+
+std::shared_ptr<const void> Document::known_value(std::type_index type) const {
+  if (state_->edited) return {};
+  const JsonText& mine = *state_->parsed;
+  const std::lock_guard lock(mine.mutex);
+  const auto known = mine.read.find(type);
+  return known == mine.read.end() ? nullptr : known->second;
+}
+
+void Document::keep_value(std::type_index type, std::shared_ptr<const void> value) const {
+  if (state_->edited) return;
+  const JsonText& mine = *state_->parsed;
+  const std::lock_guard lock(mine.mutex);
+  mine.read.emplace(type, std::move(value));
 }
 
 void Document::set(const std::string& dotted, const std::string& value, const std::string& from) {

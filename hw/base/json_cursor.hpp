@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,7 @@ inline constexpr Range kPositive{0.0, 1e30, true};
 inline constexpr Range kNonNegative{0.0, 1e30, false};
 inline constexpr Range kFraction{0.0, 1.0, false};  ///< 0 … 1
 
-/// A text and what it says, which several documents may share.
+/// A text, what it says, and what readers made of it; several documents may share one.
 struct JsonText;
 
 /// One parsed JSON file and the problems found in it so far.
@@ -50,6 +51,22 @@ class Document {
   static Document read(const std::string& path);
   /// Takes JSON that is already in memory.
   static Document from(std::string file, const nlohmann::json& value);
+
+  /// This document as a JSON merge patch (RFC 7396) of another, under this one's name, without its
+  /// member `key`. Made once of two texts that are shared.
+  [[nodiscard]] Document over(const Document& base, const std::string& key) const;
+
+  /// What `reader` makes of the document. Where nothing was `set`, all documents of one text share
+  /// what the first reader of such values made of it.
+  template <class Value>
+  [[nodiscard]] Value read_once(Value (*reader)(const Document&)) const {
+    if (const auto known = known_value(typeid(Value))) {
+      return *static_cast<const Value*>(known.get());
+    }
+    const auto value = std::make_shared<const Value>(reader(*this));
+    keep_value(typeid(Value), value);
+    return *value;
+  }
 
   Document(Document&&) noexcept;
   Document& operator=(Document&&) noexcept;
@@ -77,6 +94,8 @@ class Document {
   friend class Cursor;
   struct State;
   explicit Document(std::unique_ptr<State> state);
+  [[nodiscard]] std::shared_ptr<const void> known_value(std::type_index type) const;
+  void keep_value(std::type_index type, std::shared_ptr<const void> value) const;
   std::unique_ptr<State> state_;
 };
 

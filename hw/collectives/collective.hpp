@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hw/base/json_cursor.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "hw/kernels/rates.hpp"
-#include "hw/price_explanation.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/price_explanation.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
 

@@ -11,9 +11,9 @@
 #include <tuple>
 #include <vector>
 
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
+#include "models/axes/axis_words.hpp"
 #include "models/axes/schedules.hpp"
-#include "models/axes/words.hpp"
 
 namespace prequel {
 

@@ -2,6 +2,7 @@
 
 /// What questions are asked of.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,14 @@ struct ResolvedScenario {
   std::vector<std::string> warnings;
 };
 
-/// Fills and checks the plan. Throws InputError with every rule that it breaks.
+/// What the stack trains in by default; on a device without such products, in the next wider format
+/// that it has.
+std::optional<Precision> usual_precision(const Software& software, const Device& device);
+/// What the user should know where that is not the stack's own; else empty.
+std::string replaced_precision(const Software& software, const Device& device);
+
+/// Fills and checks the plan; a default precision that the device lacks is replaced, with a
+/// warning. Throws InputError with every rule that it breaks.
 ResolvedScenario resolve(const Inputs& inputs, const PlanRequest& plan);
 
 }  // namespace prequel

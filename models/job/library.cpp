@@ -20,6 +20,7 @@
 #include "hw/base/schema.hpp"
 #include "hw/base/sha256.hpp"
 #include "hw/base/text.hpp"
+#include "models/axes/plan_request.hpp"
 #include "models/job/file_cache.hpp"
 
 namespace prequel {
@@ -164,7 +165,7 @@ Document input_document(const Library& library, const std::string& kind, const s
 /// Nothing where there is no such file, or a broken one: nobody asked for it.
 std::optional<Device> device_named(const Library& library, const std::string& name) {
   try {
-    return read_device(library.open("devices", name));
+    return library.open("devices", name).read_once(read_device);
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -262,19 +263,16 @@ Document Library::open(const std::string& kind, const std::string& name,
                        const std::string& from) const {
   constexpr std::size_t kMostAlikes = 8;  // more lead round in a circle
   Document file = find(kind, name, from);
-  if (!file.json().is_object() || !file.json().contains("like")) return file;
-  nlohmann::json value = file.json();
-  for (std::size_t i = 0; value.contains("like"); ++i) {
+  if (!file.json().is_object()) return file;
+  for (std::size_t i = 0; file.json().contains("like"); ++i) {
     const std::string asker = file.file() + ": /like";
-    if (!value["like"].is_string()) throw InputError(asker + ": expected a name");
-    const std::string like = value["like"].get<std::string>();
+    const nlohmann::json& said = file.json()["like"];
+    if (!said.is_string()) throw InputError(asker + ": expected a name");
+    const std::string like = said.get<std::string>();
     if (i == kMostAlikes) throw InputError(asker + ": " + in_quotes(like) + " is like itself");
-    value.erase("like");
-    nlohmann::json base = find(kind, like, asker).json();
-    base.merge_patch(value);
-    value = std::move(base);
+    file = file.over(find(kind, like, asker), "like");
   }
-  return Document::from(file.file(), value);
+  return file;
 }
 
 Document Library::find(const std::string& kind, const std::string& name,
@@ -357,8 +355,8 @@ Job read_job(const Library& library, const JobRequest& request) {
   const std::string file = request.job.value_or("command line");
   JobFile job_file;
   if (request.job) {
-    job_file = read_job_file(request.job_text ? Document::parse(file, *request.job_text)
-                                              : library.open("jobs", *request.job));
+    job_file = request.job_text ? read_job_file(Document::parse(file, *request.job_text))
+                                : library.open("jobs", *request.job).read_once(read_job_file);
   }
 
   Document model = request.model && request.model_text
@@ -370,8 +368,8 @@ Job read_job(const Library& library, const JobRequest& request) {
   apply_overrides(model, request.overrides, "model");
   apply_overrides(cluster, request.overrides, "cluster");
   Job job;
-  job.model = read_transformer(model);
-  job.cluster = read_cluster(cluster);
+  job.model = model.read_once(read_transformer);
+  job.cluster = cluster.read_once(read_cluster);
 
   Document device = request.device
                         ? library.open("devices", *request.device, "device")
@@ -382,8 +380,8 @@ Job read_job(const Library& library, const JobRequest& request) {
                      said ? job_file.software : job.cluster.software, job_file.inline_software);
   apply_overrides(device, request.overrides, "device");
   apply_overrides(software, request.overrides, "software");
-  job.device = read_device(device);
-  job.software = read_software(software);
+  job.device = device.read_once(read_device);
+  job.software = software.read_once(read_software);
   if (request.device) {
     widen_error(job.software, job.device, device_named(library, job.cluster.device));
   }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/job/inputs.hpp"
-#include "models/job/what_if.hpp"
+#include "models/job/what_if_question.hpp"
 
 namespace prequel {
 

@@ -11,6 +11,17 @@ LayerSetting whole(const Transformer& model) {
   return setting;
 }
 
+/// Calls `visit` with the number of layers of each kind that the model has, and what one holds.
+template <class Visit>
+void each_kind_of_block(const Transformer& model, const Visit& visit) {
+  const PartCounts layers = blocks_of(model, 0, model.layers);
+  each_part([&](Part part) {
+    if (is_block(part) && layers[part] > 0) {
+      visit(layers[part], block_parameters(model, kind_of(part)));
+    }
+  });
+}
+
 }  // namespace
 
 ParameterCount parameters_of(const Layer& layer) {
@@ -61,9 +72,8 @@ PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t s
 
 std::int64_t total_parameters(const Transformer& model) {
   ParameterCount count;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    count += block_parameters(model, model.kind_of(layer));
-  }
+  each_kind_of_block(
+      model, [&](std::int64_t layers, const ParameterCount& block) { count += layers * block; });
   const std::int64_t tables = model.tied_embeddings ? 1 : 2;
   return count.total() + tables * embedding_parameters(model, model.vocab) +
          position_parameters(model, model.max_positions) + final_norm_parameters(model);
@@ -72,10 +82,10 @@ std::int64_t total_parameters(const Transformer& model) {
 std::int64_t active_parameters(const Transformer& model) {
   if (!model.has_experts()) return total_parameters(model);
   std::int64_t idle = 0;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    const std::int64_t experts = block_parameters(model, model.kind_of(layer)).experts;
-    idle += experts / model.experts.count * (model.experts.count - model.experts.top_k);
-  }
+  each_kind_of_block(model, [&](std::int64_t layers, const ParameterCount& block) {
+    idle += layers * (block.experts / model.experts.count) *
+            (model.experts.count - model.experts.top_k);
+  });
   return total_parameters(model) - idle;
 }
 

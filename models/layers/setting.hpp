@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "hw/kernels/quantize.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 #include "models/stack/software.hpp"
 
 namespace prequel {

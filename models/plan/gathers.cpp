@@ -1,6 +1,7 @@
 #include "models/plan/gathers.hpp"
 
 #include "models/plan/plan.hpp"
+#include "models/stack/software.hpp"
 
 namespace prequel {
 

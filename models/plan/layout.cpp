@@ -22,32 +22,34 @@ class Expander {
   explicit Expander(const std::string& text) : text_(text) {}
 
   /// Empty where the text is no layout.
-  std::string expand() {
-    std::string all = sequence(0);
-    return place_ == text_.size() && all.size() < kMostLetters ? all : std::string();
+  std::string expand() && {
+    const bool good = sequence(0) && place_ == text_.size() && all_.size() < kMostLetters;
+    return good ? std::move(all_) : std::string();
   }
 
  private:
-  std::string sequence(int depth) {
-    std::string all;
-    while (place_ < text_.size() && text_[place_] != ')' && all.size() < kMostLetters) {
-      const char letter = text_[place_];
-      std::string one(1, letter);
-      ++place_;
+  /// Appends what is written up to the end, or to the bracket that closes; false where that is no
+  /// layout.
+  bool sequence(int depth) {
+    while (place_ < text_.size() && text_[place_] != ')' && all_.size() < kMostLetters) {
+      const char letter = text_[place_++];
       if (letter == ',' || letter == ' ') continue;
+      const std::size_t begin = all_.size();
       if (letter == '(') {
-        if (depth > 8) return fail();
-        one = sequence(depth + 1);
-        if (place_ == text_.size() || text_[place_] != ')') return fail();
+        if (depth > 8 || !sequence(depth + 1)) return false;
+        if (place_ == text_.size() || text_[place_] != ')') return false;
         ++place_;
-      } else if (std::string_view("Etm|L").find(letter) == std::string_view::npos) {
-        return fail();
+      } else if (std::string_view("Etm|L").find(letter) != std::string_view::npos) {
+        all_ += letter;
+      } else {
+        return false;
       }
+      const std::size_t length = all_.size() - begin;
       const std::size_t times = repeats();
-      if (times == 0 || times * one.size() > kMostLetters) return fail();
-      for (std::size_t i = 0; i < times; ++i) all += one;
+      if (times == 0 || times * length > kMostLetters) return false;
+      for (std::size_t i = 1; i < times; ++i) all_.append(all_, begin, length);
     }
-    return all;
+    return true;
   }
 
   std::size_t repeats() {
@@ -61,13 +63,9 @@ class Expander {
     return times;
   }
 
-  std::string fail() {
-    place_ = text_.size() + 1;
-    return {};
-  }
-
   const std::string& text_;
   std::size_t place_{};
+  std::string all_;
 };
 
 /// Parameters of products that a token passes: what a part weighs against others.
@@ -124,7 +122,9 @@ std::variant<std::vector<LayoutChunk>, std::string> parse_layout(const std::stri
         "\"Et*3|(tt|)*29m|L\"",
         in_quotes(text));
   }
-  std::vector<LayoutChunk> chunks(1);
+  std::vector<LayoutChunk> chunks;
+  chunks.reserve(1 + static_cast<std::size_t>(std::ranges::count(all, '|')));
+  chunks.emplace_back();
   for (const char letter : all) {
     LayoutChunk& chunk = chunks.back();
     switch (letter) {
@@ -168,7 +168,9 @@ std::vector<StageContent> deal_layout(const std::string& text, const Transformer
   std::vector<StageContent> stages;
   std::int64_t first = 0;
   const auto parsed = parse_layout(text);
-  for (const LayoutChunk& chunk : std::get<std::vector<LayoutChunk>>(parsed)) {
+  const auto& chunks = std::get<std::vector<LayoutChunk>>(parsed);
+  stages.reserve(chunks.size());
+  for (const LayoutChunk& chunk : chunks) {
     StageContent stage{chunk.blocks, chunk.embedding, chunk.head,
                        blocks_of(model, first, chunk.blocks)};
     first += chunk.blocks;

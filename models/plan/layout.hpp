@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/plan/stages.hpp"
+#include "models/plan/stage_content.hpp"
 
 namespace prequel {
 

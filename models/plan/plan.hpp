@@ -1,20 +1,12 @@
 #pragma once
 
-/// The plan: how a model is laid out over a cluster. A request says what the user said; resolving
-/// it fills every axis and checks all the rules that frameworks set.
+/// The plan: how a model is laid out over a cluster.
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "hw/cluster.hpp"
 #include "models/axes/axes.hpp"
-#include "models/shape/transformer.hpp"
-#include "models/stack/software.hpp"
 
 namespace prequel {
-
-class Cursor;
 
 template <class Value>
 using Settled = Value;
@@ -40,32 +32,5 @@ inline bool uses_host_memory(const Plan& plan) {
   return plan.offload != Offload::none || plan.optimizer_offload > 0 ||
          !plan.offload_modules.empty();
 }
-
-/// A plan that can be run, and what the user should know about it.
-struct ResolvedPlan {
-  Plan plan;
-  std::vector<std::string> warnings;
-};
-
-/// A request filled and held against all rules.
-struct PlanJudgement {
-  Plan plan;
-  std::vector<std::string> problems;  ///< rules that it breaks, each with the nearest legal value
-  std::vector<std::string> warnings;
-};
-
-/// `request`, and what it leaves out as `other` says.
-PlanRequest filled_from(PlanRequest request, const PlanRequest& other);
-
-/// Reads the `plan` object of a job.
-PlanRequest read_plan(const Cursor& cursor);
-
-/// Fills and checks without warnings, for those who ask about many plans.
-PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
-                         const Cluster& cluster, const Software& software);
-
-/// Fills and checks. Throws InputError with every rule that is broken.
-ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
-                          const Cluster& cluster, const Software& software);
 
 }  // namespace prequel

@@ -82,36 +82,14 @@ std::vector<StageContent> chunks_of_plan(const Transformer& model, const Plan& p
       model);
 }
 
-std::vector<StageContent> with_parts(std::vector<StageContent> dealt, const Transformer& model) {
-  std::int64_t first = 0;
-  for (StageContent& chunk : dealt) {
-    chunk.parts = blocks_of(model, first, chunk.blocks);
-    first += chunk.blocks;
-    chunk.parts[Part::embedding] = chunk.embedding ? 1 : 0;
-    if (!chunk.head) continue;
-    chunk.parts[Part::head] = 1 + model.next_token_layers;
-    chunk.parts[Part::next_token] = model.next_token_layers;
-    if (model.next_token_layers > 0) {
-      chunk.parts[part_of(model.kind_of(model.layers - 1))] += model.next_token_layers;
-    }
-  }
-  return dealt;
-}
-
-StageContent one_block(const Transformer& model, std::int64_t layer) {
-  return {1, false, false, blocks_of(model, layer, 1)};
-}
-
-StageContent whole_model(const Transformer& model) {
-  return {model.layers, true, true, parts_of(model)};
-}
-
 std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
                           StageDealing dealing, StageSplit split) {
   const std::int64_t chunks = pp * vpp;
   const std::int64_t units = unit_count(layers, split);
-  const std::string where = vpp == 1 ? fmt::format("{} pipeline stages", pp)
-                                     : fmt::format("{} stages x {} chunks", pp, vpp);
+  const auto where = [&] {
+    return vpp == 1 ? fmt::format("{} pipeline stages", pp)
+                    : fmt::format("{} stages x {} chunks", pp, vpp);
+  };
   const std::int64_t offset = units - layers;
   const std::int64_t below = units / chunks * chunks - offset;
   const std::int64_t above = (units + chunks - 1) / chunks * chunks - offset;
@@ -126,13 +104,13 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
                     : fmt::format(
                           "vpp {}: {} hold no layer each of the model's {}; at most vpp {} "
                           "does at pp {}",
-                          vpp, where, layers, std::max<std::int64_t>(1, units / pp), pp);
+                          vpp, where(), layers, std::max<std::int64_t>(1, units / pp), pp);
   }
   if (dealing == StageDealing::refuse && units % chunks != 0) {
     return fmt::format(
         "layers {}: not a multiple of {}, which this framework needs; {}{} layers "
         "would do{}",
-        layers, where, below > 0 ? fmt::format("{} or ", below) : "", above,
+        layers, where(), below > 0 ? fmt::format("{} or ", below) : "", above,
         split == StageSplit::blocks && (layers + 2) % chunks == 0
             ? ", or stage_split embedding-as-layer"
             : ", or a layout");
@@ -146,7 +124,7 @@ std::string stage_problem(std::int64_t layers, std::int64_t pp, std::int64_t vpp
     return fmt::format(
         "layers {}: dealt {} to each of {}, stage {} is left without a layer; {}{} "
         "layers would do",
-        layers, (units + chunks - 1) / chunks, where, i,
+        layers, (units + chunks - 1) / chunks, where(), i,
         below > 0 ? fmt::format("{} or ", below) : "", above);
   }
   return {};

@@ -6,22 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "models/layers/parts.hpp"
+#include "models/plan/stage_content.hpp"
 #include "models/stack/software.hpp"
 
 namespace prequel {
 
 struct Plan;
-
-/// What one pipeline stage (or one model chunk of it) holds.
-struct StageContent {
-  std::int64_t blocks{};
-  bool embedding{};
-  bool head{};
-  PartCounts parts{};  ///< all of that by kind, once `with_parts` has told
-
-  bool operator==(const StageContent&) const = default;
-};
 
 /// Deals `layers` blocks to pp·vpp chunks in model order: chunk c of stage i is entry c·pp + i.
 /// The counts follow the framework (`dealing`, `split`); a dealing that the framework refuses is
@@ -32,16 +22,6 @@ std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std:
 /// What each chunk of a plan holds of the model, with its parts.
 std::vector<StageContent> chunks_of_plan(const Transformer& model, const Plan& plan,
                                          const Software& software);
-
-/// Dealt chunks with the parts of the model that each holds; layers of multi-token prediction stand
-/// before the head.
-std::vector<StageContent> with_parts(std::vector<StageContent> dealt, const Transformer& model);
-
-/// One block of the model by itself.
-StageContent one_block(const Transformer& model, std::int64_t layer);
-
-/// All of the model in one.
-StageContent whole_model(const Transformer& model);
 
 /// Why the framework refuses to deal `layers` to pp·vpp chunks, with the nearest legal count; empty
 /// when it does not. Where chunks are equal and embedding and head count as a layer each, they can

@@ -12,7 +12,7 @@
 
 #include "hw/base/stated_spread.hpp"
 #include "hw/base/units.hpp"
-#include "hw/vocabulary.hpp"
+#include "hw/terms/vocabulary.hpp"
 #include "models/axes/axes.hpp"
 
 namespace prequel {

@@ -15,7 +15,7 @@
 #include "sim/answer/what_if.hpp"
 #include "sim/engine/contention.hpp"
 #include "sim/engine/launch_ahead.hpp"
-#include "sim/step/tell.hpp"
+#include "sim/step/tell_step.hpp"
 
 namespace prequel {
 namespace {

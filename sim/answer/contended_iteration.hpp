@@ -2,7 +2,7 @@
 
 /// What an iteration takes where the things that run at once get in each other's way.
 
-#include "models/job/what_if.hpp"
+#include "models/job/what_if_question.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {

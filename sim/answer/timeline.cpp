@@ -7,7 +7,7 @@
 #include "sim/engine/recorder.hpp"
 #include "sim/step/account.hpp"
 #include "sim/step/plan_memory.hpp"
-#include "sim/step/tell.hpp"
+#include "sim/step/tell_step.hpp"
 
 namespace prequel {
 namespace {
@@ -92,6 +92,7 @@ class TimelineBuilder {
 
   void add_slices(const Recorder& recorder, const std::vector<bool>& critical) {
     std::vector<std::uint32_t> slice_of(tasks_.size());
+    timeline_.slices.reserve(tasks_.size());
     std::vector<std::uint32_t> buckets_done(kTaskKinds * timeline_.blocks.size());
     for (TaskId id = 0; id < tasks_.size(); ++id) {
       const PlayedTask& task = tasks_[id];

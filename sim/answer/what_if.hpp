@@ -3,7 +3,7 @@
 /// What a step takes when ranks or links are not as they should be: slow nodes, degraded links,
 /// jitter.
 
-#include "models/job/what_if.hpp"
+#include "models/job/what_if_question.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {

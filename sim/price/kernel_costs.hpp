@@ -2,12 +2,24 @@
 
 /// The kernels of which the passes over a part of a model consist, each with its price.
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "sim/price/pricing.hpp"
+#include "models/layers/parts.hpp"
 
 namespace prequel {
+
+/// What a second is spent on.
+enum class WorkKind : std::uint8_t {
+  product,
+  attention,
+  stream,  ///< memory-bound kernels
+  tensor_comm,
+  context_comm,
+  expert_comm,
+  host  ///< launches that the device waits for
+};
 
 struct KernelCost {
   std::string_view name;
@@ -25,8 +37,4 @@ struct PartKernels {
   double launching_forward{}, launching_backward{};  ///< `PassCost::launching`
 };
 using LayerKernels = PerPart<PartKernels>;
-
-/// Of the parts that the model has.
-LayerKernels price_kernels(const Scenario& scenario);
-
 }  // namespace prequel

@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "models/plan/groups.hpp"
-#include "sim/price/kernel_costs.hpp"
 
 namespace prequel {
 namespace {

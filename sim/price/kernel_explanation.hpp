@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hw/price_explanation.hpp"
+#include "hw/terms/price_explanation.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {

@@ -8,7 +8,6 @@
 #include "hw/dispatch.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
-#include "sim/price/kernel_costs.hpp"
 
 namespace prequel {
 namespace {

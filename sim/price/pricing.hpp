@@ -11,19 +11,9 @@
 #include "models/memory/memory.hpp"
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/stages.hpp"
+#include "sim/price/kernel_costs.hpp"
 
 namespace prequel {
-
-/// What a second is spent on.
-enum class WorkKind : std::uint8_t {
-  product,
-  attention,
-  stream,  ///< memory-bound kernels
-  tensor_comm,
-  context_comm,
-  expert_comm,
-  host  ///< launches that the device waits for
-};
 
 /// Seconds of one pass over a stage, by what they are spent on.
 struct PassCost {
@@ -89,6 +79,9 @@ double exchange_beside(const Scenario& scenario);
 
 /// Prices every operator of the parts that the model has once.
 LayerCosts price_layers(const Scenario& scenario);
+
+/// The kernels of the parts that the model has.
+LayerKernels price_kernels(const Scenario& scenario);
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 

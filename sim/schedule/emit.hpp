@@ -2,12 +2,12 @@
 
 /// Any schedule, told to any reader.
 
+#include "models/axes/schedules.hpp"
 #include "sim/schedule/dualpipe.hpp"
 #include "sim/schedule/fully_sharded.hpp"
 #include "sim/schedule/gpipe.hpp"
 #include "sim/schedule/interleaved.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
-#include "sim/schedule/schedule.hpp"
 #include "sim/schedule/v_half.hpp"
 #include "sim/schedule/zb_v.hpp"
 #include "sim/schedule/zero_bubble.hpp"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/axes/plan_request.hpp"
+
 namespace prequel {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sim/search/search.hpp"
+#include "sim/search/found_plan.hpp"
 
 namespace prequel {
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "hw/base/parallel.hpp"
@@ -29,6 +30,13 @@ auto weight_key(const Candidate& candidate) {
   return std::tuple(candidate.shape, layer_setting(candidate.plan),
                     repeated_modules(candidate.plan), repeated_blocks(candidate.plan),
                     candidate.plan.offload_modules);
+}
+
+/// What of a candidate the chunks of its stages depend on.
+auto chunks_key(const Candidate& candidate) {
+  const Plan& plan = candidate.plan;
+  return std::tuple(plan.pp, plan.vpp, plan.schedule, plan.stage_split, candidate.shape,
+                    std::string_view(plan.layout));
 }
 
 /// What of a candidate the prices of its layers depend on, for all of its variants together.
@@ -100,9 +108,9 @@ struct Fit {
   bool fits{};
 };
 
-Fit fit_of(const Scenario& scenario, const PartWeights& weights,
+Fit fit_of(const Scenario& scenario, const PartWeights& weights, const StageChunks& chunks,
            const std::vector<std::int64_t>& in_flight, const SearchLimits& limits) {
-  const PlanMemory memory = plan_memory(scenario, weights, in_flight);
+  const PlanMemory memory = plan_memory(scenario, weights, chunks, in_flight);
   const bool headroom = limits.memory_headroom > 0;
   Fit fit{memory.peak, headroom ? memory.peak : memory.allocated(), memory.verdict};
   fit.required = meets(limits, {scenario.plan, scenario.model, memory.peak.value / kGiB}, true);
@@ -122,11 +130,14 @@ std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
   const Memo<PartWeights> weights(plans, weight_key, [&](const Candidate& candidate) {
     return weights_of(scenario_of(inputs, candidate.plan, candidate.shape));
   });
+  const Memo<StageChunks> chunks(plans, chunks_key, [&](const Candidate& candidate) {
+    return stage_chunks(scenario_of(inputs, candidate.plan, candidate.shape));
+  });
   std::vector<std::optional<Fit>> fits(plans.size());
   for_blocks(0, plans.size(), inputs, [&](std::size_t i, Scenario& scenario) {
     if (is_stopped(watch)) return;
     set_candidate(plans[i], inputs, scenario);
-    fits[i] = fit_of(scenario, weights.of(i), in_flight.of(i), limits);
+    fits[i] = fit_of(scenario, weights.of(i), chunks.of(i), in_flight.of(i), limits);
   });
   return fits;
 }
@@ -319,12 +330,18 @@ class Contest {
   std::vector<Found> found_;
 };
 
-/// The legal plans, variants apart where requirements tell them apart.
-std::vector<Candidate> required(const Candidates& candidates, const SearchLimits& limits) {
-  if (std::ranges::none_of(limits.requirements, &Requirement::needs_variant)) {
-    return candidates.legal;
-  }
-  return plans_apart(candidates.legal);
+/// The legal plans that meet the requirements on them, variants apart where these tell them apart.
+std::vector<Candidate> required(const Candidates& candidates, const SearchInputs& inputs,
+                                const SearchLimits& limits) {
+  const bool apart = std::ranges::any_of(limits.requirements, &Requirement::needs_variant);
+  std::vector<Candidate> plans = apart ? plans_apart(candidates.legal) : candidates.legal;
+  if (limits.requirements.empty()) return plans;
+  Transformer model = inputs.model;
+  std::erase_if(plans, [&](const Candidate& candidate) {
+    if (candidate.shape != shape_of(model)) model = reshaped(inputs.model, candidate.shape);
+    return !meets(limits, {candidate.plan, model}, false);
+  });
+  return plans;
 }
 
 void keep_nearest(std::vector<TooLarge>& misses) {
@@ -340,12 +357,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.considered = candidates.considered;
   result.legal = candidates.plans();
   result.refused = candidates.nearest;
-  std::vector<Candidate> plans;
-  Transformer model = inputs.model;
-  for (const Candidate& candidate : required(candidates, limits)) {
-    if (candidate.shape != shape_of(model)) model = reshaped(inputs.model, candidate.shape);
-    if (meets(limits, {candidate.plan, model}, false)) plans.push_back(candidate);
-  }
+  std::vector<Candidate> plans = required(candidates, inputs, limits);
   if (plans.empty()) return result;
 
   const std::vector<std::optional<Fit>> fits = fits_of(plans, inputs, limits, watch);
@@ -358,9 +370,9 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
     result.required += count;
     if (fits[i]->fits) {
       result.fitting += count;
-      fitting.push_back(plans[i]);
+      fitting.push_back(std::move(plans[i]));
       their_fits.push_back(*fits[i]);
-    } else {
+    } else if (fitting.empty()) {
       result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
     }
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/answer/prediction.hpp"
+#include "sim/search/found_plan.hpp"
 #include "sim/search/requirement.hpp"
 #include "sim/search/space.hpp"
 
@@ -29,16 +30,6 @@ struct SearchLimits {
   bool front{};                 ///< with those, the Pareto front of all
   std::vector<Objective> also;  ///< the best plan by each of these is wanted, too
   double least_rate{};          ///< tokens per second that a plan must reach to be in time; 0: any
-};
-
-/// One plan that fits, in short.
-struct FoundPlan {
-  Plan plan;
-  ModelShape shape;
-  double sec_per_iter{};
-  double value{};  ///< what it is ranked by; less is better
-  Bytes peak_memory;
-  MemoryVerdict verdict{};
 };
 
 /// One plan that does not fit.

@@ -15,6 +15,7 @@
 #include "models/plan/stages.hpp"
 
 #include "models/plan/gathers.hpp"
+#include "models/plan/rules.hpp"
 
 namespace prequel {
 namespace {
@@ -152,6 +153,12 @@ class Collector {
   void consider(const PlanRequest& request,
                 std::shared_ptr<const std::vector<PlanVariant>> variants = {}) {
     found_.considered += variants ? std::ssize(*variants) : 1;
+    if (refusals_ == Refusals::nearest && !found_.legal.empty()) {  // of others nothing is told
+      if (!has_shape()) return;
+      auto plan = legal_plan(request, model_, inputs_.cluster, inputs_.software);
+      if (plan) found_.legal.push_back({std::move(*plan), shape_, std::move(variants)});
+      return;
+    }
     PlanJudgement judged;
     if (has_shape()) {
       judged = judge_plan(request, model_, inputs_.cluster, inputs_.software);
@@ -162,7 +169,7 @@ class Collector {
       found_.legal.push_back({std::move(judged.plan), shape_, std::move(variants)});
     } else if (refusals_ == Refusals::all) {
       found_.nearest.push_back({request, shape_, std::move(judged.problems)});
-    } else if (found_.legal.empty()) {
+    } else {
       remember({request, shape_, std::move(judged.problems)});
     }
   }

@@ -4,7 +4,7 @@
 
 #include "sim/engine/accounting_clock.hpp"
 #include "sim/engine/clock.hpp"
-#include "sim/step/tell.hpp"
+#include "sim/step/tell_step.hpp"
 
 namespace prequel {
 namespace {

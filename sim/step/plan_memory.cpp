@@ -21,12 +21,12 @@ PipelineShape shape_of_passes(const Plan& plan, Schedule kind) {
 
 }  // namespace
 
-std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario) {
+StageChunks stage_chunks(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const Schedule kind = plan.schedule;
   const PipelineShape shape = shape_of_passes(plan, kind);
   const std::vector<StageContent> dealt = chunks_of_plan(scenario.model, plan, scenario.software);
-  std::vector<std::vector<StageContent>> stages(shape.stages);
+  StageChunks stages(shape.stages);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
       stages[stage].push_back(dealt[model_part(kind, shape, stage, chunk)]);
@@ -52,10 +52,16 @@ PartWeights weights_of(const Scenario& scenario) {
 
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
                        const std::vector<std::int64_t>& in_flight) {
+  return plan_memory(scenario, weights, stage_chunks(scenario), in_flight);
+}
+
+PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
+                       const StageChunks& chunks, const std::vector<std::int64_t>& in_flight) {
   PlanMemory memory;
-  for (const std::vector<StageContent>& chunks : stage_chunks(scenario)) {
+  memory.stages.reserve(chunks.size());
+  for (const std::vector<StageContent>& stage : chunks) {
     memory.stages.push_back(stage_memory(weights, scenario.model, scenario.plan, scenario.software,
-                                         chunks, in_flight[memory.stages.size()]));
+                                         stage, in_flight[memory.stages.size()]));
   }
   const auto fullest =
       std::ranges::max_element(memory.stages, {}, [](const auto& each) { return each.total(); });

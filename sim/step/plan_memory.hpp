@@ -21,7 +21,9 @@ struct PlanMemory {
 };
 
 /// The model chunks that each stage holds.
-std::vector<std::vector<StageContent>> stage_chunks(const Scenario& scenario);
+using StageChunks = std::vector<std::vector<StageContent>>;
+/// Depends on the model and on the plan's schedule, pp, vpp, layout and stage split alone.
+StageChunks stage_chunks(const Scenario& scenario);
 
 /// The most (micro batch, model chunk) pairs that each stage holds between forward and backward.
 /// Depends on the plan's schedule, pp, vpp, ZeRO stage and number of micro batches alone.
@@ -33,5 +35,8 @@ PartWeights weights_of(const Scenario& scenario);
 /// `weights` as `weights_of` says, `in_flight` as `chunks_in_flight` does.
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
                        const std::vector<std::int64_t>& in_flight);
+/// With `chunks` as `stage_chunks` says.
+PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
+                       const StageChunks& chunks, const std::vector<std::int64_t>& in_flight);
 
 }  // namespace prequel

@@ -101,19 +101,23 @@ class StepBuilder {
     return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
   }
 
-  /// Offloaded weights come from the host's memory each time, every rank its part. Stages and
-  /// chunks are mostly like the one before.
-  [[nodiscard]] Traffic traffic(const StageParameters& parameters) {
-    if (priced_ && parameters.dense == priced_->parameters.dense &&
-        parameters.experts == priced_->parameters.experts) {
-      return priced_->traffic;
+  /// Stages and chunks are mostly like the one before.
+  [[nodiscard]] const Traffic& communicated(const StageParameters& parameters) {
+    if (!priced_ || parameters.dense != priced_->parameters.dense ||
+        parameters.experts != priced_->parameters.experts) {
+      priced_ = {parameters,
+                 {parameter_gather_time(scenario_, parameters),
+                  gradient_reduce_time(scenario_, parameters)}};
     }
-    Traffic between{parameter_gather_time(scenario_, parameters),
-                    gradient_reduce_time(scenario_, parameters)};
+    return priced_->traffic;
+  }
+
+  /// Offloaded weights come from the host's memory each time, every rank its part.
+  [[nodiscard]] Traffic traffic(const StageParameters& parameters) {
+    Traffic between = communicated(parameters);
     if (plan_.offload == Offload::optimizer_params) {
       between.gather.all = offloaded_weights_time(scenario_, parameters) + between.gather.all;
     }
-    priced_ = {parameters, between};
     return between;
   }
 
@@ -222,8 +226,7 @@ class StepBuilder {
     const StageParameters parameters = parameters_of(chunks);
     const bool is_end = stage == 0 || stage + 1 == step_.shape.stages;
     if (step_.shape.buckets == 0) {
-      const CommTime reduce = gradient_reduce_time(scenario_, parameters);
-      const CommTime gather = parameter_gather_time(scenario_, parameters);
+      const auto& [gather, reduce] = communicated(parameters);
       const double times = gradient_reductions(plan_);
       communicate(TaskKind::gradient_reduce, stage, 0,
                   {times * reduce.all + gather.all, times * reduce.network + gather.network});

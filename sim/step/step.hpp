@@ -1,7 +1,7 @@
 #pragma once
 
 /// A training step, priced: pipeline stages, layers whose parameters are gathered one by one, or
-/// both. It can be told to any reader (sim/step/tell.hpp).
+/// both. It can be told to any reader (sim/step/tell_step.hpp).
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/engine/clock.hpp"
-#include "sim/price/kernel_costs.hpp"
+#include "sim/price/pricing.hpp"
 #include "sim/schedule/emit.hpp"
 #include "tests/scenarios.hpp"
 

@@ -1,4 +1,4 @@
-#include "calibrate/spread.hpp"
+#include "calibrate/constant_spread.hpp"
 
 #include <doctest/doctest.h>
 

@@ -115,6 +115,27 @@ TEST_CASE("every row appears once, predicted or with the reason why not") {
   CHECK(runs[3].reason == "gbs: empty, and no default");
 }
 
+TEST_CASE("a row that only names a shipped model is of that model") {
+  std::istringstream in(
+      "id,cluster,status,model,layers,hidden,heads,kv_heads,ffn_hidden,vocab,seq_len,mlp,position,"
+      "tied_embeddings,gpus,tp,pp,zero_stage,mbs,gbs,precision\n"
+      "named,dgx-h100,ok,qwen3-8b,,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
+      "said,dgx-h100,ok,qwen3-8b,36,4096,32,8,12288,151936,4096,swiglu,rope,0,8,2,1,1,1,64,bf16\n"
+      "half,dgx-h100,ok,qwen3-8b,36,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
+      "other,dgx-h100,ok,qwen3-9b,,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
+      "short,dgx-h100,ok,qwen3-8b,,,,,,,,,,,8,2,1,1,1,64,bf16\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 5);
+  REQUIRE(runs[0].prediction);
+  REQUIRE(runs[1].prediction);
+  CHECK(runs[0].prediction->sec_per_iter == runs[1].prediction->sec_per_iter);
+  CHECK(runs[0].prediction->peak_memory == runs[1].prediction->peak_memory);
+  CHECK(runs[2].reason == "hidden: empty");
+  CHECK(runs[3].reason ==
+        "layers: empty, and model \"qwen3-9b\" is not a shipped one (did you mean \"qwen3-8b\"?)");
+  CHECK(runs[4].reason == "seq_len: empty");
+}
+
 TEST_CASE("rows that ran out of memory count in the fit, not in the errors") {
   const std::string shape(kShape);
   const std::string big = "jean-zay-a100,48,384,78,13824,64,2048,250880,alibi,384,1,1,0,";

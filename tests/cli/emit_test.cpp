@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/foreign_file.hpp"
-#include "cli/plan_json.hpp"
+#include "cli/json/plan_json.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/layers/parameters.hpp"
+#include "models/plan/rules.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/random_plans.hpp"
 #include "tests/search/shipped_inputs.hpp"

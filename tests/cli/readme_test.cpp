@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report_page.hpp"
+#include "cli/report/report_page.hpp"
 #include "tests/cli/program.hpp"
 
 namespace prequel {

@@ -1,8 +1,8 @@
-#include "cli/report.hpp"
+#include "cli/report/report.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/report_page.hpp"
+#include "cli/report/report_page.hpp"
 #include "tests/cli/program.hpp"
 
 namespace prequel {

@@ -1,8 +1,8 @@
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/table.hpp"
+#include "cli/text/table.hpp"
 #include "tests/cli/program.hpp"
 
 namespace prequel {

@@ -1,4 +1,4 @@
-#include "hw/price_explanation.hpp"
+#include "hw/terms/price_explanation.hpp"
 
 #include <doctest/doctest.h>
 

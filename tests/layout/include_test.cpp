@@ -61,10 +61,12 @@ std::optional<std::string> included_by(std::string_view line) {
   return std::string(line.substr(0, line.find('"')));
 }
 
+const std::vector<std::string> kSources = {".cpp", ".hpp", ".cu", ".cuh"};
+
 std::vector<std::string> sources() {
   std::vector<std::string> found;
   for (const std::string folder : {"hw", "models", "sim", "calibrate", "cli", "tests"}) {
-    for (auto& file : files_under(folder, {".cpp", ".hpp", ".cu", ".cuh"})) {
+    for (auto& file : files_under(folder, kSources)) {
       found.push_back(std::move(file));
     }
   }
@@ -79,7 +81,7 @@ TEST_CASE("a floor includes itself and those below, never one above") {
   CHECK_FALSE(may_include("hw/gemm.cpp", "models/plan/plan.hpp"));
   CHECK_FALSE(may_include("models/plan.cpp", "sim/step.hpp"));
   CHECK_FALSE(may_include("sim/step.cpp", "calibrate/fit.hpp"));
-  CHECK_FALSE(may_include("calibrate/fit.cpp", "cli/table.hpp"));
+  CHECK_FALSE(may_include("calibrate/fit.cpp", "cli/text/table.hpp"));
   CHECK_FALSE(may_include("cli/main.cpp", "tests/error_text.hpp"));
 }
 
@@ -91,7 +93,7 @@ TEST_CASE("the engine knows nothing but hw/base") {
 }
 
 TEST_CASE("measuring knows nothing but hw") {
-  CHECK(may_include("calibrate/measure/gemm.cu", "hw/vocabulary.hpp"));
+  CHECK(may_include("calibrate/measure/gemm.cu", "hw/terms/vocabulary.hpp"));
   CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "models/plan/plan.hpp"));
   CHECK_FALSE(may_include("calibrate/measure/gemm.cu", "calibrate/fit.hpp"));
 }
@@ -116,49 +118,90 @@ TEST_CASE("every include of the tree goes down, from the root, to a file that is
   }
 }
 
-/// What each component, a header with its source, includes of the others.
-using Components = std::map<std::string, std::set<std::string>>;
+/// What each component, or each room, includes of the others.
+using Arrows = std::map<std::string, std::set<std::string>>;
 
+/// A header with its source.
 std::string component_of(const std::string& file) {
   return file.substr(0, file.rfind('.'));
 }
 
-Components components_of(std::string_view folder) {
-  Components components;
-  for (const auto& file : sources()) {
-    if (!is_in(file, folder)) continue;
-    for (const auto& line : lines_of(file)) {
-      const auto included = included_by(line);
-      if (included && component_of(*included) != component_of(file)) {
-        components[component_of(file)].insert(component_of(*included));
+/// The folder of a file.
+std::string room_of(const std::string& file) {
+  return file.substr(0, file.rfind('/'));
+}
+
+const std::vector<std::string>& floors() {
+  static const std::vector<std::string> kFloors = {"hw", "models", "sim", "calibrate", "cli"};
+  return kFloors;
+}
+
+/// The includes of the house as arrows from what `whole` says of a file to what it says of another.
+template <class Whole>
+Arrows arrows_between(const Whole& whole) {
+  Arrows arrows;
+  for (const std::string& floor : floors()) {
+    for (const auto& file : files_under(floor, kSources)) {
+      for (const auto& line : lines_of(file)) {
+        const auto included = included_by(line);
+        if (included && whole(*included) != whole(file)) {
+          arrows[whole(file)].insert(whole(*included));
+        }
       }
     }
   }
-  return components;
+  return arrows;
 }
 
-/// A component that stands above itself, found by taking away those that stand on nothing that is
-/// left; empty if there is none.
-std::string on_a_circle(Components components) {
+/// What stands above itself or on something that does, found by taking away what stands on nothing
+/// that is left; empty if there is none.
+std::string on_a_circle(Arrows arrows) {
   for (bool found = true; found;) {
     found = false;
-    for (auto it = components.begin(); it != components.end();) {
+    for (auto it = arrows.begin(); it != arrows.end();) {
       const bool stands_free = std::ranges::none_of(
-          it->second, [&](const std::string& below) { return components.contains(below); });
+          it->second, [&](const std::string& below) { return arrows.contains(below); });
       found = found || stands_free;
-      it = stands_free ? components.erase(it) : std::next(it);
+      it = stands_free ? arrows.erase(it) : std::next(it);
     }
   }
-  return components.empty() ? std::string() : components.begin()->first;
+  std::string circle;
+  for (const auto& [one, below] : arrows) {
+    for (const std::string& other : below) {
+      if (arrows.contains(other)) circle += one + " -> " + other + "\n";
+    }
+  }
+  return circle;
 }
 
 TEST_CASE("a circle of components is found, a tower is none") {
   CHECK(on_a_circle({{"gemm", {"rates"}}, {"device", {"gemm", "rates"}}}).empty());
-  CHECK(on_a_circle({{"gemm", {"device"}}, {"device", {"gemm"}}}) == "device");
+  CHECK(on_a_circle({{"gemm", {"device"}}, {"device", {"gemm", "rates"}}}) ==
+        "device -> gemm\ngemm -> device\n");
 }
 
-TEST_CASE("the components of hw have no circle") {
-  CHECK(on_a_circle(components_of("hw")) == "");
+TEST_CASE("a component is a header with its source, a room a folder") {
+  CHECK(component_of("hw/kernels/gemm.hpp") == component_of("hw/kernels/gemm.cpp"));
+  CHECK(room_of("hw/kernels/gemm.hpp") == "hw/kernels");
+  CHECK(room_of("hw/device.hpp") == "hw");
+}
+
+TEST_CASE("components have no circle") {
+  CHECK(on_a_circle(arrows_between(component_of)) == "");
+}
+
+TEST_CASE("rooms only look down") {
+  CHECK(on_a_circle(arrows_between(room_of)) == "");
+}
+
+TEST_CASE("no two headers have one name") {
+  std::map<std::string, std::string> seen;
+  for (const std::string& floor : floors()) {
+    for (const auto& file : files_under(floor, {".hpp", ".cuh"})) {
+      const auto [first, is_new] = seen.emplace(file.substr(file.rfind('/') + 1), file);
+      CHECK_MESSAGE(is_new, file, " has the name of ", first->second);
+    }
+  }
 }
 
 }  // namespace

@@ -60,5 +60,24 @@ TEST_CASE("names of tests are single sentences") {
   }
 }
 
+/// Programs, and what talks to their terminal or their client.
+bool may_print(const std::string& file) {
+  return file.starts_with("cli/commands/") || file == "cli/command_line.cpp" ||
+         file == "cli/mcp/server.cpp" || file == "cli/text/terminal.cpp" ||
+         file == "calibrate/measure/main.cpp" || file == "calibrate/measure/progress_bar.cpp";
+}
+
+TEST_CASE("answers are made without printing") {
+  const std::regex prints("\\b(fmt::print|f?puts|f?printf)\\(|\\bstd::(cout|cerr)\\b");
+  for (const char* floor : {"hw", "models", "sim", "calibrate", "cli"}) {
+    for (const std::string& file : files_under(floor, {".hpp", ".cpp", ".cu", ".cuh"})) {
+      if (may_print(file)) continue;
+      for (const std::string& line : lines_of(file)) {
+        CHECK_MESSAGE(!std::regex_search(line, prints), file, " prints: ", line);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace prequel

@@ -9,6 +9,7 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "models/axes/axis_text.hpp"
+#include "models/axes/plan_request.hpp"
 #include "models/plan/plan.hpp"
 
 namespace prequel {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "models/plan/stages.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {

@@ -277,6 +277,31 @@ TEST_CASE("unknown keys and wrong types of a job are refused with the nearest ke
         "job.json: /cluster: expected text, got an array");
 }
 
+TEST_CASE("a stack's default precision follows the device") {
+  JobRequest request;
+  request.model = "llama3-8b";
+  request.software = "mlperf-v5.0";  // trains in fp8
+  request.overrides = {{"plan.gbs", "16", "--gbs"}, {"plan.mbs", "1", "--mbs"}};
+  const auto taken = [&](const char* cluster) {
+    request.cluster = cluster;
+    return resolve(read_job(shipped_library(), request));
+  };
+  CHECK(taken("dgx-h100").scenario.plan.precision == Precision::fp8);
+  for (const std::string& warning : taken("dgx-h100").warnings) {
+    CHECK_FALSE(warning.starts_with("precision"));
+  }
+  const ResolvedScenario on_a100 = taken("dgx-a100");
+  CHECK(on_a100.scenario.plan.precision == Precision::bf16);
+  REQUIRE_FALSE(on_a100.warnings.empty());
+  CHECK(on_a100.warnings.back() ==
+        "precision: device a100-sxm-80gb has no fp8 matrix products, in which mlperf-v5.0 trains "
+        "by default; bf16 is taken");
+  CHECK(taken("dgx-2-v100").scenario.plan.precision == Precision::fp16);
+  // What is asked for is never replaced.
+  request.overrides.push_back({"plan.precision", "fp8", "--precision"});
+  CHECK(taken("dgx-a100").scenario.plan.precision == Precision::fp8);
+}
+
 TEST_CASE("a job that lacks model or cluster says which") {
   CHECK(refusal(R"({"cluster": "jean-zay-a100"})") ==
         "model: job.json names no model (prequel show models lists them)");

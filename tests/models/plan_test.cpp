@@ -1,8 +1,10 @@
+#include "models/plan/rules.hpp"
 
 #include <doctest/doctest.h>
 
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
+#include "tests/random_plans.hpp"
 
 namespace prequel {
 namespace {
@@ -450,6 +452,28 @@ TEST_CASE("a long sequence that nobody asked for is warned of") {
         Warnings{"seq_len: not said, the model's max_position_embeddings 131072 is taken"});
   question.request.seq_len = 131'072;
   CHECK(question.warnings().empty());
+}
+
+TEST_CASE("a plan is legal without words where it is with them") {
+  const Cluster cluster = shipped_cluster("nvidia-dgx-h100");
+  const Software software = shipped_software("megatron-core-moe-2026");
+  PlanDice dice(5);
+  int legal = 0;
+  for (const char* name : {"llama-2-70b", "deepseek-v3"}) {
+    const Transformer model = shipped_model(name);
+    for (int i = 0; i < 2000; ++i) {
+      const PlanRequest request = drawn_request(dice, model, cluster);
+      const PlanJudgement judged = judge_plan(request, model, cluster, software);
+      const auto plan = legal_plan(request, model, cluster, software);
+      REQUIRE(plan.has_value() == judged.problems.empty());
+      if (!plan) continue;
+      ++legal;
+      each_axis([&](const auto& axis) { CHECK(axis.of(*plan) == axis.of(judged.plan)); });
+      CHECK(plan->gpus == judged.plan.gpus);
+      CHECK(plan->imbalance == judged.plan.imbalance);
+    }
+  }
+  CHECK(legal > 100);
 }
 
 }  // namespace

@@ -152,6 +152,21 @@ class Answers(SchemaTest):
         self.check("prediction", answer("predict", self.JOB, "--mbs", "16", exit_status=1))
         self.check("prediction", answer("predict", self.JOB, "--verbose", "--contention"))
 
+    def test_kernels_are_of_all_parts_that_the_schema_lists(self):
+        with tempfile.TemporaryDirectory() as folder:
+            windowed = json.loads((ROOT / "data/models/llama-3-8b.json").read_text())
+            windowed |= {"sliding_window": 128, "full_attention_every": 2}
+            Path(folder + "/windowed.json").write_text(json.dumps(windowed))
+            parts = set()
+            layouts = {"deepseek-v3": ("--tp", "4", "--ep", "256"), "gpt-oss-20b": ("--ep", "8"), folder + "/windowed.json": ()}
+            for model, layout in layouts.items():
+                predicted = answer("predict", "--model", model, "--cluster", "dgx-h100", "--nodes", "128", *layout,
+                                   "--gbs", "2048", "--mbs", "1", "--seq-len", "4096", "--recompute", "full", "--verbose")
+                self.check("prediction", predicted)
+                parts |= {kernel["part"] for kernel in predicted["kernels"]}
+        listed = schema_validator("prediction").schema["$defs"]["kernel"]["properties"]["part"]["enum"]
+        self.assertEqual(parts, set(listed))
+
     def test_searches_are_valid(self):
         search = ("search", "--model", "bloom-176b", "--cluster", "jean-zay-a100", "--gbs", "2048")
         self.check("search", answer(*search, "--nodes", "48", "--tokens", "366e9", "--price", "2"))

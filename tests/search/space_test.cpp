@@ -8,6 +8,7 @@
 
 #include "hw/base/errors.hpp"
 #include "models/axes/axis_text.hpp"
+#include "models/plan/rules.hpp"
 #include "tests/search/shipped_inputs.hpp"
 
 namespace prequel {

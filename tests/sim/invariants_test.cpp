@@ -8,9 +8,10 @@
 
 #include "models/layers/operators.hpp"
 #include "models/layers/parameters.hpp"
+#include "models/plan/rules.hpp"
 #include "sim/answer/detailed_time.hpp"
 #include "sim/answer/prediction.hpp"
-#include "sim/price/kernel_costs.hpp"
+#include "sim/price/pricing.hpp"
 #include "sim/step/plan_memory.hpp"
 #include "tests/models/shipped.hpp"
 #include "tests/random_plans.hpp"

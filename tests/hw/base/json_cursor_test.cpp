@@ -281,6 +281,54 @@ TEST_CASE("JSON in memory is read like a file") {
         "plan: /tp: expected a whole number of at least 1, got 0");
 }
 
+TEST_CASE("documents of one text are read once, and anew where a field is set") {
+  static int reads = 0;
+  reads = 0;
+  double (*const reader)(const Document&) = [](const Document& document) {
+    ++reads;
+    const double value = document.root().at("a").number(kPositive);
+    document.finish();
+    return value;
+  };
+  const auto text = parse_text("x.json", R"({"a": 1})");
+  CHECK(Document::of("x.json", text).read_once(reader) == 1);
+  CHECK(Document::of("x.json", text).read_once(reader) == 1);
+  CHECK(reads == 1);
+  Document changed = Document::of("x.json", text);
+  changed.set("a", "2");
+  CHECK(changed.read_once(reader) == 2);
+  CHECK(Document::of("x.json", text).read_once(reader) == 1);
+  CHECK(reads == 2);
+}
+
+TEST_CASE("a text that cannot be read is told each time") {
+  double (*const reader)(const Document&) = [](const Document& document) {
+    const double value = document.root().at("a").number(kPositive);
+    document.finish();
+    return value;
+  };
+  const auto text = parse_text("x.json", R"({"a": -1})");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(error_text([&] { (void)Document::of("x.json", text).read_once(reader); }) ==
+          "x.json: /a: expected a number above 0, got -1");
+  }
+}
+
+TEST_CASE("a document over another changes what it says and keeps the rest") {
+  const auto patch = parse_text("x.json", R"({"like": "y", "a": 3, "c": {"d": null}})");
+  const auto base = parse_text("y.json", R"({"a": 1, "b": 2, "c": {"d": 4, "e": 5}})");
+  const auto over = [&](const Document& on) {
+    return Document::of("x.json", patch).over(on, "like");
+  };
+  const Document whole = over(Document::of("y.json", base));
+  CHECK(whole.file() == "x.json");
+  CHECK(whole.json() == nlohmann::json::parse(R"({"a": 3, "b": 2, "c": {"e": 5}})"));
+  CHECK(&over(Document::of("y.json", base)).json() == &whole.json());  // made once
+  Document changed = Document::of("y.json", base);
+  changed.set("b", "7");
+  CHECK(over(changed).json()["b"] == 7);
+}
+
 TEST_CASE("cursors stay good when their document is moved") {
   Document first = Document::parse("x.json", R"({"a": 1})");
   const Cursor a = first.root().at("a");

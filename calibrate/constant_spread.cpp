@@ -1,0 +1,207 @@
+#include "calibrate/constant_spread.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "calibrate/error_statistics.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr std::size_t kMostRows = 24;   ///< of one case: more say the same again
+constexpr std::size_t kFewestRows = 3;  ///< fewer tell too little of several constants
+constexpr double kMostSpread = 2.0;     ///< constants that saturate would run away
+constexpr int kRounds = 14;
+constexpr double kPriorCases = 2.0;
+
+std::vector<Uncertain> constants_of_time() {
+  std::vector<Uncertain> constants;
+  for (std::size_t i = 0; i < kUncertainOfTime; ++i) constants.push_back(Uncertain(i));
+  return constants;
+}
+
+/// Rows of one file, cluster and stack, thinned.
+std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<MeasuredRun>& runs) {
+  std::map<std::string, std::vector<MeasuredRun>> tables;
+  for (const MeasuredRun& run : runs) {
+    if (run.status != RunStatus::ok || !run.sec_per_iter || !run.apart.empty()) continue;
+    tables[fmt::format("{} {} {}", run.file, run.cluster, run.software)].push_back(run);
+  }
+  for (auto& [name, rows] : tables) {
+    const std::size_t step = (rows.size() + kMostRows - 1) / kMostRows;
+    std::vector<MeasuredRun> kept;
+    for (std::size_t i = 0; i < rows.size(); i += std::max<std::size_t>(1, step)) {
+      kept.push_back(rows[i]);
+    }
+    rows = std::move(kept);
+  }
+  return tables;
+}
+
+/// A case as a linear model around its own fit.
+struct Case {
+  SpreadCase told;
+  std::vector<Observation> seen;
+  LinearModel model;
+};
+
+std::optional<Case> case_of(const Library& library, const std::string& table,
+                            std::vector<MeasuredRun> rows, const std::string& software, bool own,
+                            const Uncertainty& uncertainty) {
+  for (MeasuredRun& row : rows) row.software = software;
+  const std::vector<ObservedRun> observed = observed_times(library, rows);
+  if (observed.size() < kFewestRows || 2 * observed.size() < rows.size()) return std::nullopt;
+  const std::vector<Uncertain> constants = constants_of_time();
+  const Prior wide = prior_of(uncertainty, constants, uncertainty.time_noise, 1.5);
+  const LogQuantities quantities = log_quantities(observed, uncertainty, constants, {});
+  Case result;
+  std::vector<double> gaps;
+  const VectorXd deviations = wide.covariance.diagonal().cwiseSqrt();
+  LinearModel start = linear_model(quantities, VectorXd::Zero(deviations.size()), deviations);
+  for (std::size_t i = 0; i < observed.size(); ++i) {
+    result.seen.push_back(observed[i].seen);
+    gaps.push_back(observed[i].seen.log_value - start.values[static_cast<Index>(i)]);
+  }
+  if (std::abs(quantile(gaps, 0.5)) > std::log(2.0)) return std::nullopt;
+  const Posterior fit = posterior(wide, result.seen, quantities, std::move(start));
+  result.model = fit.model;
+  result.told = {table,    observed.front().scenario.cluster.name, software, own, observed.size(),
+                 fit.noise};
+  return result;
+}
+
+/// Stacks that were validated and shard as the table's own does: others differ in structure.
+std::vector<std::string> foreign_stacks(const Library& library, const std::string& own) {
+  const Software mine = read_software(library.open("software", own));
+  std::vector<std::string> stacks;
+  for (const std::string& name : library.names("software")) {
+    const Software other = read_software(library.open("software", name));
+    if (name == own || !other.validated ||
+        other.communication.fully_sharded_from_zero != mine.communication.fully_sharded_from_zero) {
+      continue;
+    }
+    stacks.push_back(name);
+  }
+  return stacks;
+}
+
+/// Whether the stack, or a release that stands in for it, has a file.
+bool is_known(const Library& library, const std::string& software) {
+  try {
+    (void)library.open("software", software);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// Second moments of the constants' posteriors in the cases that feel them.
+struct Moments {
+  std::vector<double> sums = std::vector<double>(kUncertainOfTime);
+  std::vector<std::size_t> cases = std::vector<std::size_t>(kUncertainOfTime);
+
+  void add(const Case& one, const Prior& prior) {
+    const LogQuantities linear = [&](const VectorXd& u) -> VectorXd {
+      return one.model.values + one.model.slopes * (u - one.model.at);
+    };
+    const Posterior found = posterior(prior, one.seen, linear, one.model);
+    for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+      const auto i = static_cast<Index>(k);
+      if (one.model.slopes.col(i).isZero()) continue;
+      sums[k] += found.constants[i] * found.constants[i] + found.covariance(i, i);
+      ++cases[k];
+    }
+  }
+};
+
+Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, bool own) {
+  Moments moments;
+  const Prior prior = prior_of(uncertainty, constants_of_time(), uncertainty.time_noise);
+  for (const Case& one : cases) {
+    if (one.told.own == own) moments.add(one, prior);
+  }
+  return moments;
+}
+
+/// The share of the spreads that the own constants keep: its square is the mean of u² over σ².
+double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
+  double level = 1.0;
+  for (int round = 0; round < kRounds; ++round) {
+    Uncertainty narrowed = uncertainty;
+    for (ConstantPrior& prior : narrowed.constants) prior.sd *= level;
+    const Moments moments = moments_of(cases, narrowed, true);
+    double sum = 0.0, count = 0.0;
+    for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+      const double sd = uncertainty.constants[k].sd;
+      sum += moments.sums[k] / (sd * sd);
+      count += static_cast<double>(moments.cases[k]);
+    }
+    if (count == 0) return 1.0;
+    level = std::sqrt(sum / count);
+  }
+  return level;
+}
+
+}  // namespace
+
+SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredRun>& runs,
+                             const Uncertainty& present) {
+  std::vector<Case> cases;
+  for (const auto& [table, rows] : tables_of(runs)) {
+    const Document cluster = library.open("clusters", rows.front().cluster);
+    const std::string own =
+        rows.front().software.empty() ? read_cluster(cluster).software : rows.front().software;
+    if (!is_known(library, own)) continue;
+    if (auto one = case_of(library, table, rows, own, true, present)) {
+      cases.push_back(std::move(*one));
+    }
+    for (const std::string& software : foreign_stacks(library, own)) {
+      if (auto one = case_of(library, table, rows, software, false, present)) {
+        cases.push_back(std::move(*one));
+      }
+    }
+  }
+  if (cases.empty()) throw InputError("no table of at least three runs that can be predicted");
+
+  Uncertainty estimate = present;
+  Moments moments;
+  for (int round = 0; round < kRounds; ++round) {
+    moments = moments_of(cases, estimate, false);
+    for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+      const double before = present.constants[k].sd;
+      const double second = (moments.sums[k] + kPriorCases * before * before) /
+                            (static_cast<double>(moments.cases[k]) + kPriorCases);
+      estimate.constants[k].sd = std::min(kMostSpread, std::sqrt(second));
+    }
+  }
+
+  SpreadReport report;
+  std::vector<double> noise;
+  for (const Case& one : cases) {
+    report.cases.push_back(one.told);
+    if (one.told.own) noise.push_back(std::log(one.told.noise));
+  }
+  for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+    report.constants.push_back(
+        {Uncertain(k), moments.cases[k], present.constants[k].sd, estimate.constants[k].sd});
+  }
+  report.own_level = own_level(cases, estimate);
+  const double middle = quantile(noise, 0.5);
+  report.noise_median = std::exp(middle);
+  double squares = 0.0;
+  for (const double one : noise) squares += (one - middle) * (one - middle);
+  report.noise_log_sd =
+      noise.size() > 1 ? std::sqrt(squares / static_cast<double>(noise.size() - 1)) : 0.0;
+  return report;
+}
+
+}  // namespace prequel

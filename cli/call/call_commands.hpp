@@ -1,0 +1,64 @@
+#pragma once
+
+/// The commands that programs can call: those of every build, and those that the page lacks, which
+/// fits nothing and draws its reports itself.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/calibrate/calibrate_options.hpp"
+#include "cli/call/call_session.hpp"
+#include "cli/compare/compare_options.hpp"
+#include "cli/flags/common_options.hpp"
+#include "cli/json/context.hpp"
+#include "cli/predict/predict_options.hpp"
+#include "cli/search/search_options.hpp"
+#include "cli/show/show_options.hpp"
+#include "cli/translate/import_options.hpp"
+#include "cli/validate/validate_options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace prequel {
+
+/// What the flags of a command fill.
+struct CallOptions {
+  CommonOptions common;
+  PredictOptions predict;
+  SearchOptions search;
+  CompareOptions compare;
+  ValidateOptions validate;
+  CalibrateRunsOptions runs;
+  ImportOptions import;
+  ShowOptions show;
+};
+
+/// A call whose words are read.
+struct ReadCall {
+  const Library& library;
+  const CallOptions& options;
+  const CallSession& session;
+
+  [[nodiscard]] Context context() const { return {options.common.call, library.inputs()}; }
+};
+
+struct CallCommand {
+  std::string_view name;  ///< as it is spelt on the command line
+  void (*add)(CLI::App& app, CallOptions& options);
+  CallAnswer (*answer)(const ReadCall& call);
+};
+std::span<const CallCommand> shared_commands();
+/// Empty in the page, as what follows.
+std::span<const CallCommand> program_commands();
+
+/// Makes the HTML report of a call that was answered with `document`.
+struct CallReport {
+  std::string_view command;
+  std::string (*report)(const ReadCall& call, const std::string& document);
+};
+std::span<const CallReport> program_reports();
+
+}  // namespace prequel

@@ -1,0 +1,65 @@
+#include "cli/commands/commands.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibrate/advise.hpp"
+#include "cli/calibrate/calibrate_options.hpp"
+#include "cli/text/exit_status.hpp"
+#include "cli/text/table.hpp"
+#include "cli/text/terminal.hpp"
+#include "cli/translate/translated_request.hpp"
+#include "hw/base/json_cursor.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string report_json(const AdviceReport& report, std::size_t top) {
+  Json advices = Json::array();
+  for (std::size_t i = 0; i < top; ++i) {
+    const Advice& one = report.advices[i];
+    advices.push_back({{"measurement", one.measurement},
+                       {"minutes", one.minutes},
+                       {"half_width", one.half_width}});
+  }
+  return Json{{"schema", "prequel/advice/1"},
+              {"level", kIntervalLevel},
+              {"half_width", report.half_width},
+              {"measurements", advices}}
+             .dump(2) +
+         "\n";
+}
+
+std::string report_text(const AdviceReport& report, std::size_t top, std::size_t width) {
+  TextTable table({"measure", "minutes", "80 % interval then"});
+  for (std::size_t i = 0; i < top; ++i) {
+    const Advice& one = report.advices[i];
+    table.add({one.measurement, fmt::format("{:.0f}", one.minutes),
+               fmt::format("± {:.1f} %", 100 * one.half_width)});
+  }
+  return fmt::format("The prediction is good to ± {:.1f} % (80 % interval); what would narrow it\n",
+                     100 * report.half_width) +
+         table.text(width);
+}
+
+}  // namespace
+
+int run_calibrate_advise(const CommonOptions& common, const CalibrateAdviseOptions& options) {
+  const Library library(common.data_directories);
+  const Job job =
+      read_job(library, translated(options.request, {}, library, tell_stderr(common.quiet)));
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const AdviceReport report = advise(resolve(job).scenario, uncertainty);
+  const std::size_t top =
+      std::min(report.advices.size(), static_cast<std::size_t>(std::max(0, options.top)));
+  fmt::print("{}", options.format == OutputFormat::json
+                       ? report_json(report, top)
+                       : report_text(report, top, terminal(stdout, common.color).width));
+  return kExitDone;
+}
+
+}  // namespace prequel

@@ -1,0 +1,183 @@
+#include "cli/commands/commands.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibrate/constant_spread.hpp"
+#include "calibrate/json_layout.hpp"
+#include "calibrate/stack_spread.hpp"
+#include "cli/calibrate/calibrate_options.hpp"
+#include "cli/text/exit_status.hpp"
+#include "cli/text/table.hpp"
+#include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json coverage_json(const Coverage& coverage) {
+  Json levels = Json::array();
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
+  }
+  return {{"n", coverage.n}, {"levels", levels}};
+}
+
+std::string report_json(const SpreadReport& report, const StackSpreadReport& stacks) {
+  Json constants = Json::array(), cases = Json::array(), checked = Json::array();
+  Json tables = Json::array();
+  for (const CheckedStack& one : stacks.stacks) {
+    checked.push_back({{"software", one.software},
+                       {"experts", one.experts},
+                       {"rows", one.time.rows},
+                       {"level", one.time.level},
+                       {"noise", one.time.noise}});
+  }
+  for (const TableCoverage& one : stacks.tables) {
+    tables.push_back({{"table", one.table},
+                      {"time", coverage_json(one.time)},
+                      {"held_out", coverage_json(one.held_out)},
+                      {"memory", coverage_json(one.memory)},
+                      {"memory_held_out", coverage_json(one.memory_held_out)}});
+  }
+  for (const SpreadEstimate& one : report.constants) {
+    constants.push_back({{"name", name(one.constant)},
+                         {"cases", one.cases},
+                         {"before", one.before},
+                         {"sd", one.after}});
+  }
+  for (const SpreadCase& one : report.cases) {
+    cases.push_back({{"table", one.table},
+                     {"software", one.software},
+                     {"own", one.own},
+                     {"rows", one.rows},
+                     {"noise", one.noise}});
+  }
+  return Json{{"schema", "prequel/spread/1"},
+              {"constants", constants},
+              {"own_level", report.own_level},
+              {"noise", {{"median", report.noise_median}, {"log_sd", report.noise_log_sd}}},
+              {"cases", cases},
+              {"stacks", checked},
+              {"tables", tables},
+              {"coverage",
+               {{"time", coverage_json(stacks.time)},
+                {"held_out", coverage_json(stacks.held_out)},
+                {"memory", coverage_json(stacks.memory)},
+                {"memory_held_out", coverage_json(stacks.memory_held_out)}}}}
+             .dump(2) +
+         "\n";
+}
+
+std::string report_text(const SpreadReport& report) {
+  TextTable table({"constant", "cases", "spread was", "is"});
+  for (const SpreadEstimate& one : report.constants) {
+    table.add({std::string(name(one.constant)), fmt::format("{}", one.cases),
+               fmt::format("{:.2f}", one.before), fmt::format("{:.2f}", one.after)});
+  }
+  std::size_t own = 0;
+  for (const SpreadCase& one : report.cases) own += one.own;
+  return table.text() +
+         fmt::format(
+             "  {} tables with the constants of other stacks, {} with their own, whose spread is "
+             "{:.2f} of it\n  scatter from run to run: median {:.1f} %, log sd {:.2f}\n",
+             report.cases.size() - own, own, report.own_level, 100 * report.noise_median,
+             report.noise_log_sd);
+}
+
+std::string coverage_text(const Coverage& coverage) {
+  if (coverage.n == 0) return {};
+  return fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * coverage.inside[0], 100 * coverage.inside[1],
+                     100 * coverage.inside[2]);
+}
+
+std::string stacks_text(const StackSpreadReport& report) {
+  TextTable stacks({"stack", "of", "runs", "level", "scatter %", "with memory", "level", "%"});
+  for (const CheckedStack& one : report.stacks) {
+    stacks.add({one.software, one.experts ? "experts" : "dense", fmt::format("{}", one.time.rows),
+                fmt::format("{:.2f}", one.time.level), fmt::format("{:.1f}", 100 * one.time.noise),
+                one.memory.rows > 0 ? fmt::format("{}", one.memory.rows) : "",
+                one.memory.rows > 0 ? fmt::format("{:.2f}", one.memory.level) : "",
+                one.memory.rows > 0 ? fmt::format("{:.1f}", 100 * one.memory.noise) : ""});
+  }
+  TextTable tables(
+      {"inside 50/80/95 % intervals", "runs", "time", "held out", "memory", "held out"});
+  const auto add = [&](const std::string& table, const Coverage& time, const Coverage& held_out,
+                       const Coverage& memory, const Coverage& memory_held_out) {
+    tables.add({table, fmt::format("{}", time.n), coverage_text(time), coverage_text(held_out),
+                coverage_text(memory), coverage_text(memory_held_out)});
+  };
+  for (const TableCoverage& one : report.tables) {
+    add(one.table, one.time, one.held_out, one.memory, one.memory_held_out);
+  }
+  add("all", report.time, report.held_out, report.memory, report.memory_held_out);
+  return stacks.text() +
+         fmt::format(
+             "  levels are shares of the priors' spread: {:.2f} for a checked stack before "
+             "its runs, {:.2f} for one that was not ({:.2f} in memory)\n\n",
+             report.own, report.other, report.other_memory) +
+         tables.text();
+}
+
+Json known_json(const KnownSpread& known) {
+  return {
+      {"level", rounded(known.level, 2)}, {"noise", rounded(known.noise, 2)}, {"rows", known.rows}};
+}
+
+/// The priors' file with the spreads that were found, where any case told of them.
+std::string updated_priors(const Document& priors, const SpreadReport& report,
+                           const StackSpreadReport& stacks, std::size_t tables) {
+  Json json = Json::parse(read_file(priors.file()));
+  for (const SpreadEstimate& one : report.constants) {
+    if (one.cases > 0)
+      json["constants"][std::string(name(one.constant))]["sd"] = rounded(one.after, 2);
+  }
+  json["levels"]["own"] = rounded(stacks.own, 2);
+  json["levels"]["other"] = rounded(stacks.other, 2);
+  json["levels"]["other_memory"] = rounded(stacks.other_memory, 2);
+  Json checked = Json::array();
+  for (const CheckedStack& one : stacks.stacks) {
+    checked.push_back({{"software", one.software},
+                       {"experts", one.experts},
+                       {"clusters", one.clusters},
+                       {"releases", one.releases},
+                       {"time", known_json(one.time)},
+                       {"memory", known_json(one.memory)}});
+  }
+  json["checked"] = std::move(checked);
+  json["levels"]["origin"] = fmt::format("`prequel calibrate spread` over {} tables", tables);
+  return laid_out(json, 500);
+}
+
+}  // namespace
+
+int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptions& options) {
+  const Library library(common.data_directories);
+  std::vector<MeasuredRun> runs;
+  for (const std::string& file : options.files) {
+    std::vector<MeasuredRun> table = read_measured_runs(file);
+    std::move(table.begin(), table.end(), std::back_inserter(runs));
+  }
+  const Document priors = library.open("uncertainty", "priors");
+  const Uncertainty present = read_uncertainty(priors);
+  // With more than a few tables the spreads between stacks are a matter of minutes.
+  const SpreadReport report =
+      options.stacks_only ? SpreadReport{} : estimate_spread(library, runs, present);
+  const StackSpreadReport stacks =
+      stack_spreads(validate_runs(library, std::move(runs), {}, [](std::size_t) {}), present);
+  if (options.format == OutputFormat::json) {
+    fmt::print("{}", report_json(report, stacks));
+  } else {
+    fmt::print("{}{}", options.stacks_only ? "" : report_text(report) + "\n", stacks_text(stacks));
+  }
+  if (!options.output.empty()) {
+    write_file(options.output, updated_priors(priors, report, stacks, options.files.size()));
+  }
+  return kExitDone;
+}
+
+}  // namespace prequel

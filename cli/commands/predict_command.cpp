@@ -1,0 +1,105 @@
+#include "cli/commands/commands.hpp"
+
+#include <fmt/format.h>
+
+#include "calibrate/gap.hpp"
+#include "cli/commands/print_emitted.hpp"
+#include "cli/flags/common_options.hpp"
+#include "cli/predict/memory_snapshot.hpp"
+#include "cli/predict/predict_answer.hpp"
+#include "cli/predict/trace.hpp"
+#include "cli/predict/training_run_format.hpp"
+#include "cli/report/report.hpp"
+#include "cli/text/exit_status.hpp"
+#include "cli/text/table.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/portable_math.hpp"
+
+namespace prequel {
+namespace {
+
+/// The trace and the snapshot of memory, those of them that are asked for.
+void write_timeline_files(const PredictOptions& options, const PredictAnswer& answer) {
+  const bool with_trace = !options.trace.empty(), with_memory = !options.memory_snapshot.empty();
+  if (!with_trace && !with_memory) {
+    if (options.ranks == "stages") return;
+    throw InputError("--ranks: needs --trace or --memory-snapshot, which show them");
+  }
+  const auto& [job, scenario, prediction, details] = answer;
+  if (!details.timeline) {
+    throw InputError(fmt::format("{}: {} passes over stages are too many to draw; gbs {} would do",
+                                 with_trace ? "--trace" : "--memory-snapshot",
+                                 timeline_passes(scenario), most_timeline_gbs(scenario)));
+  }
+  const Timeline& played = *details.timeline;
+  const auto ranks = trace_ranks(scenario.plan, played.stages.size(), options.ranks);
+  if (with_memory) {
+    write_file(options.memory_snapshot, memory_snapshot(scenario, prediction, played, ranks));
+  }
+  if (with_trace) {
+    const auto detail = options.detail == "kernel" ? TraceDetail::kernel : TraceDetail::layer;
+    write_trace_file(options.trace, scenario, played, detail, ranks);
+  }
+}
+
+void print_warnings(const std::vector<std::string>& warnings, const Terminal& terminal) {
+  for (const std::string& warning : warnings) {
+    const std::string label = inked(terminal, Ink::yellow, "warning:");
+    fmt::print(stderr, "{}\n", wrapped(label + " " + warning, terminal.at_most(100), "  "));
+  }
+}
+
+void print_text(const PredictOptions& options, const PredictAnswer& answer, const Terminal& out) {
+  const auto& [job, scenario, prediction, details] = answer;
+  fmt::print("{}", prediction_text(scenario, prediction, job.measured, out));
+  if (details.interval) fmt::print("\n{}", interval_text(*details.interval, out));
+  if (details.timeline) fmt::print("\n{}", timeline_text(*details.timeline, out));
+  if (details.distribution) fmt::print("\n{}", what_if_text(*details.distribution, job.what_if));
+  if (details.contended) fmt::print("\n{}", contention_text(*details.contended));
+  fmt::print("{}", whole_run_text(scenario.plan, details.whole, options.run, job.what_if.any()));
+  const double step = prediction.sec_per_iter.value;
+  if (options.verbose) fmt::print("\n{}", kernel_table(details.kernels, step, out));
+  if (!options.explain.empty()) {
+    fmt::print("\n{}", kernel_explanations(details.kernels, step, details.origin, out));
+  }
+}
+
+/// Which single cause could explain that the job's own run took another time.
+void print_gap(const Library& library, const PredictAnswer& answer, const Terminal& out) {
+  const auto& measured = answer.job.measured;
+  if (!measured || !measured->sec_per_iter) return;
+  const double seconds = portable::log(measured->sec_per_iter->value);
+  const ObservedRun run{
+      nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const std::string told =
+      "What could explain the measured time: " + text(gap_causes({run}, uncertainty));
+  fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
+}
+
+}  // namespace
+
+int run_predict(const CommonOptions& common, const PredictOptions& options) {
+  const Library library(common.data_directories);
+  PredictAnswer answer = answer_predict(library, options, tell_stderr(common.quiet));
+  answer.details.context = {common.call, library.inputs()};
+  const auto& [job, scenario, prediction, details] = answer;
+  write_timeline_files(options, answer);
+  if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));
+  if (!options.emit.empty()) {
+    print_emitted(options.emit, scenario, common.quiet);
+  } else if (options.format == OutputFormat::json) {
+    fmt::print("{}", prediction_json(answer));
+  } else {
+    print_text(options, answer, terminal(stdout, common.color));
+    print_gap(library, answer, terminal(stdout, common.color));
+  }
+  if (!options.report.empty()) {
+    write_file(options.report, prediction_report(answer));
+  }
+  return answer.is_no() ? kExitNo : kExitDone;
+}
+
+}  // namespace prequel

@@ -1,0 +1,177 @@
+#include "cli/commands/commands.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/commands/print_emitted.hpp"
+#include "cli/flags/common_options.hpp"
+#include "cli/report/report.hpp"
+#include "cli/search/clusters.hpp"
+#include "cli/search/search_answer.hpp"
+#include "cli/search/search_format.hpp"
+#include "cli/text/exit_status.hpp"
+#include "cli/text/layout_text.hpp"
+#include "hw/base/files.hpp"
+#include "sim/search/confirmation.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kRefused = 20;  // plans of a table that are told why
+
+/// Set by SIGINT while one is on the stack.
+class Interruption {
+ public:
+  Interruption() : before_(std::signal(SIGINT, [](int) { flag() = true; })) {}
+  ~Interruption() { std::signal(SIGINT, before_); }
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  static std::atomic<bool>& flag() {
+    static std::atomic<bool> interrupted{false};
+    return interrupted;
+  }
+
+ private:
+  void (*before_)(int);
+};
+
+/// Progress with the time left, on a terminal.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) != 0) {}
+  ~ProgressLine() {
+    if (shown_) fmt::print(stderr, "\r{:60}\r", "");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(std::size_t done, std::size_t of) const {
+    if (!shown_) return;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+    const double left = spent.count() * static_cast<double>(of - done) / static_cast<double>(done);
+    fmt::print(stderr, "\r{} of {} plans, {:.0f} s left ", done, of, left);
+  }
+
+ private:
+  bool shown_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+void print_answer(const CommonOptions& common, const SearchAnswer& answer) {
+  switch (answer.options.format) {
+    case OutputFormat::text:
+      fmt::print("{}", search_text(answer, terminal(stdout, common.color)));
+      break;
+    case OutputFormat::json: fmt::print("{}", search_json(answer)); break;
+    case OutputFormat::csv: fmt::print("{}", search_csv(answer)); break;
+  }
+}
+
+/// Plans whose seconds the detailed engine does not find.
+void print_disagreements(const SearchAnswer& answer) {
+  for (std::size_t i = 0; i < answer.detailed.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    if (!answer.detailed[i] || agrees(found, *answer.detailed[i])) continue;
+    fmt::print(
+        stderr,
+        "warning: rank {}: {} s by the clock, but {} s by the event queue: one of the two is "
+        "wrong, please report it\n",
+        i + 1, found.sec_per_iter, *answer.detailed[i]);
+  }
+}
+
+/// What became of a table's plans that are not in the answer, and of flags that they overrule.
+void print_left_out(const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  for (const std::string& flag : answer.overruled) fmt::print(stderr, "warning: {}\n", flag);
+  const auto count = [&](std::int64_t plans, const char* what) {
+    if (plans == 0) return;
+    fmt::print(stderr, "warning: {} of {} plans: {}\n", plans, result.considered, what);
+  };
+  count(std::ssize(result.refused), "not legal");
+  for (std::size_t i = 0; i < std::min(result.refused.size(), kRefused); ++i) {
+    const RefusedPlan& refused = result.refused[i];
+    fmt::print(stderr, "  {}{}: {}\n", shape_text(refused.shape, answer.inputs.model),
+               layout_text(refused.request), refused.problems.front());
+  }
+  if (result.interrupted) return;
+  count(result.legal - result.required, "legal, but not what is required");
+  count(result.required - result.fitting, "out of memory");
+}
+
+void emit_best(const CommonOptions& common, const SearchAnswer& answer) {
+  const SearchInputs& inputs = answer.inputs;
+  const FoundPlan& best = answer.result.plans.front();
+  if (!common.quiet) {
+    fmt::print(stderr, "the best of {}: {}{}; {:.2f} s per iteration, {:.1f} GiB\n",
+               answer.result.fitting, shape_text(best.shape, inputs.model), layout_text(best.plan),
+               best.sec_per_iter, best.peak_memory.value / kGiB);
+  }
+  print_emitted(answer.options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
+}
+
+/// Of several clusters at once.
+int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
+  const Library library(common.data_directories);
+  std::vector<SearchAnswer> answers;
+  {
+    const Interruption interruption;
+    const ProgressLine progress(common.quiet);
+    answers = answer_clusters(library, options, tell_stderr(common.quiet),
+                              {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
+                               &Interruption::flag()});
+  }
+  for (SearchAnswer& answer : answers) {
+    answer.context = {common.call, library.inputs()};
+    for (const std::string& note : answer.notes) {
+      if (!common.quiet) {
+        fmt::print(stderr, "warning: {}: {}\n", answer.inputs.cluster.name, note);
+      }
+    }
+    print_disagreements(answer);
+  }
+  const bool json = options.format == OutputFormat::json;
+  fmt::print(
+      "{}", json ? clusters_json(answers) : clusters_text(answers, terminal(stdout, common.color)));
+  if (answers.back().result.interrupted) return kExitInterrupted;
+  return is_no(answers) ? kExitNo : kExitDone;
+}
+
+}  // namespace
+
+int run_search(const CommonOptions& common, const SearchOptions& options) {
+  if (asks_clusters(options)) return run_on_clusters(common, options);
+  const Library library(common.data_directories);
+  SearchAnswer answer;
+  {
+    const Interruption interruption;
+    const ProgressLine progress(common.quiet);
+    answer = answer_search(library, options, tell_stderr(common.quiet),
+                           {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
+                            &Interruption::flag()});
+  }
+  answer.context = {common.call, library.inputs()};
+  const SearchResult& result = answer.result;
+  if (options.plans && !common.quiet) print_left_out(answer);
+  if (!common.quiet) {
+    for (const std::string& note : answer.notes) fmt::print(stderr, "warning: {}\n", note);
+  }
+  print_disagreements(answer);
+  if (!options.emit.empty() && !result.plans.empty()) {
+    emit_best(common, answer);
+  } else {
+    print_answer(common, answer);
+  }
+  if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));
+  if (result.interrupted) return kExitInterrupted;
+  return result.plans.empty() ? kExitNo : kExitDone;
+}
+
+}  // namespace prequel

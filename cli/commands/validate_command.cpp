@@ -1,0 +1,61 @@
+#include "cli/commands/commands.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/flags/common_options.hpp"
+#include "cli/report/report.hpp"
+#include "cli/text/exit_status.hpp"
+#include "cli/text/terminal.hpp"
+#include "cli/validate/validate_answer.hpp"
+#include "cli/validate/validation_format.hpp"
+#include "hw/base/files.hpp"
+
+namespace prequel {
+namespace {
+
+/// Whether the errors keep to `max_mape`; where there are none, nothing is known to.
+bool keeps_to(double max_mape, const std::vector<ValidatedRun>& runs,
+              const std::vector<ValidationGroup>& groups) {
+  if (std::ranges::none_of(runs, [](const auto& run) { return run.time_error.has_value(); })) {
+    fmt::print(stderr, "prequel: --max-mape {}: none of {} rows has an error to hold against it\n",
+               max_mape, runs.size());
+    return false;
+  }
+  return std::ranges::none_of(groups,
+                              [&](const auto& group) { return 100 * group.time.mape > max_mape; });
+}
+
+}  // namespace
+
+int run_validate(const CommonOptions& common, const ValidateOptions& options) {
+  const Library library(common.data_directories);
+  const bool on_terminal = !common.quiet && isatty(STDERR_FILENO) != 0;
+  bool shown = false;
+  const auto [runs, groups, causes] =
+      answer_validate(library, options, [&](std::size_t done, std::size_t total) {
+        if (!on_terminal || total <= 1000 || done % 100 != 0) return;
+        fmt::print(stderr, "\r{} of {} rows", done, total);
+        shown = true;
+      });
+  if (shown) fmt::print(stderr, "\r{:40}\r", "");
+  switch (options.format) {
+    case OutputFormat::text:
+      fmt::print("{}", validation_text(runs, groups, options.worst,
+                                       terminal(stdout, common.color).width, causes));
+      break;
+    case OutputFormat::json:
+      fmt::print("{}",
+                 validation_json(runs, groups, causes, Context{common.call, library.inputs()}));
+      break;
+    case OutputFormat::csv: fmt::print("{}", validation_csv(runs)); break;
+  }
+  if (!options.report.empty()) write_file(options.report, validation_report(runs, groups));
+  const bool kept = !options.max_mape || keeps_to(*options.max_mape, runs, groups);
+  return kept ? kExitDone : kExitNo;
+}
+
+}  // namespace prequel

@@ -1,0 +1,44 @@
+#pragma once
+
+/// What `prequel compare` answers, made without output of its own.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "cli/compare/compare_options.hpp"
+#include "cli/text/tell.hpp"
+#include "sim/answer/difference.hpp"
+
+namespace prequel {
+
+struct ComparedSide {
+  std::string asked;  ///< as the user says it
+  Scenario scenario;
+  Prediction prediction;
+  Interval interval;
+
+  [[nodiscard]] double tokens_per_iteration() const;
+};
+
+/// Something that is said of both sides, and differently.
+struct UnlikeInput {
+  std::string path;  ///< "cluster", "plan.tp", "software.kernels.gemm_time_factor"
+  std::array<std::string, 2> values;
+};
+
+struct CompareAnswer {
+  ComparedSide first, second;
+  std::vector<UnlikeInput> unlike;
+  Difference difference;
+
+  /// Whether the answer is "no": one of the two is out of memory.
+  [[nodiscard]] bool is_no() const;
+};
+
+/// Reads both sides and predicts them; `tell` hears what was made of other tools' files. Throws
+/// InputError.
+CompareAnswer answer_compare(const Library& library, const CompareOptions& options,
+                             const Tell& tell);
+
+}  // namespace prequel

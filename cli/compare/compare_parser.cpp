@@ -1,0 +1,31 @@
+#include "cli/compare/compare_parser.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/flags/job_flags.hpp"
+
+namespace prequel {
+
+void add_compare(CLI::App& app, CompareOptions& options, const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "compare", "What differs between two plans, clusters, stacks or releases, and how surely");
+  command.footer(
+      "  prequel compare bloom-176b-jean-zay mbs=1,recompute=none\n"
+      "  prequel compare cluster=dgx-a100 cluster=dgx-h100 --model gpt3-175b --nodes 48 --tp 8 "
+      "--pp 12 --gbs 1536\n");
+  constexpr const char* kSide =
+      "a job, or what is said otherwise for this side (FIELD=VALUE,…), or both: JOB,tp=4; fields "
+      "are axes of the plan, model, cluster, device, software, and paths as of --set";
+  command.add_option("a", options.first, kSide)->required();
+  command
+      .add_option("b", options.second,
+                  "the other one, likewise; where it names no job, it is that of a")
+      ->required();
+  add_job_fields(command, options.request);
+  add_script(command, options.script);
+  command.add_flag_callback(
+      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
+  command.callback(action);
+}
+
+}  // namespace prequel

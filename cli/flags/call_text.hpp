@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace prequel {
+
+/// The call that the parser of a whole program was given, spelt one way whoever asks: options by
+/// their first long names, in the order of the manual, without those that only say where and how
+/// the answer is shown.
+std::string call_text(const CLI::App& program);
+
+}  // namespace prequel

@@ -1,0 +1,18 @@
+#include "cli/mcp/mcp_parser.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace prequel {
+
+void add_mcp(CLI::App& app, McpOptions& options, const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "mcp", "Answers agents: a Model Context Protocol server on stdin and stdout");
+  command.footer(
+      "  prequel mcp\n"
+      "  prequel mcp --folder answers\n");
+  command.add_option("--folder", options.folder, "where tools may save whole answers")
+      ->type_name("DIR");
+  command.callback(action);
+}
+
+}  // namespace prequel

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "cli/call/call_session.hpp"
+
+namespace prequel {
+
+struct McpOptions {
+  std::string folder;  ///< where tools may save answers; empty: nowhere
+};
+
+/// What one client is answered from.
+struct McpSession {
+  CallSession calls;
+  McpOptions options;
+};
+
+}  // namespace prequel

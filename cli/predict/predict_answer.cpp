@@ -1,0 +1,79 @@
+#include "cli/predict/predict_answer.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/translate/translated_request.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+FlopsConvention convention_named(const std::string& text) {
+  const auto convention = flops_convention(text);
+  if (convention) return *convention;
+  throw InputError(
+      "--flops " + printable(text) + ": unknown convention" +
+      did_you_mean(text, {kFlopsConventionNames.begin(), kFlopsConventionNames.end()}) +
+      "; prequel, megatron-hw, bs-noemb, mosaic-2023 and mosaic-2023-star are known");
+}
+
+/// What the options ask for beside the prediction.
+PredictionDetails details_of(const PredictOptions& options, const Library& library,
+                             const JobRequest& request, const Job& job, const Scenario& scenario,
+                             const Prediction& prediction) {
+  PredictionDetails details;
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  details.interval = interval(scenario, prediction, uncertainty);
+  if (timeline_passes(scenario) <= kMostTimelinePasses) details.timeline = timeline(scenario);
+  if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);
+  if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
+  details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);
+  if (options.verbose || !options.explain.empty()) {
+    details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].parts);
+    if (!options.explain.empty()) {
+      details.kernels = named_kernels(details.kernels, options.explain);
+    }
+    details.origin = origins(library, request, job);
+  }
+  return details;
+}
+
+/// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
+/// it is wider.
+void state_error(const Interval& interval, Prediction& prediction) {
+  if (interval.earned || interval.expected_error() <= prediction.relative_error) return;
+  prediction.relative_error = interval.expected_error();
+  prediction.error_basis = interval.basis;
+}
+
+}  // namespace
+
+PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
+                             const Tell& tell) {
+  const FlopsConvention convention = convention_named(options.flops_convention);
+  JobRequest request = translated(options.request, options.script, library, tell);
+  if (options.run.ramp) {  // its end, unless --gbs says otherwise
+    const std::string last = fmt::format("{}", options.run.ramp->last);
+    request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
+  }
+  PredictAnswer answer;
+  answer.job = read_job(library, request);
+  const Job& job = answer.job;
+  ResolvedScenario resolved = resolve(job);
+  answer.scenario = std::move(resolved.scenario);
+  answer.prediction = predict(answer.scenario, convention);
+  answer.details = details_of(options, library, request, job, answer.scenario, answer.prediction);
+  state_error(*answer.details.interval, answer.prediction);
+  std::vector<std::string>& warnings = answer.prediction.warnings;
+  warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
+  return answer;
+}
+
+std::string prediction_json(const PredictAnswer& answer) {
+  return prediction_json(answer.scenario, answer.prediction, answer.job.measured, answer.details);
+}
+
+}  // namespace prequel

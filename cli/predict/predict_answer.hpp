@@ -1,0 +1,29 @@
+#pragma once
+
+/// What `prequel predict` answers, made without input or output of its own.
+
+#include "cli/predict/predict_options.hpp"
+#include "cli/predict/prediction_format.hpp"
+#include "cli/text/tell.hpp"
+
+namespace prequel {
+
+struct PredictAnswer {
+  Job job;
+  Scenario scenario;
+  Prediction prediction;  ///< its warnings begin with those of the plan
+  PredictionDetails details;
+
+  /// Whether the answer is "no": the plan is out of memory.
+  [[nodiscard]] bool is_no() const { return prediction.verdict == MemoryVerdict::oom; }
+};
+
+/// Reads what the options name and predicts it; `tell` hears what was made of other tools' files.
+/// Throws InputError.
+PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
+                             const Tell& tell);
+
+/// The document `prequel/prediction/1` of an answer.
+std::string prediction_json(const PredictAnswer& answer);
+
+}  // namespace prequel

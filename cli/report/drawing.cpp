@@ -1,0 +1,58 @@
+#include "cli/report/drawing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/sensitivity.hpp"
+#include "sim/answer/timeline.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_drawn(const TimelineSlice& slice) {
+  return slice.stream != StageStream::send_forward && slice.stream != StageStream::send_backward;
+}
+
+Json slice_json(const TimelineSlice& slice) {
+  const auto nanoseconds = [](double s) { return std::round(s * 1e9) / 1e9; };
+  return {static_cast<int>(slice.kind),
+          slice.stage,
+          slice.chunk,
+          slice.micro_batch,
+          nanoseconds(slice.start_s),
+          nanoseconds(slice.end_s - slice.start_s)};
+}
+
+}  // namespace
+
+Json drawing_json(const PredictAnswer& answer, std::size_t most_slices) {
+  Json slices = Json::array();
+  std::string note;
+  if (!answer.details.timeline) {
+    note = "Too many micro batches to draw.";
+  } else {
+    std::vector<TimelineSlice> drawn;
+    std::ranges::copy_if(answer.details.timeline->slices, std::back_inserter(drawn), is_drawn);
+    if (drawn.size() > most_slices) {
+      note = fmt::format("The first {} of {} tasks are shown.", most_slices, drawn.size());
+      std::ranges::stable_sort(drawn, {}, &TimelineSlice::start_s);
+      drawn.resize(most_slices);
+    }
+    for (const TimelineSlice& slice : drawn) slices.push_back(slice_json(slice));
+  }
+  Json gains = Json::array();
+  for (const Sensitivity& one : sensitivity(answer.scenario)) {
+    gains.push_back({{"resource", one.resource}, {"sec_per_iter", one.sec_per_iter}});
+  }
+  return {{"timeline", std::move(slices)},
+          {"timeline_note", std::move(note)},
+          {"sensitivity", std::move(gains)}};
+}
+
+}  // namespace prequel

@@ -1,0 +1,19 @@
+#pragma once
+
+/// What pictures of a prediction show beside its document: in reports and on the page.
+
+#include <cstddef>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/predict/predict_answer.hpp"
+
+namespace prequel {
+
+/// `timeline`: the tasks on the compute stream and what its stage waits for, at most `most_slices`
+/// of them, as [kind, stage, chunk, micro batch, start, duration] in seconds to nine digits;
+/// `timeline_note`: what of it is left out, in words; `sensitivity`: the iteration with 10 % more
+/// of each resource.
+nlohmann::ordered_json drawing_json(const PredictAnswer& answer, std::size_t most_slices);
+
+}  // namespace prequel

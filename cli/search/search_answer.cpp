@@ -1,0 +1,367 @@
+#include "cli/search/search_answer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "cli/flags/flags.hpp"
+#include "cli/flags/job_flags.hpp"
+#include "cli/search/search_axes.hpp"
+#include "cli/translate/translated_request.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/parallel.hpp"
+#include "hw/base/text.hpp"
+#include "models/plan/rules.hpp"
+#include "sim/search/confirmation.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
+constexpr std::size_t kJudged = 30;            // of them, that get intervals and odds
+constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
+
+/// Whether all plans of a search share an axis that the user does not list: of those that stacks
+/// offer, where this one offers nothing else than its default.
+bool is_shared(const auto& axis, const Software& software) {
+  return axis.use == AxisUse::offered && axis.of(software.choices).empty();
+}
+
+/// With a table of plans, an axis flag says what its rows leave out.
+void fix_axes(const SearchOptions& options, JobRequest& request) {
+  each_axis([&](const auto& axis) {
+    const auto said = options.axes.find(std::string(axis.name));
+    if (said == options.axes.end()) return;
+    std::string value = said->second;
+    if constexpr (std::is_same_v<decltype(axis.domain), const Domain<bool>>) {
+      value = value == "on" ? "true" : "false";
+    }
+    add_override(request.overrides, {"plan." + std::string(axis.name), value, flag_of(axis.name)});
+  });
+}
+
+/// Refuses what --set says of fields whose values are searched.
+void check_overrides(const SearchOptions& options, const Software& software) {
+  each_axis([&](const auto& axis) {
+    const std::string path = "plan." + std::string(axis.name);
+    for (const Override& override : options.request.overrides) {
+      if (override.from != "--set" || override.path != path || !is_listed(axis.use)) continue;
+      const std::string set = printable("--set " + override.path + "=" + override.value);
+      if (is_searched(axis.use) && !is_shared(axis, software)) {
+        throw InputError(
+            fmt::format("{}: {} is searched; {} restricts it", set, axis.name, flag_of(axis.name)));
+      }
+      const bool by_most = axis.name == "nodes" && options.max_nodes;
+      if (options.axes.contains(std::string(axis.name)) || by_most) {
+        throw InputError(fmt::format("{}: {} says it, too; one of them would do", set,
+                                     by_most ? "--max-nodes" : flag_of(axis.name)));
+      }
+    }
+  });
+}
+
+/// What is said of an axis once is shared by all plans.
+template <class Value>
+std::optional<Value> single(const std::vector<Value>& said) {
+  return said.size() == 1 ? std::optional<Value>(said.front()) : std::nullopt;
+}
+
+/// Refuses what all plans share and none may have, as a single plan that has it is refused.
+void check_shared(const SearchInputs& inputs, const SearchAxes& said) {
+  PlanRequest plainest = inputs.fixed;
+  plainest.cp = single(said.cp);
+  plainest.cp_comm = single(said.cp_comm);
+  if (!inputs.model.has_experts()) {
+    plainest.ep = single(said.ep);
+    plainest.etp = single(said.etp);
+  }
+  if (!plainest.precision) plainest.precision = single(said.precision);
+  if (!plainest.fp8_recipe) plainest.fp8_recipe = single(said.fp8_recipe);
+  plainest.nodes = std::nullopt;
+  plainest.gbs = 1;
+  plainest.zero = 0;
+  plainest.offload = Offload::none;
+  plainest.recompute = Recompute::none;
+  plainest.sequence_parallel = false;
+  plainest.schedule = Schedule::one_f_one_b;
+  const PlanJudgement judged = judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
+  if (!judged.problems.empty()) throw InputError(judged.problems);
+}
+
+/// What of a job's plan holds for all plans, as the stack offers nothing else; the rest is
+/// searched.
+PlanRequest shared_by_all(PlanRequest plan, const Software& software) {
+  each_axis([&](const auto& axis) {
+    if (is_searched(axis.use) && !is_shared(axis, software)) axis.of(plan).reset();
+  });
+  return plan;
+}
+
+/// Whether the whole answer is asked for, not what people read of it.
+bool is_document(const SearchOptions& options) {
+  return options.format == OutputFormat::json || !options.report.empty();
+}
+
+SearchLimits limits_of(const SearchOptions& options) {
+  SearchLimits limits;
+  for (const std::string& text : options.requirements) {
+    limits.requirements.push_back(Requirement::parse(text));
+  }
+  limits.memory_headroom = options.memory_headroom;
+  limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
+  if (options.fewest_gpus) limits.objective = Objective::gpus;
+  if (options.within) limits.least_rate = *options.tokens / *options.within;
+  return limits;
+}
+
+/// Explanations and the Pareto front speak of all plans that fit, where these are not too many.
+void set_wanted(const SearchOptions& options, const Candidates& candidates, SearchLimits& limits) {
+  limits.front = is_document(options) || options.pareto;
+  const bool all = limits.front || !options.explain.empty();
+  limits.best = all && candidates.plans() <= kMostPlayed ? 0 : options.top;
+}
+
+/// The plans of a search that fit with the probability that is asked for: the next ones take the
+/// places of those that do not.
+class Searcher {
+ public:
+  Searcher(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
+           const SearchWatch& watch)
+      : options_(options), inputs_(inputs), watch_(watch) {
+    if (options.risk)
+      uncertainty_ = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  }
+
+  [[nodiscard]] SearchResult search(const Candidates& candidates, SearchLimits limits) const {
+    if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
+    const std::size_t wanted = limits.best == 0 ? options_.top : limits.best;
+    limits.front = false;
+    limits.also.clear();
+    for (limits.best = wanted;; limits.best *= 4) {
+      SearchResult result = prequel::search(candidates, inputs_, limits, watch_);
+      const bool all = result.plans.size() < limits.best || result.interrupted;
+      keep_probable(result);
+      if (!all && result.plans.size() < wanted) continue;
+      result.plans.resize(std::min(result.plans.size(), wanted));
+      result.ranked = result.plans.size();
+      return result;
+    }
+  }
+
+ private:
+  void keep_probable(SearchResult& result) const {
+    std::vector<double> probabilities(result.plans.size());
+    parallel_for(probabilities.size(), [&](std::size_t i) {
+      const FoundPlan& found = result.plans[i];
+      const Scenario scenario = scenario_of(inputs_, found.plan, found.shape);
+      probabilities[i] = interval(scenario, predict(scenario), *uncertainty_).fits_probability;
+    });
+    std::vector<FoundPlan> kept;
+    for (std::size_t i = 0; i < probabilities.size(); ++i) {
+      if (probabilities[i] >= *options_.risk) kept.push_back(std::move(result.plans[i]));
+    }
+    result.plans = std::move(kept);
+  }
+
+  const SearchOptions& options_;
+  const SearchInputs& inputs_;
+  const SearchWatch& watch_;
+  std::optional<Uncertainty> uncertainty_;
+};
+
+/// Of the plans that are in time, those of the fewest GPUs and of the fewest GPU-hours.
+void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidates& candidates,
+                  SearchLimits limits) {
+  if (!answer.options.within || answer.result.plans.empty()) return;
+  if (const std::vector<FoundPlan>& also = answer.result.also; also.size() == 2) {
+    answer.fewest_gpus = also.front();
+    answer.cheapest = also.back();
+    return;
+  }
+  limits.best = 1;
+  limits.front = false;
+  const auto best_by = [&](Objective objective) {
+    limits.objective = objective;
+    const SearchResult result = searcher.search(candidates, limits);
+    return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
+  };
+  answer.fewest_gpus = best_by(Objective::gpus);
+  answer.cheapest = best_by(Objective::efficiency);
+}
+
+/// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:
+/// "no" would be false where a node cannot hold the model.
+void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axes,
+                   Candidates& candidates, SearchLimits& limits, const Searcher& searcher) {
+  const SearchOptions& options = answer.options;
+  const SearchResult& result = answer.result;
+  if (!result.plans.empty() || result.interrupted || !said.tp.empty() || options.everything) return;
+  SearchAxes further = fill_axes(said, answer.inputs, Reach::beyond_links);
+  Candidates more = legal_plans(further, answer.inputs);
+  set_wanted(options, more, limits);
+  SearchResult found = searcher.search(more, limits);
+  if (found.plans.empty()) return set_wanted(options, candidates, limits);
+  answer.notes.push_back(
+      fmt::format("no plan fits whose tensor-parallel groups stay where device links join them: tp "
+                  "up to {} was searched, over the network",
+                  further.tp.back()));
+  answer.result = std::move(found);
+  axes = std::move(further);
+  candidates = std::move(more);
+}
+
+/// The values of a list that no plan takes, a note an axis and reason.
+void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken) {
+  for (std::size_t i = 0; i < untaken.size();) {
+    const UntakenValue& one = untaken[i];
+    std::string values = one.value;
+    while (++i < untaken.size() && untaken[i].axis == one.axis && untaken[i].why == one.why) {
+      values += ", " + untaken[i].value;
+    }
+    answer.notes.push_back(fmt::format("{} {}: no legal plan has it{}", flag_of(one.axis), values,
+                                       one.why.empty() ? "" : "; " + one.why));
+  }
+}
+
+void check_objective(const SearchOptions& options) {
+  const bool total = options.objective == "gpu-hours" || options.objective == "cost";
+  if (total && !options.tokens) {
+    throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
+  }
+  if (options.objective == "cost" && !(options.price > 0) && options.prices.empty()) {
+    throw InputError("--objective cost: needs --price of one GPU-hour");
+  }
+}
+
+/// Refuses prices of clusters that nobody searches.
+void check_prices(const SearchOptions& options, const Cluster& cluster) {
+  for (const auto& [name, price] : options.prices) {
+    if (name == cluster.name || name == options.request.cluster) continue;
+    throw InputError("--price-of " + printable(name) + ": the cluster is " + cluster.name);
+  }
+}
+
+/// The inputs that the options name; `fixed` is the whole plan that they say.
+SearchInputs read_inputs(const Library& library, const SearchOptions& options, const Tell& tell) {
+  JobRequest request = translated(options.request, options.script, library, tell);
+  if (options.plans) fix_axes(options, request);
+  Job job = read_job(library, request);
+  if (job.what_if.any()) {
+    throw InputError(request.job.value_or("--set") +
+                     ": what_if: a search predicts plans on a machine as it should be; take it out "
+                     "and ask prequel predict about the plan found");
+  }
+  const std::string replaced = replaced_precision(job.software, job.device);
+  if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
+  job.software.defaults.precision = usual_precision(job.software, job.device);
+  return {std::move(job.model), std::move(job.device), std::move(job.cluster),
+          std::move(job.software), job.plan};
+}
+
+/// How sure the first of the best plans are, and which of them is the best.
+void add_odds(const Library& library, SearchAnswer& answer) {
+  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const SearchInputs& inputs = answer.inputs;
+  const auto scenario = [&](std::size_t rank) {
+    const FoundPlan& found = answer.result.plans[rank];
+    return scenario_of(inputs, found.plan, found.shape);
+  };
+  answer.intervals.resize(std::min(answer.best.size(), kJudged));
+  if (answer.intervals.empty()) return;
+  parallel_for(answer.intervals.size(), [&](std::size_t i) {
+    answer.intervals[i] = interval(scenario(i), answer.best[i], uncertainty);
+  });
+  std::vector<UncertainPlan> plans;
+  for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    // Of as many devices, the fastest is the best; more of them cost as much more.
+    const double value = answer.options.fewest_gpus
+                             ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
+                             : found.value;
+    plans.push_back({value, answer.intervals[i].slopes});
+  }
+  answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
+}
+
+}  // namespace
+
+std::vector<std::size_t> SearchAnswer::to_try() const {
+  return most_promising(odds, options.try_first);
+}
+
+SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
+                           const SearchWatch& watch) {
+  check_objective(options);
+  SearchLimits limits = limits_of(options);
+  const Reach reach = options.everything ? Reach::everything : Reach::usual;
+  std::vector<PlanRequest> layouts;
+  for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
+  SearchAnswer answer;
+  answer.options = options;
+  SearchInputs& inputs = answer.inputs = read_inputs(library, options, tell);
+  check_prices(options, inputs.cluster);
+  if (!options.plans) check_overrides(options, inputs.software);
+
+  const auto begin = std::chrono::steady_clock::now();
+  Candidates candidates;
+  SearchAxes axes, said;
+  if (options.plans) {
+    PlanTable table = read_plan_table(options, inputs);
+    if (std::filesystem::is_regular_file(*options.plans)) {  // a pipe can be read but once
+      library.note_input("plans", *options.plans, read_file(*options.plans));
+    }
+    answer.overruled = std::move(table.overruled);
+    candidates = legal_plans(table.requests, inputs, Refusals::all);
+  } else {
+    inputs.fixed = shared_by_all(inputs.fixed, inputs.software);
+    said = read_axes(options, inputs);
+    check_shared(inputs, said);
+    answer.shapes = read_shapes(options, inputs.model);
+    said.shapes = answer.shapes.shapes;
+    axes = fill_axes(said, inputs, reach);
+    candidates = legal_plans(axes, inputs);
+  }
+  set_wanted(options, candidates, limits);
+  const Searcher searcher(library, options, inputs, watch);
+  SearchLimits with_deadline = limits;
+  if (options.within) with_deadline.also = {Objective::gpus, Objective::efficiency};
+  SearchResult& result = answer.result = searcher.search(candidates, std::move(with_deadline));
+  if (!options.plans) {
+    reach_further(answer, said, axes, candidates, limits, searcher);
+    SearchAxes listed = said;
+    if (!options.axes.contains("nodes")) listed.nodes.clear();
+    note_untaken(answer, untaken_values(listed, axes, candidates, inputs));
+  }
+  add_deadline(answer, searcher, candidates, limits);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  answer.seconds = seconds.count();
+
+  std::vector<FoundPlan> best(
+      result.plans.begin(),
+      result.plans.begin() + static_cast<std::ptrdiff_t>(std::min(result.ranked, options.top)));
+  for (const FoundPlan& found : best) {
+    answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
+  }
+  add_odds(library, answer);
+  answer.detailed = detailed_seconds(
+      {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
+  if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
+  answer.gains = gains(best, candidates, inputs, limits);
+  if (result.plans.empty() && !result.interrupted) {
+    answer.relaxations = options.plans ? relaxations(candidates, inputs, limits)
+                                       : relaxations(said, inputs, limits, reach);
+  }
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    answer.explained.push_back(
+        {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});
+  }
+  return answer;
+}
+
+}  // namespace prequel

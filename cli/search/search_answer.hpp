@@ -1,0 +1,66 @@
+#pragma once
+
+/// What `prequel search` answers, made without input or output of its own.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/json/context.hpp"
+#include "cli/search/explanation_format.hpp"
+#include "cli/search/search_options.hpp"
+#include "cli/search/shapes.hpp"
+#include "cli/text/tell.hpp"
+#include "sim/answer/interval.hpp"
+#include "sim/search/gains.hpp"
+#include "sim/search/relaxation.hpp"
+#include "sim/search/search.hpp"
+
+namespace prequel {
+
+/// The result, and whole predictions of the best plans.
+struct SearchAnswer {
+  SearchInputs inputs;
+  SearchOptions options;
+  SearchResult result;
+  std::vector<Prediction> best;          ///< of the first plans of the result
+  double seconds{};                      ///< that the search took
+  std::vector<Interval> intervals;       ///< of the first of `best`
+  std::vector<Odds> odds;                ///< of those, among each other
+  std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
+  /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
+  std::vector<std::optional<double>> detailed;
+  std::vector<Relaxation> relaxations;  ///< where nothing fits
+  std::vector<ExplainedLayout> explained;
+  ShapeChoice shapes;
+  std::optional<Context> context;
+  std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
+  /// With a deadline: of the plans that are in time.
+  std::optional<FoundPlan> fewest_gpus, cheapest;
+  std::vector<std::string> notes;  ///< values asked for that no plan takes, and what was widened
+
+  /// Whether a plan is within the stated error of the best.
+  [[nodiscard]] bool is_tie(std::size_t rank) const;
+  /// The plans to run first, `options.try_first` of them: those that are most probably the best.
+  [[nodiscard]] std::vector<std::size_t> to_try() const;
+  /// Whether a plan is for a model of another shape than the one that was given.
+  [[nodiscard]] bool has_shapes() const;
+
+  /// Of one GPU-hour on this cluster; 0 where it is not said.
+  [[nodiscard]] double price() const;
+  /// Of the whole training, where its tokens are said.
+  [[nodiscard]] std::optional<double> training_seconds(const FoundPlan& found) const;
+  [[nodiscard]] std::optional<double> gpu_hours(const FoundPlan& found) const;
+  [[nodiscard]] std::optional<double> cost(const FoundPlan& found) const;
+  /// In MWh, of devices at the limit of their boards; hosts, network and cooling come on top.
+  [[nodiscard]] std::optional<double> energy(const FoundPlan& found) const;
+};
+
+double tokens_per_gpu(const FoundPlan& found);  ///< tokens per second of one GPU
+
+/// Searches what the options ask; `tell` hears what was made of other tools' files, `watch` may
+/// stop it. Throws InputError.
+SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
+                           const SearchWatch& watch = {});
+
+}  // namespace prequel

@@ -1,0 +1,17 @@
+#pragma once
+
+/// What the command line says to show.
+
+#include <string>
+
+#include "cli/flags/common_options.hpp"
+
+namespace prequel {
+
+struct ShowOptions {
+  std::string kind;  ///< models, devices, clusters, software, jobs (or the singular)
+  std::string name;  ///< empty: list the kind
+  OutputFormat format{};
+};
+
+}  // namespace prequel

@@ -1,0 +1,21 @@
+#pragma once
+
+/// What the command line says of an import.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/import/script_inputs.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::optional<std::string> cluster, software;  ///< names for the job
+  std::vector<Override> overrides;               ///< degrees, nodes and batch over those of files
+  ScriptInputs script;
+};
+
+}  // namespace prequel

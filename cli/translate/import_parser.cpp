@@ -1,0 +1,29 @@
+#include "cli/translate/import_parser.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/flags/job_flags.hpp"
+
+namespace prequel {
+
+void add_import(CLI::App& app, ImportOptions& options, const std::function<void()>& action) {
+  CLI::App& command = *app.add_subcommand(
+      "import", "Other tools' files to a job, training logs to a table of runs (on stdout)");
+  command.footer(
+      "  prequel import config.json ds_config.json > job.json\n"
+      "  prequel import train.sh log.txt | prequel validate -\n");
+  command
+      .add_option("files", options.files,
+                  "Hugging Face config.json, DeepSpeed ds_config.json, Megatron launch script, "
+                  "YAML, torchtitan's TOML, training log (- for stdin); later ones override")
+      ->required();
+  add_name(command, "--cluster", options.cluster, "cluster name for the job");
+  add_name(command, "--software", options.software, "software stack name for the job");
+  for (const char* field : {"nodes", "dp", "tp", "pp", "cp", "mbs", "gbs"}) {
+    add_plan_field(command, field, options.overrides);
+  }
+  add_script(command, options.script);
+  command.callback(action);
+}
+
+}  // namespace prequel

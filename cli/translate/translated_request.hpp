@@ -1,0 +1,17 @@
+#pragma once
+
+/// Other tools' files in place of prequel's own.
+
+#include "cli/import/script_inputs.hpp"
+#include "cli/text/tell.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+
+/// A launch script or log as the job, a Hugging Face config as the model; `tell` hears what was
+/// made of them. Clusters and software that the request names are looked up; a launch script is
+/// given `script` along.
+JobRequest translated(JobRequest request, const ScriptInputs& script, const Library& library,
+                      const Tell& tell);
+
+}  // namespace prequel

@@ -1,0 +1,25 @@
+#pragma once
+
+/// What `prequel validate` answers, made without output of its own.
+
+#include <functional>
+#include <vector>
+
+#include "calibrate/gap.hpp"
+#include "calibrate/validation.hpp"
+#include "cli/validate/validate_options.hpp"
+
+namespace prequel {
+
+struct ValidateAnswer {
+  std::vector<ValidatedRun> runs;
+  std::vector<ValidationGroup> groups;
+  std::vector<GapCause> causes;  ///< of the gap, where all rows are a few of one stack and cluster
+};
+
+/// Reads the tables (`-` is stdin) and predicts their rows; `progress` is told how many are done,
+/// of how many. Throws InputError.
+ValidateAnswer answer_validate(const Library& library, const ValidateOptions& options,
+                               const std::function<void(std::size_t, std::size_t)>& progress);
+
+}  // namespace prequel

@@ -1,0 +1,24 @@
+#pragma once
+
+/// What the command line says of a validation.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/flags/common_options.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> group_columns{"source"};
+  std::vector<Override> overrides;
+  std::optional<double> max_mape;  ///< percent
+  int worst{5};                    ///< rows shown with the largest errors
+  std::string report;              ///< HTML file to write; empty: none
+  OutputFormat format{};
+};
+
+}  // namespace prequel

@@ -1,0 +1,42 @@
+#pragma once
+
+/// What plans have to obey: a request says what the user said; resolving it fills every axis and
+/// checks all the rules that frameworks set.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hw/cluster.hpp"
+#include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+
+/// A plan that can be run, and what the user should know about it.
+struct ResolvedPlan {
+  Plan plan;
+  std::vector<std::string> warnings;
+};
+
+/// A request filled and held against all rules.
+struct PlanJudgement {
+  Plan plan;
+  std::vector<std::string> problems;  ///< rules that it breaks, each with the nearest legal value
+  std::vector<std::string> warnings;
+};
+
+/// Fills and checks without warnings, for those who ask about many plans.
+PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
+                         const Cluster& cluster, const Software& software);
+
+/// The plan of `judge_plan`; nothing where it breaks a rule. Faster, as no text is formed.
+std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& model,
+                               const Cluster& cluster, const Software& software);
+
+/// Fills and checks. Throws InputError with every rule that is broken.
+ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
+                          const Cluster& cluster, const Software& software);
+
+}  // namespace prequel

@@ -1,0 +1,32 @@
+#pragma once
+
+/// What of a transformer a pipeline stage holds.
+
+#include <cstdint>
+#include <vector>
+
+#include "models/layers/parts.hpp"
+
+namespace prequel {
+
+/// What one pipeline stage (or one model chunk of it) holds.
+struct StageContent {
+  std::int64_t blocks{};
+  bool embedding{};
+  bool head{};
+  PartCounts parts{};  ///< all of that by kind, once `with_parts` has told
+
+  bool operator==(const StageContent&) const = default;
+};
+
+/// Dealt chunks with the parts of the model that each holds; layers of multi-token prediction stand
+/// before the head.
+std::vector<StageContent> with_parts(std::vector<StageContent> dealt, const Transformer& model);
+
+/// One block of the model by itself.
+StageContent one_block(const Transformer& model, std::int64_t layer);
+
+/// All of the model in one.
+StageContent whole_model(const Transformer& model);
+
+}  // namespace prequel
