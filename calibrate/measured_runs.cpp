@@ -17,6 +17,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
+#include "models/axes/plan_request.hpp"
 
 namespace prequel {
 namespace {
@@ -211,7 +212,7 @@ PlanRequest read_layout(Cells& cells) {
 void check_agreement(Cells& cells, const MeasuredRun& run) {
   const PlanRequest& plan = run.plan;
   if (run.gpus && plan.dp && plan.tp && plan.pp) {
-    const std::int64_t ranks = *plan.dp * *plan.tp * *plan.pp * plan.cp.value_or(1);
+    const std::int64_t ranks = *plan.dp * ranks_of_replica(plan);
     if (ranks != *run.gpus) {
       cells.note(fmt::format("dp {} x tp {} x pp {} = {} ranks, but gpus is {}", *plan.dp, *plan.tp,
                              *plan.pp, ranks, *run.gpus));

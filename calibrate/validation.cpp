@@ -18,6 +18,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
+#include "models/axes/plan_request.hpp"
 #include "sim/step/plan_memory.hpp"
 
 namespace prequel {
@@ -44,10 +45,10 @@ PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
       run.nodes && (!run.gpus || *run.gpus == *run.nodes * cluster.devices_per_node);
   if (whole_nodes) plan.nodes = run.nodes;
   if (!plan.dp && run.gpus && !whole_nodes) {
-    const std::int64_t replica = plan.tp.value_or(1) * plan.pp.value_or(1) * plan.cp.value_or(1);
+    const std::int64_t replica = ranks_of_replica(plan);
     if (*run.gpus % replica != 0) {
-      throw InputError(fmt::format("dp: empty, and {} gpus are no multiple of tp x pp x cp = {}",
-                                   *run.gpus, replica));
+      throw InputError(fmt::format("dp: empty, and {} gpus are no multiple of {} = {}", *run.gpus,
+                                   degrees_of_replica(), replica));
     }
     plan.dp = *run.gpus / replica;
   }

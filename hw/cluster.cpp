@@ -20,11 +20,7 @@ const CollectiveModel& device_links(const Cluster& cluster, const GroupShape& gr
 
 /// Members of the group that begins at rank 0 among the first `devices` ranks.
 std::int64_t members_within(const RankGroups& groups, std::int64_t devices) {
-  std::int64_t members = 1;
-  for (const auto& [stride, size] : groups.extents) {
-    members *= std::clamp<std::int64_t>((devices + stride - 1) / stride, 1, size);
-  }
-  return members;
+  return std::clamp<std::int64_t>((devices + groups.stride - 1) / groups.stride, 1, groups.size);
 }
 
 /// Rates without other groups: a ring a NIC, other traffic by the NICs of each member.
@@ -157,15 +153,11 @@ Cluster with_link_fraction(Cluster cluster, LinkClass level, double fraction) {
 
 GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int64_t size,
                        std::int64_t stride) {
-  return group_shape(cluster,
-                     RankGroups::strided(static_cast<int>(job_ranks), static_cast<int>(stride),
-                                         static_cast<int>(size)));
-}
-
-GroupShape group_shape(const Cluster& cluster, const RankGroups& groups) {
+  const RankGroups groups{static_cast<int>(job_ranks), static_cast<int>(stride),
+                          static_cast<int>(size)};
   GroupShape shape;
   shape.groups = groups;
-  shape.ranks = groups.size();
+  shape.ranks = size;
   shape.ranks_in_node = members_within(groups, cluster.devices_per_node);
   shape.ranks_in_domain =
       members_within(groups, cluster.fabric->description(groups.ranks).node.devices);

@@ -83,8 +83,6 @@ struct GroupShape {
 /// The groups of `size` ranks whose neighbours are `stride` ranks apart, in a job of `job_ranks`.
 GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int64_t size,
                        std::int64_t stride);
-/// As `Placement` says them.
-GroupShape group_shape(const Cluster& cluster, const RankGroups& groups);
 
 /// One group alone, the same number of its ranks on each of `nodes`, as nccl-tests runs.
 GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int64_t nodes);

@@ -35,14 +35,6 @@ Json constants_json(const QuantityFit& fit) {
   return constants;
 }
 
-Json coverage_json(const Coverage& coverage) {
-  Json levels = Json::array();
-  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
-    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
-  }
-  return {{"n", coverage.n}, {"levels", levels}};
-}
-
 Json choices_json(const QuantityFit& fit) {
   Json choices = Json::array();
   for (const WeighedChoice& one : fit.choices) {

@@ -9,6 +9,7 @@
 #include "calibrate/json_layout.hpp"
 #include "calibrate/stack_spread.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
+#include "cli/json/errors_json.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/files.hpp"
@@ -18,14 +19,6 @@ namespace prequel {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json coverage_json(const Coverage& coverage) {
-  Json levels = Json::array();
-  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
-    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
-  }
-  return {{"n", coverage.n}, {"levels", levels}};
-}
 
 std::string report_json(const SpreadReport& report, const StackSpreadReport& stacks) {
   Json constants = Json::array(), cases = Json::array(), checked = Json::array();

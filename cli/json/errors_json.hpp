@@ -4,11 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "calibrate/coverage.hpp"
 #include "calibrate/error_statistics.hpp"
 
 namespace prequel {
 
 /// `n`, `mape`, `median`, `p90`, `max` and `bias`, as fractions.
 nlohmann::ordered_json errors_json(const ErrorStatistics& errors);
+
+/// `n`, and how many of them lie in each interval.
+nlohmann::ordered_json coverage_json(const Coverage& coverage);
 
 }  // namespace prequel

@@ -66,34 +66,6 @@ void check_overrides(const SearchOptions& options, const Software& software) {
   });
 }
 
-/// What is said of an axis once is shared by all plans.
-template <class Value>
-std::optional<Value> single(const std::vector<Value>& said) {
-  return said.size() == 1 ? std::optional<Value>(said.front()) : std::nullopt;
-}
-
-/// Refuses what all plans share and none may have, as a single plan that has it is refused.
-void check_shared(const SearchInputs& inputs, const SearchAxes& said) {
-  PlanRequest plainest = inputs.fixed;
-  plainest.cp = single(said.cp);
-  plainest.cp_comm = single(said.cp_comm);
-  if (!inputs.model.has_experts()) {
-    plainest.ep = single(said.ep);
-    plainest.etp = single(said.etp);
-  }
-  if (!plainest.precision) plainest.precision = single(said.precision);
-  if (!plainest.fp8_recipe) plainest.fp8_recipe = single(said.fp8_recipe);
-  plainest.nodes = std::nullopt;
-  plainest.gbs = 1;
-  plainest.zero = 0;
-  plainest.offload = Offload::none;
-  plainest.recompute = Recompute::none;
-  plainest.sequence_parallel = false;
-  plainest.schedule = Schedule::one_f_one_b;
-  const PlanJudgement judged = judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
-  if (!judged.problems.empty()) throw InputError(judged.problems);
-}
-
 /// What of a job's plan holds for all plans, as the stack offers nothing else; the rest is
 /// searched.
 PlanRequest shared_by_all(PlanRequest plan, const Software& software) {
@@ -321,7 +293,8 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   } else {
     inputs.fixed = shared_by_all(inputs.fixed, inputs.software);
     said = read_axes(options, inputs);
-    check_shared(inputs, said);
+    const PlanJudgement shared = judge_shared(inputs, said);
+    if (!shared.problems.empty()) throw InputError(shared.problems);
     answer.shapes = read_shapes(options, inputs.model);
     said.shapes = answer.shapes.shapes;
     axes = fill_axes(said, inputs, reach);

@@ -95,13 +95,19 @@ std::vector<std::int64_t> any_number(std::int64_t most) {
 
 /// Those that degrees fill which leave no choice, as of a single plan; else all.
 std::int64_t nodes_of(const SearchAxes& degrees, const Cluster& cluster) {
-  std::int64_t ranks = degrees.cp.empty() ? 1 : degrees.cp.back();
   for (const auto* axis : {&degrees.dp, &degrees.tp, &degrees.pp}) {
     if (axis->size() != 1) return cluster.nodes;
-    ranks *= axis->front();
   }
+  PlanRequest only;
+  bool one_choice = true;
+  each_axis([&](const auto& axis) {
+    const auto& said = axis.of(degrees);
+    one_choice = one_choice && (axis.role != RankRole::replica || said.size() <= 1);
+    if (!said.empty()) axis.of(only) = said.front();
+  });
+  const std::int64_t ranks = *only.dp * ranks_of_replica(only);
   const std::int64_t per_node = cluster.devices_per_node;
-  const bool whole = degrees.cp.size() <= 1 && ranks % per_node == 0;
+  const bool whole = one_choice && ranks % per_node == 0;
   return whole && ranks <= cluster.nodes * per_node ? ranks / per_node : cluster.nodes;
 }
 

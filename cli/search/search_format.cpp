@@ -225,8 +225,7 @@ std::vector<ColumnOfAxis> further_columns(const SearchAnswer& answer) {
     for (std::size_t i = 0; i < answer.best.size(); ++i) {
       column.cells.push_back(cell_of(axis.of(answer.result.plans[i].plan)));
     }
-    const bool is_degree = axis.name == "cp" || axis.name == "ep" || axis.name == "etp";
-    const std::string usual = is_degree ? "1" : column.cells.front();
+    const std::string usual = axis.role == RankRole::none ? column.cells.front() : "1";
     const bool is_usual =
         std::ranges::all_of(column.cells, [&](const std::string& cell) { return cell == usual; });
     if (!is_usual) columns.push_back(std::move(column));

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/job_flags.hpp"
+#include "models/axes/axes.hpp"
 
 namespace prequel {
 
@@ -19,9 +20,11 @@ void add_import(CLI::App& app, ImportOptions& options, const std::function<void(
       ->required();
   add_name(command, "--cluster", options.cluster, "cluster name for the job");
   add_name(command, "--software", options.software, "software stack name for the job");
-  for (const char* field : {"nodes", "dp", "tp", "pp", "cp", "mbs", "gbs"}) {
-    add_plan_field(command, field, options.overrides);
-  }
+  each_axis([&](const auto& axis) {
+    const bool is_said = axis.role == RankRole::copies || axis.role == RankRole::replica ||
+                         axis.name == "nodes" || axis.name == "mbs" || axis.name == "gbs";
+    if (is_said) add_plan_field(command, axis.name, options.overrides);
+  });
   add_script(command, options.script);
   command.callback(action);
 }

@@ -109,17 +109,23 @@ Temporary create_temporary(const std::string& path) {
   }
 }
 
-}  // namespace
-
-std::string read_file(const std::string& path, std::size_t limit) {
-  // Not blocking, so that a pipe without a writer is refused rather than waited for.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+/// Of what was opened to be read. Throws InputError unless it was, and is no directory.
+struct stat status_of(const Descriptor& file, const std::string& path) {
   if (!file.open() && errno == ENOENT) refuse(path, "no such file");
   struct stat status {};
   if (!file.open() || ::fstat(file.number(), &status) != 0) {
     refuse(path, "cannot be read: " + system_message());
   }
   if (S_ISDIR(status.st_mode)) refuse(path, "is a directory; expected a file");
+  return status;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path, std::size_t limit) {
+  // Not blocking, so that a pipe without a writer is refused rather than waited for.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const struct stat status = status_of(file, path);
   if (!S_ISREG(status.st_mode)) refuse(path, "is not a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > limit) {
@@ -145,12 +151,7 @@ std::string read_file(const std::string& path, std::size_t limit) {
 void read_pieces(const std::string& path, const std::function<bool(std::string_view)>& take) {
   const Descriptor file(path == "-" ? ::dup(STDIN_FILENO)
                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.open() && errno == ENOENT) refuse(path, "no such file");
-  struct stat status {};
-  if (!file.open() || ::fstat(file.number(), &status) != 0) {
-    refuse(path, "cannot be read: " + system_message());
-  }
-  if (S_ISDIR(status.st_mode)) refuse(path, "is a directory; expected a file");
+  static_cast<void>(status_of(file, path));
   constexpr std::size_t kPiece = 1u << 20;
   const auto piece = std::make_unique<char[]>(kPiece);
   while (true) {

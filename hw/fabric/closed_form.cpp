@@ -32,9 +32,9 @@ struct NodeLayout {
 };
 
 std::optional<NodeLayout> lay_out(const RankGroups& groups, int devices) {
-  const auto [stride, size] = groups.extents[0];
-  if (groups.extents[1].size > 1 || groups.ranks % devices != 0) return std::nullopt;
-  NodeLayout layout{.size = size, .stride = stride, .nodes = groups.ranks / devices};
+  const auto [ranks, stride, size] = groups;
+  if (ranks % devices != 0) return std::nullopt;
+  NodeLayout layout{.size = size, .stride = stride, .nodes = ranks / devices};
   if (stride % devices == 0) {
     layout.members = 1;
     layout.hop = stride / devices;
@@ -205,11 +205,10 @@ BytesPerSecond bandwidth_in_node(const FabricDescription& description, int size,
 std::optional<BytesPerSecond> closed_group_bandwidth(const FabricDescription& description,
                                                      const RankGroups& groups,
                                                      TrafficPattern pattern) {
-  const auto [stride, size] = groups.extents[0];
+  const auto [ranks, stride, size] = groups;
   if (size == 1) return BytesPerSecond{std::numeric_limits<double>::infinity()};
   const int devices = description.node.devices;
-  const bool one_extent = groups.extents[1].size == 1;
-  if (one_extent && (groups.ranks <= devices || devices % (stride * size) == 0)) {
+  if (ranks <= devices || devices % (stride * size) == 0) {
     return bandwidth_in_node(description, size, pattern);
   }
   const auto layout = lay_out(groups, devices);

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "hw/fabric/description.hpp"
-#include "hw/fabric/placement.hpp"
+#include "hw/fabric/rank_groups.hpp"
 #include "hw/fabric/traffic.hpp"
 
 namespace prequel {

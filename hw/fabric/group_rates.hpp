@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hw/fabric/description.hpp"
-#include "hw/fabric/placement.hpp"
+#include "hw/fabric/rank_groups.hpp"
 #include "hw/fabric/traffic.hpp"
 
 namespace prequel {

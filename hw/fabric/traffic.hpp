@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hw/base/units.hpp"
-#include "hw/fabric/placement.hpp"
+#include "hw/fabric/rank_groups.hpp"
 #include "hw/fabric/routes.hpp"
 
 namespace prequel {

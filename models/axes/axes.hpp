@@ -108,6 +108,14 @@ constexpr bool has_default(AxisUse use) {
   return use == AxisUse::usual || use == AxisUse::offered;
 }
 
+/// What an axis is of the ranks of a job.
+enum class RankRole : std::uint8_t {
+  none,
+  copies,    ///< as many ranks hold the same of the model
+  replica,   ///< as many ranks share one replica of the model
+  in_stage,  ///< as many ranks of a stage share its experts
+};
+
 template <class AxisValue, class Member>
 struct PlanAxis {
   using Value = AxisValue;
@@ -118,6 +126,7 @@ struct PlanAxis {
   std::string_view alias;  ///< other name, as other tools have it ("data-parallel-size")
   std::string_view help;
   AxisUse use{};
+  RankRole role{};
   std::string_view column{name};  ///< of tables of runs
 
   /// Its box in these AxisValues.
@@ -136,15 +145,15 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"nodes", [](auto& of) { return &of.nodes; }, kRanks, "", "nodes in use",
              AxisUse::listed},
     PlanAxis{"dp", [](auto& of) { return &of.dp; }, kRanks, "data-parallel-size",
-             "data-parallel degree", AxisUse::searched},
+             "data-parallel degree", AxisUse::searched, RankRole::copies},
     PlanAxis{"tp", [](auto& of) { return &of.tp; }, kDegree, "tensor-model-parallel-size",
-             "tensor-parallel degree", AxisUse::searched},
+             "tensor-parallel degree", AxisUse::searched, RankRole::replica},
     PlanAxis{"pp", [](auto& of) { return &of.pp; }, kDegree, "pipeline-model-parallel-size",
-             "pipeline stages", AxisUse::searched},
+             "pipeline stages", AxisUse::searched, RankRole::replica},
     PlanAxis{"cp", [](auto& of) { return &of.cp; }, kDegree, "context-parallel-size",
-             "context-parallel degree", AxisUse::searched},
+             "context-parallel degree", AxisUse::searched, RankRole::replica},
     PlanAxis{"ep", [](auto& of) { return &of.ep; }, kDegree, "expert-model-parallel-size",
-             "expert-parallel degree", AxisUse::searched},
+             "expert-parallel degree", AxisUse::searched, RankRole::in_stage},
     PlanAxis{"vpp", [](auto& of) { return &of.vpp; }, kDegree, "",
              "model chunks per pipeline stage", AxisUse::searched},
     PlanAxis{"mbs", [](auto& of) { return &of.mbs; }, kRanks, "micro-batch-size",
@@ -154,7 +163,7 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"seq_len", [](auto& of) { return &of.seq_len; }, kSize, "seq-length",
              "tokens of a sequence", AxisUse::shared},
     PlanAxis{"zero", [](auto& of) { return &of.zero; }, kZero, "zero-stage", "ZeRO stage",
-             AxisUse::offered, "zero_stage"},
+             AxisUse::offered, RankRole::none, "zero_stage"},
     PlanAxis{"offload", [](auto& of) { return &of.offload; }, Domain<Offload>{}, "",
              "what host memory holds", AxisUse::offered},
     PlanAxis{"recompute", [](auto& of) { return &of.recompute; }, Domain<Recompute>{}, "",
@@ -175,7 +184,7 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"stage_split", [](auto& of) { return &of.stage_split; }, Domain<StageSplit>{}, "",
              "what counts as a layer when layers are dealt to stages", AxisUse::offered},
     PlanAxis{"etp", [](auto& of) { return &of.etp; }, kDegree, "expert-tensor-parallel-size",
-             "tensor-parallel degree of experts", AxisUse::searched},
+             "tensor-parallel degree of experts", AxisUse::searched, RankRole::in_stage},
     PlanAxis{"cp_comm", [](auto& of) { return &of.cp_comm; }, Domain<ContextComm>{}, "cp-comm-type",
              "how a context-parallel group shares keys and values", AxisUse::offered},
     PlanAxis{"dispatcher", [](auto& of) { return &of.dispatcher; }, Domain<Dispatcher>{},

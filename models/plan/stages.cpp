@@ -15,6 +15,30 @@ std::int64_t unit_count(std::int64_t layers, StageSplit split) {
   return layers + (split == StageSplit::embedding_as_layer ? 2 : 0);
 }
 
+/// Blocks join a stage until the products dealt so far are its share of all (nanotron's
+/// PipelineEngine); what is left then, head alone or nothing, is on the last ones.
+std::vector<StageContent> deal_by_cost(const Transformer& model, std::int64_t chunks) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const double block = 4.0 * real(model.heads * model.head_dim) * real(model.hidden) +
+                       3.0 * real(model.ffn_hidden) * real(model.hidden);
+  const double head = real(model.vocab) * real(model.hidden);
+  const double all = real(model.layers) * block + head;
+  std::vector<StageContent> stages(static_cast<std::size_t>(chunks));
+  stages.front().embedding = true;
+  std::size_t stage = 0;
+  double dealt = 0;
+  const auto add = [&](double cost) {
+    dealt += cost;
+    const std::size_t joined = stage;
+    if (stage + 1 < stages.size() && dealt >= all * static_cast<double>(stage + 1) / real(chunks))
+      ++stage;
+    return joined;
+  };
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) ++stages[add(block)].blocks;
+  stages[add(head)].head = true;
+  return stages;
+}
+
 }  // namespace
 
 std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
@@ -44,30 +68,6 @@ std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std:
                                    [](const StageContent& stage) { return stage.blocks > 0; });
     if (last != stages.rend()) last->blocks -= 1;
   }
-  return stages;
-}
-
-/// Blocks join a stage until the products dealt so far are its share of all (nanotron's
-/// PipelineEngine); what is left then, head alone or nothing, is on the last ones.
-std::vector<StageContent> deal_by_cost(const Transformer& model, std::int64_t chunks) {
-  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
-  const double block = 4.0 * real(model.heads * model.head_dim) * real(model.hidden) +
-                       3.0 * real(model.ffn_hidden) * real(model.hidden);
-  const double head = real(model.vocab) * real(model.hidden);
-  const double all = real(model.layers) * block + head;
-  std::vector<StageContent> stages(static_cast<std::size_t>(chunks));
-  stages.front().embedding = true;
-  std::size_t stage = 0;
-  double dealt = 0;
-  const auto add = [&](double cost) {
-    dealt += cost;
-    const std::size_t joined = stage;
-    if (stage + 1 < stages.size() && dealt >= all * static_cast<double>(stage + 1) / real(chunks))
-      ++stage;
-    return joined;
-  };
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) ++stages[add(block)].blocks;
-  stages[add(head)].head = true;
   return stages;
 }
 

@@ -96,7 +96,6 @@ struct Transformer {
   /// Width of the attention output before its projection.
   [[nodiscard]] std::int64_t attention_width() const { return heads * value_dim(); }
   /// Width of the first MLP product: twice the inner width when it is gated.
-  [[nodiscard]] std::int64_t mlp_in_width() const { return in_width(ffn_hidden); }
   /// The same for experts or an MLP of inner width `inner`.
   [[nodiscard]] std::int64_t in_width(std::int64_t inner) const {
     return is_gated(mlp) ? 2 * inner : inner;

@@ -11,6 +11,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/fabric/routes.hpp"
 #include "hw/fabric/traffic.hpp"
+#include "models/plan/groups.hpp"
 #include "sim/answer/timeline.hpp"
 #include "sim/answer/what_if.hpp"
 #include "sim/engine/contention.hpp"
@@ -118,7 +119,7 @@ class PipelineFlows {
   PipelineFlows(const Scenario& scenario, const Step& step)
       : scenario_(scenario),
         step_(step),
-        stage_ranks_(static_cast<int>(scenario.plan.tp * scenario.plan.cp * scenario.plan.dp)),
+        stage_ranks_(static_cast<int>(rank_group(scenario.plan, GroupAxis::pipeline).stride)),
         router_(build_fabric(fabric(scenario), nodes(scenario))) {}
 
   void add_to(Contest& contest) {
@@ -194,7 +195,7 @@ class PipelineFlows {
   [[nodiscard]] std::vector<Flow> data_rings(std::uint32_t stage) const {
     const auto size = static_cast<int>(scenario_.plan.dp);
     const int stride = stage_ranks_ / size;
-    const RankGroups groups = RankGroups::strided(stage_ranks_, stride, size);
+    const RankGroups groups{stage_ranks_, stride, size};
     const std::uint32_t copy = step_.shape.stages - 1 - stage;
     std::vector<Flow> found;
     for (const int first : groups.firsts()) {

@@ -11,6 +11,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "models/plan/groups.hpp"
 #include "models/plan/router_balance.hpp"
 #include "sim/schedule/ranks.hpp"
 #include "sim/step/step.hpp"
@@ -56,7 +57,8 @@ Meetings meetings(const StageContent& block, bool exchanges) {
 
 /// Sharded sequences keep their ranks beside the tensor-parallel ones, as one group.
 StageRanks stage_ranks(const Plan& plan, const Step& step) {
-  StageRanks ranks{static_cast<std::uint32_t>(plan.tp * plan.cp),
+  const RankGroup sequence = rank_group(plan, GroupAxis::context);
+  StageRanks ranks{static_cast<std::uint32_t>(sequence.size * sequence.stride),
                    static_cast<std::uint32_t>(plan.dp)};
   ranks.expert_parallel = static_cast<std::uint32_t>(plan.ep * plan.etp);
   ranks.meetings.clear();

@@ -606,6 +606,29 @@ std::int64_t Candidates::plans() const {
   return all;
 }
 
+PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said) {
+  const auto single = [](const auto& values) {
+    return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
+  };
+  PlanRequest plainest = inputs.fixed;
+  plainest.cp = single(said.cp);
+  plainest.cp_comm = single(said.cp_comm);
+  if (!inputs.model.has_experts()) {
+    plainest.ep = single(said.ep);
+    plainest.etp = single(said.etp);
+  }
+  if (!plainest.precision) plainest.precision = single(said.precision);
+  if (!plainest.fp8_recipe) plainest.fp8_recipe = single(said.fp8_recipe);
+  plainest.nodes = std::nullopt;
+  plainest.gbs = 1;
+  plainest.zero = 0;
+  plainest.offload = Offload::none;
+  plainest.recompute = Recompute::none;
+  plainest.sequence_parallel = false;
+  plainest.schedule = Schedule::one_f_one_b;
+  return judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
+}
+
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
   const bool everything = reach == Reach::everything;
   const std::int64_t most_gbs =

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/job/model_shape.hpp"
-#include "models/plan/plan.hpp"
+#include "models/plan/rules.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {
@@ -90,6 +90,9 @@ enum class Reach : std::uint8_t {
 /// software's choices say, or by `reach`. A schedule follows from chunks that are said, as in a
 /// single plan.
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach);
+
+/// What all plans share, as what they lack is at its plainest: a problem of it is one of each plan.
+PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said);
 
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
 /// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1,

@@ -25,30 +25,29 @@ FabricDescription big_cluster() {
 }
 
 constexpr int kNodes = 2048;
+constexpr int kRanks = 8 * kNodes;
 
 /// From the description to the bandwidth of data groups beside tensor groups of 8 and 16 pipeline
 /// stages: 1024 rings over 16 nodes each. An item is a flow.
 void routes(benchmark::State& state) {
   const FabricDescription description = big_cluster();
-  const Placement placement({.tp = 8, .dp = 128, .pp = 16});
+  const RankGroups data{kRanks, 8, 128};
   for ([[maybe_unused]] auto _ : state) {
     const Router router(build_fabric(description, kNodes));
+    benchmark::DoNotOptimize(group_bandwidth(router, data, TrafficPattern::ring));
     benchmark::DoNotOptimize(
-        group_bandwidth(router, placement.data_groups(), TrafficPattern::ring));
-    benchmark::DoNotOptimize(
-        group_bandwidth(router, placement.groups({Axis::pipeline}), TrafficPattern::send_next));
+        group_bandwidth(router, RankGroups{kRanks, 1024, 16}, TrafficPattern::send_next));
   }
-  state.SetItemsProcessed(std::int64_t{2} * placement.ranks() * state.iterations());
+  state.SetItemsProcessed(std::int64_t{2} * kRanks * state.iterations());
 }
 BENCHMARK(routes)->Name("routes/2048_nodes")->Unit(benchmark::kMillisecond);
 
 /// An item is a bandwidth.
 void closed_form(benchmark::State& state) {
   const FabricDescription description = big_cluster();
-  const Placement placement({.tp = 8, .dp = 128, .pp = 16});
+  const RankGroups data{kRanks, 8, 128};
   for ([[maybe_unused]] auto _ : state) {
-    benchmark::DoNotOptimize(
-        closed_group_bandwidth(description, placement.data_groups(), TrafficPattern::ring));
+    benchmark::DoNotOptimize(closed_group_bandwidth(description, data, TrafficPattern::ring));
   }
   state.SetItemsProcessed(state.iterations());
 }

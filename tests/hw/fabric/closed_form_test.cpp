@@ -30,7 +30,7 @@ int check_all(const FabricDescription& description, int nodes) {
   for (const TrafficPattern pattern : kPatterns) {
     for (int stride = 1; stride < ranks; stride *= 2) {
       for (int size = 2; ranks % (stride * size) == 0; size *= 2) {
-        const RankGroups groups = RankGroups::strided(ranks, stride, size);
+        const RankGroups groups{ranks, stride, size};
         const auto closed = closed_group_bandwidth(description, groups, pattern);
         if (!closed) continue;
         ++known;
@@ -105,14 +105,14 @@ TEST_CASE("random numbers of nodes and degrees: where the closed form speaks it 
     node.pcie.bandwidth = {2e9};
     const FabricDescription description = described(node, tree);
     const auto pick = [&](int most) { return std::uniform_int_distribution(1, most)(random); };
-    const Degrees degrees{.tp = pick(8), .cp = pick(2), .dp = pick(6), .pp = pick(4)};
-    const Placement placement(degrees);
-    const int nodes = (placement.ranks() + 7) / 8;
+    const int tp = pick(8), cp = pick(2), dp = pick(6), pp = pick(4);
+    const int stage = tp * cp * dp, ranks = stage * pp;
+    const int nodes = (ranks + 7) / 8;
     const Router router = routed(description, nodes);
     for (const TrafficPattern pattern : kPatterns) {
       for (const RankGroups& groups :
-           {placement.groups({Axis::tensor}), placement.data_groups(), placement.data_groups(true),
-            placement.groups({Axis::pipeline})}) {
+           {RankGroups{ranks, 1, tp}, RankGroups{ranks, tp * cp, dp},
+            RankGroups{ranks, tp, cp * dp}, RankGroups{ranks, stage, pp}}) {
         const auto closed = closed_group_bandwidth(description, groups, pattern);
         if (!closed || std::isinf(closed->value)) continue;
         ++known;
@@ -129,7 +129,7 @@ TEST_CASE("group rates come from the graph where there is no closed form") {
   const GroupRates rates(description);
   const Router router = routed(description, 16);
   for (const int stride : {1, 2, 8, 32}) {
-    const RankGroups groups = RankGroups::strided(128, stride, 4);
+    const RankGroups groups{128, stride, 4};
     const BytesPerSecond expected = group_bandwidth(router, groups, TrafficPattern::ring);
     CHECK(rates.rate(groups, TrafficPattern::ring) == expected);
     CHECK(rates.rate(groups, TrafficPattern::ring) == expected);

@@ -101,7 +101,7 @@ TEST_CASE("the members of a node send no more to the rest of a group than the cu
         const int stride = 1 << std::uniform_int_distribution(0, 4)(random);
         const int size = std::uniform_int_distribution(2, 96 / stride)(random);
         const int ranks = 96 / (stride * size) * stride * size;
-        const RankGroups groups = RankGroups::strided(ranks, stride, size);
+        const RankGroups groups{ranks, stride, size};
         const double rate = group_bandwidth(router, groups, TrafficPattern::ring).value;
         std::vector<std::uint32_t> inside;
         std::vector<std::uint32_t> outside;

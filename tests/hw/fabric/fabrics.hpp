@@ -53,7 +53,7 @@ inline Router dgx_cluster(int nodes, int nics = 8, const FatTree& tree = fat_tre
 inline double rate(const Router& router, int stride, int size,
                    TrafficPattern pattern = TrafficPattern::ring) {
   const int ranks = static_cast<int>(router.fabric().devices().size());
-  return group_bandwidth(router, RankGroups::strided(ranks, stride, size), pattern).value;
+  return group_bandwidth(router, RankGroups{ranks, stride, size}, pattern).value;
 }
 
 }  // namespace prequel
