@@ -38,7 +38,8 @@ struct AxisValues {
   Box<std::int64_t> etp;  ///< tensor-parallel degree of experts
   Box<ContextComm> cp_comm;
   Box<Dispatcher> dispatcher;
-  Box<std::string> router_balance;  ///< `forced`, `dropped`, `natural`, or a histogram's file
+  Box<std::string>
+      router_balance;  ///< `forced`, `dropped` (`dropped:1.25`), `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
   Box<bool> fp8_param_gather;  ///< parameters are gathered in the format of products
   Box<Optimizer> optimizer;
@@ -191,7 +192,8 @@ inline constexpr std::tuple kPlanAxes(
              "moe-token-dispatcher-type", "who carries tokens to experts", AxisUse::offered},
     PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
              Domain<std::string>{"forced"}, "",
-             "load of experts: forced, dropped, natural, or a file of one number an expert",
+             "load of experts: forced, dropped, dropped:FACTOR, natural, or a file of one number "
+             "an expert",
              AxisUse::usual},
     PlanAxis{"fp8_recipe", [](auto& of) { return &of.fp8_recipe; }, Domain<Fp8Recipe>{}, "",
              "how tensors are scaled to fp8 or fp4", AxisUse::offered},
