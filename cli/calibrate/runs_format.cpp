@@ -49,7 +49,7 @@ Json memory_json(const QuantityFit& fit) {
           {"before", errors_json(fit.before)},
           {"in_sample", errors_json(fit.in_sample)},
           {"held_out", errors_json(fit.held_out)},
-          {"coverage", coverage_json(fit.coverage)}};
+          {"coverage", covered_json(fit.coverage)}};
 }
 
 Json files_json(const std::vector<CalibratedFile>& files) {
@@ -109,7 +109,7 @@ Json few_json(const std::vector<FewRuns>& few) {
                     {"p90", one.p90},
                     {"worst_median", one.worst},
                     {"one_factor_median", one.one_factor},
-                    {"coverage", coverage_json(one.coverage)}});
+                    {"coverage", covered_json(one.coverage)}});
   }
   return list;
 }
@@ -144,7 +144,7 @@ std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
             {"in_sample", errors_json(report.time.in_sample)},
             {"held_out", errors_json(report.time.held_out)},
             {"one_factor", errors_json(report.time.one_factor)},
-            {"coverage", coverage_json(report.time.coverage)},
+            {"coverage", covered_json(report.time.coverage)},
             {"memory", memory_json(report.memory)},
             {"files", files_json(answer.files)}};
   if (!answer.few.empty()) json["few"] = few_json(answer.few);

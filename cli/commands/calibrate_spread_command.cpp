@@ -32,10 +32,10 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
   }
   for (const TableCoverage& one : stacks.tables) {
     tables.push_back({{"table", one.table},
-                      {"time", coverage_json(one.time)},
-                      {"held_out", coverage_json(one.held_out)},
-                      {"memory", coverage_json(one.memory)},
-                      {"memory_held_out", coverage_json(one.memory_held_out)}});
+                      {"time", covered_json(one.time)},
+                      {"held_out", covered_json(one.held_out)},
+                      {"memory", covered_json(one.memory)},
+                      {"memory_held_out", covered_json(one.memory_held_out)}});
   }
   for (const SpreadEstimate& one : report.constants) {
     constants.push_back({{"name", name(one.constant)},
@@ -58,10 +58,10 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
               {"stacks", checked},
               {"tables", tables},
               {"coverage",
-               {{"time", coverage_json(stacks.time)},
-                {"held_out", coverage_json(stacks.held_out)},
-                {"memory", coverage_json(stacks.memory)},
-                {"memory_held_out", coverage_json(stacks.memory_held_out)}}}}
+               {{"time", covered_json(stacks.time)},
+                {"held_out", covered_json(stacks.held_out)},
+                {"memory", covered_json(stacks.memory)},
+                {"memory_held_out", covered_json(stacks.memory_held_out)}}}}
              .dump(2) +
          "\n";
 }

@@ -7,7 +7,7 @@ nlohmann::ordered_json errors_json(const ErrorStatistics& errors) {
           {"p90", errors.p90}, {"max", errors.max},   {"bias", errors.bias}};
 }
 
-nlohmann::ordered_json coverage_json(const Coverage& coverage) {
+nlohmann::ordered_json covered_json(const Coverage& coverage) {
   auto levels = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
     levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});

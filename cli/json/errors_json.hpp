@@ -13,6 +13,6 @@ namespace prequel {
 nlohmann::ordered_json errors_json(const ErrorStatistics& errors);
 
 /// `n`, and how many of them lie in each interval.
-nlohmann::ordered_json coverage_json(const Coverage& coverage);
+nlohmann::ordered_json covered_json(const Coverage& coverage);
 
 }  // namespace prequel
