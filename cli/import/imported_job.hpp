@@ -89,9 +89,9 @@ struct ImportedJob {
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
-  std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
+  std::vector<std::string> tokenizer;     ///< what names it: its files, then its type
   std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
-  std::string expert_layers;           ///< Megatron's --moe-layer-freq, as it is spelt
+  std::string expert_layers;              ///< Megatron's --moe-layer-freq, as it is spelt
   /// What `sed` puts in the place of words of a template: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};

@@ -62,10 +62,10 @@ TEST_CASE("what is priced otherwise than it was asked for is said") {
   check({(asked + "--pp 2 --gbs 256 --set cluster.fabric.node.interconnect.kind=host "
                   "--set 'cluster.fabric.node.interconnect.bandwidth=\"32 GB/s\"'")
              .c_str(),
-         0, "its interconnect carries"});
+         0, "interconnect carries 32 GB/s"});
   check(
       {"predict --model tests/cli/fixtures/gemma-7b-config.json --cluster dgx-a100 --nodes 8 "
-       "--gbs 64 --zero 3",
+       "--gbs 64 --zero 3 --recompute full",
        0, "attention of head size 256 by that of 128"});
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("searches find what predictions answer") {
 
 TEST_CASE("the number of parameters is told") {
   check({"show model llama-3-8b", 0, "8030261248"});
-  check({"predict --json --model llama-3-8b --cluster dgx-h100 --nodes 1 --gbs 64", 0,
+  check({"predict --json --model llama-3-8b --cluster dgx-h100 --nodes 1 --gbs 64 --tp 8", 0,
          "\"parameters\""});
   check({"import tests/cli/fixtures/llama-2-7b-config.json", 0, "parameters: 6.738 billion"});
 }
