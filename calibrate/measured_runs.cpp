@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -14,6 +13,7 @@
 #include "calibrate/run_words.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
@@ -367,7 +367,7 @@ std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string&
 }
 
 std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
-  if (std::filesystem::is_directory(path)) {
+  if (is_folder(path)) {
     throw InputError(path + ": a directory; expected a CSV table of measured runs");
   }
   std::ifstream in(path, std::ios::binary);

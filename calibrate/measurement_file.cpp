@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "calibrate/nccl_tests.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -101,8 +101,7 @@ Format format_of(std::istream& in) {
 }
 
 std::ifstream opened(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
+  if (is_folder(path)) {
     throw InputError(fmt::format("{}: is a directory, expected a file of measurements", path));
   }
   std::ifstream in(path, std::ios::binary);

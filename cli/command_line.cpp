@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <sstream>
 #include <system_error>
@@ -35,6 +34,7 @@
 #include "cli/translate/import_parser.hpp"
 #include "cli/validate/validate_parser.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -113,8 +113,7 @@ void print_problems(const CommonOptions& common, const std::vector<std::string>&
 void check_data_variable() {
   const char* folder = std::getenv("PREQUEL_DATA");
   if (folder == nullptr || *folder == '\0') return;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(folder, ignored)) return;
+  if (is_folder(folder)) return;
   throw InputError(fmt::format("PREQUEL_DATA={}: not a directory", printable(folder, 4096)));
 }
 

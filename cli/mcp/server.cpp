@@ -1,6 +1,5 @@
 #include "cli/mcp/server.hpp"
 
-#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "cli/text/exit_status.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/json_parse.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/file_cache.hpp"
@@ -117,7 +117,7 @@ std::optional<std::string> answer_message(std::string_view message, const McpSes
 }
 
 int run_mcp(const CommonOptions& common, const McpOptions& options) {
-  if (!options.folder.empty() && !std::filesystem::is_directory(options.folder)) {
+  if (!options.folder.empty() && !is_folder(options.folder)) {
     throw InputError("--folder " + printable(options.folder, 4096) + ": not a directory");
   }
   static_cast<void>(Library(common.data_directories));  // refuses folders that are none

@@ -1,12 +1,12 @@
 #include "cli/validate/measured_tables.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <sstream>
 
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 
 namespace prequel {
 namespace {
@@ -16,7 +16,7 @@ std::string table_text(const std::string& file) {
   std::ifstream opened;
   if (file != "-") {
     opened.open(file, std::ios::binary);
-    if (!opened || std::filesystem::is_directory(file)) read_measured_runs(file);  // says why
+    if (!opened || is_folder(file)) read_measured_runs(file);  // says why
   }
   std::istream& in = file == "-" ? std::cin : opened;
   return {std::istreambuf_iterator<char>(in), {}};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -121,6 +122,11 @@ struct stat status_of(const Descriptor& file, const std::string& path) {
 }
 
 }  // namespace
+
+bool is_folder(const std::string& path) noexcept {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
 
 std::string read_file(const std::string& path, std::size_t limit) {
   // Not blocking, so that a pipe without a writer is refused rather than waited for.

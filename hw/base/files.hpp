@@ -9,6 +9,9 @@
 
 namespace prequel {
 
+/// Whether there is a folder of that name; a name that no file can have is none.
+bool is_folder(const std::string& path) noexcept;
+
 /// The content of a regular file of at most `limit` bytes. Throws InputError: missing, a
 /// directory, device or pipe, too large, not readable.
 std::string read_file(const std::string& path, std::size_t limit = 16u << 20);

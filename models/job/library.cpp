@@ -15,6 +15,7 @@
 
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
@@ -206,7 +207,7 @@ std::string data_beside_module() {
 std::vector<std::string> data_directories(const std::vector<std::string>& extra) {
   std::vector<std::string> directories;
   for (const std::string& directory : extra) {
-    if (!fs::is_directory(directory)) {
+    if (!is_folder(directory)) {
       throw InputError("data_dir " + directory, "not a directory");
     }
     directories.push_back(directory);
@@ -319,10 +320,7 @@ std::vector<std::string> Library::names(const std::string& kind) const {
 }
 
 std::string Library::directory() const {
-  std::error_code ignored;
-  const auto found =
-      std::find_if(directories_.begin(), directories_.end(),
-                   [&](const std::string& path) { return fs::is_directory(path, ignored); });
+  const auto found = std::find_if(directories_.begin(), directories_.end(), is_folder);
   return found == directories_.end() ? std::string() : *found;
 }
 

@@ -41,6 +41,13 @@ TEST_CASE("numbers without sense or unit are refused with what would do") {
   }
 }
 
+TEST_CASE("a name that no file can have is a file that is not there") {
+  const std::string name(5000, 'A');
+  check({("validate " + name).c_str(), 2, "cannot be read; no such file, or no permission"});
+  check({("calibrate runs " + name).c_str(), 2, "cannot be read; no such file, or no permission"});
+  check({("show models --data-dir " + name).c_str(), 2, "not a directory"});
+}
+
 TEST_CASE("names that are nearly right get those that are") {
   const std::string asked = "predict --model llama-3-8b --nodes 1 --gbs 64 --cluster dgx-h100 ";
   check({(asked + "--software megatron").c_str(), 2, "did you mean \"megatron-lm-2020\""});

@@ -26,6 +26,14 @@ TEST_CASE("files of /proc, which give no size, are read too" *
   CHECK(read_file("/proc/self/stat").size() > 10);
 }
 
+TEST_CASE("a folder is told from a file, and from a name that nothing can have") {
+  const TemporaryFolder folder;
+  CHECK(is_folder(folder / ""));
+  CHECK_FALSE(is_folder(folder.with("x", "")));
+  CHECK_FALSE(is_folder(folder / "nothing"));
+  CHECK_FALSE(is_folder(std::string(5000, 'A')));
+}
+
 TEST_CASE("a file of exactly the limit is read") {
   const TemporaryFolder folder;
   const std::string path = folder.with("x", std::string(100, 'x'));
