@@ -14,19 +14,6 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-bool is_toml(std::string_view text) {
-  std::string_view line;
-  while (!text.empty() && (line.empty() || line.starts_with('#'))) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
-         std::all_of(line.begin() + 1, line.end() - 1, [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
-         });
-}
-
 bool is_python(std::string_view text) {
   return text.starts_with("import ") || text.starts_with("from ") || has(text, "\nimport ") ||
          has(text, "\ndef ");
@@ -55,8 +42,7 @@ constexpr Kind kKinds[] = {
      "output of nccl-tests; prequel calibrate fit reads it"},
     {[](std::string_view head) { return head.starts_with("{'"); },
      "metrics of Hugging Face's Trainer, which tell no times; the log with its progress bar or "
-     "with "
-     "train_steps_per_second does"},
+     "with train_steps_per_second does"},
     {is_python,
      "a program in Python, which is not run; its log, its launch script or its configuration "
      "would do"},
@@ -66,7 +52,16 @@ constexpr Kind kKinds[] = {
 }  // namespace
 
 bool looks_like_toml(std::string_view text) {
-  return is_toml(text);
+  std::string_view line;
+  while (!text.empty() && (line.empty() || line.starts_with('#'))) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
+         std::all_of(line.begin() + 1, line.end() - 1, [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
+         });
 }
 
 std::string what_it_looks_like(std::string_view text) {
