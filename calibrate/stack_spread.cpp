@@ -23,11 +23,15 @@ double grid(int index, int count, double least, double most) {
 
 /// One error beside the spread that the priors alone would give it.
 struct Miss {
-  double error{};  ///< ln(predicted / measured)
-  double prior{};  ///< scale by all constants at the priors' full spread
+  double error{};   ///< ln(predicted / measured)
+  double prior{};   ///< scale by all constants at the priors' full spread
+  double device{};  ///< scale by what nobody measured on the device, whatever the stack
 
+  [[nodiscard]] double scale(double level, double noise) const {
+    return std::hypot(level * prior, noise, device);
+  }
   [[nodiscard]] double distance(const KnownSpread& known) const {
-    return error / std::hypot(known.level * prior, known.noise);
+    return error / scale(known.level, known.noise);
   }
 };
 
@@ -48,9 +52,12 @@ std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
             run.run.cells.at("kind") == "experts",
             {},
             {}};
-    if (run.time_error) row.time = Miss{std::log1p(*run.time_error), run.interval->time_prior};
+    if (run.time_error) {
+      row.time = Miss{std::log1p(*run.time_error), run.interval->time_prior,
+                      run.interval->time_unmeasured};
+    }
     if (run.memory_error) {
-      row.memory = Miss{std::log1p(*run.memory_error), run.interval->memory_prior};
+      row.memory = Miss{std::log1p(*run.memory_error), run.interval->memory_prior, 0.0};
     }
     rows.push_back(std::move(row));
   }
@@ -68,7 +75,7 @@ KnownSpread known_spread(const std::vector<Miss>& misses, const NoisePrior& nois
       const double scatter = grid(j, kScatters, 0.005, 0.5);
       double score = log_density(noise, scatter) - 0.5 * away * away;
       for (const Miss& miss : misses) {
-        const double scale = std::hypot(level * miss.prior, scatter);
+        const double scale = miss.scale(level, scatter);
         score += log_t4(miss.error / scale) - std::log(scale);
       }
       if (score <= most) continue;

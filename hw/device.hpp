@@ -29,6 +29,7 @@ struct KernelErrors {
   double grouped{};
   double stream{};
   double attention{};
+  double unmeasured{};  ///< that all kernels share, where no table of the device fits them; else 0
 };
 
 struct Device {

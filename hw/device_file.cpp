@@ -198,6 +198,9 @@ Device read_device(const Document& document) {
       device.attention.push_back(read_kernel(kernel, cursor));
     }
   }
+  if (const auto unmeasured = root.find("unmeasured")) {
+    device.errors.unmeasured = unmeasured->at("relative_error").number(kNonNegative);
+  }
   if (const auto overlap = root.find("overlap")) {
     device.overlap_loss = overlap->at("loss").number(kFraction);
   }

@@ -292,14 +292,17 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     spread.covariance[at(first)][at(second)] = covariance;
     spread.covariance[at(second)][at(first)] = covariance;
   };
+  double& all = spread.covariance[at(Uncertain::all)][at(Uncertain::all)];
   if (calibration) {
     for (const Calibration::Correlation& one : calibration->correlations) {
       const auto first = uncertain_named(one.first), second = uncertain_named(one.second);
       if (first && second && first != second) correlate(*first, *second, one.value);
     }
-    double& all = spread.covariance[at(Uncertain::all)][at(Uncertain::all)];
     all += uncertainty.levels.drift * uncertainty.levels.drift;
   } else {
+    // Runs of other devices tell nothing of kernels that nobody measured on this one.
+    const double unmeasured = scenario.device.errors.unmeasured;
+    all += unmeasured * unmeasured;
     for (const Correlation& one : uncertainty.correlations) {
       correlate(one.first, one.second, one.value);
     }
@@ -365,6 +368,7 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   result.fits_probability =
       t4_below(portable::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
   result.time_prior = prior_scale(slopes.time, uncertainty);
+  result.time_unmeasured = scenario.device.errors.unmeasured;
   result.memory_prior = prior_scale(slopes.printed, uncertainty);
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);

@@ -55,6 +55,7 @@ struct Interval {
   double time_scale{};                ///< of ln seconds
   double memory_scale{};              ///< of ln bytes
   double time_prior{};                ///< that of ln seconds by all constants at the priors' spread
+  double time_unmeasured{};           ///< that by kernels that nobody measured on the device
   double memory_prior{};              ///< of ln bytes, as printed
   Deviations slopes{};                ///< of ln seconds over each u
   bool earned{};                      ///< as of the spread

@@ -52,6 +52,18 @@ TEST_CASE("a stack that was not checked here, or whose release is not known, is 
   CHECK(interval_of(elsewhere).time_scale > other);
 }
 
+TEST_CASE("kernels that nobody measured on a device widen the time that they take, not memory") {
+  Scenario scenario = shipped_scenario();
+  const Interval fitted = interval_of(scenario);
+  scenario.device.errors.unmeasured = 0.25;
+  const Interval assumed = interval_of(scenario);
+  const auto variance = [](double scale) { return scale * scale; };
+  CHECK(variance(assumed.time_scale) ==
+        doctest::Approx(variance(fitted.time_scale) + 0.25 * 0.25).epsilon(1e-9));
+  CHECK(assumed.memory_scale == fitted.memory_scale);
+  CHECK(assumed.sources[0].name == "all");
+}
+
 TEST_CASE("a file that says how sure it is of a number is believed") {
   const auto stated = [](const char* sd) {
     return interval_of(shipped_scenario({{"software.host.fixed_per_iteration_s",
