@@ -45,6 +45,7 @@ class BlockTeller {
     layer_.input = token_bytes_ / real(setting_.token_split());
     tell_norm();
     layer_.pieces.back().feeds = OffloadModule::qkv_linear;
+    tell_input_gather();
     model_.is_latent() ? tell_latent_projections() : tell_qkv();
     tell_attention_core();
     tell_projection();
@@ -53,6 +54,8 @@ class BlockTeller {
       tell_end_of_attention();
       tell_residual();
       tell_norm();
+      // Experts work on the rank's own tokens: nothing is gathered for them.
+      if (!kind_.experts) tell_input_gather();
     }
     kind_.experts ? tell_experts() : tell_mlp();
     tell_residual();
@@ -297,9 +300,18 @@ class BlockTeller {
          Module::core_attention});
   }
 
+  /// With sequence parallelism what weight gradients read is gathered once more, where the stack
+  /// knows how beside the dgrad of the same layer (arXiv 2205.05198, section 4.2.2).
+  void tell_input_gather() {
+    if (setting_.tp == 1 || !setting_.sequence_parallel || software_.memory.keeps_gathers) return;
+    tell_collective("input all-gather", GroupAxis::tensor, token_bytes_, std::nullopt,
+                    CollectiveOp::all_gather);
+    std::get<LayerCollective>(layer_.pieces.back().what).beside_dgrad =
+        software_.communication.gathers_beside_dgrad;
+  }
+
   /// The collective that ends a tensor-parallel pair of products: one all-reduce, or with sequence
-  /// parallelism a reduce-scatter here and an all-gather at the start of the next pair, which the
-  /// weight gradients need once more.
+  /// parallelism a reduce-scatter here and an all-gather at the start of the next pair.
   void tell_tensor_sum(std::string_view name, bool scatter, bool gather) {
     if (setting_.tp == 1) return;
     using enum CollectiveOp;
@@ -309,16 +321,10 @@ class BlockTeller {
       return;
     }
     if (scatter) tell_collective(name, axis, token_bytes_, reduce_scatter, all_gather);
-    if (!gather) return;
-    tell_collective(name, axis, token_bytes_, all_gather, reduce_scatter);
-    if (software_.memory.keeps_gathers) return;
-    tell_collective("input all-gather", axis, token_bytes_, std::nullopt, all_gather);
+    if (gather) tell_collective(name, axis, token_bytes_, all_gather, reduce_scatter);
   }
 
-  void tell_end_of_attention() {
-    // Experts work on the rank's own tokens: nothing is gathered for them.
-    tell_tensor_sum("attention all-reduce", true, !kind_.experts);
-  }
+  void tell_end_of_attention() { tell_tensor_sum("attention all-reduce", true, !kind_.experts); }
 
   void tell_activation(std::string_view name, Module module, double elements, double traffic_rows) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.

@@ -53,6 +53,7 @@ struct LayerCollective {
   GroupAxis axis{};
   Bytes bytes{};  ///< nccl-tests convention
   std::optional<CollectiveOp> forward, backward;
+  bool beside_dgrad{};  ///< backward it goes on beside the dgrad of the linear layer that follows
 };
 
 /// Keys and values that go round a ring of context ranks behind the attention that they feed.

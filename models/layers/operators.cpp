@@ -114,7 +114,10 @@ class Lister {
 
   void add(const LayerCollective& collective) {
     const auto& op = backward_ ? collective.backward : collective.forward;
-    if (op) push(GroupCollective{collective.axis, *op, collective.bytes});
+    if (op) {
+      push(GroupCollective{collective.axis, *op, collective.bytes,
+                           backward_ && collective.beside_dgrad});
+    }
   }
 
   void add(const KeyValueRing& ring) { push(ContextRing{ring.bytes, backward_}); }

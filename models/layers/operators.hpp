@@ -16,6 +16,7 @@ struct GroupCollective {
   GroupAxis axis{};
   CollectiveOp op{};
   Bytes bytes{};
+  bool beside_dgrad{};  ///< it goes on beside the last dgrad before it
 };
 
 /// Keys and values that go round the context ranks, so many bytes a step, behind attention.

@@ -180,6 +180,9 @@ struct CommunicationStack {
   /// Share of tensor-parallel communication that stays exposed where products run beside it (user
   /// buffers).
   double exposed_tensor{1.0};
+  /// Whether the gather of an input for its weight gradient goes on beside the dgrad (sequence
+  /// parallelism), where nothing else of tensor parallelism is overlapped.
+  bool gathers_beside_dgrad{};
   /// Share of what experts exchange that can run beside another micro batch's passes, kernel by
   /// kernel or in one graph, and how much longer it takes there.
   double beside{};

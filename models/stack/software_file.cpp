@@ -155,6 +155,9 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
   communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);
+  if (const auto beside = section.find("gathers_beside_dgrad")) {
+    communication.gathers_beside_dgrad = beside->boolean();
+  }
   communication.beside = factor_or(section, "beside", 0.0);
   communication.beside_in_graph = factor_or(section, "beside_in_graph", communication.beside);
   communication.beside_stretch = factor_or(section, "beside_stretch", 0.0);

@@ -104,11 +104,6 @@ ContendedIteration play(Plays plays, double clock) {
   return result;
 }
 
-double overlap_loss(const Scenario& scenario) {
-  const double fitted = scenario.software.communication.overlap_contention;
-  return fitted > 0 ? fitted : scenario.device.overlap_loss;
-}
-
 std::vector<double> copied(std::span<const double> values) {
   return {values.begin(), values.end()};
 }

@@ -66,7 +66,7 @@ class OperatorPricer {
       costs.push_back(price(op));
       if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
     }
-    hide_overlapped(costs);
+    hide_overlapped(operators, costs);
     hide_behind_shared_experts(operators, costs);
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const auto* ring = std::get_if<ContextRing>(&operators[i].what);
@@ -78,11 +78,23 @@ class OperatorPricer {
  private:
   /// Keeps of tensor-parallel communication what the stack's overlap leaves exposed. What experts
   /// exchange is hidden by the schedule.
-  void hide_overlapped(KernelCosts& costs) const {
-    if (!scenario_.plan.overlap.has(Overlapped::tp)) return;
+  void hide_overlapped(const Operators& operators, KernelCosts& costs) const {
+    if (!scenario_.plan.overlap.has(Overlapped::tp)) return hide_behind_dgrad(operators, costs);
     for (KernelCost& cost : costs) {
       if (cost.kind != WorkKind::tensor_comm) continue;
       cost.seconds *= scenario_.software.communication.exposed_tensor;
+    }
+  }
+
+  /// A gather beside a dgrad costs what is longer of it, and what both lose to each other.
+  void hide_behind_dgrad(const Operators& operators, KernelCosts& costs) const {
+    double dgrad = 0;
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      if (costs[i].kind == WorkKind::product && !costs[i].weight_gradient) dgrad = costs[i].seconds;
+      const auto* gather = std::get_if<GroupCollective>(&operators[i].what);
+      if (!gather || !gather->beside_dgrad) continue;
+      const double hidden = std::min(dgrad, costs[i].seconds);
+      costs[i].seconds -= (1.0 - overlap_loss(scenario_)) * hidden;
     }
   }
 
@@ -593,6 +605,11 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
                             shape_of_group(scenario, GroupAxis::tensor), hidden));
   }
   return time;
+}
+
+double overlap_loss(const Scenario& scenario) {
+  const double fitted = scenario.software.communication.overlap_contention;
+  return fitted > 0 ? fitted : scenario.device.overlap_loss;
 }
 
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {

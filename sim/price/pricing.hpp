@@ -103,6 +103,10 @@ struct CommTime {
   }
 };
 
+/// Share of the shorter of a kernel and a collective side by side that both lose: as runs of the
+/// software tell, else as the device's do.
+double overlap_loss(const Scenario& scenario);
+
 /// Whether device links join every rank of a stage to its counterpart on another.
 bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t to);
 

@@ -63,7 +63,7 @@ TEST_CASE("degrees that do not fit get those that do") {
 TEST_CASE("what is priced otherwise than it was asked for is said") {
   const std::string asked = "predict --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 ";
   check({(asked + "--pp 2 --gbs 256 --offload optimizer").c_str(), 0,
-         "megatron-core-2024 offers none; priced all the same"});
+         "megatron-core-2025 offers none; priced all the same"});
   check({(asked + "--pp 4 --gbs 256 --recompute selective").c_str(), 0,
          "frees next to nothing with flash attention"});
   check({(asked + "--pp 2 --gbs 256 --set cluster.fabric.node.interconnect.kind=host "

@@ -226,8 +226,8 @@ TEST_CASE("contention tells what gets in each other's way, and what that adds to
   CHECK(contention.at("sec_per_iter").get<double>() ==
         doctest::Approx(answer.at("sec_per_iter").get<double>() + parts).epsilon(1e-9));
   CHECK(run_prequel("predict " + job)
-            .out.find("\nWith contention: 87.06 s per iteration (shared "
-                      "links +0.087 s, kernels beside collectives +1.762 "
+            .out.find("\nWith contention: 86.37 s per iteration (shared "
+                      "links +0.087 s, kernels beside collectives +1.736 "
                       "s, host behind +0.000 s at most)\n") != std::string::npos);
   CHECK_FALSE(predicted("bloom-176b-jean-zay").contains("contention"));
   CHECK(refusal("bloom-176b-jean-zay --contention --jitter 0.1") ==

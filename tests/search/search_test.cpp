@@ -228,7 +228,7 @@ TEST_CASE("plans that cannot be among the best are passed over, and the best sta
   check_pruned(bloom, any, Objective::efficiency);
   const SearchInputs gpt = shipped_inputs("gpt-18b", "selene", 256);
   check_pruned(gpt, axes_for(gpt, 4, true));
-  const SearchInputs llama = shipped_inputs("llama-3-70b", "dgx-h100", 512);
+  const SearchInputs llama = shipped_inputs("llama-3-70b", "dgx-h100", 512, "megatron-core-2024");
   check_pruned(llama, axes_for(llama, 32, true));
   const SearchInputs mosaic = shipped_inputs("mosaicgpt-7b", "mosaic-r1z1-a100-80gb", 512);
   SearchAxes shaped = axes_for(mosaic, 1, true);

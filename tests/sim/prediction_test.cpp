@@ -339,6 +339,33 @@ TEST_CASE("selective recompute that frees nothing is warned of, as flash attenti
   CHECK(warns(predict(without_scores), kIdle));
 }
 
+TEST_CASE("sequence parallelism sends what all-reduces do, but for a gather beside dgrad") {
+  const auto with = [](const char* model, const char* parallel, const char* beside,
+                       const char* contention) {
+    return predict(planned(model, "dgx-h100", "megatron-core-2024",
+                           {{"plan.tp", "8"},
+                            {"plan.nodes", "1"},
+                            {"plan.gbs", "4"},
+                            {"plan.mbs", "1"},
+                            {"plan.sequence_parallel", parallel},
+                            {"software.communication.gathers_beside_dgrad", beside},
+                            {"device.overlap.loss", contention}}));
+  };
+  const auto tensor_comm = [&](const char* beside, const char* contention) {
+    return with("gpt-18b", "true", beside, contention).breakdown.tp_comm;
+  };
+  // Two of the ten halves of an all-reduce that a layer sends are such gathers.
+  const double exposed = tensor_comm("false", "0");
+  const double hidden = tensor_comm("true", "0");
+  CHECK(exposed / hidden == doctest::Approx(1.25).epsilon(0.02));
+  CHECK(tensor_comm("true", "0.5") == doctest::Approx((exposed + hidden) / 2));
+  // Less is read and written between products, too, so that it pays.
+  for (const char* model : {"gpt-18b", "llama-3-70b"}) {
+    CHECK(with(model, "true", "true", "0").sec_per_iter.value <
+          with(model, "false", "true", "0").sec_per_iter.value);
+  }
+}
+
 TEST_CASE("synchronous launches cost time") {
   CHECK(seconds({{"software.launch", "blocking"}}) > seconds({{"software.launch", "async"}}));
 }
