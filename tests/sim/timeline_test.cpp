@@ -88,7 +88,7 @@ TEST_CASE("buckets of a block come one by one, each as often as the others") {
 TEST_CASE("what is received has been sent, by another stage") {
   for (const Scenario& scenario : plans()) {
     const Timeline played = timeline(scenario);
-    CHECK(played.transfers.empty() == (played.stages.size() == 1));
+    CHECK(played.transfers.empty() == (played.memory.size() == 1));
     for (const auto& [from, to] : played.transfers) {
       CHECK(played.slices[from].end_s <= played.slices[to].start_s);
       CHECK(played.slices[from].stage != played.slices[to].stage);
@@ -100,9 +100,9 @@ TEST_CASE("the most that a stage holds over time is what the memory model says i
   for (const Scenario& scenario : plans()) {
     const Timeline played = timeline(scenario);
     const Prediction prediction = predict(scenario);
-    REQUIRE(played.stages.size() == prediction.stages.size());
-    for (std::size_t stage = 0; stage < played.stages.size(); ++stage) {
-      const auto& memory = played.stages[stage].memory;
+    REQUIRE(played.memory.size() == prediction.stages.size());
+    for (std::size_t stage = 0; stage < played.memory.size(); ++stage) {
+      const auto& memory = played.memory[stage];
       const auto peak = std::ranges::max_element(
           memory, [](const auto& a, const auto& b) { return a.held < b.held; });
       CHECK(peak->held.value == prediction.stages[stage].memory.total().value);
@@ -114,10 +114,10 @@ TEST_CASE("the most that a stage holds over time is what the memory model says i
 
 TEST_CASE("what a stage does and what it waits for add up to the iteration") {
   for (const Scenario& scenario : plans()) {
-    const Timeline played = timeline(scenario);
-    for (const StageTimeline& stage : played.stages) {
+    const StageShares shares = stage_shares(scenario, predict(scenario));
+    for (const StageShare& stage : shares.stages) {
       const double sum = stage.computing_s + stage.communicating_s + stage.bubble_s + stage.host_s;
-      CHECK(sum == doctest::Approx(played.seconds).epsilon(1e-9));
+      CHECK(sum == doctest::Approx(shares.seconds).epsilon(1e-9));
       for (const double part : {stage.computing_s, stage.communicating_s, stage.bubble_s}) {
         CHECK(part >= 0);
       }
@@ -133,7 +133,8 @@ TEST_CASE("the critical path has no gap: its slices add up to the iteration") {
     for (const TimelineSlice& slice : played.slices) {
       if (slice.critical) slices += slice.end_s - slice.start_s;
     }
-    for (const StageTimeline& stage : played.stages) stages += stage.critical_s;
+    const StageShares shares = stage_shares(scenario, predict(scenario));
+    for (const StageShare& stage : shares.stages) stages += stage.critical_s;
     CHECK(slices == doctest::Approx(played.seconds).epsilon(1e-9));
     CHECK(stages == doctest::Approx(played.seconds).epsilon(1e-9));
   }
@@ -143,7 +144,7 @@ TEST_CASE("what a stage computes is what the prediction says, on its busiest sta
   const Scenario scenario = shipped_scenario({});
   const Prediction prediction = predict(scenario);
   const Breakdown& parts = prediction.breakdown;
-  const StageTimeline stage = timeline(scenario).stages[prediction.slowest_stage];
+  const StageShare stage = stage_shares(scenario, prediction).stages[prediction.slowest_stage];
   CHECK(stage.computing_s ==
         doctest::Approx(parts.compute + parts.recompute + parts.optimizer).epsilon(1e-9));
   CHECK(stage.host_s == doctest::Approx(parts.host + parts.other).epsilon(1e-9));
