@@ -36,6 +36,9 @@ DispatchModel read_model(const Cursor& cursor) {
   if (const auto limit = cursor.find("network_limit")) model.network_limit = limit->rate();
   if (const auto row = cursor.find("network_row_s"))
     model.network_row = {row->number(kNonNegative)};
+  if (const auto share = cursor.find("network_beside")) {
+    model.network_beside = share->number({0.0, 1.0});
+  }
   return model;
 }
 
@@ -148,9 +151,13 @@ CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dis
   if (model.network_limit.value > 0.0) rate = std::min(rate, model.network_limit);
   price.sent = bytes.network;
   const Seconds copies = model.network_row * (bytes.network / width);
-  if (const Seconds network = std::max(bytes.network / rate, copies); network >= price.device) {
+  const double after = 1.0 - model.network_beside;
+  const Seconds network = std::max(bytes.network / rate, copies);
+  if (network >= price.device) {
     price.network = network;
-    price.device = {};
+    price.device = price.device * after;
+  } else {
+    price.network = network * after;
   }
   return price;
 }

@@ -24,7 +24,8 @@ struct TransferModel {
   BytesPerSecond link_rate{};  ///< of a rank
 };
 
-/// One dispatcher. What crosses the network goes on at the same time.
+/// One dispatcher. What crosses the network and what crosses device links go on at the same time as
+/// far as `network_beside` says; the rest waits, as copies do that are forwarded once they arrived.
 struct DispatchModel {
   TransferModel dispatch;          ///< to the experts
   TransferModel combine;           ///< back
@@ -32,6 +33,7 @@ struct DispatchModel {
   double network_share{1.0};       ///< of what collectives get of the network
   BytesPerSecond network_limit{};  ///< most that a rank puts on the network; 0: any
   Seconds network_row{};           ///< least that a copy takes which a rank puts there
+  double network_beside{1.0};      ///< of the shorter of both, the share that the longer hides
 };
 
 /// By Dispatcher; those that a cluster does not tell of are priced by its collectives, but UCCL as
@@ -45,8 +47,8 @@ struct DispatchModels {
 };
 
 /// Reads `{"deepep": {"compute_units", "dispatch": transfer, "combine": transfer,
-/// "network_share"?, "network_limit"?, "network_row_s"?}, …}`, a transfer being `{"latency_s",
-/// "link_rate", "row_s"?, "unit_rate"?}`; problems go to the cursor's document.
+/// "network_share"?, "network_limit"?, "network_row_s"?, "network_beside"?}, …}`, a transfer being
+/// `{"latency_s", "link_rate", "row_s"?, "unit_rate"?}`; problems go to the cursor's document.
 DispatchModels read_dispatch(const Cursor& cursor);
 
 /// The models with every rate over device links at `fraction` of what it is.

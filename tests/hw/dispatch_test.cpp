@@ -138,6 +138,20 @@ TEST_CASE("a dispatcher costs its call, and the slower of its links") {
   model.network_row = {1e-9};
   use(model);
   CHECK(price(cluster, across, dispatch).network.value == doctest::Approx(sent / 20e9));
+  CHECK(price(cluster, across, dispatch).device.value == 0.0);
+
+  // What is forwarded once it arrived is not hidden: both are paid, or the share that stays.
+  const double links = dispatch_bytes(dispatch, 32, 8).device.value / 200e9;
+  model.network_beside = 0.25;
+  use(model);
+  cost = price(cluster, across, dispatch);
+  CHECK(cost.network.value == doctest::Approx(sent / 20e9));
+  CHECK(cost.device.value == doctest::Approx(0.75 * links));
+  model.combine.link_rate = {1e9};  // now the device links are the longer
+  use(model);
+  cost = price(cluster, across, dispatch);
+  CHECK(cost.network.value == doctest::Approx(0.75 * sent / 20e9));
+  CHECK(cost.device.value == doctest::Approx(links * 200.0));
 }
 
 TEST_CASE(
