@@ -28,13 +28,13 @@ void write_timeline_files(const PredictOptions& options, const PredictAnswer& an
     throw InputError("--ranks: needs --trace or --memory-snapshot, which show them");
   }
   const auto& [job, scenario, prediction, details] = answer;
-  if (!details.timeline) {
+  if (timeline_passes(scenario) > kMostTimelinePasses) {
     throw InputError(fmt::format("{}: {} passes over stages are too many to draw; gbs {} would do",
                                  with_trace ? "--trace" : "--memory-snapshot",
                                  timeline_passes(scenario), most_timeline_gbs(scenario)));
   }
-  const Timeline& played = *details.timeline;
-  const auto ranks = trace_ranks(scenario.plan, played.stages.size(), options.ranks);
+  const Timeline played = timeline(scenario);
+  const auto ranks = trace_ranks(scenario.plan, played.memory.size(), options.ranks);
   if (with_memory) {
     write_file(options.memory_snapshot, memory_snapshot(scenario, prediction, played, ranks));
   }
@@ -55,7 +55,7 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
   const auto& [job, scenario, prediction, details] = answer;
   fmt::print("{}", prediction_text(scenario, prediction, job.measured, out));
   if (details.interval) fmt::print("\n{}", interval_text(*details.interval, out));
-  if (details.timeline) fmt::print("\n{}", timeline_text(*details.timeline, out));
+  if (details.shares) fmt::print("\n{}", shares_text(*details.shares, out));
   if (details.distribution) fmt::print("\n{}", what_if_text(*details.distribution, job.what_if));
   if (details.contended) fmt::print("\n{}", contention_text(*details.contended));
   fmt::print("{}", whole_run_text(scenario.plan, details.whole, options.run, job.what_if.any()));

@@ -209,13 +209,13 @@ void write_event(Pickle& pickle, const std::string& where, const Event& event) {
 std::string memory_snapshot(const Scenario& scenario, const Prediction& prediction,
                             const Timeline& timeline, const std::vector<std::int64_t>& ranks) {
   const std::int64_t stage_ranks =
-      scenario.plan.gpus / static_cast<std::int64_t>(timeline.stages.size());
+      scenario.plan.gpus / static_cast<std::int64_t>(timeline.memory.size());
   std::vector<RankMemory> memories;
   std::vector<std::string> places;
   for (const std::int64_t rank : ranks) {
     const auto stage = static_cast<std::size_t>(rank / stage_ranks);
     memories.emplace_back(std::ssize(memories), prediction.stages[stage].memory,
-                          timeline.stages[stage].memory);
+                          timeline.memory[stage]);
     places.push_back(fmt::format("rank {}, stage {}", rank, stage));
   }
   Pickle pickle;

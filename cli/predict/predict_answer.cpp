@@ -27,7 +27,9 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   PredictionDetails details;
   const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
   details.interval = interval(scenario, prediction, uncertainty);
-  if (timeline_passes(scenario) <= kMostTimelinePasses) details.timeline = timeline(scenario);
+  if (timeline_passes(scenario) <= kMostTimelinePasses) {
+    details.shares = stage_shares(scenario, prediction);
+  }
   if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);
   if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
   details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);

@@ -37,7 +37,7 @@ struct PredictionDetails {
   std::optional<Interval> interval;
   std::optional<StepDistribution> distribution;
   WholeRun whole;
-  std::optional<Timeline> timeline;
+  std::optional<StageShares> shares;  ///< unless too many passes would have to be played
   std::optional<ContendedIteration> contended;
   std::vector<ExplainedKernel> kernels;
   OriginOf origin;  ///< of the kernels' constants
@@ -50,7 +50,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                             const PredictionDetails& details = {});
 
 /// What each stage does with its time, for people.
-std::string timeline_text(const Timeline& timeline, const Terminal& terminal = {});
+std::string shares_text(const StageShares& shares, const Terminal& terminal = {});
 
 /// "fits", "tight" or "oom".
 std::string_view name(MemoryVerdict verdict);

@@ -44,13 +44,13 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
           {"stages", stages}};
 }
 
-Json timeline_json(const Timeline& timeline) {
+Json shares_json(const StageShares& shares) {
   Json stages = Json::array();
-  for (std::size_t i = 0; i < timeline.stages.size(); ++i) {
-    const StageTimeline& stage = timeline.stages[i];
+  for (std::size_t i = 0; i < shares.stages.size(); ++i) {
+    const StageShare& stage = shares.stages[i];
     stages.push_back({{"stage", i},
-                      {"utilisation", stage.computing_s / timeline.seconds},
-                      {"bubble_share", stage.bubble_s / timeline.seconds},
+                      {"utilisation", stage.computing_s / shares.seconds},
+                      {"bubble_share", stage.bubble_s / shares.seconds},
                       {"exposed_communication_s", stage.communicating_s},
                       {"host_s", stage.host_s},
                       {"critical_path_s", stage.critical_s}});
@@ -123,7 +123,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                           {"launches_s", contended->launches}};
   }
   json.update(whole_run_json(details.whole));
-  if (details.timeline) json["stages"] = timeline_json(*details.timeline);
+  if (details.shares) json["stages"] = shares_json(*details.shares);
   if (!details.kernels.empty()) json["kernels"] = kernels_json(details.kernels, details.origin);
   json["warnings"] = prediction.warnings;
   if (details.context) json["context"] = context_json(*details.context);

@@ -74,7 +74,7 @@ class TraceWriter {
         kernels_(price_kernels(scenario)),
         take_(take) {
     const Plan& plan = scenario.plan;
-    stage_ranks_ = plan.gpus / static_cast<std::int64_t>(timeline.stages.size());
+    stage_ranks_ = plan.gpus / static_cast<std::int64_t>(timeline.memory.size());
   }
 
   void write(const std::vector<std::int64_t>& ranks) {
@@ -128,7 +128,7 @@ class TraceWriter {
       write_parts(rank, slice, parts_of(slice), slice.start_s, slice.end_s);
     }
     write_fixed_time(rank);
-    for (const MemoryPoint& point : timeline_.stages[stage].memory) {
+    for (const MemoryPoint& point : timeline_.memory[stage]) {
       const std::int64_t time = nanoseconds(point.time_s);
       event(R"({{"ph":"C","name":"memory","pid":{},"ts":{}.{:03},"args":{{"GiB":{:.3f}}}}})", rank,
             time / 1000, time % 1000, point.held.value / kGiB);

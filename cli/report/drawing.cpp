@@ -34,11 +34,12 @@ Json slice_json(const TimelineSlice& slice) {
 Json drawing_json(const PredictAnswer& answer, std::size_t most_slices) {
   Json slices = Json::array();
   std::string note;
-  if (!answer.details.timeline) {
+  if (timeline_passes(answer.scenario) > kMostTimelinePasses) {
     note = "Too many micro batches to draw.";
   } else {
     std::vector<TimelineSlice> drawn;
-    std::ranges::copy_if(answer.details.timeline->slices, std::back_inserter(drawn), is_drawn);
+    const Timeline played = timeline(answer.scenario);
+    std::ranges::copy_if(played.slices, std::back_inserter(drawn), is_drawn);
     if (drawn.size() > most_slices) {
       note = fmt::format("The first {} of {} tasks are shown.", most_slices, drawn.size());
       std::ranges::stable_sort(drawn, {}, &TimelineSlice::start_s);

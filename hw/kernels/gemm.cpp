@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 #include "hw/base/portable_math.hpp"
 
@@ -120,6 +121,15 @@ Setting grouped_setting(const TiledGemm& model, const GroupedModel& grouped,
           model.launch + more_launch(grouped, product, groups)};
 }
 
+/// What a tile costs whatever the split.
+struct TileCost {
+  const GemmTile* tile{};
+  double tiles{};      ///< without a split
+  double flop_of_k{};  ///< FLOP of one tile for each element of k
+  double rate{};       ///< of one compute unit, FLOP/s
+  double overhead{};   ///< s of one tile
+};
+
 TileChoice best_tile(const TiledGemm& model, const Setting& setting, const DeviceRates& rates,
                      const Problem& problem) {
   const double units = rates.compute_units;
@@ -130,6 +140,15 @@ TileChoice best_tile(const TiledGemm& model, const Setting& setting, const Devic
   const double traffic = traffic_of(problem, model.gradient_bytes);
   const double k_step = step_of_k(problem.precision);
 
+  std::vector<TileCost> costs;
+  costs.reserve(model.tiles.size());
+  for (const GemmTile& tile : model.tiles) {
+    const double area = tile.m * tile.n;
+    costs.push_back({&tile, problem.row_blocks(tile.m) * blocks(problem.n, tile.n), 2.0 * area,
+                     std::min(1.0, setting.efficiency * tile.quality) * rates.peak.value / units,
+                     model.tile_overhead.value * std::sqrt(area) / 128.0});
+  }
+
   TileChoice best;
   for (const double split : model.splits) {
     const double k_part = blocks(problem.k, split * k_step) * k_step;
@@ -137,13 +156,10 @@ TileChoice best_tile(const TiledGemm& model, const Setting& setting, const Devic
     const double fixed = setting.launch.value + (split > 1.0 ? model.split.value : 0.0);
     const double memory = (traffic + partial_sums) / memory_rate;
     if (fixed + memory >= best.seconds) break;  // more splits only move more
-    for (const GemmTile& tile : model.tiles) {
-      const double tiles = problem.row_blocks(tile.m) * blocks(problem.n, tile.n) * split;
-      const double rate =
-          std::min(1.0, setting.efficiency * tile.quality) * rates.peak.value / units;
-      const double area = tile.m * tile.n;
-      const double one =
-          2.0 * area * k_part / rate + model.tile_overhead.value * std::sqrt(area) / 128.0;
+    for (const TileCost& cost : costs) {
+      const GemmTile& tile = *cost.tile;
+      const double tiles = cost.tiles * split;
+      const double one = cost.flop_of_k * k_part / cost.rate + cost.overhead;
       const double compute = waves(tiles, units, model.tail) * one;
       if (fixed + compute >= best.seconds) continue;
       const double feed = tiles * (tile.m + tile.n) * k_part * element / model.l2_rate.value;

@@ -20,6 +20,23 @@ struct Piece {
   std::uint32_t buckets = 1;  ///< in which its block is passed or reduced; of these it is one
 };
 
+std::uint16_t stage_of(const PlayedTask& task) {
+  return static_cast<std::uint16_t>(task.stream / kStageStreams);
+}
+
+/// From the task that ends last back to the one that nothing held up: without a gap.
+std::vector<TaskId> critical_path(const std::vector<PlayedTask>& tasks) {
+  std::vector<TaskId> path;
+  if (tasks.empty()) return path;
+  const auto ends_sooner = [](const auto& a, const auto& b) { return a.end < b.end; };
+  const auto last = std::ranges::max_element(tasks, ends_sooner);
+  for (auto id = static_cast<TaskId>(last - tasks.begin()); id != PlayedTask::kNothing;
+       id = tasks[id].held_up_by) {
+    path.push_back(id);
+  }
+  return path;
+}
+
 /// What a task changes in the number of activations that its stage holds, counted in parts of a
 /// block: before it starts, or after it ends.
 std::int64_t change_of(TaskKind kind, Keeps change, std::int64_t parts) {
@@ -36,30 +53,18 @@ class TimelineBuilder {
     pieces_.reserve(tasks_.size());
     for (const PlayedTask& task : tasks_) {
       pieces_.push_back(piece_of(task));
-      timeline_.seconds = std::max(timeline_.seconds, task.end);
     }
-    timeline_.stages.resize(shape_.stages);
+    timeline_.seconds = play(step).seconds.value;
+    timeline_.memory.resize(shape_.stages);
     timeline_.blocks = step.blocks;
   }
 
   /// `held(stage, parts)`: what a stage holds with so many parts of blocks in flight, of
   /// which a whole block has `parts`.
   template <class Held>
-  Timeline build(const Recorder& recorder, std::int64_t parts, const PlayedStep& played,
-                 Held held) && {
-    const std::vector<bool> critical = critical_path();
-    add_slices(recorder, critical);
+  Timeline build(const Recorder& recorder, std::int64_t parts, Held held) && {
+    add_slices(recorder);
     add_memory(parts, held);
-    timeline_.seconds = played.seconds.value;
-    for (std::size_t i = 0; i < timeline_.stages.size(); ++i) {
-      const Breakdown& time = played.stages[i].time;
-      StageTimeline& stage = timeline_.stages[i];
-      stage.computing_s = time.compute + time.recompute + time.optimizer;
-      stage.communicating_s =
-          time.tp_comm + time.cp_comm + time.ep_comm + time.pp_comm + time.dp_comm;
-      stage.bubble_s = time.bubble;
-      stage.host_s = time.host + time.other;
-    }
     return std::move(timeline_);
   }
 
@@ -71,26 +76,9 @@ class TimelineBuilder {
             traits(kind).in_buckets ? std::max(1U, shape_.buckets) : 1U};
   }
 
-  [[nodiscard]] static std::uint16_t stage_of(const PlayedTask& task) {
-    return static_cast<std::uint16_t>(task.stream / kStageStreams);
-  }
-
-  /// From the task that ends last back to the one that nothing held up: without a gap.
-  std::vector<bool> critical_path() {
+  void add_slices(const Recorder& recorder) {
     std::vector<bool> critical(tasks_.size());
-    if (tasks_.empty()) return critical;
-    const auto ends_sooner = [](const auto& a, const auto& b) { return a.end < b.end; };
-    const auto last = std::ranges::max_element(tasks_, ends_sooner);
-    for (auto id = static_cast<TaskId>(last - tasks_.begin()); id != PlayedTask::kNothing;
-         id = tasks_[id].held_up_by) {
-      critical[id] = true;
-      const PlayedTask& task = tasks_[id];
-      timeline_.stages[stage_of(task)].critical_s += task.end - task.start;
-    }
-    return critical;
-  }
-
-  void add_slices(const Recorder& recorder, const std::vector<bool>& critical) {
+    for (const TaskId id : critical_path(tasks_)) critical[id] = true;
     std::vector<std::uint32_t> slice_of(tasks_.size());
     timeline_.slices.reserve(tasks_.size());
     std::vector<std::uint32_t> buckets_done(kTaskKinds * timeline_.blocks.size());
@@ -115,18 +103,18 @@ class TimelineBuilder {
 
   void add_point(std::uint16_t stage, double time, MemoryPoint point) {
     point.time_s = time;
-    timeline_.stages[stage].memory.push_back(point);
+    timeline_.memory[stage].push_back(point);
   }
 
   template <class Held>
   void add_memory(std::int64_t parts, Held& held) {
-    std::vector<std::int64_t> in_flight(timeline_.stages.size());
+    std::vector<std::int64_t> in_flight(timeline_.memory.size());
     const auto change = [&](std::uint16_t stage, double time, std::int64_t by) {
       if (by == 0) return;
       in_flight[stage] += by;
       add_point(stage, time, held(stage, in_flight[stage]));
     };
-    for (std::uint16_t stage = 0; stage < timeline_.stages.size(); ++stage) {
+    for (std::uint16_t stage = 0; stage < timeline_.memory.size(); ++stage) {
       add_point(stage, 0, held(stage, 0));
     }
     for (TaskId id = 0; id < tasks_.size(); ++id) {
@@ -197,6 +185,27 @@ std::int64_t most_timeline_gbs(const Scenario& scenario) {
   return micro_batches * plan.dp * plan.mbs;
 }
 
+StageShares stage_shares(const Scenario& scenario, const Prediction& prediction) {
+  StageShares shares{prediction.sec_per_iter.value, {}};
+  for (const StagePrediction& stage : prediction.stages) {
+    const Breakdown& time = stage.time;
+    shares.stages.push_back({.computing_s = time.compute + time.recompute + time.optimizer,
+                             .communicating_s = time.tp_comm + time.cp_comm + time.ep_comm +
+                                                time.pp_comm + time.dp_comm,
+                             .bubble_s = time.bubble,
+                             .host_s = time.host + time.other});
+  }
+  const Step step = step_of(scenario);
+  const auto exact = exact_durations(step.durations.values(), step.shape.most_runs());
+  Recorder recorder(exact, stream_count(step.shape));
+  tell(step, recorder);
+  for (const TaskId id : critical_path(recorder.tasks())) {
+    const PlayedTask& task = recorder.tasks()[id];
+    shares.stages[stage_of(task)].critical_s += task.end - task.start;
+  }
+  return shares;
+}
+
 Timeline timeline(const Scenario& scenario) {
   const LayerCosts layers = price_layers(scenario);
   const Step step = step_of(scenario, layers);
@@ -206,8 +215,7 @@ Timeline timeline(const Scenario& scenario) {
   TimelineBuilder builder(step, recorder);
   if (!step.shape.is_layer_by_layer()) {
     const std::int64_t parts = std::max(1U, step.shape.buckets);
-    return std::move(builder).build(recorder, parts, play(step),
-                                    HeldChunks(scenario, layers.weights, parts));
+    return std::move(builder).build(recorder, parts, HeldChunks(scenario, layers.weights, parts));
   }
   // The root keeps nothing that the memory model counts as activations of layers, but passes as
   // they do, so all units together hold what one micro batch does.
@@ -215,7 +223,7 @@ Timeline timeline(const Scenario& scenario) {
                                         scenario.software, {whole_model(scenario.model)}, 1);
   const double units = step.shape.chunks;
   return std::move(builder).build(
-      recorder, 1, play(step), [&](std::uint32_t /*stage*/, std::int64_t held_units) {
+      recorder, 1, [&](std::uint32_t /*stage*/, std::int64_t held_units) {
         StageMemory memory = full;
         memory.activations = (static_cast<double>(held_units) / units) * full.activations;
         return point_of(memory, scenario);

@@ -1,11 +1,12 @@
 #pragma once
 
-/// When each task of an iteration runs and what is held meanwhile: for reports, traces and whoever
-/// asks where the time of a stage goes.
+/// When each task of an iteration runs and what is held meanwhile, for reports and traces; and
+/// where the time of each stage goes.
 
 #include <cstdint>
 #include <vector>
 
+#include "sim/answer/prediction.hpp"
 #include "sim/step/step.hpp"
 
 namespace prequel {
@@ -37,22 +38,27 @@ struct MemoryPoint {
   Bytes given_back;   ///< that the allocator keeps for itself as long as there is room
 };
 
-/// Where the iteration of one stage goes. The first four add up to it.
-struct StageTimeline {
-  double computing_s{};      ///< kernels, recomputed ones and the optimizer
-  double communicating_s{};  ///< exposed: collectives and transfers that nothing hides
-  double bubble_s{};         ///< waiting for other stages
-  double host_s{};           ///< launches that the device waits for; fixed time per iteration
-  double critical_s{};       ///< of the critical path that runs on this stage
-  std::vector<MemoryPoint> memory;
-};
-
 struct Timeline {
   double seconds{};  ///< of the iteration, as predicted
   std::vector<StepBlock> blocks;
   std::vector<TimelineSlice> slices;  ///< those of one stream of a stage in order
   std::vector<TimelineTransfer> transfers;
-  std::vector<StageTimeline> stages;
+  std::vector<std::vector<MemoryPoint>> memory;  ///< of each stage
+};
+
+/// Where the iteration of one stage goes. The first four add up to it.
+struct StageShare {
+  double computing_s{};      ///< kernels, recomputed ones and the optimizer
+  double communicating_s{};  ///< exposed: collectives and transfers that nothing hides
+  double bubble_s{};         ///< waiting for other stages
+  double host_s{};           ///< launches that the device waits for; fixed time per iteration
+  double critical_s{};       ///< of the critical path that runs on this stage
+};
+
+/// Where the iterations of all stages go.
+struct StageShares {
+  double seconds{};  ///< of the iteration, as predicted
+  std::vector<StageShare> stages;
 };
 
 /// Passes over stages, or over fully sharded layers, that one iteration makes: time and memory of
@@ -62,6 +68,9 @@ std::int64_t timeline_passes(const Scenario& scenario);
 inline constexpr std::int64_t kMostTimelinePasses = 1 << 18;
 /// The largest global batch of the plan that makes no more.
 std::int64_t most_timeline_gbs(const Scenario& scenario);
+
+/// Plays the iteration for its critical path; all else the prediction says.
+StageShares stage_shares(const Scenario& scenario, const Prediction& prediction);
 
 /// Plays the iteration that `predict` predicts. Throws InputError as that does.
 Timeline timeline(const Scenario& scenario);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "sim/schedule/pipeline_emitter.hpp"
@@ -49,22 +50,22 @@ template <Reader R>
 void emit_interleaved(const PipelineShape& shape, R& reader) {
   using Token = typename R::Token;
   PipelineEmitter emit(shape, reader);
+  PipelineEmitter<R, Passes::whole> emit_whole(shape, reader);
   const GroupOrder rounds(shape);
   const std::uint32_t last = shape.stages - 1;
   const std::uint64_t passes = std::uint64_t{shape.micro_batches} * shape.chunks;
-  const bool beside = shape.exchanges == Exchanges::beside;
 
   // In slot t stage s runs forward t − s and, `first_backward` − s slots later, the backwards. What
   // it waits for ran in a slot before, at its neighbour or, between rounds, at the other end.
   const std::uint32_t all_forwards_first =
       shape.chunks > 1 && shape.micro_batches == shape.stages ? shape.stages : 0;
-  const std::uint64_t first_backward =
-      2 * last + (shape.chunks - 1) * shape.group_size() + all_forwards_first + (beside ? 1 : 0);
+  const std::uint64_t first_backward = 2 * last + (shape.chunks - 1) * shape.group_size() +
+                                       all_forwards_first + (emit.exchanges_beside() ? 1 : 0);
 
-  // What each stage runs, if it is one of all passes, and handed on last; what awaits its next
-  // round.
+  // What each stage runs, if it is one of all passes; what arrives at stage s (`activations[s]` and
+  // `gradients[s + 1]`), handed on in the slot before; what awaits its next round.
   std::vector<GroupOrder::Pass> forwards(shape.stages), backwards(shape.stages);
-  std::vector<Token> activations(shape.stages), gradients(shape.stages);
+  std::vector<Token> activations(shape.stages + 1), gradients(shape.stages + 1);
   std::deque<Token> next_round, next_round_back;
   const auto taken = [](std::deque<Token>& tokens) {
     const Token token = tokens.front();
@@ -72,50 +73,53 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
     return token;
   };
 
+  const auto tell = [&](auto& told, std::uint64_t slot) {
+    Token arrives_back = gradients.back();
+    for (std::uint32_t stage = shape.stages; stage-- > 0;) {
+      const bool goes_forward = slot - stage < passes;  // of unsigned numbers: and is not below 0
+      const bool goes_back = slot + stage - first_backward < passes;
+      const Work<Token> forward{stage, forwards[stage].chunk, forwards[stage].micro_batch,
+                                activations[stage]};
+      const Work<Token> backward{stage, shape.chunks - 1 - backwards[stage].chunk,
+                                 backwards[stage].micro_batch,
+                                 std::exchange(arrives_back, gradients[stage])};
+      if (goes_forward && goes_back && told.exchanges_beside()) {
+        const auto handed_on = told.side_by_side(forward, backward);
+        activations[stage + 1] = handed_on.activation;
+        gradients[stage] = handed_on.gradient;
+      } else {
+        if (goes_forward) activations[stage + 1] = told.forward(forward);
+        if (goes_back) gradients[stage] = told.backward(backward);
+      }
+    }
+  };
+
   std::vector<Token> carried;
   const std::uint64_t slots = first_backward + passes;
+  std::uint64_t whole_from = 0;  // the slot from which on all passes are whole
   reader.begin_repeating();
   for (std::uint64_t slot = 0; slot < slots; ++slot) {
     std::copy_backward(forwards.begin(), forwards.end() - 1, forwards.end());
     std::copy(backwards.begin() + 1, backwards.end(), backwards.begin());
-    if (slot < passes) forwards.front() = rounds[slot];
-    if (slot + last - first_backward < passes) {
-      backwards.back() = rounds[slot + last - first_backward];
+    const auto enter = [&](TaskKind kind, GroupOrder::Pass pass) {
+      if (!emit.is_whole(kind, pass.micro_batch)) whole_from = slot + shape.stages;
+      return pass;
+    };
+    activations.front() = gradients.back() = Token{};
+    if (slot < passes) {
+      forwards.front() = enter(TaskKind::forward, rounds[slot]);
+      if (forwards.front().chunk > 0) activations.front() = taken(next_round);
     }
-    Token arriving_back{};  // handed on before this slot by the stage that was told last
-    for (std::uint32_t stage = shape.stages; stage-- > 0;) {
-      const bool goes_forward = slot - stage < passes;  // of unsigned numbers: and is not below 0
-      const bool goes_back = slot + stage - first_backward < passes;
-      Work<Token> forward, backward;
-      if (goes_forward) {
-        const auto [chunk, micro_batch] = forwards[stage];
-        forward = {stage, chunk, micro_batch, {}};
-        if (stage > 0) {
-          forward.arrived = activations[stage - 1];
-        } else if (chunk > 0) {
-          forward.arrived = taken(next_round);
-        }
-      }
-      if (goes_back) {
-        const auto [round, micro_batch] = backwards[stage];
-        backward = {stage, shape.chunks - 1 - round, micro_batch, arriving_back};
-        if (stage == last && round > 0) backward.arrived = taken(next_round_back);
-      }
-      arriving_back = gradients[stage];
-      if (goes_forward && goes_back && beside) {
-        const auto handed_on = emit.side_by_side(forward, backward);
-        activations[stage] = handed_on.activation;
-        gradients[stage] = handed_on.gradient;
-      } else {
-        if (goes_forward) activations[stage] = emit.forward(forward);
-        if (goes_back) gradients[stage] = emit.backward(backward);
-      }
-      if (goes_forward && stage == last && forward.chunk + 1 < shape.chunks) {
-        next_round.push_back(activations[last]);
-      }
-      if (goes_back && stage == 0 && backward.chunk > 0) {
-        next_round_back.push_back(gradients[0]);
-      }
+    if (slot + last - first_backward < passes) {
+      backwards.back() = enter(TaskKind::backward, rounds[slot + last - first_backward]);
+      if (backwards.back().chunk > 0) gradients.back() = taken(next_round_back);
+    }
+    slot < whole_from ? tell(emit, slot) : tell(emit_whole, slot);
+    if (slot - last < passes && forwards.back().chunk + 1 < shape.chunks) {
+      next_round.push_back(activations.back());
+    }
+    if (slot - first_backward < passes && backwards.front().chunk + 1 < shape.chunks) {
+      next_round_back.push_back(gradients.front());
     }
 
     // Whole groups do the same, one after another.
@@ -133,6 +137,7 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
     // No stage of several runs a backward of the last micro batch before slot `passes`.
     const std::uint32_t skipped = emit.skip(left, carried, last > 0);
     slot += std::uint64_t{rounds.passes()} * skipped;
+    whole_from += std::uint64_t{rounds.passes()} * skipped;
     for (auto* running : {&forwards, &backwards}) {
       for (GroupOrder::Pass& pass : *running) pass.micro_batch += skipped * shape.group_size();
     }

@@ -25,9 +25,16 @@ struct Work {
   Token arrived{};
 };
 
+/// Which passes an emitter tells. Most waves of most pipelines are of whole ones, and a loop that
+/// tells nothing else keeps what it hands on in registers.
+enum class Passes : std::uint8_t {
+  any,
+  whole,  ///< those alone that are one task each (PipelineEmitter::is_whole)
+};
+
 /// What every task passes is inlined by force: next to nine schedules the compiler stops short of
 /// it, which costs a search a third of its clock.
-template <Reader R>
+template <Reader R, Passes passes = Passes::any>
 class PipelineEmitter {
  public:
   using Token = typename R::Token;
@@ -39,6 +46,16 @@ class PipelineEmitter {
                   Copies copies = Copies::none)
       : shape_(shape), reader_(reader), last_backward_(last_backward), copies_(copies) {
     if (copies == Copies::mirrored) buckets_done_.resize(shape.blocks());
+  }
+
+  /// Whether a forward and a backward that a stage runs in turn run side by side.
+  [[nodiscard]] bool exchanges_beside() const {
+    return passes == Passes::any && shape_.exchanges == Exchanges::beside;
+  }
+
+  /// Whether each pass of a kind of a micro batch is one task.
+  [[nodiscard]] bool is_whole(TaskKind kind, std::uint32_t micro_batch) const {
+    return !exchanges_beside() && !is_in_buckets(kind, micro_batch);
   }
 
   void begin_repeating() { reader_.begin_repeating(); }
@@ -95,7 +112,7 @@ class PipelineEmitter {
   /// A forward and a backward that start together and end together: their results, both after both
   /// tokens, are yet to be handed on.
   std::array<Token, 2> overlapped(const Work<Token>& forward, const Work<Token>& backward) {
-    if (shape_.exchanges == Exchanges::beside) {
+    if (exchanges_beside()) {
       const auto [exchanged, computed] =
           compute_beside(forward, backward, forward.arrived, backward.arrived);
       return {exchanged, computed};
@@ -122,7 +139,7 @@ class PipelineEmitter {
   template <class... Tokens>
   [[gnu::always_inline]] Token compute(TaskKind kind, std::uint32_t stage, std::uint32_t chunk,
                                        std::uint32_t micro_batch, Tokens... after) {
-    if (shape_.exchanges == Exchanges::beside) {
+    if (exchanges_beside()) {
       return compute_at_once(kind, stage, chunk, micro_batch, last_exchange(stage), after...);
     }
     return compute_at_once(kind, stage, chunk, micro_batch, after...);
@@ -196,7 +213,7 @@ class PipelineEmitter {
 
   /// Whether a pass comes in buckets.
   [[nodiscard]] bool is_in_buckets(TaskKind kind, std::uint32_t micro_batch) const {
-    if (shape_.buckets == 0) return false;
+    if (passes == Passes::whole || shape_.buckets == 0) return false;
     if (in_every_micro_batch(shape_.gathers)) return true;
     if (kind == TaskKind::forward) return shape_.gathers != Gathers::never && micro_batch == 0;
     return kind != TaskKind::input_gradient &&

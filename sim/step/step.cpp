@@ -101,15 +101,14 @@ class StepBuilder {
     return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
   }
 
-  /// Stages and chunks are mostly like the one before.
   [[nodiscard]] const Traffic& communicated(const StageParameters& parameters) {
-    if (!priced_ || parameters.dense != priced_->parameters.dense ||
-        parameters.experts != priced_->parameters.experts) {
-      priced_ = {parameters,
-                 {parameter_gather_time(scenario_, parameters),
-                  gradient_reduce_time(scenario_, parameters)}};
+    if (!last_traffic_ || parameters.dense != last_traffic_->parameters.dense ||
+        parameters.experts != last_traffic_->parameters.experts) {
+      last_traffic_ = {parameters,
+                       {parameter_gather_time(scenario_, parameters),
+                        gradient_reduce_time(scenario_, parameters)}};
     }
-    return priced_->traffic;
+    return last_traffic_->traffic;
   }
 
   /// Offloaded weights come from the host's memory each time, every rank its part.
@@ -208,12 +207,13 @@ class StepBuilder {
     // Of copies, both end stages hold the table whole, and of a V the first one does.
     const ScheduleTraits its = traits(plan_.schedule);
     const CommTime tied = its.mirrored || its.folded ? CommTime{} : tied_embedding_time(scenario_);
+    std::vector<StageContent> chunks;  // of one stage
     for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      std::vector<StageContent> chunks;
+      chunks.clear();
       for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
         const std::uint32_t part = model_part(plan_.schedule, shape, stage, chunk);
         step_.blocks[chunk * shape.stages + stage] = {dealt[part], first_layer[part],
-                                                      costs_of(dealt[part])};
+                                                      priced(dealt[part]).costs};
         chunks.push_back(dealt[part]);
         add_passes(stage, chunk);
         if (shape.buckets > 0) add_buckets(stage, chunk);
@@ -236,14 +236,23 @@ class StepBuilder {
         optimizer_time(scenario_, layers_, chunks, parameters).value;
   }
 
-  /// Of a chunk's layers, and of what a micro batch adds to its gradients.
-  [[nodiscard]] ChunkCosts costs_of(const StageContent& chunk) const {
-    ChunkCosts costs = chunk_costs(layers_, chunk);
-    const double added = accumulation_time(scenario_, parameters_of({chunk})).value;
-    costs.backward.compute += added;
-    costs.backward.stream += added;
-    costs.backward.weight_gradient += added;
-    return costs;
+  struct PricedChunk {
+    StageContent content;
+    StageParameters parameters;
+    ChunkCosts costs;  ///< of its layers, and of what a micro batch adds to its gradients
+  };
+
+  /// Stages and chunks are mostly like the one before.
+  [[nodiscard]] const PricedChunk& priced(const StageContent& chunk) {
+    if (!last_chunk_ || last_chunk_->content != chunk) {
+      last_chunk_ = {chunk, parameters_of({chunk}), chunk_costs(layers_, chunk)};
+      const double added = accumulation_time(scenario_, last_chunk_->parameters).value;
+      PassCost& backward = last_chunk_->costs.backward;
+      backward.compute += added;
+      backward.stream += added;
+      backward.weight_gradient += added;
+    }
+    return *last_chunk_;
   }
 
   void add_passes(std::uint32_t stage, std::uint32_t chunk) {
@@ -276,7 +285,7 @@ class StepBuilder {
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {
     const std::uint32_t buckets = step_.shape.buckets;
-    StageParameters parameters = parameters_of({block(stage, chunk).content});
+    StageParameters parameters = priced(block(stage, chunk).content).parameters;
     parameters.dense /= buckets;
     parameters.experts /= buckets;
     const auto at = [&](TaskKind kind) -> double& {
@@ -312,7 +321,8 @@ class StepBuilder {
     StageParameters parameters;
     Traffic traffic;
   };
-  std::optional<PricedTraffic> priced_;  // the last
+  std::optional<PricedTraffic> last_traffic_;
+  std::optional<PricedChunk> last_chunk_;
   std::array<std::optional<CommTime>, 2> hops_;
 };
 
