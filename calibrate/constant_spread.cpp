@@ -81,10 +81,10 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
 
 /// Stacks that were validated and shard as the table's own does: others differ in structure.
 std::vector<std::string> foreign_stacks(const Library& library, const std::string& own) {
-  const Software mine = read_software(library.open("software", own));
+  const Software mine = library.open("software", own).read_once(read_software);
   std::vector<std::string> stacks;
   for (const std::string& name : library.names("software")) {
-    const Software other = read_software(library.open("software", name));
+    const Software other = library.open("software", name).read_once(read_software);
     if (name == own || !other.validated ||
         other.communication.fully_sharded_from_zero != mine.communication.fully_sharded_from_zero) {
       continue;
@@ -158,8 +158,8 @@ SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredR
   std::vector<Case> cases;
   for (const auto& [table, rows] : tables_of(runs)) {
     const Document cluster = library.open("clusters", rows.front().cluster);
-    const std::string own =
-        rows.front().software.empty() ? read_cluster(cluster).software : rows.front().software;
+    const std::string own = rows.front().software.empty() ? cluster.read_once(read_cluster).software
+                                                          : rows.front().software;
     if (!is_known(library, own)) continue;
     if (auto one = case_of(library, table, rows, own, true, present)) {
       cases.push_back(std::move(*one));

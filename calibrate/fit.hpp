@@ -3,7 +3,9 @@
 /// Measurements to constants: each model by itself.
 
 #include <cstddef>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calibrate/check.hpp"
@@ -29,10 +31,16 @@ inline constexpr std::size_t kFewestExperts = 12;
 inline constexpr std::size_t kFewestCopies = 4;
 inline constexpr std::size_t kFewestBeside = 3;
 
+/// Nodes and ranks of the groups that collectives were measured in; empty for kernels.
+using CollectiveGroups = std::set<std::pair<int, int>>;
+/// "2, 4 and 8 ranks of 1 node, 16 ranks of 2 nodes".
+std::string groups_text(const CollectiveGroups& groups);
+
 /// How one model was fitted.
 struct FitReport {
   std::string what;     ///< "gemm", "layer_norm", "flash-2 128 forward", …
   std::string sources;  ///< of the measurements, from their `source` column
+  CollectiveGroups groups;
   std::vector<FittedConstant> constants;
   ErrorStatistics errors;  ///< over all points, which the constants are fitted to
   ErrorStatistics

@@ -47,6 +47,15 @@ std::string sources_of(const std::vector<Measurement>& points) {
   return fmt::format("{}", fmt::join(sources, ", "));
 }
 
+CollectiveGroups groups_of(const std::vector<Measurement>& points) {
+  CollectiveGroups groups;
+  for (const Measurement& point : points) {
+    const auto* measured = std::get_if<MeasuredCollective>(&point.what);
+    if (measured) groups.emplace(measured->nodes, measured->ranks);
+  }
+  return groups;
+}
+
 /// One scale per environment is fitted too; their geometric mean is 1.
 LeastSquaresFit fit_points(const std::vector<Measurement>& points,
                            std::vector<Parameter> parameters, const ModelOf& model_of,
@@ -75,6 +84,19 @@ LeastSquaresFit fit_points(const std::vector<Measurement>& points,
 }
 
 }  // namespace
+
+std::string groups_text(const CollectiveGroups& groups) {
+  std::map<int, std::vector<std::string>> ranks_of;
+  for (const auto& [nodes, ranks] : groups) ranks_of[nodes].push_back(std::to_string(ranks));
+  std::vector<std::string> parts;
+  for (auto& [nodes, ranks] : ranks_of) {
+    const std::string last = ranks.back();
+    ranks.pop_back();
+    parts.push_back(fmt::format("{}{}{} ranks of {} node{}", fmt::join(ranks, ", "),
+                                ranks.empty() ? "" : " and ", last, nodes, nodes > 1 ? "s" : ""));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
 
 FitSample split_sample(const std::vector<const Measurement*>& points,
                        const std::function<std::string(const Measurement&)>& shape,
@@ -119,6 +141,7 @@ FitReport fit_sample(const std::string& what, const FitSample& sample,
   const Predictor model = model_of(whole.values());
   for (std::size_t i = 0; i < points.size(); ++i) ratios[i] = model(points[i]) / points[i].time;
   report.sources = sources_of(points);
+  report.groups = groups_of(points);
   report.errors = errors_of(points, ratios, options);
   report.constants = whole.constants;
   report.constants.resize(parameters.size());

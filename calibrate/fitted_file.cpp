@@ -23,12 +23,15 @@ std::string gigabytes_per_second(double rate) {
 std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& reports) {
   std::size_t points = 0;
   std::set<std::string> sources;
+  CollectiveGroups groups;
   for (const FitReport& report : reports) {
     points += report.errors.n;
     sources.insert(report.sources);
+    groups.insert(report.groups.begin(), report.groups.end());
   }
-  return fmt::format("fitted to {} points of {} by `{}`", points, fmt::join(sources, ", "),
-                     origin.command);
+  return fmt::format("fitted to {} points{} of {} by `{}`", points,
+                     groups.empty() ? "" : " (" + groups_text(groups) + ")",
+                     fmt::join(sources, ", "), origin.command);
 }
 
 json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin,

@@ -462,17 +462,17 @@ Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& over
   Inputs files;
   Document cluster = on_day(library_.open("clusters", run.cluster), run.date);
   apply_overrides(cluster, overrides, "cluster");
-  files.cluster = read_cluster(cluster);
+  files.cluster = cluster.read_once(read_cluster);
   Document device = library_.open("devices", files.cluster.device);
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
-  files.device = read_device(device);
+  files.device = device.read_once(read_device);
   Document software = library_.open(
       "software",
       build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   apply_overrides(software, overrides, "software");
-  files.software = read_software(software);
+  files.software = software.read_once(read_software);
   return files;
 }
 
@@ -498,7 +498,7 @@ Transformer RunInputs::model_of(const MeasuredRun& run) {
                                  did_you_mean(run.model_name, shipped_names_)));
   }
   auto [found, is_new] = shipped_.try_emplace(run.model_name);
-  if (is_new) found->second = read_transformer(library_.open("models", run.model_name));
+  if (is_new) found->second = library_.open("models", run.model_name).read_once(read_transformer);
   if (run.model) return completed(*run.model, found->second, run);
   // A row that only names a shipped model has all of it; one that says half of a shape means none.
   for (const char* column : {"layers", "hidden", "heads", "vocab", "kv_heads", "ffn_hidden",
@@ -518,18 +518,15 @@ ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
 
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
                                         const std::vector<Override>& overrides,
-                                        const std::function<void(std::size_t)>& progress) {
+                                        const Progress& progress) {
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
   inputs.check_overrides(runs);
   const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
-  std::mutex mutex;
-  std::size_t done = 0;
-  parallel_for(runs.size(), [&](std::size_t i) {
+  const auto validate = [&](std::size_t i) {
     results[i] = validate_run(inputs, uncertainty, std::move(runs[i]));
-    const std::lock_guard lock(mutex);
-    progress(++done);
-  });
+  };
+  parallel_for(runs.size(), validate, progress);
   add_baseline(results);
   return results;
 }

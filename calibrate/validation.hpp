@@ -3,7 +3,6 @@
 /// Predicts measured runs and says how far the predictions are from them.
 
 #include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "calibrate/coverage.hpp"
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/measured_runs.hpp"
+#include "hw/base/progress.hpp"
 #include "sim/answer/interval.hpp"
 #include "sim/answer/prediction.hpp"
 
@@ -124,11 +124,11 @@ class RunInputs {
   std::map<std::string, std::shared_ptr<const Inputs>> known_;
 };
 
-/// Predicts every row, in the order of the rows; `progress` is told how many are done. Throws
+/// Predicts every row, in the order of the rows; `progress` hears of rows. Throws
 /// InputError where an override is of no field, or of no value that it takes, for all rows.
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
                                         const std::vector<Override>& overrides,
-                                        const std::function<void(std::size_t)>& progress);
+                                        const Progress& progress = {});
 
 /// Groups rows by the values of some columns ("source", "card", …), in order of appearance; by
 /// scale, the smallest first.

@@ -30,8 +30,8 @@ BytesPerSecond lone_rate(const Cluster& cluster, const GroupShape& group, Traffi
   const double share = std::min(1.0, members / node.devices);
   const double nics = std::max(1.0, share * node.nics);
   const auto nodes_in_domain = static_cast<double>(group.ranks_in_domain) / members;
-  if (pattern == TrafficPattern::ring) return node.nic.bandwidth * (nics * nodes_in_domain);
-  const BytesPerSecond own = node.nic.bandwidth * (nics / members);
+  if (pattern == TrafficPattern::ring) return node.nic * (nics * nodes_in_domain);
+  const BytesPerSecond own = node.nic * (nics / members);
   if (pattern == TrafficPattern::send_next) return own;
   return own * (static_cast<double>(group.ranks - 1) /
                 static_cast<double>(group.ranks - group.ranks_in_domain));
@@ -123,7 +123,7 @@ std::string contradiction(const Cluster& cluster) {
   const NodeFabric& node = cluster.fabric->description().node;
   if (node.devices == 1) return {};
   const double links = node.interconnect == Interconnect::all_to_all ? node.devices - 1.0 : 1.0;
-  const BytesPerSecond carried = node.device_link.bandwidth * links;
+  const BytesPerSecond carried = node.device_link * links;
   const BytesPerSecond ring = cluster.node.ring.bandwidth;
   if (ring <= carried * kRounding) return {};
   return fmt::format(
@@ -180,7 +180,7 @@ BytesPerSecond network_rate(const Cluster& cluster, const GroupShape& group,
   BytesPerSecond rate = group.alone ? lone_rate(cluster, group, pattern)
                                     : cluster.fabric->rate(group.groups, pattern);
   if (network.rings > 0 && pattern == TrafficPattern::ring) {
-    rate = std::min(rate, cluster.fabric->description().node.nic.bandwidth * network.rings);
+    rate = std::min(rate, cluster.fabric->description().node.nic * network.rings);
   }
   return rate * network.efficiency;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "hw/base/portable_math.hpp"
 
 namespace prequel {
@@ -160,6 +162,29 @@ CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dis
     price.network = network * after;
   }
   return price;
+}
+
+PriceExplanation explain_dispatch(const Cluster& cluster, const GroupShape& group,
+                                  const Dispatch& dispatch) {
+  const CollectivePrice cost = price(cluster, group, dispatch);
+  const DispatchBytes bytes = dispatch_bytes(dispatch, group.ranks, group.ranks_in_domain);
+  const bool known = cluster.dispatch && cluster.dispatch->of(dispatch.dispatcher);
+  std::string model = fmt::format(
+      "{} of {} ranks: {} tokens of {:.4g} kB, of which a rank sends {:.4g} MB over device links",
+      name(dispatch.dispatcher), group.ranks, dispatch.tokens, token_bytes(dispatch).value / 1e3,
+      bytes.device.value / 1e6);
+  if (group.crosses_network()) {
+    model += fmt::format(" and {:.4g} MB over the network", bytes.network.value / 1e6);
+  }
+  if (!known) model += ", as NCCL's collectives of the same bytes";
+  return {model,
+          known                     ? fmt::format("cluster.dispatch.{}", name(dispatch.dispatcher))
+          : group.crosses_network() ? "cluster.network"
+                                    : "cluster.node.collectives",
+          {},
+          bytes.device + bytes.network,
+          {{"links", cost.device}, {"network", cost.network}, {"latency", cost.latency}},
+          cost.time()};
 }
 
 }  // namespace prequel

@@ -41,4 +41,8 @@ DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::
 CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dispatch& dispatch,
                       double units = 0.0);
 
+/// The same, taken apart.
+PriceExplanation explain_dispatch(const Cluster& cluster, const GroupShape& group,
+                                  const Dispatch& dispatch);
+
 }  // namespace prequel

@@ -19,7 +19,8 @@ cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cu
 
 /// `causal_softmax` is over square matrices of scores; `embedding` takes rows in random order.
 /// Casts are to e4m3: with a known scale, with one of the whole tensor, of each row, of 128
-/// elements or, a power of two, of 32; these two take rows of whole groups.
+/// elements or, a power of two, of 32; these two take rows of whole groups. NVFP4's is to e2m1 with
+/// one of the whole tensor and, in e4m3, of 16 elements.
 enum class CudaKernel {
   copy,
   residual_add,
@@ -36,7 +37,8 @@ enum class CudaKernel {
   cast_absmax,
   cast_rows,
   cast_blocks,
-  cast_mxfp8
+  cast_mxfp8,
+  cast_nvfp4
 };
 
 /// Launches the kernel over `rows` rows of `width` (even) elements; arrays in the order and with

@@ -30,6 +30,7 @@ std::optional<CudaKernel> kernel_of(StreamKind kind) {
     case StreamKind::quantize_row: return CudaKernel::cast_rows;
     case StreamKind::quantize_block: return CudaKernel::cast_blocks;
     case StreamKind::quantize_mxfp8: return CudaKernel::cast_mxfp8;
+    case StreamKind::quantize_nvfp4: return CudaKernel::cast_nvfp4;
     case StreamKind::optimizer: return CudaKernel::adam;
     default: return std::nullopt;
   }

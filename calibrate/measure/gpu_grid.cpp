@@ -106,11 +106,16 @@ void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
   }
 }
 
-void add_streams(std::vector<Work>& works) {
+/// Only Blackwell has instructions that round to e2m1.
+bool has_kernel(StreamKind kind, const GpuAbilities& abilities) {
+  return kind != StreamKind::quantize_nvfp4 || multiplies(abilities.capability, Precision::fp4);
+}
+
+void add_streams(std::vector<Work>& works, const GpuAbilities& abilities) {
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     const auto traffic = stream_traffic(kind);
-    if (!traffic) continue;
+    if (!traffic || !has_kernel(kind, abilities)) continue;
     if (!is_row_wise(kind)) {
       for (double bytes = 1 << 16; bytes <= kMostBytes; bytes *= 2) {
         works.emplace_back(Stream{kind, {bytes}});
@@ -166,7 +171,7 @@ std::vector<Work> gpu_grid(const GpuAbilities& abilities) {
   add_head_products(works);
   add_expert_products(works, abilities);
   add_attention(works, abilities);
-  add_streams(works);
+  add_streams(works, abilities);
   add_copies(works);
   return works;
 }
@@ -187,6 +192,7 @@ std::optional<StreamTraffic> stream_traffic(StreamKind kind) {
     // The last array has room for a scale of every element.
     case StreamKind::quantize_block: return StreamTraffic{{2, 1, 1}, 3.0 + 4.0 / 128};
     case StreamKind::quantize_mxfp8: return StreamTraffic{{2, 1, 1}, 3.0 + 1.0 / 32};
+    case StreamKind::quantize_nvfp4: return StreamTraffic{{2, 1, 1}, 4.5 + 1.0 / 16};
     case StreamKind::residual_add:
     case StreamKind::swiglu: return StreamTraffic{{2, 2, 2}, 6.0};
     case StreamKind::fused_pointwise: return StreamTraffic{{2, 2, 2, 1}, 7.0};

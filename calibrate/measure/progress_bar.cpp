@@ -8,7 +8,7 @@
 
 namespace prequel {
 
-Progress progress_bar() {
+PointProgress progress_bar() {
   if (isatty(STDERR_FILENO) == 0) return [](std::size_t, std::size_t, Seconds) {};
   return [](std::size_t done, std::size_t points, Seconds left) {
     constexpr std::size_t kWidth = 30;

@@ -5,6 +5,6 @@
 namespace prequel {
 
 /// A line on stderr that is drawn again after every point; nothing when stderr is no terminal.
-Progress progress_bar();
+PointProgress progress_bar();
 
 }  // namespace prequel

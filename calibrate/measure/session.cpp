@@ -55,7 +55,7 @@ std::vector<Work> in_order(const std::vector<Work>& first, const std::vector<Wor
 }  // namespace
 
 SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
-                          const Clock& clock, const Progress& progress) {
+                          const Clock& clock, const PointProgress& progress) {
   const double end = clock().value + options.budget.value;
   const std::vector<Work> works = in_order(options.first, backend.grid());
   SessionResult result;

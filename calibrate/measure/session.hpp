@@ -26,12 +26,12 @@ struct SessionResult {
 };
 
 /// Told after every point: points done, points in all, seconds left of the budget.
-using Progress = std::function<void(std::size_t done, std::size_t points, Seconds left)>;
+using PointProgress = std::function<void(std::size_t done, std::size_t points, Seconds left)>;
 
 /// Measures `first` and the back end's grid within the budget. Each point gets an even share of the
 /// time that is left, so that what quick points save goes to slow ones; one is not begun when the
 /// time that the slowest took so far is not left. Processes other than the first pass no journal.
 SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
-                          const Clock& clock, const Progress& progress);
+                          const Clock& clock, const PointProgress& progress);
 
 }  // namespace prequel

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -79,7 +80,9 @@ void set(const Socket& socket, int level, int option, int value) {
 
 /// A peer that keeps silent for longer counts as gone.
 void wait_at_most(const Socket& socket, Seconds patience) {
-  const timeval time{static_cast<time_t>(patience.value), 0};
+  const auto whole = static_cast<time_t>(patience.value);
+  const double rest = patience.value - static_cast<double>(whole);
+  const timeval time{whole, static_cast<suseconds_t>(1e6 * rest) + 1};  // 0 would be for ever
   setsockopt(socket.file(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
 }
 
@@ -267,7 +270,7 @@ class TcpRendezvous final : public Rendezvous {
       Socket first = connected(reason);
       if (!first.is_open()) continue;
       set(first, IPPROTO_TCP, TCP_NODELAY, 1);
-      wait_at_most(first, kLongestSilence);
+      wait_at_most(first, {std::max(0.0, left())});
       const Greeting hello{kGreeting, place_.secret, static_cast<std::uint64_t>(place_.rank)};
       std::uint64_t ranks = 0;
       if (!send_all(first, &hello, sizeof hello) || !receive_all(first, &ranks, sizeof ranks)) {
@@ -278,6 +281,7 @@ class TcpRendezvous final : public Rendezvous {
         refuse(fmt::format("the first process counts {} processes, rank {} counts {}", ranks,
                            place_.rank, place_.ranks));
       }
+      wait_at_most(first, kLongestSilence);
       peers_.push_back(std::move(first));
       return;
     }

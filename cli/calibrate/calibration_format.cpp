@@ -18,6 +18,13 @@ std::string percent(double fraction) {
   return fmt::format("{:.1f}", 100 * fraction);
 }
 
+/// Which groups a fit of collectives saw: it knows no others.
+Json groups_json(const CollectiveGroups& groups) {
+  Json list = Json::array();
+  for (const auto& [nodes, ranks] : groups) list.push_back({{"nodes", nodes}, {"ranks", ranks}});
+  return list;
+}
+
 /// Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.
 std::string document(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -75,17 +82,21 @@ std::string check_csv(const Check& check) {
 std::string fit_text(const std::vector<FitReport>& reports) {
   TextTable errors({"fitted", "points", "MAPE %", "P90", "held out", "MAPE %", "P90"});
   TextTable constants({"constant", "", "value", "+- %"});
+  std::string groups;
   for (const FitReport& report : reports) {
     const ErrorStatistics& held = report.held_out_errors;
     errors.add({report.what, fmt::format("{}", report.errors.n), percent(report.errors.mape),
                 percent(report.errors.p90), fmt::format("{}", held.n),
                 held.n > 0 ? percent(held.mape) : "", held.n > 0 ? percent(held.p90) : ""});
+    if (!report.groups.empty()) {
+      groups += fmt::format("{} was measured with {}\n", report.what, groups_text(report.groups));
+    }
     for (const FittedConstant& constant : report.constants) {
       constants.add({report.what, constant.name, fmt::format("{:.4g}", constant.value),
                      percent(constant.relative_error)});
     }
   }
-  return "Errors of the fits; held out: shapes that a fit did without\n" + errors.text() +
+  return "Errors of the fits; held out: shapes that a fit did without\n" + errors.text() + groups +
          "\nConstants (SI units) and their standard deviations\n" + constants.text();
 }
 
@@ -103,6 +114,7 @@ std::string fit_json(const std::vector<FitReport>& reports) {
     }
     fits.push_back({{"what", report.what},
                     {"sources", report.sources},
+                    {"groups", groups_json(report.groups)},
                     {"errors", errors_json(report.errors)},
                     {"held_out_errors", errors_json(report.held_out_errors)},
                     {"constants", constants},

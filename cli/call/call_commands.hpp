@@ -43,6 +43,8 @@ struct ReadCall {
   const CallSession& session;
 
   [[nodiscard]] Context context() const { return {options.common.call, library.inputs()}; }
+  /// What the session hears, and where it is heard that the session stops. Throws Interrupted.
+  [[nodiscard]] Progress progress() const;
 };
 
 struct CallCommand {

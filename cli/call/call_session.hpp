@@ -3,13 +3,13 @@
 /// What a call is made with and what comes of it.
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "calibrate/calibrated_file.hpp"
+#include "hw/base/progress.hpp"
 #include "models/job/file_cache.hpp"
 
 namespace prequel {
@@ -19,10 +19,10 @@ class ParserPool;
 /// What calls share while a program runs.
 struct CallSession {
   std::vector<std::string> data_directories;
-  std::shared_ptr<FileCache> files;                        ///< kept from call to call; empty: none
-  const std::atomic<bool>* stop{};                         ///< ends what takes long
-  std::function<void(std::size_t, std::size_t)> progress;  ///< done, of how many; or empty
-  std::shared_ptr<ParserPool> parsers{};                   ///< kept as `files` are
+  std::shared_ptr<FileCache> files;  ///< kept from call to call; empty: none
+  const std::atomic<bool>* stop{};   ///< ends what takes long
+  Progress progress;
+  std::shared_ptr<ParserPool> parsers{};  ///< kept as `files` are
   std::size_t drawn_slices{};  ///< most tasks of a prediction's timeline to draw; 0: no drawing
   std::map<std::string, std::string> documents{};  ///< texts of files, by names that ask for them
 };

@@ -13,7 +13,6 @@
 #include "cli/validate/validate_answer.hpp"
 #include "cli/validate/validate_parser.hpp"
 #include "cli/validate/validation_format.hpp"
-#include "hw/base/interrupted.hpp"
 
 namespace prequel {
 namespace {
@@ -21,11 +20,7 @@ namespace {
 constexpr auto kNoAction = [] {};
 
 ValidateAnswer validated(const ReadCall& call) {
-  return answer_validate(call.library, call.options.validate,
-                         [&](std::size_t done, std::size_t of) {
-                           heed(call.session.stop);
-                           if (call.session.progress) call.session.progress(done, of);
-                         });
+  return answer_validate(call.library, call.options.validate, call.progress());
 }
 
 CallAnswer validate_call(const ReadCall& call) {
@@ -45,7 +40,8 @@ CallAnswer runs_call(const ReadCall& call) {
 
 std::string predict_report(const ReadCall& call, const std::string& /*document*/) {
   const auto nobody = [](const std::string&) {};
-  return prediction_report(answer_predict(call.library, call.options.predict, nobody));
+  return prediction_report(
+      answer_predict(call.library, call.options.predict, nobody, call.progress()));
 }
 
 std::string report_of_search(const ReadCall& /*call*/, const std::string& document) {

@@ -18,8 +18,17 @@
 #include "cli/show/show_parser.hpp"
 #include "cli/translate/import_answer.hpp"
 #include "cli/translate/import_parser.hpp"
+#include "hw/base/interrupted.hpp"
 
 namespace prequel {
+
+Progress ReadCall::progress() const {
+  return [this](std::size_t done, std::size_t of) {
+    heed(session.stop);
+    if (session.progress) session.progress(done, of);
+  };
+}
+
 namespace {
 
 constexpr auto kNoAction = [] {};
@@ -31,7 +40,8 @@ Tell remarks_of(CallAnswer& answer) {
 
 CallAnswer predict_call(const ReadCall& call) {
   CallAnswer answer;
-  PredictAnswer predicted = answer_predict(call.library, call.options.predict, remarks_of(answer));
+  PredictAnswer predicted =
+      answer_predict(call.library, call.options.predict, remarks_of(answer), call.progress());
   predicted.details.context = call.context();
   answer.document = prediction_json(predicted);
   if (call.session.drawn_slices > 0) {

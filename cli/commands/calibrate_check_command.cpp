@@ -18,11 +18,11 @@ Check checked(const Library& library, const CalibrateCheckOptions& options,
               const std::vector<Measurement>& points) {
   const CheckOptions groups{options.by, options.scale_per};
   if (options.device) {
-    const Device device = read_device(library.open("devices", *options.device));
+    const Device device = library.open("devices", *options.device).read_once(read_device);
     return check(
         points, [&](const Measurement& point) { return predict(device, point); }, groups);
   }
-  const Cluster cluster = read_cluster(library.open("clusters", *options.cluster));
+  const Cluster cluster = library.open("clusters", *options.cluster).read_once(read_cluster);
   return check(
       points, [&](const Measurement& point) { return predict(cluster, point); }, groups);
 }

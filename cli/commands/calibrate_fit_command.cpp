@@ -119,7 +119,7 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   if (!asked && !is_known(library, "devices", options.name)) asked = measured_device(library, file);
   const std::string base = base_name(library, options, "devices", asked, kUsualDevice);
   const Document document = library.open("devices", base);
-  Device device = read_device(document);
+  Device device = document.read_once(read_device);
   const DeviceFits fits = fit_device(points, {options.folds, options.scale_per}, device);
   const bool products = std::ranges::any_of(
       points, [](const Measurement& point) { return std::holds_alternative<Gemm>(point.what); });
@@ -147,7 +147,7 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
                    const std::vector<Measurement>& points) {
   const std::string base = base_name(library, options, "clusters", options.cluster, kUsualCluster);
   const Document document = library.open("clusters", base);
-  Cluster cluster = read_cluster(document);
+  Cluster cluster = document.read_once(read_cluster);
   const FitOptions fit{options.folds, options.scale_per};
   const auto node = fit_collectives(points, fit, cluster.node);
   const auto network = fit_network(points, fit, cluster);

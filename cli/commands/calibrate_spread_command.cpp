@@ -161,7 +161,7 @@ int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptio
   const SpreadReport report =
       options.stacks_only ? SpreadReport{} : estimate_spread(library, runs, present);
   const StackSpreadReport stacks =
-      stack_spreads(validate_runs(library, std::move(runs), {}, [](std::size_t) {}), present);
+      stack_spreads(validate_runs(library, std::move(runs), {}), present);
   if (options.format == OutputFormat::json) {
     fmt::print("{}", report_json(report, stacks));
   } else {

@@ -4,6 +4,7 @@
 
 #include "calibrate/gap.hpp"
 #include "cli/commands/print_emitted.hpp"
+#include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/predict/memory_snapshot.hpp"
 #include "cli/predict/predict_answer.hpp"
@@ -83,10 +84,14 @@ void print_gap(const Library& library, const PredictAnswer& answer, const Termin
 
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
   const Library library(common.data_directories);
-  PredictAnswer answer = answer_predict(library, options, tell_stderr(common.quiet));
+  PredictAnswer answer = [&] {
+    ProgressLine progress(common.quiet);
+    return answer_predict(library, options, tell_stderr(common.quiet), progress.of("samples"));
+  }();
   answer.details.context = {common.call, library.inputs()};
   const auto& [job, scenario, prediction, details] = answer;
   write_timeline_files(options, answer);
+  if (!options.report.empty()) write_file(options.report, prediction_report(answer));
   if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));
   if (!options.emit.empty()) {
     print_emitted(options.emit, scenario, common.quiet);
@@ -95,9 +100,6 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   } else {
     print_text(options, answer, terminal(stdout, common.color));
     print_gap(library, answer, terminal(stdout, common.color));
-  }
-  if (!options.report.empty()) {
-    write_file(options.report, prediction_report(answer));
   }
   return answer.is_no() ? kExitNo : kExitDone;
 }

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <csignal>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "cli/commands/print_emitted.hpp"
+#include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/report/report.hpp"
 #include "cli/search/clusters.hpp"
@@ -40,28 +38,6 @@ class Interruption {
 
  private:
   void (*before_)(int);
-};
-
-/// Progress with the time left, on a terminal.
-class ProgressLine {
- public:
-  explicit ProgressLine(bool quiet) : shown_(!quiet && isatty(STDERR_FILENO) != 0) {}
-  ~ProgressLine() {
-    if (shown_) fmt::print(stderr, "\r{:60}\r", "");
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(std::size_t done, std::size_t of) const {
-    if (!shown_) return;
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
-    const double left = spent.count() * static_cast<double>(of - done) / static_cast<double>(done);
-    fmt::print(stderr, "\r{} of {} plans, {:.0f} s left ", done, of, left);
-  }
-
- private:
-  bool shown_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 void print_answer(const CommonOptions& common, const SearchAnswer& answer) {
@@ -123,10 +99,10 @@ int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
   std::vector<SearchAnswer> answers;
   {
     const Interruption interruption;
-    const ProgressLine progress(common.quiet);
-    answers = answer_clusters(library, options, tell_stderr(common.quiet),
-                              {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
-                               &Interruption::flag()});
+    ProgressLine progress(common.quiet);
+    answers = answer_clusters(
+        library, options, tell_stderr(common.quiet),
+        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space")});
   }
   for (SearchAnswer& answer : answers) {
     answer.context = {common.call, library.inputs()};
@@ -152,12 +128,13 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   SearchAnswer answer;
   {
     const Interruption interruption;
-    const ProgressLine progress(common.quiet);
-    answer = answer_search(library, options, tell_stderr(common.quiet),
-                           {[&](std::size_t done, std::size_t of) { progress.show(done, of); },
-                            &Interruption::flag()});
+    ProgressLine progress(common.quiet);
+    answer = answer_search(
+        library, options, tell_stderr(common.quiet),
+        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space")});
   }
   answer.context = {common.call, library.inputs()};
+  if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));
   const SearchResult& result = answer.result;
   if (options.plans && !common.quiet) print_left_out(answer);
   if (!common.quiet) {
@@ -169,7 +146,6 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   } else {
     print_answer(common, answer);
   }
-  if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));
   if (result.interrupted) return kExitInterrupted;
   return result.plans.empty() ? kExitNo : kExitDone;
 }

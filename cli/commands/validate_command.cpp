@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
+#include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/report/report.hpp"
 #include "cli/text/exit_status.hpp"
@@ -33,15 +32,11 @@ bool keeps_to(double max_mape, const std::vector<ValidatedRun>& runs,
 
 int run_validate(const CommonOptions& common, const ValidateOptions& options) {
   const Library library(common.data_directories);
-  const bool on_terminal = !common.quiet && isatty(STDERR_FILENO) != 0;
-  bool shown = false;
-  const auto [runs, groups, causes] =
-      answer_validate(library, options, [&](std::size_t done, std::size_t total) {
-        if (!on_terminal || total <= 1000 || done % 100 != 0) return;
-        fmt::print(stderr, "\r{} of {} rows", done, total);
-        shown = true;
-      });
-  if (shown) fmt::print(stderr, "\r{:40}\r", "");
+  const auto [runs, groups, causes] = [&] {
+    ProgressLine progress(common.quiet);
+    return answer_validate(library, options, progress.of("rows"));
+  }();
+  if (!options.report.empty()) write_file(options.report, validation_report(runs, groups));
   switch (options.format) {
     case OutputFormat::text:
       fmt::print("{}", validation_text(runs, groups, options.worst,
@@ -53,7 +48,6 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
       break;
     case OutputFormat::csv: fmt::print("{}", validation_csv(runs)); break;
   }
-  if (!options.report.empty()) write_file(options.report, validation_report(runs, groups));
   const bool kept = !options.max_mape || keeps_to(*options.max_mape, runs, groups);
   return kept ? kExitDone : kExitNo;
 }

@@ -1,6 +1,7 @@
 #include "cli/import/config_values.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -128,6 +129,22 @@ bool is_at(const std::string& path, const std::string& key, std::string_view nam
   return key == name || path == name || path.ends_with("." + std::string(name));
 }
 
+/// Flags are the same with either.
+std::string with_dashes(std::string flag) {
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+/// What is ignored is told by its name in the file.
+void name_by_paths(const std::map<std::string, std::string>& path_of, std::size_t first,
+                   std::vector<std::string>& ignored) {
+  for (std::size_t i = first; i < ignored.size(); ++i) {
+    const std::size_t end = std::min(ignored[i].find(' '), ignored[i].size());
+    const auto found = path_of.find(with_dashes(ignored[i].substr(0, end)));
+    if (found != path_of.end()) ignored[i].replace(0, end, found->second);
+  }
+}
+
 /// The flag that says the same, with what stands behind it.
 void add_flag(const std::string& path, const std::string& key, const std::string& value,
               std::vector<std::string>& words) {
@@ -155,15 +172,20 @@ bool is_other_section(std::string_view key) {
 
 void read_config_values(const std::string& file, const ConfigValues& values, ImportedJob& job) {
   std::vector<std::string> words;
+  std::map<std::string, std::string> path_of;  // a flag's
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
     }
+    const std::size_t said = words.size();
     add_flag(path, key, resolved(values, value), words);
+    if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
   }
+  const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);
+  name_by_paths(path_of, ignored, job.report.ignored);
 }
 
 }  // namespace prequel

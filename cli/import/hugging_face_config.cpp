@@ -322,8 +322,10 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
   model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
   leave_out(fields, job.report);
   if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != model.hidden) {
-    job.report.left_out.push_back(fmt::format(
-        "word_embed_proj_dim {}: predicted with embeddings as wide as the model", *width));
+    throw InputError(fmt::format(
+        "{}: /word_embed_proj_dim: {}, but hidden_size is {}: prequel knows no projections between "
+        "embedding and layers; without the key, embeddings are as wide as the model",
+        file, *width, *model.hidden));
   }
   const auto ignored = fields.unused();
   job.report.ignored.insert(job.report.ignored.end(), ignored.begin(), ignored.end());

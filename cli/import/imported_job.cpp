@@ -1,6 +1,8 @@
 #include "cli/import/imported_job.hpp"
 
 #include <algorithm>
+#include <span>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,63 +22,101 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kMlpNames[] = {"gelu", "swiglu", "geglu", "relu", "squared-relu"};
 constexpr const char* kPositionNames[] = {"learned", "alibi", "rope", "none"};
+constexpr const char* kNormNames[] = {"layer_norm", "rms_norm"};
 constexpr std::int64_t kMostBatch = 1LL << 30;
 constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
                                         "--pipeline-model-parallel-size", "--context-parallel-size",
                                         "--ds-sequence-parallel-size"};
 constexpr std::int64_t kMostStages = 1LL << 20;
 
-template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
+std::span<const char* const> words_of(Mlp) {
+  return kMlpNames;
+}
+std::span<const char* const> words_of(PositionEmbedding) {
+  return kPositionNames;
+}
+std::span<const char* const> words_of(Norm) {
+  return kNormNames;
 }
 
-/// Nothing of the rest where there are no experts.
-void put_experts(Json& json, const ImportedExperts& experts) {
-  if (experts.count.value_or(0) < 2) return;
-  put(json, "num_experts", experts.count);
-  put(json, "num_experts_per_tok", experts.top_k);
-  put(json, "moe_intermediate_size", experts.ffn_hidden);
-  put(json, "shared_expert_intermediate_size", experts.shared_hidden);
-  put(json, "shared_expert_gate", experts.shared_gate);
-  put(json, "first_k_dense_replace", experts.first_dense);
-  put(json, "moe_layer_freq", experts.every);
-  put(json, "n_group", experts.groups);
-  put(json, "topk_group", experts.groups_chosen);
+/// Every field of a model's shape with its key in `prequel/model/1`, those of experts apart.
+template <class Model, class Visit>
+void each_field(Model& model, const Visit& visit) {
+  visit("num_hidden_layers", model.layers);
+  visit("hidden_size", model.hidden);
+  visit("num_attention_heads", model.heads);
+  visit("num_key_value_heads", model.kv_heads);
+  visit("head_dim", model.head_dim);
+  visit("intermediate_size", model.ffn_hidden);
+  visit("vocab_size", model.vocab);
+  visit("max_position_embeddings", model.max_positions);
+  visit("mlp", model.mlp);
+  visit("position", model.position);
+  visit("norm", model.norm);
+  visit("bias", model.linear_bias);
+  visit("qkv_bias", model.qkv_bias);
+  visit("qk_norm", model.qk_norm);
+  visit("post_norms", model.post_norms);
+  visit("attention_sinks", model.attention_sinks);
+  visit("parallel_block", model.parallel_block);
+  visit("attn_logit_softcapping", model.score_cap);
+  visit("final_logit_softcapping", model.logit_cap);
+  visit("tie_word_embeddings", model.tied_embeddings);
+  visit("embedding_norm", model.embedding_norm);
+  visit("sliding_window", model.window);
+  visit("full_attention_every", model.full_every);
+  visit("num_nextn_predict_layers", model.next_token_layers);
+}
+template <class Experts, class Visit>
+void each_expert_field(Experts& experts, const Visit& visit) {
+  visit("num_experts", experts.count);
+  visit("num_experts_per_tok", experts.top_k);
+  visit("moe_intermediate_size", experts.ffn_hidden);
+  visit("shared_expert_intermediate_size", experts.shared_hidden);
+  visit("shared_expert_gate", experts.shared_gate);
+  visit("first_k_dense_replace", experts.first_dense);
+  visit("moe_layer_freq", experts.every);
+  visit("n_group", experts.groups);
+  visit("topk_group", experts.groups_chosen);
+}
+template <class Latent, class Visit>
+void each_latent_field(Latent& latent, const Visit& visit) {
+  visit("kv_lora_rank", latent.kv_rank);
+  visit("q_lora_rank", latent.q_rank);
+  visit("qk_nope_head_dim", latent.nope);
+  visit("qk_rope_head_dim", latent.rope);
+  visit("v_head_dim", latent.value);
+}
+
+template <class T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (!value) return;
+  if constexpr (std::is_enum_v<T>) {
+    json[key] = words_of(*value)[static_cast<std::size_t>(*value)];
+  } else {
+    json[key] = *value;
+  }
+}
+
+template <class T>
+void take(const nlohmann::json& file, const char* key, std::optional<T>& value) {
+  const auto found = file.find(key);
+  if (found == file.end() || found->is_null()) return;
+  if constexpr (std::is_enum_v<T>) {
+    const auto words = words_of(T{});
+    const auto word = std::ranges::find(words, found->template get<std::string>());
+    value = static_cast<T>(word - words.begin());
+  } else {
+    value = found->template get<T>();
+  }
 }
 
 Json model_object(const ImportedModel& model, const std::string& origin) {
   Json json{{"name", printable(model.name.empty() ? "imported" : model.name, 100)}};
-  put(json, "num_hidden_layers", model.layers);
-  put(json, "hidden_size", model.hidden);
-  put(json, "num_attention_heads", model.heads);
-  put(json, "num_key_value_heads", model.kv_heads);
-  put(json, "head_dim", model.head_dim);
-  put(json, "intermediate_size", model.ffn_hidden);
-  put(json, "vocab_size", model.vocab);
-  put(json, "max_position_embeddings", model.max_positions);
-  if (model.mlp) json["mlp"] = kMlpNames[static_cast<std::size_t>(*model.mlp)];
-  if (model.position) json["position"] = kPositionNames[static_cast<std::size_t>(*model.position)];
-  if (model.norm) json["norm"] = *model.norm == Norm::rms_norm ? "rms_norm" : "layer_norm";
-  put(json, "bias", model.linear_bias);
-  put(json, "qkv_bias", model.qkv_bias);
-  put(json, "qk_norm", model.qk_norm);
-  put(json, "post_norms", model.post_norms);
-  put(json, "attention_sinks", model.attention_sinks);
-  put(json, "parallel_block", model.parallel_block);
-  put(json, "attn_logit_softcapping", model.score_cap);
-  put(json, "final_logit_softcapping", model.logit_cap);
-  put(json, "tie_word_embeddings", model.tied_embeddings);
-  put(json, "embedding_norm", model.embedding_norm);
-  put(json, "sliding_window", model.window);
-  put(json, "full_attention_every", model.full_every);
-  put(json, "num_nextn_predict_layers", model.next_token_layers);
-  put_experts(json, model.experts);
-  put(json, "kv_lora_rank", model.latent.kv_rank);
-  put(json, "q_lora_rank", model.latent.q_rank);
-  put(json, "qk_nope_head_dim", model.latent.nope);
-  put(json, "qk_rope_head_dim", model.latent.rope);
-  put(json, "v_head_dim", model.latent.value);
+  const auto write = [&](const char* key, const auto& value) { put(json, key, value); };
+  each_field(model, write);
+  if (model.experts.count.value_or(0) >= 2) each_expert_field(model.experts, write);
+  each_latent_field(model.latent, write);
   json["origin"] = origin;
   return json;
 }
@@ -286,6 +326,23 @@ std::vector<SoftwareField> software_fields(const ImportedJob& job) {
                       *job.gradient_overlap == GradientOverlap::none ? "none" : "always"});
   }
   return fields;
+}
+
+std::string_view word(Mlp mlp) {
+  return kMlpNames[static_cast<std::size_t>(mlp)];
+}
+std::string_view word(PositionEmbedding position) {
+  return kPositionNames[static_cast<std::size_t>(position)];
+}
+
+ImportedModel imported_model(const Document& file) {
+  ImportedModel model;
+  model.name = file.read_once(read_transformer).name;  // which judges the rest, too
+  const auto read = [&](const char* key, auto& value) { take(file.json(), key, value); };
+  each_field(model, read);
+  each_expert_field(model.experts, read);
+  each_latent_field(model.latent, read);
+  return model;
 }
 
 std::string model_json(const ImportedModel& model, const std::string& origin) {

@@ -143,6 +143,12 @@ struct SoftwareField {
 };
 std::vector<SoftwareField> software_fields(const ImportedJob& job);
 
+/// Their words in files.
+std::string_view word(Mlp mlp);
+std::string_view word(PositionEmbedding position);
+
+/// What a `prequel/model/1` file says. Throws InputError.
+ImportedModel imported_model(const Document& file);
 /// The `prequel/model/1` object. Throws InputError when what is said contradicts itself.
 std::string model_json(const ImportedModel& model, const std::string& origin);
 /// The `prequel/job/1` file of a completed job; `origin` names the files it was made from.

@@ -17,8 +17,6 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kSettled = 3;  // lines after the warm-up
-constexpr std::array<std::string_view, 5> kMlps{"gelu", "swiglu", "geglu", "relu", "squared-relu"};
-constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
 
 /// "log" of "runs/log.txt"; letters that would need quotes become '-'.
 std::string stem(const std::string& file) {
@@ -165,8 +163,8 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   whole("kv_heads", model.kv_heads);
   whole("ffn_hidden", model.ffn_hidden);
   whole("vocab", model.vocab);
-  if (model.mlp) cells["mlp"] = kMlps[static_cast<std::size_t>(*model.mlp)];
-  if (model.position) cells["position"] = kPositions[static_cast<std::size_t>(*model.position)];
+  if (model.mlp) cells["mlp"] = word(*model.mlp);
+  if (model.position) cells["position"] = word(*model.position);
   flag("tied_embeddings", model.tied_embeddings);
   each_axis([&](const auto& axis) {
     if (const auto& value = axis.of(plan)) cells[std::string(axis.column)] = cell_of(*value);

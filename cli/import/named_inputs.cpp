@@ -35,13 +35,15 @@ NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
   NamedInputs inputs;
   if (names.library == nullptr) return inputs;
   try {
-    if (job.cluster) inputs.cluster = read_cluster(names.library->open("clusters", *job.cluster));
+    if (job.cluster)
+      inputs.cluster = names.library->open("clusters", *job.cluster).read_once(read_cluster);
   } catch (const InputError&) {
   }
   try {
     std::optional<std::string> software = job.software;
     if (!software && inputs.cluster) software = inputs.cluster->software;
-    if (software) inputs.software = read_software(names.library->open("software", *software));
+    if (software)
+      inputs.software = names.library->open("software", *software).read_once(read_software);
   } catch (const InputError&) {
   }
   return inputs;

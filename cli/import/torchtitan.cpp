@@ -34,56 +34,6 @@ constexpr Flavour kFlavours[] = {
     {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
 };
 
-ImportedExperts imported(const Experts& experts) {
-  ImportedExperts said;
-  if (experts.count == 0) return said;
-  said.count = experts.count;
-  said.top_k = experts.top_k;
-  said.ffn_hidden = experts.ffn_hidden;
-  if (experts.shared_hidden > 0) said.shared_hidden = experts.shared_hidden;
-  said.shared_gate = experts.shared_gate;
-  if (experts.first_dense > 0) said.first_dense = experts.first_dense;
-  said.every = experts.every;
-  if (experts.groups > 1) {
-    said.groups = experts.groups;
-    said.groups_chosen = experts.groups_chosen;
-  }
-  return said;
-}
-
-ImportedModel imported(const Transformer& model) {
-  ImportedModel said;
-  said.name = model.name;
-  said.layers = model.layers;
-  said.hidden = model.hidden;
-  said.heads = model.heads;
-  said.ffn_hidden = model.ffn_hidden;
-  said.vocab = model.vocab;
-  said.max_positions = model.max_positions;
-  said.mlp = model.mlp;
-  said.position = model.position;
-  said.norm = model.norm;
-  said.linear_bias = model.linear_bias;
-  said.qkv_bias = model.qkv_bias;
-  if (model.qk_norm) said.qk_norm = true;
-  said.tied_embeddings = model.tied_embeddings;
-  if (model.window > 0) said.window = model.window;
-  if (model.full_every > 0) said.full_every = model.full_every;
-  said.experts = imported(model.experts);
-  if (!model.is_latent()) {
-    said.kv_heads = model.kv_heads;
-    said.head_dim = model.head_dim;
-    return said;
-  }
-  ImportedLatent& latent = said.latent;
-  latent.kv_rank = model.latent.kv_rank;
-  if (model.latent.q_rank > 0) latent.q_rank = model.latent.q_rank;
-  latent.nope = model.latent.nope;
-  latent.rope = model.latent.rope;
-  latent.value = model.latent.value;
-  return said;
-}
-
 /// Of the sequences that a rank gets in a step, pipelines take one at a time unless told otherwise.
 void follow_batches(ImportedJob& job) {
   const ImportedTorchtitan& said = job.torchtitan;
@@ -156,7 +106,8 @@ void look_up_flavour(const Library* library, ImportedJob& job) {
     return one.family == said.family && one.flavour == said.flavour;
   });
   if (found == std::end(kFlavours) || library == nullptr) return;
-  job.model = imported(read_transformer(library->open("models", std::string(found->model))));
+  job.model = imported_model(library->open("models", std::string(found->model)));
+  job.model.next_token_layers.reset();  // torchtitan trains without them
   job.report.read.push_back(
       fmt::format("{} {}: model {}", said.family, said.flavour, found->model));
 }

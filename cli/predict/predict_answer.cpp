@@ -23,14 +23,14 @@ FlopsConvention convention_named(const std::string& text) {
 /// What the options ask for beside the prediction.
 PredictionDetails details_of(const PredictOptions& options, const Library& library,
                              const JobRequest& request, const Job& job, const Scenario& scenario,
-                             const Prediction& prediction) {
+                             const Prediction& prediction, const Progress& progress) {
   PredictionDetails details;
   const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
   details.interval = interval(scenario, prediction, uncertainty);
   if (timeline_passes(scenario) <= kMostTimelinePasses) {
     details.shares = stage_shares(scenario, prediction);
   }
-  if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if);
+  if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if, progress);
   if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
   details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);
   if (options.verbose || !options.explain.empty()) {
@@ -54,7 +54,7 @@ void state_error(const Interval& interval, Prediction& prediction) {
 }  // namespace
 
 PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
-                             const Tell& tell) {
+                             const Tell& tell, const Progress& progress) {
   const FlopsConvention convention = convention_named(options.flops_convention);
   JobRequest request = translated(options.request, options.script, library, tell);
   if (options.run.ramp) {  // its end, unless --gbs says otherwise
@@ -67,7 +67,8 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& optio
   ResolvedScenario resolved = resolve(job);
   answer.scenario = std::move(resolved.scenario);
   answer.prediction = predict(answer.scenario, convention);
-  answer.details = details_of(options, library, request, job, answer.scenario, answer.prediction);
+  answer.details =
+      details_of(options, library, request, job, answer.scenario, answer.prediction, progress);
   state_error(*answer.details.interval, answer.prediction);
   std::vector<std::string>& warnings = answer.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());

@@ -18,10 +18,10 @@ struct PredictAnswer {
   [[nodiscard]] bool is_no() const { return prediction.verdict == MemoryVerdict::oom; }
 };
 
-/// Reads what the options name and predicts it; `tell` hears what was made of other tools' files.
-/// Throws InputError.
+/// Reads what the options name and predicts it; `tell` hears what was made of other tools' files,
+/// `progress` of samples with jitter. Throws InputError.
 PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
-                             const Tell& tell);
+                             const Tell& tell, const Progress& progress);
 
 /// The document `prequel/prediction/1` of an answer.
 std::string prediction_json(const PredictAnswer& answer);

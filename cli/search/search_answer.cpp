@@ -229,9 +229,8 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
                      ": what_if: a search predicts plans on a machine as it should be; take it out "
                      "and ask prequel predict about the plan found");
   }
-  const std::string replaced = replaced_precision(job.software, job.device);
+  const std::string replaced = replace_precision(job.software, job.device);
   if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
-  job.software.defaults.precision = usual_precision(job.software, job.device);
   return {std::move(job.model), std::move(job.device), std::move(job.cluster),
           std::move(job.software), job.plan};
 }
@@ -298,7 +297,7 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
     answer.shapes = read_shapes(options, inputs.model);
     said.shapes = answer.shapes.shapes;
     axes = fill_axes(said, inputs, reach);
-    candidates = legal_plans(axes, inputs);
+    candidates = legal_plans(axes, inputs, watch);
   }
   set_wanted(options, candidates, limits);
   const Searcher searcher(library, options, inputs, watch);
@@ -331,8 +330,13 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
                                        : relaxations(said, inputs, limits, reach);
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    answer.explained.push_back(
-        {options.explain[i], explain(layouts[i], axes, inputs, limits, result)});
+    Explanation explanation = explain(layouts[i], axes, inputs, limits, result);
+    const bool behind = explanation.verdict == LayoutVerdict::ranked && explanation.rank == 0;
+    if (behind && !options.risk && !result.interrupted) {
+      const auto before = plans_before(explanation.value, candidates, inputs, limits, watch);
+      if (before) explanation.rank = *before + 1;
+    }
+    answer.explained.push_back({options.explain[i], std::move(explanation)});
   }
   return answer;
 }

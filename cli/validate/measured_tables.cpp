@@ -11,6 +11,9 @@
 namespace prequel {
 namespace {
 
+/// As of all files: some 20,000 rows.
+constexpr std::size_t kMostBytes = 16u << 20;
+
 /// Of a file, a pipe or, where `file` is `-`, stdin, which are read but once.
 std::string table_text(const std::string& file) {
   std::ifstream opened;
@@ -19,7 +22,16 @@ std::string table_text(const std::string& file) {
     if (!opened || is_folder(file)) read_measured_runs(file);  // says why
   }
   std::istream& in = file == "-" ? std::cin : opened;
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text;
+  for (std::string piece(1u << 20, '\0'); in;) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece, 0, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMostBytes) {
+      throw InputError((file == "-" ? "stdin" : file) +
+                       ": a table of more than 16 MiB; parts of it would do");
+    }
+  }
+  return text;
 }
 
 }  // namespace

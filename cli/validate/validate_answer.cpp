@@ -60,16 +60,14 @@ std::vector<GapCause> causes_of(const Library& library, const std::vector<Measur
 }  // namespace
 
 ValidateAnswer answer_validate(const Library& library, const ValidateOptions& options,
-                               const std::function<void(std::size_t, std::size_t)>& progress) {
+                               const Progress& progress) {
   check_columns(options.group_columns);
   const std::vector<std::string> files =
       options.files.empty() ? shipped_tables(library) : options.files;
   std::vector<MeasuredRun> rows = read_tables(library, files);
-  const std::size_t total = rows.size();
   ValidateAnswer answer;
   if (options.overrides.empty()) answer.causes = causes_of(library, rows);
-  answer.runs = validate_runs(library, std::move(rows), options.overrides,
-                              [&](std::size_t done) { progress(done, total); });
+  answer.runs = validate_runs(library, std::move(rows), options.overrides, progress);
   for (const std::vector<std::string>& columns : groupings(options)) {
     auto groups = group_runs(answer.runs, columns);
     std::move(groups.begin(), groups.end(), std::back_inserter(answer.groups));

@@ -2,7 +2,6 @@
 
 /// What `prequel validate` answers, made without output of its own.
 
-#include <functional>
 #include <vector>
 
 #include "calibrate/gap.hpp"
@@ -20,6 +19,6 @@ struct ValidateAnswer {
 /// Reads the tables (`-` is stdin) and predicts their rows; `progress` is told how many are done,
 /// of how many. Throws InputError.
 ValidateAnswer answer_validate(const Library& library, const ValidateOptions& options,
-                               const std::function<void(std::size_t, std::size_t)>& progress);
+                               const Progress& progress);
 
 }  // namespace prequel

@@ -1,10 +1,11 @@
 #include "hw/base/parallel.hpp"
 
+#include <mutex>
+
 #ifdef __SANITIZE_THREAD__
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 #elif !defined(__EMSCRIPTEN__)
@@ -51,5 +52,17 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
 }
 
 #endif
+
+void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body,
+                  const Progress& progress) {
+  if (!progress) return parallel_for(count, body);
+  std::mutex mutex;
+  std::size_t done = 0;
+  parallel_for(count, [&](std::size_t i) {
+    body(i);
+    const std::lock_guard lock(mutex);
+    progress(++done, count);
+  });
+}
 
 }  // namespace prequel

@@ -22,7 +22,7 @@ void connect(Fabric& fabric, const FabricDescription& description, const EdgeLis
 
 /// `connect` of two vertices by a link of a class, scaled by the class' fraction.
 LinkId connect(Fabric& fabric, const FabricDescription& description, VertexId a, VertexId b,
-               LinkClass link_class, const LinkSpec& spec);
+               LinkClass link_class, BytesPerSecond rate);
 
 /// Plugs a NIC of a node, or all of them, into a switch.
 void plug(Fabric& fabric, const FabricDescription& description, int node, int nic, VertexId into);

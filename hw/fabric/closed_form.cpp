@@ -126,15 +126,13 @@ bool load_node(const FabricDescription& description, const NodeLayout& layout,
   }
   if (on_host) {
     const bool together = pattern != TrafficPattern::send_next;  // one device sends in and out
-    const LinkSpec host = description.scaled(LinkClass::pcie, node.device_link);
-    bottleneck.use(host.bandwidth, together ? inside + out : 1.0);
+    const BytesPerSecond host = description.scaled(LinkClass::pcie, node.device_link);
+    bottleneck.use(host, together ? inside + out : 1.0);
   } else if (m > 1) {
-    const LinkSpec nvlink = description.scaled(LinkClass::nvlink, node.device_link);
-    bottleneck.use(nvlink.bandwidth, direct ? pair : inside);
+    bottleneck.use(description.scaled(LinkClass::nvlink, node.device_link), direct ? pair : inside);
   }
-  const LinkSpec pcie = description.scaled(LinkClass::pcie, node.pcie);
-  bottleneck.use(pcie.bandwidth, on_host ? nic : out / fan);
-  bottleneck.use(description.scaled(LinkClass::nic, node.nic).bandwidth, nic);
+  bottleneck.use(description.scaled(LinkClass::pcie, node.pcie), on_host ? nic : out / fan);
+  bottleneck.use(description.scaled(LinkClass::nic, node.nic), nic);
   return true;
 }
 
@@ -143,10 +141,9 @@ bool is_non_blocking(const FabricDescription& description, const FatTree& tree) 
   const auto fraction = [&](LinkClass link_class) {
     return description.link_fraction[static_cast<std::size_t>(link_class)];
   };
-  const BytesPerSecond nic = description.scaled(LinkClass::nic, description.node.nic).bandwidth;
+  const BytesPerSecond nic = description.scaled(LinkClass::nic, description.node.nic);
   return tree.over_subscription <= 1.0 && tree.core_over_subscription <= 1.0 &&
-         tree.link.bandwidth * std::min(fraction(LinkClass::spine), fraction(LinkClass::core)) >=
-             nic;
+         tree.link * std::min(fraction(LinkClass::spine), fraction(LinkClass::core)) >= nic;
 }
 
 bool load_network(const FabricDescription& description, const FatTree& tree,
@@ -160,14 +157,14 @@ bool load_network(const FabricDescription& description, const FatTree& tree,
   const int leaves_per_block = tree.rail_optimized ? description.node.nics : 1;
   const auto up = leaving(layout, pattern, sizes.nodes_per_leaf, crossing);
   if (!up) return false;
-  const LinkSpec spine = description.scaled(LinkClass::spine, {sizes.spine_link, {}});
-  bottleneck.use(spine.bandwidth * sizes.spines, *up / leaves_per_block);
+  const BytesPerSecond spine = description.scaled(LinkClass::spine, sizes.spine_link);
+  bottleneck.use(spine * sizes.spines, *up / leaves_per_block);
 
   const int pod_nodes = sizes.leaves_per_pod / leaves_per_block * sizes.nodes_per_leaf;
   const auto over_core = leaving(layout, pattern, pod_nodes, crossing);
   if (!over_core) return false;
-  const LinkSpec core = description.scaled(LinkClass::core, {sizes.core_link, {}});
-  bottleneck.use(core.bandwidth * (sizes.spines * sizes.cores), *over_core);
+  const BytesPerSecond core = description.scaled(LinkClass::core, sizes.core_link);
+  bottleneck.use(core * (sizes.spines * sizes.cores), *over_core);
   return true;
 }
 
@@ -178,7 +175,7 @@ bool load_network(const FabricDescription& description, const FullMesh& mesh,
   const double load = pattern == TrafficPattern::all_to_all
                           ? double{1} * layout.groups * m * m / (layout.size - 1)
                           : crossing;
-  bottleneck.use(description.scaled(LinkClass::mesh, mesh.link).bandwidth, load);
+  bottleneck.use(description.scaled(LinkClass::mesh, mesh.link), load);
   return true;
 }
 
@@ -194,7 +191,7 @@ BytesPerSecond bandwidth_in_node(const FabricDescription& description, int size,
   const NodeFabric& node = description.node;
   const bool on_host = node.interconnect == Interconnect::host;
   const LinkClass link_class = on_host ? LinkClass::pcie : LinkClass::nvlink;
-  const BytesPerSecond link = description.scaled(link_class, node.device_link).bandwidth;
+  const BytesPerSecond link = description.scaled(link_class, node.device_link);
   const bool all_links =
       node.interconnect == Interconnect::all_to_all && pattern != TrafficPattern::send_next;
   return all_links ? link * (size - 1) : link;

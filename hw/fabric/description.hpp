@@ -13,11 +13,7 @@ namespace prequel {
 
 class Cursor;
 
-/// One direction of a link: what traffic gets from it (nominal rate times efficiency).
-struct LinkSpec {
-  BytesPerSecond bandwidth{};
-  Seconds latency{};
-};
+// Rates of links are what traffic gets of one direction: the nominal rate times its efficiency.
 
 enum class Interconnect : std::uint8_t {
   none,        ///< one device
@@ -31,10 +27,10 @@ enum class Interconnect : std::uint8_t {
 struct NodeFabric {
   int devices{1};
   Interconnect interconnect{};
-  LinkSpec device_link;  ///< to the switch, to each other device, or to the host
-  int nics{};            ///< a multiple or a divisor of the devices; 0: no network
-  LinkSpec nic;          ///< of each NIC, to the network
-  LinkSpec pcie;         ///< of each NIC, to its devices or the host
+  BytesPerSecond device_link;  ///< to the switch, to each other device, or to the host
+  int nics{};                  ///< a multiple or a divisor of the devices; 0: no network
+  BytesPerSecond nic;          ///< of each NIC, to the network
+  BytesPerSecond pcie;         ///< of each NIC, to its devices or the host
 };
 
 /// One node, or nodes that do not talk.
@@ -48,7 +44,7 @@ struct FatTree {
   bool rail_optimized{false};
   double over_subscription{1.0};       ///< of a leaf: rate down over rate up
   double core_over_subscription{1.0};  ///< of a spine switch
-  LinkSpec link;
+  BytesPerSecond link;
 };
 
 /// Groups of routers: all routers of a group are joined, and all groups are joined. A router serves
@@ -58,20 +54,20 @@ struct Dragonfly {
   int routers{};  ///< of one group
   int nodes_per_router{};
   int global_links{};
-  LinkSpec local;
-  LinkSpec global;
+  BytesPerSecond local;
+  BytesPerSecond global;
 };
 
 /// An n-dimensional torus with one router a node; node i has the coordinates of i in mixed radix,
 /// first dimension fastest. A job takes the first nodes, closed to a torus as job managers do.
 struct TorusNetwork {
   std::vector<int> dimensions;
-  LinkSpec link;
+  BytesPerSecond link;
 };
 
 /// Every pair of nodes has a link.
 struct FullMesh {
-  LinkSpec link;
+  BytesPerSecond link;
 };
 
 /// Switches and cables one by one; `attachments[node][nic]` is the switch of each NIC.
@@ -79,7 +75,7 @@ struct EdgeList {
   struct Edge {
     int a{};
     int b{};
-    LinkSpec link;
+    BytesPerSecond link;
   };
   std::vector<std::string> switches;
   std::vector<Edge> edges;
@@ -94,9 +90,8 @@ struct FabricDescription {
   std::array<double, kLinkClasses> link_fraction = full_links();  ///< scales a class of links
 
   /// `spec` with the fraction of its class.
-  [[nodiscard]] LinkSpec scaled(LinkClass link_class, LinkSpec spec) const {
-    spec.bandwidth = spec.bandwidth * link_fraction[static_cast<std::size_t>(link_class)];
-    return spec;
+  [[nodiscard]] BytesPerSecond scaled(LinkClass link_class, BytesPerSecond rate) const {
+    return rate * link_fraction[static_cast<std::size_t>(link_class)];
   }
   static constexpr std::array<double, kLinkClasses> full_links() {
     std::array<double, kLinkClasses> fractions{};
@@ -106,7 +101,7 @@ struct FabricDescription {
 };
 
 /// Reads `{"node": {…}, "network": {"kind": …}}`; problems go to the cursor's document. A link is
-/// `{"bandwidth", "latency_s", "efficiency"?}`.
+/// `{"bandwidth", "efficiency"?}`.
 ///
 ///     node      "devices", "interconnect": {"kind": "none|nvswitch|all-to-all|host", link},
 ///               "nics"?: {"count", link}, "pcie": link (where there are NICs)

@@ -19,12 +19,15 @@ int whole(const Cursor& cursor, int min, int max) {
   return static_cast<int>(cursor.integer(min, max));
 }
 
-LinkSpec read_link(const Cursor& cursor) {
-  LinkSpec link{cursor.at("bandwidth").rate(), {cursor.at("latency_s").number(kNonNegative)}};
-  if (const auto efficiency = cursor.find("efficiency")) {
-    link.bandwidth = link.bandwidth * efficiency->number(kEfficiency);
+BytesPerSecond read_link(const Cursor& cursor) {
+  const BytesPerSecond nominal = cursor.at("bandwidth").rate();
+  if (const auto latency = cursor.find("latency_s")) {
+    latency->problem(
+        "a link has none of its own, since the latency of collectives was measured over the whole "
+        "way (node.collectives, network.latency_s, network.step_latency_s); leave it out");
   }
-  return link;
+  const auto efficiency = cursor.find("efficiency");
+  return efficiency ? nominal * efficiency->number(kEfficiency) : nominal;
 }
 
 NodeFabric read_node(const Cursor& cursor) {
@@ -115,7 +118,7 @@ EdgeList read_edge_list(const Cursor& cursor, int nics) {
   for (const Cursor& entry : cursor.at("edges").items()) {
     const Cursor between = entry.at("between");
     const std::vector<Cursor> ends = between.items();
-    const LinkSpec link = read_link(entry);
+    const BytesPerSecond link = read_link(entry);
     std::vector<int> joined;
     for (const Cursor& end : ends) joined.push_back(read_switch(end, list.switches));
     if (joined.size() != 2 || ends[0].text() == ends[1].text()) {

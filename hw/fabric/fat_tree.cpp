@@ -50,7 +50,7 @@ FatTreeLayout fat_tree_layout(const FabricDescription& description, const FatTre
   layout.pods = ceil_divide(layout.leaves, layout.leaves_per_pod);
   if (layout.leaves > 1) {
     layout.spines = tree.radix - down;
-    layout.spine_link = tree.link.bandwidth * (down / (tree.over_subscription * layout.spines));
+    layout.spine_link = tree.link * (down / (tree.over_subscription * layout.spines));
   }
   if (layout.pods > 1) {
     layout.cores = tree.radix - spine_down;
@@ -79,21 +79,19 @@ void connect(Fabric& fabric, const FabricDescription& description, const FatTree
       plug(fabric, description, node, i, leaves + static_cast<VertexId>(leaf));
     }
   }
-  const LinkSpec spine_link{layout.spine_link, tree.link.latency};
   for (int leaf = 0; leaf < layout.leaves; ++leaf) {
     const int pod = leaf / layout.leaves_per_pod;
     for (int spine = 0; spine < layout.spines; ++spine) {
       connect(fabric, description, leaves + static_cast<VertexId>(leaf),
               spines + static_cast<VertexId>(pod * layout.spines + spine), LinkClass::spine,
-              spine_link);
+              layout.spine_link);
     }
   }
-  const LinkSpec core_link{layout.core_link, tree.link.latency};
   for (int spine = 0; spine < layout.pods * layout.spines; ++spine) {
     for (int core = 0; core < layout.cores; ++core) {
       connect(fabric, description, spines + static_cast<VertexId>(spine),
               cores + static_cast<VertexId>(spine % layout.spines * layout.cores + core),
-              LinkClass::core, core_link);
+              LinkClass::core, layout.core_link);
     }
   }
 }

@@ -28,11 +28,10 @@ VertexId Fabric::add(VertexKind kind, std::int32_t node) {
   return id;
 }
 
-LinkId Fabric::connect(VertexId a, VertexId b, LinkClass link_class, BytesPerSecond bandwidth,
-                       Seconds latency) {
+LinkId Fabric::connect(VertexId a, VertexId b, LinkClass link_class, BytesPerSecond bandwidth) {
   const auto id = static_cast<LinkId>(links_.size());
-  links_.push_back({a, b, bandwidth, latency, link_class});
-  links_.push_back({b, a, bandwidth, latency, link_class});
+  links_.push_back({a, b, bandwidth, link_class});
+  links_.push_back({b, a, bandwidth, link_class});
   return id;
 }
 

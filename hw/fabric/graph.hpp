@@ -55,7 +55,6 @@ struct Link {
   VertexId from{};
   VertexId to{};
   BytesPerSecond bandwidth{};
-  Seconds latency{};
   LinkClass link_class{};
 };
 
@@ -77,8 +76,7 @@ class Fabric {
  public:
   VertexId add(VertexKind kind, std::int32_t node = Vertex::kNoNode);
   /// Joins two vertices by a cable; returns the link from `a` to `b`, its reverse is the next one.
-  LinkId connect(VertexId a, VertexId b, LinkClass link_class, BytesPerSecond bandwidth,
-                 Seconds latency);
+  LinkId connect(VertexId a, VertexId b, LinkClass link_class, BytesPerSecond bandwidth);
   /// Says that the network is a torus, routed dimension by dimension.
   void set_torus(Torus torus) { torus_ = std::move(torus); }
 

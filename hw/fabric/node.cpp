@@ -9,9 +9,8 @@
 namespace prequel {
 
 LinkId connect(Fabric& fabric, const FabricDescription& description, VertexId a, VertexId b,
-               LinkClass link_class, const LinkSpec& spec) {
-  const LinkSpec scaled = description.scaled(link_class, spec);
-  return fabric.connect(a, b, link_class, scaled.bandwidth, scaled.latency);
+               LinkClass link_class, BytesPerSecond rate) {
+  return fabric.connect(a, b, link_class, description.scaled(link_class, rate));
 }
 
 void plug(Fabric& fabric, const FabricDescription& description, int node, int nic, VertexId into) {

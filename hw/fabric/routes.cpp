@@ -284,12 +284,4 @@ std::vector<double> link_loads(const Router& router, std::span<const Flow> flows
   return loads;
 }
 
-Seconds route_latency(const Router& router, std::uint32_t from, std::uint32_t to) {
-  Seconds sum{};
-  for (const LinkShare& part : router.route(from, to)) {
-    sum += router.fabric().links()[part.link].latency * part.share;
-  }
-  return sum;
-}
-
 }  // namespace prequel

@@ -50,7 +50,4 @@ class Router {
 /// The load of flows on every link of the router's fabric.
 std::vector<double> link_loads(const Router& router, std::span<const Flow> flows);
 
-/// Latency of a route: the mean over its paths of the sum over their links.
-Seconds route_latency(const Router& router, std::uint32_t from, std::uint32_t to);
-
 }  // namespace prequel

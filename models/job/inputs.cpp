@@ -11,7 +11,7 @@
 
 namespace prequel {
 
-std::optional<Precision> usual_precision(const Software& software, const Device& device) {
+std::string replace_precision(Software& software, const Device& device) {
   const auto usual = software.defaults.precision;
   const auto is_there = [&](Precision each) {
     return device.peaks[static_cast<std::size_t>(each)] > 0.0;
@@ -20,29 +20,23 @@ std::optional<Precision> usual_precision(const Software& software, const Device&
                                   Precision::fp16, Precision::tf32, Precision::fp32};
   const auto* const from = std::find(kEverWider.begin(), kEverWider.end(), usual);
   const auto* const found = std::find_if(from, kEverWider.end(), is_there);
-  return found == kEverWider.end() ? usual : *found;
-}
-
-std::string replaced_precision(const Software& software, const Device& device) {
-  const auto usual = software.defaults.precision;
-  const auto there = usual_precision(software, device);
-  if (there == usual) return {};
+  if (found == kEverWider.end() || *found == usual) return {};
+  software.defaults.precision = *found;
   return fmt::format(
       "precision: device {} has no {} matrix products, in which {} trains by default; {} is taken",
-      device.name, name(*usual), software.name, name(*there));
+      device.name, name(*usual), software.name, name(*found));
 }
 
 ResolvedScenario resolve(const Inputs& inputs, const PlanRequest& plan) {
-  std::string replaced = replaced_precision(inputs.software, inputs.device);
-  if (plan.precision || replaced.empty()) {
-    auto [resolved, warnings] = resolve_plan(plan, inputs.model, inputs.cluster, inputs.software);
-    return {{inputs, std::move(resolved)}, std::move(warnings)};
-  }
-  PlanRequest request = plan;
-  request.precision = usual_precision(inputs.software, inputs.device);
-  ResolvedScenario scenario = resolve(inputs, request);
-  scenario.warnings.push_back(std::move(replaced));
-  return scenario;
+  ResolvedScenario result{{inputs, {}}, {}};
+  Scenario& scenario = result.scenario;
+  const std::string replaced = replace_precision(scenario.software, scenario.device);
+  auto [resolved, warnings] =
+      resolve_plan(plan, scenario.model, scenario.cluster, scenario.software);
+  scenario.plan = std::move(resolved);
+  result.warnings = std::move(warnings);
+  if (!plan.precision && !replaced.empty()) result.warnings.push_back(replaced);
+  return result;
 }
 
 }  // namespace prequel

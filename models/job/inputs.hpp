@@ -33,11 +33,9 @@ struct ResolvedScenario {
   std::vector<std::string> warnings;
 };
 
-/// What the stack trains in by default; on a device without such products, in the next wider format
-/// that it has.
-std::optional<Precision> usual_precision(const Software& software, const Device& device);
-/// What the user should know where that is not the stack's own; else empty.
-std::string replaced_precision(const Software& software, const Device& device);
+/// Where the device has no products in the precision that the stack trains in by default, gives the
+/// stack the next wider one that it has, and says so; else empty.
+std::string replace_precision(Software& software, const Device& device);
 
 /// Fills and checks the plan; a default precision that the device lacks is replaced, with a
 /// warning. Throws InputError with every rule that it breaks.

@@ -111,7 +111,7 @@ Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>&
   return scenario;
 }
 
-StepDistribution what_if(const Scenario& asked, const WhatIf& question) {
+StepDistribution what_if(const Scenario& asked, const WhatIf& question, const Progress& progress) {
   check_nodes(asked, question);
   Scenario scenario = with_degraded_links(asked, question.link_fractions);
   const RankSlowness slowness = rank_slowness(scenario, question);
@@ -125,13 +125,14 @@ StepDistribution what_if(const Scenario& asked, const WhatIf& question) {
     per_load = time_per_load(step, busiest, imbalance);
   }
   std::vector<double> seconds(question.samples);
-  parallel_for(seconds.size(), [&](std::size_t sample) {
+  const auto play = [&](std::size_t sample) {
     const Jitter jitter{question.jitter, question.seed + sample, per_load ? imbalance : 1};
     seconds[sample] = run_ranks(step.schedule, step.shape, step.durations, ranks, slowness, jitter,
                                 1, per_load ? &*per_load : nullptr)
                           .front() +
                       step.fixed.value;
-  });
+  };
+  parallel_for(seconds.size(), play, progress);
   std::ranges::sort(seconds);
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   return {sum / static_cast<double>(seconds.size()), percentile(seconds, 0.05),

@@ -3,6 +3,7 @@
 /// What a step takes when ranks or links are not as they should be: slow nodes, degraded links,
 /// jitter.
 
+#include "hw/base/progress.hpp"
 #include "models/job/what_if_question.hpp"
 #include "sim/price/pricing.hpp"
 
@@ -22,7 +23,8 @@ Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>&
 /// another in each such layer. With jitter and natural routing, how many tokens each rank's experts
 /// get is drawn for each layer and micro batch, so that the busiest gets as many times the mean as
 /// the plan says on average. The same for the same seed, whatever the threads. Throws InputError
-/// when a node is not in the job, or the cluster has no such links.
-StepDistribution what_if(const Scenario& scenario, const WhatIf& question);
+/// when a node is not in the job, or the cluster has no such links. `progress` hears of samples.
+StepDistribution what_if(const Scenario& scenario, const WhatIf& question,
+                         const Progress& progress = {});
 
 }  // namespace prequel

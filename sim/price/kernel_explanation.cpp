@@ -3,6 +3,9 @@
 #include <span>
 #include <variant>
 
+#include <fmt/format.h>
+
+#include "hw/dispatch.hpp"
 #include "models/plan/groups.hpp"
 
 namespace prequel {
@@ -57,19 +60,35 @@ class Explainer {
       return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
     }
     if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
-      const RankGroup group = rank_group(scenario_.plan, collective->axis);
-      return explain_collective(
-          scenario_.cluster, collective->op,
-          group_shape(scenario_.cluster, scenario_.plan.gpus, group.size, group.stride),
-          collective->bytes);
+      return explain_collective(scenario_.cluster, collective->op, shape_of(collective->axis),
+                                collective->bytes);
     }
-    if (std::get_if<ContextRing>(&op.what)) {
-      return said("steps of the ring that attention does not hide", "cluster", seconds);
-    }
-    if (std::get_if<Dispatch>(&op.what)) {
-      return said("tokens to their experts, or back", "cluster", seconds);
+    if (const auto* ring = std::get_if<ContextRing>(&op.what)) return explained(*ring, seconds);
+    if (const auto* transfer = std::get_if<Dispatch>(&op.what)) {
+      return explain_dispatch(scenario_.cluster, shape_of(GroupAxis::expert), *transfer);
     }
     return said("a time per attention score", "software.kernels.score_traffic", seconds);
+  }
+
+  /// All steps of a ring, of which attention hides what it can.
+  [[nodiscard]] PriceExplanation explained(const ContextRing& ring, double exposed) const {
+    PriceExplanation step = explain_collective(scenario_.cluster, CollectiveOp::send_recv,
+                                               shape_of(GroupAxis::context), ring.bytes);
+    const double steps = (ring.backward ? 2.0 : 1.0) * static_cast<double>(scenario_.plan.cp - 1);
+    step.model = fmt::format(
+        "{} steps of a {}, each of {:.4g} MB at {:.4g} GB/s: {:.4g} ms beside attention, of which "
+        "{:.4g} ms show",
+        steps, step.model, ring.bytes.value / 1e6, ring.bytes.value / step.time.value / kGB,
+        1e3 * steps * step.time.value, 1e3 * exposed);
+    step.bytes = {};  // what is moved behind attention has no rate of its own
+    for (Limit& limit : step.limits) limit.time = limit.time * steps;
+    step.time = {exposed};
+    return step;
+  }
+
+  [[nodiscard]] GroupShape shape_of(GroupAxis axis) const {
+    const RankGroup group = rank_group(scenario_.plan, axis);
+    return group_shape(scenario_.cluster, scenario_.plan.gpus, group.size, group.stride);
   }
 
   const Scenario& scenario_;

@@ -24,6 +24,7 @@ constexpr std::size_t kWave = 512;       // that are played between looks at the
 constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds, at most
 constexpr double kRounding = 1e-9;       // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
+constexpr std::size_t kMostMisses = 4096;  // before they are thinned: there may be millions
 
 /// What of a candidate the weights of its layers depend on.
 auto weight_key(const Candidate& candidate) {
@@ -190,6 +191,38 @@ class Contest {
     for (Found& found : found_) result.plans.push_back(std::move(found.plan));
   }
 
+  /// How many are ranked before `value`; nothing where the search was stopped.
+  std::optional<std::size_t> before(double value, const SearchWatch& watch) {
+    const std::vector<double> bounds = least_values();
+    std::vector<std::size_t> near;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      if (bounds[i] < value) near.push_back(i);
+    }
+    std::size_t before = 0;
+    for (std::size_t done = 0; done < near.size();) {
+      if (is_stopped(watch)) return std::nullopt;
+      const std::size_t end = std::min(done + kWave, near.size());
+      const std::vector<std::size_t> wave(near.begin() + static_cast<std::ptrdiff_t>(done),
+                                          near.begin() + static_cast<std::ptrdiff_t>(end));
+      price_rows(wave);
+      std::vector<std::size_t> counts(wave.size());
+      for_blocks(0, wave.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
+        each_variant(wave[i], scenario, [&](std::size_t, const LayerCosts& layers) {
+          const Plan& plan = scenario.plan;
+          if (value_at(plan, bounds_.least_time(scenario, layers).value) >= value) return;
+          const double seconds = iteration_time(scenario, layers).value;
+          const bool counts_here = is_in_time(limits_, plan, seconds) &&
+                                   value_of(limits_.objective, plan, seconds) < value;
+          counts[i] += counts_here ? 1 : 0;
+        });
+      });
+      before = std::accumulate(counts.begin(), counts.end(), before);
+      done = end;
+      if (watch.progress) watch.progress(done, near.size());
+    }
+    return before;
+  }
+
  private:
   struct Found {
     FoundPlan plan;
@@ -250,8 +283,8 @@ class Contest {
     });
   }
 
-  /// Plays those of the wave that can win yet, and says how many these are.
-  std::size_t play(const std::vector<std::size_t>& wave, bool all) {
+  /// Prices the layers of the wave's candidates where they are not known yet.
+  void price_rows(const std::vector<std::size_t>& wave) {
     std::vector<std::size_t> rows;
     for (const std::size_t i : wave) {
       if (!prices_.contains(rows_.of(i))) rows.push_back(i);
@@ -264,19 +297,31 @@ class Contest {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       prices_.emplace(rows_.of(rows[i]), std::move(priced[i]));
     }
+  }
 
+  /// Calls `body` for each variant of a candidate whose layers are priced, as the scenario's plan.
+  template <class Body>
+  void each_variant(std::size_t candidate, Scenario& scenario, const Body& body) const {
+    set_candidate(candidates_[candidate], inputs_, scenario);
+    const std::vector<PlanVariant> variants = variants_of(candidates_[candidate]);
+    const std::vector<LayerCosts>& layers = prices_.at(rows_.of(candidate));
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      set_variant(scenario.plan, variants[v]);
+      body(v, layers[v]);
+    }
+  }
+
+  /// Plays those of the wave that can win yet, and says how many these are.
+  std::size_t play(const std::vector<std::size_t>& wave, bool all) {
+    price_rows(wave);
     std::vector<std::vector<Found>> played(wave.size());
     for_blocks(0, wave.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
-      set_candidate(candidates_[wave[i]], inputs_, scenario);
-      const std::vector<PlanVariant> variants = variants_of(candidates_[wave[i]]);
-      const std::vector<LayerCosts>& layers = prices_.at(rows_.of(wave[i]));
-      for (std::size_t v = 0; v < variants.size(); ++v) {
-        set_variant(scenario.plan, variants[v]);
-        if (!all && !can_win_yet(scenario, layers[v], wave[i])) continue;
-        FoundPlan found = found_plan(scenario, layers[v], wave[i]);
-        if (!is_in_time(limits_, found.plan, found.sec_per_iter)) continue;
+      each_variant(wave[i], scenario, [&](std::size_t v, const LayerCosts& layers) {
+        if (!all && !can_win_yet(scenario, layers, wave[i])) return;
+        FoundPlan found = found_plan(scenario, layers, wave[i]);
+        if (!is_in_time(limits_, found.plan, found.sec_per_iter)) return;
         played[i].push_back({std::move(found), wave[i], v});
-      }
+      });
     });
     std::size_t count = 0;
     for (std::vector<Found>& plans : played) {
@@ -335,7 +380,6 @@ std::vector<Candidate> required(const Candidates& candidates, const SearchInputs
                                 const SearchLimits& limits) {
   const bool apart = std::ranges::any_of(limits.requirements, &Requirement::needs_variant);
   std::vector<Candidate> plans = apart ? plans_apart(candidates.legal) : candidates.legal;
-  if (limits.requirements.empty()) return plans;
   Transformer model = inputs.model;
   std::erase_if(plans, [&](const Candidate& candidate) {
     if (candidate.shape != shape_of(model)) model = reshaped(inputs.model, candidate.shape);
@@ -349,6 +393,44 @@ void keep_nearest(std::vector<TooLarge>& misses) {
   misses.resize(std::min(misses.size(), kMisses));
 }
 
+/// Those that fit, with their fits.
+struct Fitting {
+  std::vector<Candidate> plans;
+  std::vector<Fit> fits;
+};
+
+/// Counts in `result` what is left out, and why.
+Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
+                      const SearchLimits& limits, const SearchWatch& watch, SearchResult& result) {
+  // Of millions of plans a copy would cost more than the search itself.
+  std::vector<Candidate> meeting;
+  if (!limits.requirements.empty()) meeting = required(candidates, inputs, limits);
+  const std::vector<Candidate>& plans = limits.requirements.empty() ? candidates.legal : meeting;
+  const std::vector<std::optional<Fit>> fits = fits_of(plans, inputs, limits, watch);
+  Fitting fitting;
+  result.interrupted = is_stopped(watch);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    result.interrupted |= !fits[i];
+    if (!fits[i] || !fits[i]->required) continue;
+    const auto count = static_cast<std::int64_t>(plans[i].plans());
+    result.required += count;
+    if (fits[i]->fits) {
+      result.fitting += count;
+      fitting.plans.push_back(plans[i]);
+      fitting.fits.push_back(*fits[i]);
+    } else if (fitting.plans.empty()) {
+      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
+      if (result.nearest_misses.size() >= kMostMisses) keep_nearest(result.nearest_misses);
+    }
+  }
+  if (fitting.plans.empty()) {
+    keep_nearest(result.nearest_misses);
+  } else {
+    result.nearest_misses.clear();
+  }
+  return fitting;
+}
+
 }  // namespace
 
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
@@ -357,41 +439,30 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.considered = candidates.considered;
   result.legal = candidates.plans();
   result.refused = candidates.nearest;
-  std::vector<Candidate> plans = required(candidates, inputs, limits);
-  if (plans.empty()) return result;
-
-  const std::vector<std::optional<Fit>> fits = fits_of(plans, inputs, limits, watch);
-  std::vector<Candidate> fitting;
-  std::vector<Fit> their_fits;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    result.interrupted |= !fits[i];
-    if (!fits[i] || !fits[i]->required) continue;
-    const auto count = static_cast<std::int64_t>(plans[i].plans());
-    result.required += count;
-    if (fits[i]->fits) {
-      result.fitting += count;
-      fitting.push_back(std::move(plans[i]));
-      their_fits.push_back(*fits[i]);
-    } else if (fitting.empty()) {
-      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
-    }
-  }
-  if (fitting.empty()) {
-    keep_nearest(result.nearest_misses);
-    return result;
-  }
-  result.nearest_misses.clear();
+  Fitting fitting = fitting_plans(candidates, inputs, limits, watch, result);
+  if (fitting.plans.empty()) return result;
   for (const Objective objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;
     one.best = 1;
     one.front = false;
     SearchResult best;
-    Contest(fitting, their_fits, inputs, one).play(watch, best);
+    Contest(fitting.plans, fitting.fits, inputs, one).play(watch, best);
     std::ranges::move(best.plans, std::back_inserter(result.also));
   }
-  Contest(std::move(fitting), std::move(their_fits), inputs, limits).play(watch, result);
+  Contest(std::move(fitting.plans), std::move(fitting.fits), inputs, limits).play(watch, result);
   return result;
+}
+
+std::optional<std::size_t> plans_before(double value, const Candidates& candidates,
+                                        const SearchInputs& inputs, const SearchLimits& limits,
+                                        const SearchWatch& watch) {
+  SearchResult found;
+  Fitting fitting = fitting_plans(candidates, inputs, limits, watch, found);
+  if (found.interrupted) return std::nullopt;
+  if (fitting.plans.empty()) return 0;
+  return Contest(std::move(fitting.plans), std::move(fitting.fits), inputs, limits)
+      .before(value, watch);
 }
 
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {

@@ -2,8 +2,7 @@
 
 /// Ranks plans: every candidate is priced and played, layers once for all plans that share them.
 
-#include <atomic>
-#include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/answer/prediction.hpp"
@@ -56,15 +55,15 @@ struct SearchResult {
   bool interrupted{};
 };
 
-/// Tells and asks while it runs; both may be empty.
-struct SearchWatch {
-  std::function<void(std::size_t done, std::size_t of)> progress;
-  const std::atomic<bool>* stop{};
-};
-
 /// The same answer whatever the number of threads.
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
                     const SearchLimits& limits, const SearchWatch& watch = {});
+
+/// How many of the plans that such a search finds are ranked before `value`; nothing where it was
+/// stopped. None is kept, so that there may be as many as there are.
+std::optional<std::size_t> plans_before(double value, const Candidates& candidates,
+                                        const SearchInputs& inputs, const SearchLimits& limits,
+                                        const SearchWatch& watch = {});
 
 /// All that a prediction of this plan, for a model of this shape, starts from.
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "hw/base/parallel.hpp"
 #include "hw/dispatch_model.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
@@ -133,6 +135,20 @@ std::vector<WordSet<Overlapped>> all_overlaps(const SearchInputs& inputs) {
   return sets;
 }
 
+/// Keeps those that broke the fewest rules, each way of breaking them once.
+void remember(RefusedPlan refused, std::vector<RefusedPlan>& nearest) {
+  const bool known = std::any_of(nearest.begin(), nearest.end(), [&](const RefusedPlan& other) {
+    return other.problems == refused.problems;
+  });
+  if (known) return;
+  const auto place = std::upper_bound(nearest.begin(), nearest.end(), refused,
+                                      [](const RefusedPlan& a, const RefusedPlan& b) {
+                                        return a.problems.size() < b.problems.size();
+                                      });
+  nearest.insert(place, std::move(refused));
+  if (nearest.size() > kNearest) nearest.pop_back();
+}
+
 /// Plans of one shape of the model after another.
 class Collector {
  public:
@@ -170,7 +186,7 @@ class Collector {
     } else if (refusals_ == Refusals::all) {
       found_.nearest.push_back({request, shape_, std::move(judged.problems)});
     } else {
-      remember({request, shape_, std::move(judged.problems)});
+      remember({request, shape_, std::move(judged.problems)}, found_.nearest);
     }
   }
 
@@ -183,20 +199,6 @@ class Collector {
   }
 
  private:
-  void remember(RefusedPlan refused) {
-    auto& nearest = found_.nearest;
-    const bool known = std::any_of(nearest.begin(), nearest.end(), [&](const RefusedPlan& other) {
-      return other.problems == refused.problems;
-    });
-    if (known) return;
-    const auto place = std::upper_bound(nearest.begin(), nearest.end(), refused,
-                                        [](const RefusedPlan& a, const RefusedPlan& b) {
-                                          return a.problems.size() < b.problems.size();
-                                        });
-    nearest.insert(place, std::move(refused));
-    if (nearest.size() > kNearest) nearest.pop_back();
-  }
-
   const SearchInputs& inputs_;
   Refusals refusals_;
   ModelShape shape_;
@@ -553,6 +555,56 @@ class Combiner {
   std::map<std::tuple<bool, std::int64_t, std::int64_t, bool, bool>, Variants> variants_;
 };
 
+/// The space as parts that are combined one by one, in the order of the axes.
+std::vector<SearchAxes> parts_of(const SearchAxes& axes, const SearchInputs& inputs) {
+  std::vector<SearchAxes> parts;
+  SearchAxes part = axes;
+  for (const ModelShape& shape : axes.shapes) {
+    part.shapes = {shape};
+    if (!reshape_problem(inputs.model, shape).empty()) {  // which is told once
+      parts.push_back(part);
+      continue;
+    }
+    for (const std::int64_t nodes : axes.nodes) {
+      part.nodes = {nodes};
+      for (const std::int64_t tp : axes.tp) {
+        part.tp = {tp};
+        parts.push_back(part);
+      }
+    }
+    part.nodes = axes.nodes;
+    part.tp = axes.tp;
+  }
+  return parts;
+}
+
+/// Variants that are the same stay one list, by which plans share the prices of their layers.
+Candidates together(std::vector<Candidates> parts) {
+  using List = std::shared_ptr<const std::vector<PlanVariant>>;
+  std::map<std::vector<PlanVariant>, List> lists;
+  Candidates all;
+  std::size_t legal = 0;
+  for (const Candidates& part : parts) legal += part.legal.size();
+  all.legal.reserve(legal);
+  for (Candidates& part : parts) {
+    all.considered += part.considered;
+    std::map<const void*, List> known;
+    for (Candidate& candidate : part.legal) {
+      if (!candidate.variants) continue;
+      const auto [one, is_new] = known.try_emplace(candidate.variants.get());
+      if (is_new) {
+        one->second = lists.try_emplace(*candidate.variants, candidate.variants).first->second;
+      }
+      candidate.variants = one->second;
+    }
+    std::ranges::move(part.legal, std::back_inserter(all.legal));
+    std::vector<Candidate>().swap(part.legal);
+    for (RefusedPlan& refused : part.nearest) remember(std::move(refused), all.nearest);
+  }
+  if (!all.legal.empty()) all.nearest.clear();
+  return all;
+}
+
 /// Frameworks whose stages need not be equal write such layouts.
 std::vector<std::string> usual_layouts(const Software& software) {
   const bool automatic = software.stage_dealing == StageDealing::balanced;
@@ -681,8 +733,18 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
   return axes;
 }
 
-Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs) {
-  return Combiner(axes, inputs).combine();
+Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
+                       const SearchWatch& watch) {
+  const std::vector<SearchAxes> parts = parts_of(axes, inputs);
+  std::vector<Candidates> found(parts.size());
+  parallel_for(
+      parts.size(),
+      [&](std::size_t i) {
+        if (watch.stop && *watch.stop) return;
+        found[i] = Combiner(parts[i], inputs).combine();
+      },
+      watch.combining);
+  return together(std::move(found));
 }
 
 Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs,

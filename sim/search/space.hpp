@@ -2,12 +2,14 @@
 
 /// Which plans a search looks at.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hw/base/progress.hpp"
 #include "models/job/model_shape.hpp"
 #include "models/plan/rules.hpp"
 #include "sim/price/pricing.hpp"
@@ -77,6 +79,13 @@ struct Candidates {
   [[nodiscard]] std::int64_t plans() const;
 };
 
+/// Tells and asks while it runs; all may be empty.
+struct SearchWatch {
+  Progress progress;  ///< of plans that are played
+  const std::atomic<bool>* stop{};
+  Progress combining{};  ///< of the parts of the space whose plans are combined before
+};
+
 /// How far a search goes beyond what the user says.
 enum class Reach : std::uint8_t {
   usual,         ///< what the stack offers, tensor groups where device links join their ranks
@@ -97,8 +106,10 @@ PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said);
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
 /// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1,
 /// dispatchers where ranks keep their tokens) take one value only, of those in the axis. HybridEP
-/// stays inside the domain of device links, unless no other dispatcher is wanted.
-Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs);
+/// stays inside the domain of device links, unless no other dispatcher is wanted. Of a part of the
+/// space where it is stopped.
+Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
+                       const SearchWatch& watch = {});
 
 /// Which refused plans are told.
 enum class Refusals : std::uint8_t {

@@ -16,11 +16,11 @@ FabricDescription big_cluster() {
   FabricDescription description;
   description.node = {.devices = 8,
                       .interconnect = Interconnect::nvswitch,
-                      .device_link = {{300e9}, {1e-6}},
+                      .device_link = {300e9},
                       .nics = 8,
-                      .nic = {{25e9}, {1e-6}},
-                      .pcie = {{32e9}, {1e-6}}};
-  description.network = FatTree{.levels = 3, .radix = 64, .link = {{25e9}, {1e-6}}};
+                      .nic = {25e9},
+                      .pcie = {32e9}};
+  description.network = FatTree{.levels = 3, .radix = 64, .link = {25e9}};
   return description;
 }
 
@@ -56,8 +56,7 @@ BENCHMARK(closed_form)->Name("routes/closed_form");
 /// 1024 devices of 128 nodes on a tree of two levels.
 FabricDescription middle_cluster() {
   FabricDescription description = big_cluster();
-  description.network =
-      FatTree{.levels = 2, .radix = 64, .over_subscription = 3.0, .link = {{25e9}, {1e-6}}};
+  description.network = FatTree{.levels = 2, .radix = 64, .over_subscription = 3.0, .link = {25e9}};
   return description;
 }
 

@@ -55,6 +55,12 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
         "fitted to 40 points of table by `prequel calibrate fit x.csv`");
 }
 
+TEST_CASE("groups of ranks are told by their nodes") {
+  CHECK(groups_text({{1, 8}}) == "8 ranks of 1 node");
+  CHECK(groups_text({{2, 16}, {1, 8}, {1, 2}, {1, 4}, {4, 32}}) ==
+        "2, 4 and 8 ranks of 1 node, 16 ranks of 2 nodes, 32 ranks of 4 nodes");
+}
+
 TEST_CASE("sections that were not fitted stay as they are") {
   const Device device = read_device(Document::read(kBase));
   const auto text = fitted_device_file(read_file(kBase), device, {}, {"mine", "command"});

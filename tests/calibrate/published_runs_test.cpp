@@ -43,8 +43,7 @@ std::map<std::string, ValidatedRun> validated(const std::string& table,
   std::istringstream in(table);
   const Library library({});
   std::map<std::string, ValidatedRun> by_id;
-  for (ValidatedRun& run :
-       validate_runs(library, read_measured_runs(in, "paper"), overrides, [](std::size_t) {})) {
+  for (ValidatedRun& run : validate_runs(library, read_measured_runs(in, "paper"), overrides)) {
     by_id[run.run.id] = std::move(run);
   }
   return by_id;

@@ -15,9 +15,8 @@ std::map<std::string, ValidatedRun> validated(const std::string& table,
                                               const std::vector<Override>& overrides = {}) {
   const Library library({});
   std::map<std::string, ValidatedRun> by_id;
-  for (ValidatedRun& run :
-       validate_runs(library, read_measured_runs(PREQUEL_DATA_DIR "/runs/" + table + ".csv"),
-                     overrides, [](std::size_t) {})) {
+  for (ValidatedRun& run : validate_runs(
+           library, read_measured_runs(PREQUEL_DATA_DIR "/runs/" + table + ".csv"), overrides)) {
     by_id[run.run.id] = std::move(run);
   }
   return by_id;
@@ -173,9 +172,8 @@ TEST_CASE("30B on Fugaku needs recompute at tensor parallel 8 and 48 stages") {
 
 TEST_CASE("no table's best layout is missed by more than 1.5 %") {
   const Library library({});
-  const auto runs =
-      validate_runs(library, read_measured_runs(PREQUEL_DATA_DIR "/runs/bigscience-jz-a100.csv"),
-                    {}, [](std::size_t) {});
+  const auto runs = validate_runs(
+      library, read_measured_runs(PREQUEL_DATA_DIR "/runs/bigscience-jz-a100.csv"), {});
   for (const ValidationGroup& group : group_runs(runs, {"table"})) {
     CHECK(group.ranking.worst_regret <= 0.015);
   }

@@ -42,7 +42,7 @@ const std::vector<ValidatedRun>& all_runs() {
     for (const std::string& file : tables()) {
       for (MeasuredRun& row : read_measured_runs(file)) rows.push_back(std::move(row));
     }
-    return validate_runs(Library({PREQUEL_DATA_DIR}), std::move(rows), {}, [](std::size_t) {});
+    return validate_runs(Library({PREQUEL_DATA_DIR}), std::move(rows), {});
   }();
   return runs;
 }

@@ -16,7 +16,7 @@ constexpr const char* kHeader =
 constexpr const char* kShape = "jean-zay-a100,48,384,78,13824,64,2048,250880,alibi,8,8,6,1,";
 
 std::vector<ValidatedRun> validate(std::vector<MeasuredRun> rows) {
-  return validate_runs(Library({PREQUEL_DATA_DIR}), std::move(rows), {}, [](std::size_t) {});
+  return validate_runs(Library({PREQUEL_DATA_DIR}), std::move(rows), {});
 }
 
 std::vector<ValidatedRun> validate_text(const std::string& rows) {

@@ -199,6 +199,9 @@ TEST_CASE("logs of nccl-tests, cut off and mixed with NCCL's own lines, become a
   const Json ring = Json::parse(read_file(folder / "ours.json")).at("node").at("collectives");
   const std::string bandwidth = ring.at("bandwidth");
   CHECK(std::stod(bandwidth) == doctest::Approx(200.0).epsilon(0.03));
+  CHECK(ring.at("origin").get<std::string>().starts_with(
+      "fitted to 21 points (8 ranks of 1 node) of "));
+  CHECK(fit.out.find("\nring was measured with 8 ranks of 1 node\n") != std::string::npos);
 }
 
 /// A measurement file of few small products and many passes over memory.

@@ -71,6 +71,11 @@ TEST_CASE("configs give the parameters of their checkpoints") {
            "vocab_size": 49152, "max_position_embeddings": 16384, "sliding_window": 4096,
            "use_bias": true})",
        7173.92384, 0},
+      // bigcode/starcoder: 15,517,456,384
+      {R"({"model_type": "gpt_bigcode", "n_layer": 40, "n_embd": 6144, "n_head": 48,
+           "n_inner": 24576, "n_positions": 8192, "vocab_size": 49152, "multi_query": true,
+           "max_sequence_length": null})",
+       15517.456384, 0},
       // THUDM/chatglm3-6b: 6,243,584,000
       {R"({"model_type": "chatglm", "num_layers": 28, "hidden_size": 4096, "kv_channels": 128,
            "num_attention_heads": 32, "multi_query_attention": true, "multi_query_group_num": 2,
@@ -132,6 +137,16 @@ TEST_CASE("families that are no decoders of attention and MLPs are refused by na
   }
   CHECK_NOTHROW((void)job_of(R"({"model_type": "llama", "hidden_size": 4096,
                                  "rope_scaling": {"limit": [0.0, Infinity]}})"));
+}
+
+TEST_CASE("embeddings narrower than the model (OPT-350m) are refused by name") {
+  const std::string config = R"({"model_type": "opt", "num_hidden_layers": 24, "hidden_size": 1024,
+      "num_attention_heads": 16, "ffn_dim": 4096, "vocab_size": 50272,
+      "max_position_embeddings": 2048, "word_embed_proj_dim": )";
+  CHECK(error_text([&] {
+          (void)job_of(config + "512}");
+        }).find("/word_embed_proj_dim: 512, but hidden_size is 1024: ") != std::string::npos);
+  CHECK_NOTHROW((void)job_of(config + "1024}"));
 }
 
 TEST_CASE("soft-caps of Gemma 2 are the model's") {

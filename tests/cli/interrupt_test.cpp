@@ -32,7 +32,7 @@ TEST_CASE("a search that is interrupted prints the best so far and ends with sta
   CHECK(read_file(folder / "err").empty());
   const auto answer = nlohmann::json::parse(read_file(folder / "out"));
   CHECK(answer.at("interrupted") == true);
-  CHECK(answer.at("legal") > 100'000);
+  CHECK(answer.at("plans").size() <= answer.at("fitting").get<std::size_t>());
 }
 
 }  // namespace

@@ -50,6 +50,30 @@ TEST_CASE("--verbose lists all kernels with what binds each") {
   }
 }
 
+TEST_CASE("steps of a ring are explained by message, rate and what attention hides") {
+  const ProgramResult result = run_prequel(
+      "predict --model llama-3-8b --cluster dgx-h100 --nodes 2 --cp 4 --gbs 64 --seq-len 32768 "
+      "--explain all");
+  CHECK(result.out.find("\n  3 steps of a ring of 4 ranks over device links, each of ") !=
+        std::string::npos);
+  CHECK(result.out.find("\n  6 steps of a ring of 4 ranks over device links, each of ") !=
+        std::string::npos);
+  CHECK(result.out.find("beside attention") != std::string::npos);
+}
+
+TEST_CASE("transfers to experts are explained by dispatcher, tokens and bytes") {
+  const std::string job =
+      "predict --model qwen3-30b-a3b --cluster dgx-h100 --nodes 2 --ep 8 --gbs 256 --explain all ";
+  const ProgramResult known = run_prequel(job + "--dispatcher deepep");
+  CHECK(known.out.find("\n  deepep of 8 ranks: ") != std::string::npos);
+  CHECK(known.out.find("constants: cluster.dispatch.deepep\n") != std::string::npos);
+  const ProgramResult across = run_prequel(
+      std::string("predict --model qwen3-30b-a3b --cluster dgx-h100 --nodes 2 --ep 16 --gbs 256 "
+                  "--explain all --dispatcher alltoall"));
+  CHECK(across.out.find("alltoall of 16 ranks: ") != std::string::npos);
+  CHECK(across.out.find("as NCCL's collectives") != std::string::npos);
+}
+
 TEST_CASE("the kernels of the busiest stage add up to its share of the breakdown") {
   for (const std::string plan :
        {"bloom-176b-jean-zay", "bloom-176b-jean-zay --pp 12 --dp 4 --recompute none",

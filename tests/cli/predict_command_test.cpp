@@ -215,6 +215,18 @@ TEST_CASE("a slow node, degraded links and jitter tell another time beside the p
   CHECK_FALSE(usual.contains("what_if_sec_per_iter"));
 }
 
+TEST_CASE("a report that cannot be written is said before the answer") {
+  for (const char* command :
+       {"predict bloom-176b-jean-zay", "search bloom-176b-jean-zay --mbs 2 --pp 12",
+        "validate data/runs/fugaku-30b.csv"}) {
+    CAPTURE(command);
+    const ProgramResult result = run_prequel(std::string(command) + " --report /dev/full");
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.find("prequel: /dev/full: cannot be written") != std::string::npos);
+  }
+}
+
 TEST_CASE("contention tells what gets in each other's way, and what that adds to the prediction") {
   const std::string job = "bloom-176b-jean-zay --software megatron-core-2024 --contention";
   const Json answer = predicted(job);

@@ -11,10 +11,12 @@ namespace {
 constexpr char kEscape = '\033';
 
 /// What `prequel predict` prints on a terminal of that many columns.
-std::string on_terminal(int columns, const std::string& environment) {
+std::string on_terminal(int columns, const std::string& environment,
+                        const std::string& flags = {}) {
   const TemporaryFolder folder;
   const std::string call = "stty cols " + std::to_string(columns) + "; " + environment +
-                           " PREQUEL_DATA=data " PREQUEL_PROGRAM " predict bloom-176b-jean-zay";
+                           " PREQUEL_DATA=data " PREQUEL_PROGRAM " predict bloom-176b-jean-zay" +
+                           flags;
   const std::string command = "cd '" PREQUEL_SOURCE_DIR "' && script -qefc '" + call +
                               "' /dev/null </dev/null >" + (folder / "out");
   CHECK(std::system(command.c_str()) == 0);
@@ -53,6 +55,14 @@ TEST_CASE("a terminal gets colours, unless NO_COLOR or a dumb terminal says no")
   CHECK(on_terminal(120, "TERM=xterm").find(kEscape) != std::string::npos);
   CHECK(on_terminal(120, "TERM=xterm NO_COLOR=1").find(kEscape) == std::string::npos);
   CHECK(on_terminal(120, "TERM=dumb").find(kEscape) == std::string::npos);
+}
+
+TEST_CASE("how far samples with jitter are is said on a terminal, unless it is to be quiet") {
+  const std::string jitter = " --jitter 0.1 --samples 3";
+  CHECK(on_terminal(120, "TERM=dumb", jitter).find(" of 3 samples, ") != std::string::npos);
+  CHECK(on_terminal(120, "TERM=dumb", jitter + " -q").find("samples, ") == std::string::npos);
+  CHECK(run_prequel("predict bloom-176b-jean-zay" + jitter).err.find("samples, ") ==
+        std::string::npos);
 }
 
 TEST_CASE("the answer fits into the terminal") {

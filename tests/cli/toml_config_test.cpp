@@ -66,6 +66,15 @@ enable = false
   CHECK(job.report.left_out.empty());
 }
 
+TEST_CASE("what is ignored is told as the file spells it") {
+  const ImportedJob job = job_of(kModel +
+                                     "[training]\nsteps = 1000\n[lr_scheduler]\n"
+                                     "warmup-steps = 200\n",
+                                 {"dgx-h100", {}, {}, {{"plan.nodes", "1"}}});
+  CHECK(lists(job.report.ignored, "training.steps"));
+  CHECK(lists(job.report.ignored, "lr_scheduler.warmup_steps"));
+}
+
 TEST_CASE("torchtitan's defaults are told where its configuration leaves them") {
   const ImportedJob job = job_of(kModel, {"dgx-h100", {}, {}, {{"plan.nodes", "1"}}});
   CHECK(job.plan.recompute == Recompute::selective);

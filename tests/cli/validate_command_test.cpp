@@ -150,6 +150,12 @@ TEST_CASE("a field set that no file of the rows has is bad input, not an unsuppo
   CHECK(run_prequel("validate " + kTable + " --set software.launch=blocking").status == 0);
 }
 
+TEST_CASE("a table without end is refused before it fills the memory") {
+  const ProgramResult result = run_prequel("validate - </dev/zero");
+  CHECK(result.status == 2);
+  CHECK(result.err == "prequel: stdin: a table of more than 16 MiB; parts of it would do\n");
+}
+
 TEST_CASE("runs are read from stdin too") {
   CHECK(run_prequel("validate - --csv <" + kTable).out.find("bigscience-jz-a100-0220-00,stdin") !=
         std::string::npos);

@@ -62,17 +62,17 @@ NodeFabric small_node(Interconnect interconnect) {
 /// Four builders, two wirings of nodes, three sizes of network.
 std::vector<Island> islands() {
   std::vector<Island> found;
-  constexpr LinkSpec kSlow{{10e9}, {}};
+  constexpr BytesPerSecond kSlow{10e9};
   EdgeList line;
   line.switches = {"a", "b", "c", "d"};
-  line.edges = {{0, 1, {{40e9}, {}}}, {1, 2, {{15e9}, {}}}, {2, 3, {{30e9}, {}}}};
+  line.edges = {{0, 1, {40e9}}, {1, 2, {15e9}}, {2, 3, {30e9}}};
   line.attachments = {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {0, 1}, {2, 3}};
   for (const Interconnect interconnect : {Interconnect::nvswitch, Interconnect::all_to_all}) {
     for (const int nodes : {4, 5, 6}) {
       const FatTree one_spine{.levels = 2, .radix = 5, .over_subscription = 4.0, .link = kSlow};
       for (const Network& network :
            std::initializer_list<Network>{one_spine, TorusNetwork{{3, 3}, kSlow}, FullMesh{kSlow},
-                                          line, Dragonfly{3, 2, 1, 1, {{20e9}, {}}, kSlow}}) {
+                                          line, Dragonfly{3, 2, 1, 1, {20e9}, kSlow}}) {
         found.push_back(island(described(small_node(interconnect), network), nodes,
                                static_cast<unsigned>(found.size())));
       }

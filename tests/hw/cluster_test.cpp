@@ -178,7 +178,7 @@ TEST_CASE("collectives that are faster than the links of a node contradict them"
   CHECK(contradiction(cluster).empty());
   FabricDescription fabric = cluster.fabric->description();
   fabric.node.interconnect = Interconnect::host;
-  fabric.node.device_link.bandwidth = {32e9};
+  fabric.node.device_link = {32e9};
   cluster.fabric = std::make_shared<const GroupRates>(fabric);
   CHECK(contradiction(cluster) ==
         "dgx-h100: collectives inside a node run at 396 GB/s (node.collectives.bandwidth), but its "

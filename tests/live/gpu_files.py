@@ -53,10 +53,9 @@ def cluster_file(gpus):
         "network": {"efficiency": 0.9, "latency_s": 2e-5, "step_latency_s": 4e-6},
         "fabric": {
             "node": {"devices": gpus,
-                     "interconnect": {"kind": "nvswitch", "bandwidth": "450 GB/s",
-                                      "latency_s": 1e-6},
-                     "nics": {"count": 1, "bandwidth": "100 Gbit/s", "latency_s": 1e-6},
-                     "pcie": {"bandwidth": "32 GB/s", "latency_s": 1e-6}},
+                     "interconnect": {"kind": "nvswitch", "bandwidth": "450 GB/s"},
+                     "nics": {"count": 1, "bandwidth": "100 Gbit/s"},
+                     "pcie": {"bandwidth": "32 GB/s"}},
             "network": {"kind": "none"}}}
 
 

@@ -10,6 +10,7 @@
 
 #include "calibrate/fit.hpp"
 #include "hw/kernels/memory_bound.hpp"
+#include "hw/kernels/quantize.hpp"
 
 namespace prequel {
 namespace {
@@ -86,6 +87,20 @@ TEST_CASE("casts and permutations are memory-bound kernels of the grid") {
     CAPTURE(name(kind));
     CHECK(kinds.contains(kind));
   }
+}
+
+TEST_CASE("casts to e2m1 are measured where there are instructions for them, by two passes") {
+  const auto casts = [](int capability) {
+    return std::ranges::count_if(gpu_grid({capability, false}), [](const Work& work) {
+      const auto* stream = std::get_if<Stream>(&work);
+      return stream && stream->kind == StreamKind::quantize_nvfp4;
+    });
+  };
+  CHECK(casts(90) == 0);
+  CHECK(casts(100) >= static_cast<std::ptrdiff_t>(kFewestStreams));
+  const Cast cast{CastRecipe::nvfp4, 1024.0, 2.0, false};
+  CHECK(stream_traffic(StreamKind::quantize_nvfp4)->bytes_per_element * 1024.0 ==
+        traffic(cast, false).value);
 }
 
 TEST_CASE("a fit of products has forward products of 1 GFLOP and more in plenty") {

@@ -193,6 +193,27 @@ TEST_CASE("where nobody comes, waiting ends and says so") {
   CHECK(text == "rendezvous at 127.0.0.1:" + std::to_string(port) + ": Connection refused");
 }
 
+TEST_CASE("where somebody listens who never answers, waiting ends and says so") {
+  const int door = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(bind(door, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(listen(door, 8) == 0);
+  getsockname(door, reinterpret_cast<sockaddr*>(&address), &size);
+  const int port = ntohs(address.sin_port);
+  std::string text;
+  try {
+    meet_by_tcp({1, 2, 0, "127.0.0.1", port}, {0.3});
+  } catch (const DeviceError& error) {
+    text = error.what();
+  }
+  CHECK(text ==
+        "rendezvous at 127.0.0.1:" + std::to_string(port) + ": the first process does not answer");
+  close(door);
+}
+
 TEST_CASE("one process meets nobody") {
   const auto meeting = meet_by_tcp({}, {0.0});
   CHECK(meeting->all_gather(7) == std::vector<std::uint64_t>{7});

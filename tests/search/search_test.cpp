@@ -50,6 +50,11 @@ void check_against_predictions(const SearchInputs& inputs, const SearchAxes& axe
   const SearchResult best = search(candidates, inputs, few);
   REQUIRE(best.plans.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) CHECK(same(best.plans[i], expected[i]));
+  for (const std::size_t i : {std::size_t{0}, std::size_t{7}, expected.size() - 1}) {
+    const auto first = std::ranges::lower_bound(expected, expected[i].value, {}, &FoundPlan::value);
+    CHECK(plans_before(expected[i].value, candidates, inputs, {}) ==
+          static_cast<std::size_t>(first - expected.begin()));
+  }
 }
 
 TEST_CASE("a search ranks as the prediction of each plan alone does: to the last bit") {

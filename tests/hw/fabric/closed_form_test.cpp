@@ -80,7 +80,7 @@ TEST_CASE("with two NICs a device the closed form finds what the graph does") {
 
 TEST_CASE("on a full mesh the closed form finds what the graph does") {
   for (const int nics : {1, 4, 8, 16}) {
-    CHECK(check_all(described(dgx_node(nics), FullMesh{{{kNicRate}, {}}}), 16) == 3 * 28);
+    CHECK(check_all(described(dgx_node(nics), FullMesh{{kNicRate}}), 16) == 3 * 28);
   }
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("random numbers of nodes and degrees: where the closed form speaks it 
     FatTree tree = fat_tree(3, 1.0 + round % 3, round % 2 == 0);
     tree.radix = 16 + round % 5 * 4;
     NodeFabric node = dgx_node(1 << std::uniform_int_distribution(0, 3)(random));
-    node.pcie.bandwidth = {2e9};
+    node.pcie = {2e9};
     const FabricDescription description = described(node, tree);
     const auto pick = [&](int most) { return std::uniform_int_distribution(1, most)(random); };
     const int tp = pick(8), cp = pick(2), dp = pick(6), pp = pick(4);
@@ -125,7 +125,7 @@ TEST_CASE("random numbers of nodes and degrees: where the closed form speaks it 
 }
 
 TEST_CASE("group rates come from the graph where there is no closed form") {
-  const FabricDescription description = described(dgx_node(), TorusNetwork{{4, 4}, {{10e9}, {}}});
+  const FabricDescription description = described(dgx_node(), TorusNetwork{{4, 4}, {10e9}});
   const GroupRates rates(description);
   const Router router = routed(description, 16);
   for (const int stride : {1, 2, 8, 32}) {

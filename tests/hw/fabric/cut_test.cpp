@@ -14,11 +14,11 @@ namespace {
 NodeFabric wide_node() {
   NodeFabric node;
   node.nics = 1;
-  node.nic = node.pcie = {{1e15}, {}};
+  node.nic = node.pcie = {1e15};
   return node;
 }
 
-constexpr LinkSpec kLink{{kNicRate}, {}};
+constexpr BytesPerSecond kLink{kNicRate};
 
 double bisection(const NodeFabric& node, const Network& network, int nodes) {
   return bisection_bandwidth(build_fabric(described(node, network), nodes)).value;
@@ -49,7 +49,7 @@ TEST_CASE("a full fat tree passes what half of the NICs send, over its over-subs
 }
 
 TEST_CASE("a dragonfly passes the global links between half of its groups") {
-  const Dragonfly dragonfly{6, 4, 2, 3, {{1e15}, {}}, kLink};  // 12 ports, 5 others: 2 rounds
+  const Dragonfly dragonfly{6, 4, 2, 3, {1e15}, kLink};  // 12 ports, 5 others: 2 rounds
   CHECK(bisection(wide_node(), dragonfly, 48) == 3 * 3 * 2 * kNicRate);
 }
 
@@ -91,9 +91,9 @@ TEST_CASE("the members of a node send no more to the rest of a group than the cu
   const std::vector<Network> networks = {fat_tree(2, 3.0),
                                          fat_tree(3),
                                          fat_tree(2, 1.0, true),
-                                         Dragonfly{4, 3, 1, 1, {{1e10}, {}}, kLink},
+                                         Dragonfly{4, 3, 1, 1, {1e10}, kLink},
                                          TorusNetwork{{3, 2, 2}, kLink},
-                                         FullMesh{{{1e10}, {}}}};
+                                         FullMesh{{1e10}}};
   for (const Network& network : networks) {
     for (const NodeFabric& node : {dgx_node(2), dgx_node(16), host_node, direct_node}) {
       const Router router = routed(described(node, network), 12);

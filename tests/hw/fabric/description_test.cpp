@@ -20,10 +20,10 @@ FabricDescription read(const std::string& text) {
 }
 
 const std::string kNode = R"("node": {"devices": 8,
-  "interconnect": {"kind": "nvswitch", "bandwidth": "300 GB/s", "latency_s": 1e-6},
-  "nics": {"count": 4, "bandwidth": "200 Gbit/s", "latency_s": 1e-6, "efficiency": 0.8},
-  "pcie": {"bandwidth": "32 GB/s", "latency_s": 5e-7}})";
-const std::string kLink = R"("bandwidth": "25 GB/s", "latency_s": 1e-6)";
+  "interconnect": {"kind": "nvswitch", "bandwidth": "300 GB/s"},
+  "nics": {"count": 4, "bandwidth": "200 Gbit/s", "efficiency": 0.8},
+  "pcie": {"bandwidth": "32 GB/s"}})";
+const std::string kLink = R"("bandwidth": "25 GB/s")";
 
 std::string with_network(const std::string& network) {
   return "{" + kNode + ", \"network\": {" + network + "}}";
@@ -43,8 +43,7 @@ std::map<LinkClass, int> cables(const Fabric& fabric) {
 TEST_CASE("a node's efficiency is part of its NICs' rate") {
   const FabricDescription description = read(with_network(R"("kind": "none")"));
   CHECK(description.node.devices == 8);
-  CHECK(description.node.nic.bandwidth.value == doctest::Approx(20e9));
-  CHECK(description.node.pcie.latency.value == doctest::Approx(5e-7));
+  CHECK(description.node.nic.value == doctest::Approx(20e9));
   CHECK(build_fabric(description, 1).links().size() == 2 * (8 + 8));
 }
 
@@ -111,8 +110,11 @@ TEST_CASE("what cannot be is named with its place") {
   CHECK(problem(with_network(R"("kind": "fat-tre", )" + kLink)) ==
         "cluster.json: /network/kind: expected \"none\", \"fat-tree\", \"dragonfly\", \"torus\", "
         "\"full-mesh\" or \"edges\", got \"fat-tre\" (did you mean \"fat-tree\"?)\n"
-        "cluster.json: /network/bandwidth: unknown key; expected \"kind\"\n"
-        "cluster.json: /network/latency_s: unknown key; expected \"kind\"");
+        "cluster.json: /network/bandwidth: unknown key; expected \"kind\"");
+  CHECK(problem(with_network(R"("kind": "full-mesh", "latency_s": 1e-6, )" + kLink)) ==
+        "cluster.json: /network/latency_s: a link has none of its own, since the latency of "
+        "collectives was measured over the whole way (node.collectives, network.latency_s, "
+        "network.step_latency_s); leave it out");
   CHECK(problem(R"({"node": {"devices": 8, "interconnect": {"kind": "none"}},
                     "network": {"kind": "none"}})") ==
         "cluster.json: /node/interconnect/kind: \"none\" joins no devices; expected \"nvswitch\", "

@@ -17,10 +17,10 @@ inline NodeFabric dgx_node(int nics = 8) {
   NodeFabric node;
   node.devices = 8;
   node.interconnect = Interconnect::nvswitch;
-  node.device_link = {{kNvlinkRate}, {1e-6}};
+  node.device_link = {kNvlinkRate};
   node.nics = nics;
-  node.nic = {{kNicRate}, {1e-6}};
-  node.pcie = {{kPcieRate}, {0.5e-6}};
+  node.nic = {kNicRate};
+  node.pcie = {kPcieRate};
   return node;
 }
 
@@ -31,7 +31,7 @@ inline FatTree fat_tree(int levels = 2, double over_subscription = 1.0, bool rai
           .rail_optimized = rails,
           .over_subscription = over_subscription,
           .core_over_subscription = 1.0,
-          .link = {{kNicRate}, {0.5e-6}}};
+          .link = {kNicRate}};
 }
 
 inline FabricDescription described(NodeFabric node, Network network) {

@@ -77,15 +77,14 @@ TEST_CASE("a flow between pods climbs to the cores") {
 TEST_CASE("a torus is crossed dimension by dimension, the shorter way round") {
   NodeFabric node;
   node.nics = 1;
-  node.nic = node.pcie = {{kNicRate}, {}};
-  const Router router = routed(described(node, TorusNetwork{{5, 4, 2}, {{6.8e9}, {1e-7}}}), 40);
+  node.nic = node.pcie = {kNicRate};
+  const Router router = routed(described(node, TorusNetwork{{5, 4, 2}, {6.8e9}}), 40);
   CHECK(shares(router, 0, 4)[LinkClass::torus] == doctest::Approx(1.0));   // 4 is -1
   CHECK(shares(router, 0, 7)[LinkClass::torus] == doctest::Approx(3.0));   // 2 + 1
   CHECK(shares(router, 0, 10)[LinkClass::torus] == doctest::Approx(2.0));  // half each way
   CHECK(router.route(0, 10).size() == 4 + 4);
   CHECK(shares(router, 20, 0)[LinkClass::torus] == doctest::Approx(1.0));
   CHECK(shares(router, 0, 20)[LinkClass::torus] == doctest::Approx(1.0));
-  CHECK(route_latency(router, 0, 7).value == doctest::Approx(3e-7));
 }
 
 TEST_CASE("switches that are not joined have no route") {
@@ -98,10 +97,10 @@ TEST_CASE("switches that are not joined have no route") {
 
 TEST_CASE("what enters a vertex leaves it, but for the ends of flows") {
   std::mt19937 random(1);
-  for (const auto& network : std::initializer_list<Network>{
-           fat_tree(), fat_tree(3, 2.0), fat_tree(2, 1.0, true),
-           Dragonfly{5, 4, 1, 2, {{kNicRate}, {}}, {{kNicRate}, {}}},
-           TorusNetwork{{3, 2, 4}, {{kNicRate}, {}}}, FullMesh{{{kNicRate}, {}}}}) {
+  for (const auto& network :
+       std::initializer_list<Network>{fat_tree(), fat_tree(3, 2.0), fat_tree(2, 1.0, true),
+                                      Dragonfly{5, 4, 1, 2, {kNicRate}, {kNicRate}},
+                                      TorusNetwork{{3, 2, 4}, {kNicRate}}, FullMesh{{kNicRate}}}) {
     const Router router = routed(described(dgx_node(), network), 20);
     std::vector<Flow> flows;
     std::vector<double> surplus(router.fabric().vertices().size());

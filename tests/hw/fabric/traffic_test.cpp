@@ -79,8 +79,8 @@ TEST_CASE("in an all-to-all over nodes the share that leaves the node counts") {
 TEST_CASE("a ring in one dimension of a torus gets the rate of one link") {
   NodeFabric node;
   node.nics = 1;
-  node.nic = node.pcie = {{40e9}, {}};
-  const Router router = routed(described(node, TorusNetwork{{4, 3, 2}, {{6.8e9}, {}}}), 24);
+  node.nic = node.pcie = {40e9};
+  const Router router = routed(described(node, TorusNetwork{{4, 3, 2}, {6.8e9}}), 24);
   CHECK(rate(router, 1, 4) == doctest::Approx(6.8e9));
   CHECK(rate(router, 4, 3) == doctest::Approx(6.8e9));
   CHECK(rate(router, 12, 2) == doctest::Approx(6.8e9));

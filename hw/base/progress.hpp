@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace prequel {
+
+/// Hears how much of long work is done, of how much; may be empty. What it throws ends the work.
+using Progress = std::function<void(std::size_t done, std::size_t of)>;
+
+}  // namespace prequel
