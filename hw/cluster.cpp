@@ -132,6 +132,13 @@ std::string contradiction(const Cluster& cluster) {
       cluster.name, ring.value / kGB, carried.value / kGB);
 }
 
+std::string unused_numbers(const Cluster& cluster) {
+  if (!cluster.fabric->description().links_say_latency) return {};
+  return cluster.name +
+         ": latency_s of the fabric's links is not used, since collectives have theirs over the "
+         "whole way (node.collectives.latency_s, network.latency_s, network.step_latency_s)";
+}
+
 Cluster with_device_links(Cluster cluster, double fraction) {
   cluster.node = scaled(std::move(cluster.node), fraction);
   if (cluster.domain) cluster.domain = scaled(*std::move(cluster.domain), fraction);

@@ -62,6 +62,9 @@ Cluster read_cluster(const Document& file);
 /// than the links that carry them; empty where they agree.
 std::string contradiction(const Cluster& cluster);
 
+/// What to tell of a cluster that states what no prediction uses; empty where it does not.
+std::string unused_numbers(const Cluster& cluster);
+
 /// The cluster with collectives and dispatch over device links at `fraction` of their rate.
 Cluster with_device_links(Cluster cluster, double fraction);
 

@@ -87,6 +87,7 @@ using Network = std::variant<NoNetwork, FatTree, Dragonfly, TorusNetwork, FullMe
 struct FabricDescription {
   NodeFabric node;
   Network network;
+  bool links_say_latency{};  ///< which nothing reads: collectives have theirs over the whole way
   std::array<double, kLinkClasses> link_fraction = full_links();  ///< scales a class of links
 
   /// `spec` with the fraction of its class.
@@ -101,7 +102,7 @@ struct FabricDescription {
 };
 
 /// Reads `{"node": {…}, "network": {"kind": …}}`; problems go to the cursor's document. A link is
-/// `{"bandwidth", "efficiency"?}`.
+/// `{"bandwidth", "efficiency"?, "latency_s"?}`.
 ///
 ///     node      "devices", "interconnect": {"kind": "none|nvswitch|all-to-all|host", link},
 ///               "nics"?: {"count", link}, "pcie": link (where there are NICs)

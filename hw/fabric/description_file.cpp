@@ -19,18 +19,18 @@ int whole(const Cursor& cursor, int min, int max) {
   return static_cast<int>(cursor.integer(min, max));
 }
 
-BytesPerSecond read_link(const Cursor& cursor) {
+/// Sets `says_latency` where the link states one, which older files do.
+BytesPerSecond read_link(const Cursor& cursor, bool& says_latency) {
   const BytesPerSecond nominal = cursor.at("bandwidth").rate();
   if (const auto latency = cursor.find("latency_s")) {
-    latency->problem(
-        "a link has none of its own, since the latency of collectives was measured over the whole "
-        "way (node.collectives, network.latency_s, network.step_latency_s); leave it out");
+    (void)latency->number(kNonNegative);
+    says_latency = true;
   }
   const auto efficiency = cursor.find("efficiency");
   return efficiency ? nominal * efficiency->number(kEfficiency) : nominal;
 }
 
-NodeFabric read_node(const Cursor& cursor) {
+NodeFabric read_node(const Cursor& cursor, bool& says_latency) {
   NodeFabric node;
   node.devices = whole(cursor.at("devices"), 1, 1024);
   const Cursor interconnect = cursor.at("interconnect");
@@ -38,15 +38,15 @@ NodeFabric read_node(const Cursor& cursor) {
   node.interconnect =
       static_cast<Interconnect>(kind.choice({"none", "nvswitch", "all-to-all", "host"}));
   if (node.interconnect != Interconnect::none) {
-    node.device_link = read_link(interconnect);
+    node.device_link = read_link(interconnect, says_latency);
   } else if (node.devices > 1) {
     kind.problem("\"none\" joins no devices; expected \"nvswitch\", \"all-to-all\" or \"host\"");
   }
   if (const auto nics = cursor.find("nics")) {
     const Cursor count = nics->at("count");
     node.nics = whole(count, 1, 1024);
-    node.nic = read_link(*nics);
-    node.pcie = read_link(cursor.at("pcie"));
+    node.nic = read_link(*nics, says_latency);
+    node.pcie = read_link(cursor.at("pcie"), says_latency);
     if (node.nics % node.devices != 0 && node.devices % node.nics != 0) {
       count.problem("expected a multiple or a divisor of the node's " +
                     std::to_string(node.devices) + " devices, got " + std::to_string(node.nics));
@@ -55,11 +55,11 @@ NodeFabric read_node(const Cursor& cursor) {
   return node;
 }
 
-FatTree read_fat_tree(const Cursor& cursor) {
+FatTree read_fat_tree(const Cursor& cursor, bool& says_latency) {
   FatTree tree;
   tree.levels = whole(cursor.at("levels"), 1, 3);
   tree.radix = whole(cursor.at("radix"), 2, kMaxRadix);
-  tree.link = read_link(cursor);
+  tree.link = read_link(cursor, says_latency);
   if (const auto rails = cursor.find("rail_optimized")) tree.rail_optimized = rails->boolean();
   if (const auto over = cursor.find("over_subscription")) {
     tree.over_subscription = over->number(kOverSubscription);
@@ -70,14 +70,14 @@ FatTree read_fat_tree(const Cursor& cursor) {
   return tree;
 }
 
-Dragonfly read_dragonfly(const Cursor& cursor) {
+Dragonfly read_dragonfly(const Cursor& cursor, bool& says_latency) {
   Dragonfly dragonfly;
   dragonfly.groups = whole(cursor.at("groups"), 1, kMaxRadix);
   dragonfly.routers = whole(cursor.at("routers"), 1, kMaxRadix);
   dragonfly.nodes_per_router = whole(cursor.at("nodes_per_router"), 1, kMaxRadix);
   dragonfly.global_links = whole(cursor.at("global_links"), 0, kMaxRadix);
-  dragonfly.local = read_link(cursor.at("local"));
-  dragonfly.global = read_link(cursor.at("global"));
+  dragonfly.local = read_link(cursor.at("local"), says_latency);
+  dragonfly.global = read_link(cursor.at("global"), says_latency);
   const int ports = dragonfly.routers * dragonfly.global_links;
   if (ports < dragonfly.groups - 1) {
     cursor.at("groups").problem("routers x global_links = " + std::to_string(ports) +
@@ -87,7 +87,7 @@ Dragonfly read_dragonfly(const Cursor& cursor) {
   return dragonfly;
 }
 
-TorusNetwork read_torus(const Cursor& cursor) {
+TorusNetwork read_torus(const Cursor& cursor, bool& says_latency) {
   TorusNetwork torus;
   const Cursor dimensions = cursor.at("dimensions");
   std::int64_t nodes = 1;
@@ -99,7 +99,7 @@ TorusNetwork read_torus(const Cursor& cursor) {
   if (nodes > kMaxNodes) {
     dimensions.problem("expected at most " + std::to_string(kMaxNodes) + " nodes");
   }
-  torus.link = read_link(cursor);
+  torus.link = read_link(cursor, says_latency);
   return torus;
 }
 
@@ -112,13 +112,13 @@ int read_switch(const Cursor& cursor, const std::vector<std::string>& switches) 
   return 0;
 }
 
-EdgeList read_edge_list(const Cursor& cursor, int nics) {
+EdgeList read_edge_list(const Cursor& cursor, int nics, bool& says_latency) {
   EdgeList list;
   for (const Cursor& entry : cursor.at("switches").items()) list.switches.push_back(entry.text());
   for (const Cursor& entry : cursor.at("edges").items()) {
     const Cursor between = entry.at("between");
     const std::vector<Cursor> ends = between.items();
-    const BytesPerSecond link = read_link(entry);
+    const BytesPerSecond link = read_link(entry, says_latency);
     std::vector<int> joined;
     for (const Cursor& end : ends) joined.push_back(read_switch(end, list.switches));
     if (joined.size() != 2 || ends[0].text() == ends[1].text()) {
@@ -145,17 +145,17 @@ EdgeList read_edge_list(const Cursor& cursor, int nics) {
   return list;
 }
 
-Network read_network(const Cursor& cursor, int nics) {
+Network read_network(const Cursor& cursor, int nics, bool& says_latency) {
   const Cursor kind = cursor.at("kind");
   const std::size_t chosen =
       kind.choice({"none", "fat-tree", "dragonfly", "torus", "full-mesh", "edges"});
   if (chosen > 0 && nics == 0) kind.problem("the node has no \"nics\" to join the network with");
   switch (chosen) {
-    case 1: return read_fat_tree(cursor);
-    case 2: return read_dragonfly(cursor);
-    case 3: return read_torus(cursor);
-    case 4: return FullMesh{read_link(cursor)};
-    case 5: return read_edge_list(cursor, nics);
+    case 1: return read_fat_tree(cursor, says_latency);
+    case 2: return read_dragonfly(cursor, says_latency);
+    case 3: return read_torus(cursor, says_latency);
+    case 4: return FullMesh{read_link(cursor, says_latency)};
+    case 5: return read_edge_list(cursor, nics, says_latency);
     default: return NoNetwork{};
   }
 }
@@ -164,8 +164,9 @@ Network read_network(const Cursor& cursor, int nics) {
 
 FabricDescription read_fabric(const Cursor& cursor) {
   FabricDescription description;
-  description.node = read_node(cursor.at("node"));
-  description.network = read_network(cursor.at("network"), description.node.nics);
+  bool& says_latency = description.links_say_latency;
+  description.node = read_node(cursor.at("node"), says_latency);
+  description.network = read_network(cursor.at("network"), description.node.nics, says_latency);
   return description;
 }
 

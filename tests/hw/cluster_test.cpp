@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 
 namespace prequel {
@@ -183,6 +184,16 @@ TEST_CASE("collectives that are faster than the links of a node contradict them"
   CHECK(contradiction(cluster) ==
         "dgx-h100: collectives inside a node run at 396 GB/s (node.collectives.bandwidth), but its "
         "interconnect carries 32 GB/s (fabric.node.interconnect.bandwidth); change both");
+}
+
+TEST_CASE("a latency that an older file states of a link is said not to count") {
+  std::string text = read_file(PREQUEL_DATA_DIR "/clusters/dgx-h100.json");
+  CHECK(unused_numbers(read_cluster(Document::parse("cluster.json", text))).empty());
+  const std::string link = "\"bandwidth\": \"64 GB/s\"";
+  REQUIRE(text.find(link) != std::string::npos);
+  text.replace(text.find(link), link.size(), link + ", \"latency_s\": 1e-6");
+  CHECK(unused_numbers(read_cluster(Document::parse("cluster.json", text)))
+            .starts_with("dgx-h100: latency_s of the fabric's links is not used, "));
 }
 
 TEST_CASE("the pipeline of a network takes its time to fill") {
