@@ -53,12 +53,12 @@ TEST_CASE("--verbose lists all kernels with what binds each") {
 TEST_CASE("steps of a ring are explained by message, rate and what attention hides") {
   const ProgramResult result = run_prequel(
       "predict --model llama-3-8b --cluster dgx-h100 --nodes 2 --cp 4 --gbs 64 --seq-len 32768 "
-      "--explain all");
-  CHECK(result.out.find("\n  3 steps of a ring of 4 ranks over device links, each of ") !=
+      "--explain all --json");
+  CHECK(result.out.find("\"3 steps of a ring of 4 ranks over device links, each of ") !=
         std::string::npos);
-  CHECK(result.out.find("\n  6 steps of a ring of 4 ranks over device links, each of ") !=
+  CHECK(result.out.find("\"6 steps of a ring of 4 ranks over device links, each of ") !=
         std::string::npos);
-  CHECK(result.out.find("beside attention") != std::string::npos);
+  CHECK(result.out.find(" ms beside attention, of which ") != std::string::npos);
 }
 
 TEST_CASE("transfers to experts are explained by dispatcher, tokens and bytes") {
