@@ -365,7 +365,7 @@ class Resolver {
             nearest_divisor(model_.experts.ffn_hidden, plan_.etp));
       });
     }
-    const std::int64_t stage = plan_.tp * plan_.cp * plan_.dp;
+    const std::int64_t stage = rank_group(plan_, GroupAxis::pipeline).stride;
     if (stage % (plan_.ep * plan_.etp) != 0) {
       problem([&] {
         return fmt::format(
