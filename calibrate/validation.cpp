@@ -522,7 +522,7 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
   inputs.check_overrides(runs);
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   const auto validate = [&](std::size_t i) {
     results[i] = validate_run(inputs, uncertainty, std::move(runs[i]));
   };

@@ -29,7 +29,7 @@ RunsAnswer answer_calibrate_runs(const Library& library, const CalibrateRunsOpti
                                  const std::atomic<bool>* stop) {
   if (!is_plain("x" + options.suffix)) refuse_name("--suffix ", options.suffix);
   const std::vector<MeasuredRun> runs = read_tables(library, options.files);
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   const auto chosen = uncertain_constants(options.constants, runs, library);
   RunsAnswer answer;
   answer.report = fit_runs(library, runs, uncertainty, chosen, options.folds, stop);

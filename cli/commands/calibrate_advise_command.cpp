@@ -52,7 +52,7 @@ int run_calibrate_advise(const CommonOptions& common, const CalibrateAdviseOptio
   const Library library(common.data_directories);
   const Job job =
       read_job(library, translated(options.request, {}, library, tell_stderr(common.quiet)));
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   const AdviceReport report = advise(resolve(job).scenario, uncertainty);
   const std::size_t top =
       std::min(report.advices.size(), static_cast<std::size_t>(std::max(0, options.top)));

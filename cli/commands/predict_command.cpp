@@ -74,7 +74,7 @@ void print_gap(const Library& library, const PredictAnswer& answer, const Termin
   const double seconds = portable::log(measured->sec_per_iter->value);
   const ObservedRun run{
       nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   const std::string told =
       "What could explain the measured time: " + text(gap_causes({run}, uncertainty));
   fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));

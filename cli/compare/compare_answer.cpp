@@ -153,7 +153,7 @@ CompareAnswer answer_compare(const Library& library, const CompareOptions& optio
   const SideWords first = words_of(options.first);
   SideWords second = words_of(options.second);
   if (!second.job) second.job = first.job;
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   CompareAnswer answer;
   answer.first = predicted(library, options, options.first, first, uncertainty, tell);
   answer.second = predicted(library, options, options.second, second, uncertainty, tell);

@@ -25,7 +25,7 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
                              const JobRequest& request, const Job& job, const Scenario& scenario,
                              const Prediction& prediction, const Progress& progress) {
   PredictionDetails details;
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   details.interval = interval(scenario, prediction, uncertainty);
   if (timeline_passes(scenario) <= kMostTimelinePasses) {
     details.shares = stage_shares(scenario, prediction);

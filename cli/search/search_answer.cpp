@@ -106,8 +106,7 @@ class Searcher {
   Searcher(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
            const SearchWatch& watch)
       : options_(options), inputs_(inputs), watch_(watch) {
-    if (options.risk)
-      uncertainty_ = library.open("uncertainty", "priors").read_once(read_uncertainty);
+    if (options.risk) uncertainty_ = shipped_uncertainty(library);
   }
 
   [[nodiscard]] SearchResult search(const Candidates& candidates, SearchLimits limits) const {
@@ -237,7 +236,7 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
 
 /// How sure the first of the best plans are, and which of them is the best.
 void add_odds(const Library& library, SearchAnswer& answer) {
-  const Uncertainty uncertainty = library.open("uncertainty", "priors").read_once(read_uncertainty);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
   const SearchInputs& inputs = answer.inputs;
   const auto scenario = [&](std::size_t rank) {
     const FoundPlan& found = answer.result.plans[rank];

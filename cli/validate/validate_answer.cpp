@@ -53,8 +53,7 @@ std::vector<GapCause> causes_of(const Library& library, const std::vector<Measur
     return row.cluster == rows.front().cluster && row.software == rows.front().software;
   });
   if (!one_site) return {};
-  return gap_causes(observed_times(library, rows),
-                    library.open("uncertainty", "priors").read_once(read_uncertainty));
+  return gap_causes(observed_times(library, rows), shipped_uncertainty(library));
 }
 
 }  // namespace

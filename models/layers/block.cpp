@@ -304,10 +304,12 @@ class BlockTeller {
   /// knows how beside the dgrad of the same layer (arXiv 2205.05198, section 4.2.2).
   void tell_input_gather() {
     if (setting_.tp == 1 || !setting_.sequence_parallel || software_.memory.keeps_gathers) return;
-    tell_collective("input all-gather", GroupAxis::tensor, token_bytes_, std::nullopt,
-                    CollectiveOp::all_gather);
-    std::get<LayerCollective>(layer_.pieces.back().what).beside_dgrad =
-        software_.communication.gathers_beside_dgrad;
+    layer_.pieces.push_back(
+        {"input all-gather", LayerCollective{GroupAxis::tensor,
+                                             {token_bytes_},
+                                             std::nullopt,
+                                             CollectiveOp::all_gather,
+                                             software_.communication.gathers_beside_dgrad}});
   }
 
   /// The collective that ends a tensor-parallel pair of products: one all-reduce, or with sequence

@@ -156,11 +156,10 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   warn_of_stand_ins(scenario, prediction);
   warn_of_fixed_time(scenario, prediction);
   warn_of_torus(scenario, prediction);
-  if (std::string said = unused_numbers(scenario.cluster); !said.empty()) {
-    prediction.warnings.push_back(std::move(said));
-  }
-  if (std::string said = contradiction(scenario.cluster); !said.empty()) {
-    prediction.warnings.push_back(std::move(said));
+  for (const auto& remark : {unused_numbers, contradiction}) {
+    if (std::string said = remark(scenario.cluster); !said.empty()) {
+      prediction.warnings.push_back(std::move(said));
+    }
   }
   prediction.convention = convention;
   prediction.flops =

@@ -320,6 +320,10 @@ Uncertainty read_uncertainty(const Document& document) {
   return uncertainty;
 }
 
+Uncertainty shipped_uncertainty(const Library& library) {
+  return library.open("uncertainty", "priors").read_once(read_uncertainty);
+}
+
 std::vector<UncertainField> fields_of(const Scenario& scenario, Uncertain constant) {
   Scenario copy = scenario;
   std::vector<UncertainField> fields;

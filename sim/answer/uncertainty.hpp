@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/job/library.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {
@@ -129,6 +130,8 @@ struct Uncertainty {
 
 /// Reads a `prequel/uncertainty/1` file. Throws InputError with every problem of the file.
 Uncertainty read_uncertainty(const Document& document);
+/// The library's, `uncertainty/priors.json`.
+Uncertainty shipped_uncertainty(const Library& library);
 
 /// One number of a file, as --set spells it ("software.kernels.gemm_time_factor").
 struct UncertainField {
