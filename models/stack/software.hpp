@@ -151,11 +151,18 @@ struct CollectiveLaunches {
 ///
 /// as the queue runs empty where the host has to wait for the device, mostly in layers of dropless
 /// experts, which read their token counts back.
+/// What one launch takes where the host is tuned (pinned processes, graphs near by, no logging
+/// between kernels) and where it is not.
+struct LaunchRange {
+  Seconds tuned, untuned;
+};
+
 struct HostStack {
   Launch launch{};
-  Seconds async_launch_per_layer{};     ///< forward, and the same for recompute
-  Seconds blocking_launch_per_layer{};  ///< the same when the host waits for each kernel
-  Seconds one_launch{};                 ///< of one kernel; 0: the layer's times above count
+  Seconds async_launch_per_layer{};         ///< forward, and the same for recompute
+  Seconds blocking_launch_per_layer{};      ///< the same when the host waits for each kernel
+  Seconds one_launch{};                     ///< of one kernel; 0: the layer's times above count
+  std::optional<LaunchRange> launch_range;  ///< of `one_launch`, by where it runs
   double lost_share{};
   double dropless_lost_share{};  ///< of layers of experts that drop no tokens
   double deepep_lost_share{};    ///< of these where DeepEP has the host wait for the counts

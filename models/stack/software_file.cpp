@@ -113,6 +113,17 @@ HostStack read_host(const Cursor& section) {
     return Seconds{factor_or(section, key, 0.0)};
   };
   host.one_launch = time_or_none("launch_s");
+  if (const auto range = section.find("launch_range_s")) {
+    const auto ends = range->items();
+    if (ends.size() != 2) {
+      range->problem("expected [tuned, untuned]");
+    } else {
+      host.launch_range = {Seconds{ends[0].number(kPositive)}, Seconds{ends[1].number(kPositive)}};
+      if (host.launch_range->untuned < host.launch_range->tuned) {
+        range->problem("tuned launches take longer than untuned ones");
+      }
+    }
+  }
   host.lost_share = factor_or(section, "lost_share", 0.0);
   host.dropless_lost_share = factor_or(section, "dropless_lost_share", host.lost_share);
   host.deepep_lost_share = factor_or(section, "deepep_lost_share", host.dropless_lost_share);

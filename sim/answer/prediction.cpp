@@ -83,6 +83,33 @@ void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction
   warn_of_idle_recompute(scenario, in_flight, prediction);
 }
 
+/// Launches differ more between sites than anything else a step rests on, so both ends are told
+/// where the device waits for them.
+void warn_of_host(const Scenario& scenario, Prediction& prediction) {
+  constexpr double kLarge = 0.1;  // of the step
+  const HostStack& host = scenario.software.host;
+  const double share = prediction.breakdown.host / prediction.sec_per_iter.value;
+  if (share <= kLarge || host.launch == Launch::blocking || host.one_launch.value <= 0) return;
+  const auto seconds_with = [&](Seconds launch) {
+    Scenario other = scenario;
+    other.software.host.one_launch = launch;
+    return iteration_time(other, price_layers(other)).value;
+  };
+  std::string ends;
+  if (const auto& range = host.launch_range) {
+    ends = fmt::format(
+        "{:.4g} s a step with launches of {:.2g} us (tuned), {:.4g} s with {:.2g} us (untuned)",
+        seconds_with(range->tuned), range->tuned.value * 1e6, seconds_with(range->untuned),
+        range->untuned.value * 1e6);
+  } else {
+    ends = fmt::format("{:.4g} s a step if it kept ahead", seconds_with(Seconds{1e-12}));
+  }
+  prediction.warnings.push_back(fmt::format(
+      "the host decides: the device waits {:.0f} % of the step for launches of {:.2g} us; "
+      "{} (software.host.launch_s)",
+      100 * share, host.one_launch.value * 1e6, ends));
+}
+
 /// On a torus neighbours matter: which ranks are neighbours, the job's mapping decides.
 void warn_of_torus(const Scenario& scenario, Prediction& prediction) {
   constexpr double kLarge = 0.1;  // of the step
@@ -157,6 +184,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   warn_of_stand_ins(scenario, prediction);
   warn_of_fixed_time(scenario, prediction);
   warn_of_torus(scenario, prediction);
+  warn_of_host(scenario, prediction);
   for (const auto& remark : {unused_numbers, contradiction}) {
     if (std::string said = remark(scenario.cluster); !said.empty()) {
       prediction.warnings.push_back(std::move(said));

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "tests/models/shipped.hpp"
 
@@ -66,6 +69,32 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
         doctest::Approx(0.25 * exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(beside.hidden.tp_comm == doctest::Approx(0.75 * exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(why(scenario, "tp_comm") == "the 25 % that overlap with products leaves");
+}
+
+TEST_CASE("where the host decides, both ends of its launches are told") {
+  Scenario scenario = on_h100(
+      "qwen3-30b-a3b",
+      {{"plan.nodes", "2"}, {"plan.ep", "16"}, {"plan.precision", "fp8"}, {"plan.gbs", "256"}});
+  REQUIRE(scenario.software.host.launch_range);
+  const auto told = [&] {
+    const auto warnings = predict(scenario).warnings;
+    const auto found = std::ranges::find_if(warnings, [](const std::string& warning) {
+      return warning.starts_with("the host decides: ");
+    });
+    return found == warnings.end() ? "" : *found;
+  };
+  const std::string said = told();
+  for (const Seconds launch :
+       {scenario.software.host.launch_range->tuned, scenario.software.host.launch_range->untuned}) {
+    Scenario end = scenario;
+    end.software.host.one_launch = launch;
+    const auto seconds = fmt::format("{:.4g} s", iteration_time(end, price_layers(end)).value);
+    CHECK(said.find(seconds) != std::string::npos);
+  }
+  scenario.software.host.launch_range.reset();
+  CHECK(told().find(" if it kept ahead (software.host.launch_s)") != std::string::npos);
+  scenario.plan.cuda_graphs = WordSet<GraphedModule>{GraphedModule::full};
+  CHECK(told().empty());
 }
 
 TEST_CASE("little that is exposed needs no reason") {
