@@ -306,17 +306,19 @@ double seconds_of(const KernelCosts& kernels) {
 }
 
 /// What waits in host memory goes there beside the forward pass and comes back beside the backward
-/// one: these wait for what of the copies takes longer than their kernels.
+/// one: these wait for what of the copies takes longer than their kernels. Layers that leave the
+/// device lie spread among those that stay, so that the kernels of all of them hide their copies.
 void add_activation_copies(PartKernels& kernels, const Scenario& scenario, const Layer& layer,
                            const LayerQuestion& question) {
-  if (question.offloaded.empty()) return;
+  if (question.offloaded.empty() && question.offloaded_layers == 0) return;
   const double repeated = question.repeated_blocks;
   const auto bytes = [&](WordSet<Module> modules) {
     return offloaded_bytes(layer, modules, question.offloaded);
   };
-  const double copy = host_copy_time(scenario.device, Bytes{repeated * bytes(question.repeated) +
-                                                            (1.0 - repeated) * bytes({})})
-                          .value;
+  const double of_layers = real(question.offloaded_layers) / real(scenario.model.layers);
+  const double of_modules = repeated * bytes(question.repeated) + (1.0 - repeated) * bytes({});
+  const double copy =
+      host_copy_time(scenario.device, Bytes{of_modules + of_layers * kept_bytes(layer, {})}).value;
   for (KernelCosts* pass : {&kernels.forward, &kernels.backward}) {
     const double waits = copy - seconds_of(*pass);
     if (waits > 0) pass->push_back({"activation copies", waits, WorkKind::stream});
@@ -513,6 +515,7 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   question.beside = exchanges_beside(plan);
   question.graphs = plan.cuda_graphs;
   question.offloaded = plan.offload_modules;
+  question.offloaded_layers = plan.offload_layers;
   question.optimizer = plan.optimizer;
   return question;
 }
