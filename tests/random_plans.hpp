@@ -68,9 +68,6 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.offload = dice.one_of({Offload::none, Offload::none, Offload::none, Offload::optimizer});
   plan.recompute = dice.any<Recompute>();
   plan.recompute_layers = plan.recompute == Recompute::full ? dice.one_of<std::int64_t>({1, 2}) : 1;
-  plan.recompute_first = plan.recompute == Recompute::full && plan.recompute_layers == 1
-                             ? dice.one_of<std::int64_t>({0, 0, 1})
-                             : 0;
   plan.precision = dice.one_of(
       {Precision::bf16, Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp32});
   plan.grad_precision = dice.one_of({Precision::fp32, Precision::bf16});
@@ -95,9 +92,15 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.recompute_modules =
       dice.below(2) == 0 ? dice.some<RecomputeModule>() : WordSet<RecomputeModule>{};
   plan.offload_modules = dice.below(3) == 0 ? dice.some<OffloadModule>() : WordSet<OffloadModule>{};
-  plan.offload_layers = dice.one_of<std::int64_t>({0, 0, 0, 0, 0, 1});
   plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>() : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
+  // What few of these plans allow is said of every second one that does.
+  const bool second = *plan.gbs / (*plan.dp * *plan.mbs * *plan.pp) % 2 == 0;
+  const bool keeps = plan.recompute == Recompute::none && plan.offload_modules->empty() &&
+                     plan.cuda_graphs->empty() && *plan.pp == 1;
+  plan.offload_layers = keeps && second ? 1 : 0;
+  const bool whole = plan.recompute == Recompute::full && *plan.recompute_layers == 1;
+  plan.recompute_first = whole && second ? 1 : 0;
   return plan;
 }
 
