@@ -6,7 +6,6 @@
 #include <set>
 #include <string_view>
 #include <utility>
-#include <utility>
 
 #include <fmt/format.h>
 
