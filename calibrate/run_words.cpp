@@ -81,6 +81,13 @@ void translate_graphs(Cells& cells) {
   set_or_erase(cells, "cuda_graphs", modules);
 }
 
+/// Megatron's methods of full recompute, with their number of layers, where modules would stand.
+void translate_recompute_first(Cells& cells) {
+  constexpr std::string_view kBlock = "block ";
+  const std::string said = text_of(cells, "recompute_modules");
+  if (said.starts_with(kBlock)) cells["recompute_first"] = said.substr(kBlock.size());
+}
+
 void translate_overlap(Cells& cells) {
   std::string overlap = text_of(cells, "overlap");
   const auto add = [&](const char* word) {
@@ -112,7 +119,10 @@ void translate_cells(Cells& cells) {
              {"deepep", "deepep"},
              {"hybridep", "hybridep"},
              {"allgather", "allgather"}});
+  // Primus' names; the second has two chunks a stage and the memory of 1F1B.
+  translate(cells, "schedule", {{"zero-bubble-zbb", "zb-v"}, {"zero-bubble", "zb-h1"}});
   translate(cells, "router_balance", {{"token drop", "dropped"}, {"capacity factor", "dropped"}});
+  translate_recompute_first(cells);
   if (cells.contains("recompute_modules")) {
     set_or_erase(
         cells, "recompute_modules",

@@ -8,9 +8,9 @@
 namespace prequel {
 
 /// Changes the cells of a row (by column) that launchers and release notes spell in ways of their
-/// own: recipes of 8 and 4 bits, dispatchers, scopes of graphs, modules that are recomputed, and
-/// flags (`tp_comm_overlap`, `a2a_overlap`, `grad_reduce_fp32`, `moments_dtype`) that are part of
-/// an axis. Cells that the axes know already stay.
+/// own: recipes of 8 and 4 bits, schedules, dispatchers, scopes of graphs, modules that are
+/// recomputed, and flags (`tp_comm_overlap`, `a2a_overlap`, `grad_reduce_fp32`, `moments_dtype`)
+/// that are part of an axis. Cells that the axes know already stay.
 void translate_cells(std::map<std::string, std::string>& cells);
 
 }  // namespace prequel

@@ -94,6 +94,13 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.offload_modules = dice.below(3) == 0 ? dice.some<OffloadModule>() : WordSet<OffloadModule>{};
   plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>() : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
+  // What few of these plans allow is said of every second one that does.
+  const bool second = *plan.gbs / (*plan.dp * *plan.mbs * *plan.pp) % 2 == 0;
+  const bool keeps = plan.recompute == Recompute::none && plan.offload_modules->empty() &&
+                     plan.cuda_graphs->empty() && *plan.pp == 1;
+  plan.offload_layers = keeps && second ? 1 : 0;
+  const bool whole = plan.recompute == Recompute::full && *plan.recompute_layers == 1;
+  plan.recompute_first = whole && second ? 1 : 0;
   return plan;
 }
 

@@ -244,13 +244,20 @@ class MegatronCommand {
   }
 
   void add_memory() {
+    if (deepspeed_ && plan_.recompute == Recompute::full && plan_.recompute_first > 0) {
+      leave_out("recompute_first", "Megatron-DeepSpeed recomputes all layers or none");
+    }
     if (plan_.recompute == Recompute::full) {
       line(deepspeed_ ? fmt::format("--checkpoint-activations --checkpoint-num-layers {} "
                                     "--deepspeed-activation-checkpointing",
                                     plan_.recompute_layers)
-                      : fmt::format("--recompute-granularity full --recompute-method uniform "
-                                    "--recompute-num-layers {}",
-                                    plan_.recompute_layers));
+           : plan_.recompute_first > 0
+               ? fmt::format("--recompute-granularity full --recompute-method block "
+                             "--recompute-num-layers {}",
+                             plan_.recompute_first)
+               : fmt::format("--recompute-granularity full --recompute-method uniform "
+                             "--recompute-num-layers {}",
+                             plan_.recompute_layers));
     } else if (plan_.recompute == Recompute::selective) {
       if (deepspeed_) {
         leave_out("recompute", "Megatron-DeepSpeed recomputes whole layers or nothing");
@@ -305,6 +312,9 @@ class MegatronCommand {
       if (!plan_.offload_modules.empty()) {
         leave_out("offload_modules", "Megatron-DeepSpeed keeps activations on the device");
       }
+      if (plan_.offload_layers > 0) {
+        leave_out("offload_layers", "Megatron-DeepSpeed keeps activations on the device");
+      }
       return;
     }
     if (named && !again.has(RecomputeModule::operators) && !again.has(RecomputeModule::blocks)) {
@@ -314,6 +324,7 @@ class MegatronCommand {
                 named ? fmt::format("{}: Megatron-LM has modules", cell_of(again))
                       : fmt::format("no effect with recompute {}", name(plan_.recompute)));
     }
+    if (plan_.offload_layers > 0) line("--cpu-offloading-num-layers", plan_.offload_layers);
     if (plan_.offload_modules.empty()) return;
     line("--fine-grained-activation-offloading --offload-modules " +
          cell_of(plan_.offload_modules));

@@ -96,7 +96,7 @@ struct ImportedJob {
   std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};
   bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
-  bool recomputes_first_layers{};  ///< of each stage only: Megatron's method `block`
+  bool recomputes_first_layers{};  ///< of each chunk alone: Megatron's method `block`
   std::optional<Launch> launch;    ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
   /// Where the software that was named reduces gradients at another time than the files say.
   std::optional<GradientOverlap> gradient_overlap;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -612,11 +613,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   }
   if (plan.recompute != Recompute::full) plan.recompute_layers.reset();
   if (job.recomputes_first_layers && plan.recompute_layers) {
-    job.report.assumed.push_back(
-        fmt::format("recomputation of all layers of a stage, not of its first {} only "
-                    "(--recompute-method block)",
-                    *plan.recompute_layers));
-    plan.recompute_layers.reset();
+    plan.recompute_first = std::exchange(plan.recompute_layers, std::nullopt);
   }
   if (job.says("--use-custom-fsdp") || job.says("--use-megatron-fsdp")) {
     plan.zero = job.value(kShardingStrategy).value_or(0);

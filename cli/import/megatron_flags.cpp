@@ -43,6 +43,8 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
     {"--recompute-num-layers",
      [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
+    {"--cpu-offloading-num-layers",
+     [](ImportedJob& job) -> Count& { return job.plan.offload_layers; }},
     {"--checkpoint-num-layers",
      [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
     {"--activations-checkpoint-num-layers",
@@ -211,12 +213,18 @@ void recompute_first(ImportedJob& job) {
 
 /// Schedules that split the backward pass (arXiv 2401.10241); H1 is the one in the memory of 1F1B.
 void zero_bubble(ImportedJob& job) {
-  if (job.plan.schedule != Schedule::zb_v) job.plan.schedule = Schedule::zb_h1;
+  if (!job.plan.schedule || !traits(*job.plan.schedule).folded) {
+    job.plan.schedule = Schedule::zb_h1;
+  }
 }
-/// Two chunks a stage, in a V (arXiv 2405.15362).
-void zero_bubble_v(ImportedJob& job) {
-  job.plan.schedule = Schedule::zb_v;
+/// Two chunks a stage, in a V (arXiv 2405.15362), in all of 1F1B's memory or in less.
+template <Schedule kSchedule>
+void in_a_v(ImportedJob& job) {
+  job.plan.schedule = kSchedule;
   job.plan.vpp = 2;
+}
+void zero_bubble_v(ImportedJob& job) {
+  if (!job.plan.schedule || !traits(*job.plan.schedule).folded) in_a_v<Schedule::zb_v>(job);
 }
 
 constexpr SwitchFlag kSwitches[] = {
@@ -470,6 +478,9 @@ constexpr WordFlag kWords[] = {
      }},
     {"--optimizer", "fused_adam", [](ImportedJob&) {}},
     {"--optimizer", "distributed_fused_adam", distribute_optimizer},
+    {"--zero-bubble-v-schedule-mem-setup", "zb", [](ImportedJob&) {}},
+    {"--zero-bubble-v-schedule-mem-setup", "half", in_a_v<Schedule::v_half>},
+    {"--zero-bubble-v-schedule-mem-setup", "min", in_a_v<Schedule::v_min>},
     {"--pp-partition-method", "type:transformer|embedding",
      [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }}};
 
@@ -570,7 +581,6 @@ constexpr ListFlag kLists[] = {
 constexpr UnmodelledFlag kUnmodelled[] = {
     {"--align-grad-reduce"},
     {"--checkpoint-in-cpu"},
-    {"--cpu-offloading-num-layers", "0"},
     {"--cross-entropy-loss-fusion"},
     {"--ddp-bucket-size"},
     {"--DDP-impl", "local"},

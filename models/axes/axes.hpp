@@ -29,8 +29,9 @@ struct AxisValues {
   Box<Offload> offload;
   Box<Recompute> recompute;
   Box<std::int64_t> recompute_layers;  ///< full recompute keeps the input of every n-th layer
-  Box<Precision> precision;            ///< of matrix products
-  Box<Precision> grad_precision;       ///< in which gradients are accumulated and reduced
+  Box<std::int64_t> recompute_first;  ///< full recompute of so many layers a chunk alone; 0: of all
+  Box<Precision> precision;           ///< of matrix products
+  Box<Precision> grad_precision;      ///< in which gradients are accumulated and reduced
   Box<AttentionKind> attention;
   Box<bool> sequence_parallel;
   Box<Schedule> schedule;
@@ -49,6 +50,7 @@ struct AxisValues {
   Box<std::string> layout;  ///< Megatron's pipeline layout: "Et|(tt|)*30L"; empty: as stage_split
   Box<WordSet<RecomputeModule>> recompute_modules;
   Box<WordSet<OffloadModule>> offload_modules;
+  Box<std::int64_t> offload_layers;  ///< whose activations wait in host memory
   Box<WordSet<Overlapped>> overlap;
   Box<WordSet<GraphedModule>> cuda_graphs;
 };
@@ -140,6 +142,7 @@ inline constexpr Domain<std::int64_t> kRanks{1, 1 << 20};  // times kDegree: pro
 inline constexpr Domain<std::int64_t> kDegree{1, 1 << 13};
 inline constexpr Domain<std::int64_t> kSize{1, 1 << 30};
 inline constexpr Domain<std::int64_t> kZero{0, 3};
+inline constexpr Domain<std::int64_t> kLayers{0, 100000};
 inline constexpr Domain<Precision> kFormats{6};  // the others are recipes of fp8
 
 inline constexpr std::tuple kPlanAxes(
@@ -172,6 +175,8 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"recompute_layers", [](auto& of) { return &of.recompute_layers; }, kDegree,
              "recompute-num-layers", "layers between two checkpoints of full recompute",
              AxisUse::offered},
+    PlanAxis{"recompute_first", [](auto& of) { return &of.recompute_first; }, kLayers, "",
+             "layers of a chunk that full recompute is of (0: all)", AxisUse::usual},
     PlanAxis{"precision", [](auto& of) { return &of.precision; }, kFormats, "",
              "of matrix products", AxisUse::offered},
     PlanAxis{"grad_precision", [](auto& of) { return &of.grad_precision; }, kFormats, "",
@@ -218,6 +223,9 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"offload_modules", [](auto& of) { return &of.offload_modules; },
              Domain<WordSet<OffloadModule>>{}, "", "whose inputs wait in host memory",
              AxisUse::usual},
+    PlanAxis{"offload_layers", [](auto& of) { return &of.offload_layers; }, kLayers,
+             "cpu-offloading-num-layers", "layers whose activations wait in host memory",
+             AxisUse::usual, RankRole::none, "cpu_offload_layers"},
     PlanAxis{"overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{}, "",
              "what runs beside other kernels", AxisUse::offered},
     PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },

@@ -20,11 +20,12 @@ enum class Schedule : std::uint8_t {
   dualpipe_v,
   zb_v,
   v_half,
+  v_min,
 };
 template <>
-inline constexpr std::array<std::string_view, 9> kWordsOf<Schedule>{
-    "gpipe", "1f1b",  "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe", "dualpipe-v",
-    "zb-v",  "v-half"};
+inline constexpr std::array<std::string_view, 10> kWordsOf<Schedule>{
+    "gpipe",      "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe",
+    "dualpipe-v", "zb-v", "v-half",           "v-min"};
 
 /// What tells schedules apart for all but those who emit them.
 struct ScheduleTraits {
@@ -45,7 +46,8 @@ constexpr ScheduleTraits traits(Schedule schedule) {
     case Schedule::dualpipe: return {.mirrored = true, .pairs = true};
     case Schedule::dualpipe_v: return {.folded = true, .pairs = true};
     case Schedule::zb_v:
-    case Schedule::v_half: return {.folded = true, .splits_backward = true};
+    case Schedule::v_half:
+    case Schedule::v_min: return {.folded = true, .splits_backward = true};
   }
   return {};
 }

@@ -368,7 +368,6 @@ class BlockTeller {
     const double rows = real(shared_tokens_ * experts.top_k) * real(setting_.etp);
     const double busy_rows = rows * setting_.imbalance;
     const double hidden = real(model_.hidden);
-    const double traffic = software_.kernels.pointwise_traffic_factor;
     const double tokens = real(shared_tokens_);
 
     layer_.pieces.push_back(
@@ -376,10 +375,9 @@ class BlockTeller {
          Module::experts, linear_parameters(experts.count, model_.hidden, model_.linear_bias),
          false, 9.0 * tokens * real(experts.count)});
     // Scores, softmax, top-k and the map of tokens to experts.
-    const double routing = tokens * (hidden * element_ + 24.0 * real(experts.count)) * traffic;
-    layer_.pieces.push_back({"routing",
-                             PointwiseKernels{StreamKind::fused_pointwise, routing, 2 * routing},
-                             Module::experts});
+    const double routing = tokens * (hidden * element_ + 24.0 * real(experts.count));
+    layer_.pieces.push_back(
+        {"routing", PointwiseKernels{StreamKind::router, routing, 2 * routing}, Module::experts});
     tell_dispatch("dispatch", false);
     tell_permute("permute", busy_rows);
     tell_expert_products(busy_rows);
@@ -417,15 +415,18 @@ class BlockTeller {
     layer_.pieces.push_back({name, TokenTransfer{transfer}, Module::experts});
   }
 
-  /// A token is read once and written for each expert, or the other way round.
+  /// A token is read once and written for each expert, or the other way round. What arrives by rank
+  /// (dispatcher alltoall) is sorted by expert once more.
   void tell_permute(std::string_view name, double rows) {
     const double row_bytes = real(model_.hidden) * element_;
     const double copies = rows / real(model_.experts.top_k * setting_.etp);
-    const KernelStack& kernels = software_.kernels;
-    const double bytes = (rows + copies) * row_bytes * kernels.pointwise_traffic_factor *
-                         kernels.permute_traffic_factor;
+    const bool by_rank = setting_.dispatcher == Dispatcher::alltoall && setting_.ep > 1 &&
+                         setting_.ep < model_.experts.count;
+    const double sorted = by_rank ? 2 * rows : 0.0;
+    const double bytes =
+        (rows + copies + sorted) * row_bytes * software_.kernels.permute_traffic_factor;
     layer_.pieces.push_back(
-        {name, PointwiseKernels{StreamKind::fused_pointwise, bytes, bytes}, Module::experts});
+        {name, PointwiseKernels{StreamKind::permute, bytes, bytes}, Module::experts});
   }
 
   void tell_expert_products(double rows) {

@@ -54,7 +54,7 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step) {
   once += real(model.next_token_layers) *
           forward_flops(tell_next_token(model, setting, plain), WordSet<Module>::all());
   const double sequences = real(step.gbs);
-  return {{3 * sequences * once}, {sequences * (3 * once + again)}};
+  return {{3 * sequences * once}, {sequences * (3 * once + step.repeated_blocks * again)}};
 }
 
 StepFlops megatron_hw_flops(const Transformer& model, const StepShape& step) {

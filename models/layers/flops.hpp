@@ -22,6 +22,7 @@ struct StepShape {
   std::int64_t tp{1};      ///< only `bs-noemb` asks for it
   Recompute recompute{};
   AttentionKind attention{};
+  double repeated_blocks{1.0};  ///< share of the blocks that repeat; only `prequel` asks for it
 };
 
 /// Model FLOPs: forward and backward, nothing repeated. Hardware FLOPs: with what is recomputed.

@@ -69,6 +69,9 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     };
     weights[part].offloaded =
         repeated * offloaded(repeated_modules(plan)) + (1.0 - repeated) * offloaded({});
+    // Of whole layers, as many of each kind as there are.
+    weights[part].offloaded += real(plan.offload_layers) / real(model.layers) *
+                               (weights[part].kept - weights[part].offloaded);
     weights[part].kept -= weights[part].offloaded;
   });
   return weights;
@@ -150,7 +153,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   memory.offloaded += Bytes{on_host};
   memory.gradients = {held(plan, parameters, 2) * states.gradients};
 
-  const bool full = plan.recompute == Recompute::full;
+  const bool full = plan.recompute == Recompute::full && repeated_blocks(plan) == 1;
   PartWeight heaviest;
   each_part([&](Part part) {
     const bool here = std::ranges::any_of(
@@ -186,7 +189,8 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const double inputs = plan.pp > 1 && extra > 0 ? heaviest.checkpoint : 0.0;
   memory.activations = {in_flight * (most_kept + inputs)};
   // One layer's are on their way to the host while the next one's are made.
-  const double in_transit = std::min(in_flight * most_offloaded, 2 * heaviest.offloaded);
+  const double one_layer = heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0);
+  const double in_transit = std::min(in_flight * most_offloaded, 2 * one_layer);
   memory.activations += Bytes{in_transit};
   memory.offloaded += Bytes{in_flight * most_offloaded - in_transit};
 
@@ -208,6 +212,11 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
       gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
   if (plan.replicas() > 1) live += states.reduced * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();
+  // The update begins when no activations are left, and makes copies of gradients.
+  const double update = plan.offload == Offload::none
+                            ? owned * (1.0 - plan.optimizer_offload) * states.updating
+                            : 0.0;
+  live = std::max(live, update - memory.activations.value);
   memory.buffers = {live};
   memory.allocator_cache = stack.allocator_cache;
   memory.framework = stack.framework + stack.allocator_cache;

@@ -54,7 +54,7 @@ struct PartWeight {
   double kept{};        ///< of that, what is not computed again; a mean where blocks differ
   double repeated{};    ///< what is computed again, in a block that it is in
   double checkpoint{};  ///< the input of the block alone
-  double offloaded{};   ///< of `kept`, what waits in host memory
+  double offloaded{};   ///< what waits in host memory instead; a mean where blocks differ
 };
 using PartWeights = PerPart<PartWeight>;
 

@@ -37,7 +37,7 @@ StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const bool has_copy = stack.optimizer_bytes > kFp32 + kMoments;
   if (stack.gradient_bytes != kFp32 || has_copy) return bytes;
   bytes.gradients = bytes_per_element(plan.grad_precision);
-  if (bytes.gradients < kFp32) bytes.optimizer += kFp32;
+  if (bytes.gradients < kFp32) bytes.updating = kFp32;
   return bytes;
 }
 

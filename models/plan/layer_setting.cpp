@@ -32,6 +32,7 @@ WordSet<Module> repeated_modules(const Plan& plan) {
 }
 
 double repeated_blocks(const Plan& plan) {
+  if (plan.recompute == Recompute::full) return plan.recomputed;
   return repeated_blocks(plan.recompute, plan.recompute_modules);
 }
 

@@ -13,8 +13,9 @@ using Settled = Value;
 
 /// A plan with every axis said; at first each at its plainest.
 struct Plan : AxisValues<Settled> {
-  std::int64_t gpus{1};   ///< devices in use: dp·tp·pp·cp
-  double imbalance{1.0};  ///< tokens of the busiest rank's experts over the mean: router_balance
+  std::int64_t gpus{1};    ///< devices in use: dp·tp·pp·cp
+  double recomputed{1.0};  ///< share of the blocks that full recompute repeats: recompute_first
+  double imbalance{1.0};   ///< tokens of the busiest rank's experts over the mean: router_balance
 
   Plan() : AxisValues{} {
     each_axis([this](const auto& axis) { axis.of(*this) = plainest(axis.domain); });
@@ -27,10 +28,13 @@ struct Plan : AxisValues<Settled> {
   [[nodiscard]] std::int64_t replicas() const { return traits(schedule).mirrored ? 2 * dp : dp; }
 };
 
+/// Whether host memory holds activations.
+inline bool offloads_activations(const Plan& plan) {
+  return !plan.offload_modules.empty() || plan.offload_layers > 0;
+}
 /// Whether host memory holds states or activations.
 inline bool uses_host_memory(const Plan& plan) {
-  return plan.offload != Offload::none || plan.optimizer_offload > 0 ||
-         !plan.offload_modules.empty();
+  return plan.offload != Offload::none || plan.optimizer_offload > 0 || offloads_activations(plan);
 }
 
 }  // namespace prequel

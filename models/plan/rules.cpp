@@ -588,8 +588,10 @@ class Resolver {
     const std::string_view axis = plan_.offload != Offload::none   ? "offload"
                                   : plan_.optimizer_offload > 0    ? "optimizer_offload"
                                   : !plan_.offload_modules.empty() ? "offload_modules"
+                                  : plan_.offload_layers > 0       ? "offload_layers"
                                                                    : "";
     if (axis.empty()) return;
+    check_offloaded_layers();
     if (!cluster_.host.known()) {
       problem([&] {
         return fmt::format(
@@ -606,6 +608,25 @@ class Resolver {
                                          plan_.offload_modules.has(OffloadModule::moe_act))) {
       warn("offload_modules expert_fc1, moe_act: no effect without experts");
     }
+  }
+
+  /// Megatron-Core lets whole layers leave the device where nothing else moves their activations.
+  void check_offloaded_layers() {
+    if (plan_.offload_layers == 0) return;
+    const auto layers = [&] { return fmt::format("offload_layers {}", plan_.offload_layers); };
+    if (plan_.offload_layers >= model_.layers) {
+      problem([&] {
+        return fmt::format("{}: the model has {} layers, one of which stays; {} would do", layers(),
+                           model_.layers, model_.layers - 1);
+      });
+    }
+    const std::string_view other =
+        plan_.pp > 1                         ? "pipeline stages; pp 1 would do"
+        : plan_.recompute != Recompute::none ? "recomputation; recompute none would do"
+        : !plan_.offload_modules.empty()     ? "offload_modules; none of them would do"
+        : !plan_.cuda_graphs.empty()         ? "cuda_graphs; none would do"
+                                             : "";
+    if (!other.empty()) problem([&] { return fmt::format("{}: not with {}", layers(), other); });
   }
 
   void check_sharded_stages() {
@@ -647,6 +668,7 @@ class Resolver {
   }
 
   void check_recompute() {
+    check_recomputed_layers();
     if (plan_.recompute_layers == 1) return;
     if (plan_.recompute != Recompute::full) {
       warn("recompute_layers {}: no effect without full recompute", plan_.recompute_layers);
@@ -659,6 +681,25 @@ class Resolver {
                            plan_.recompute_layers, chunk, chunk);
       });
     }
+  }
+
+  /// Megatron's method `block`: the first layers of each chunk are repeated, the others keep all.
+  void check_recomputed_layers() {
+    if (plan_.recompute_first == 0) return;
+    if (plan_.recompute != Recompute::full) {
+      warn("recompute_first {}: no effect without full recompute", plan_.recompute_first);
+      return;
+    }
+    if (plan_.recompute_layers > 1) {
+      problem([&] {
+        return fmt::format(
+            "recompute_first {}: of single layers, not of {} at a time; "
+            "recompute_layers 1 would do",
+            plan_.recompute_first, plan_.recompute_layers);
+      });
+    }
+    const double repeated = static_cast<double>(plan_.recompute_first * plan_.pp * plan_.vpp);
+    plan_.recomputed = std::min(1.0, repeated / static_cast<double>(model_.layers));
   }
 
   void check_sequence() {

@@ -167,7 +167,7 @@ LayerCosts layers_after(const Scenario& before, const LayerCosts& layers, const 
     case Uncertain::fixed:
     case Uncertain::rank_limit: return layers;
     case Uncertain::offload:
-      return before.plan.offload_modules.empty() ? layers : price_layers(after);
+      return offloads_activations(before.plan) ? price_layers(after) : layers;
     default: return price_layers(after);
   }
 }

@@ -306,16 +306,17 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
 }
 
 /// What waits in host memory goes there beside the forward pass and comes back beside the backward
-/// one.
+/// one: of modules of each layer, or of whole layers that lie spread among those that stay.
 double activation_copies(const Scenario& scenario, const Layer& layer,
                          const LayerQuestion& question) {
-  if (question.offloaded.empty()) return 0;
+  if (question.offloaded.empty() && question.offloaded_layers == 0) return 0;
   const double repeated = question.repeated_blocks;
   const auto bytes = [&](WordSet<Module> modules) {
     return offloaded_bytes(layer, modules, question.offloaded);
   };
-  return host_copy_time(scenario.device,
-                        Bytes{repeated * bytes(question.repeated) + (1.0 - repeated) * bytes({})})
+  const double of_layers = real(question.offloaded_layers) / real(scenario.model.layers);
+  const double of_modules = repeated * bytes(question.repeated) + (1.0 - repeated) * bytes({});
+  return host_copy_time(scenario.device, Bytes{of_modules + of_layers * kept_bytes(layer, {})})
       .value;
 }
 
@@ -523,6 +524,7 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   question.beside = exchanges_beside(plan);
   question.graphs = plan.cuda_graphs;
   question.offloaded = plan.offload_modules;
+  question.offloaded_layers = plan.offload_layers;
   question.optimizer = plan.optimizer;
   return question;
 }

@@ -73,6 +73,7 @@ struct LayerQuestion {
   bool beside{};  ///< tokens are exchanged with experts beside another micro batch
   WordSet<GraphedModule> graphs;
   WordSet<OffloadModule> offloaded;
+  std::int64_t offloaded_layers{};
   Optimizer optimizer{};
 
   auto operator<=>(const LayerQuestion&) const = default;

@@ -9,6 +9,7 @@
 #include "sim/schedule/interleaved.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
 #include "sim/schedule/v_half.hpp"
+#include "sim/schedule/v_min.hpp"
 #include "sim/schedule/zb_v.hpp"
 #include "sim/schedule/zero_bubble.hpp"
 
@@ -30,6 +31,7 @@ void emit_pipeline(Schedule kind, const PipelineShape& shape, R& reader) {
     case Schedule::dualpipe_v: return emit_dualpipe_v(shape, reader);
     case Schedule::zb_v: return emit_zb_v(shape, reader);
     case Schedule::v_half: return emit_v_half(shape, reader);
+    case Schedule::v_min: return emit_v_min(shape, reader);
   }
 }
 

@@ -13,7 +13,9 @@ LaneTask lane_task(const TaskTraits& task, double duration, const StageRanks& ra
   if (!task.is_pass()) return {duration, 1, task.sync, false};
   if (task.in_buckets) {
     meetings.all = std::max(1U, meetings.all / buckets);
-    meetings.exchanges = std::min(meetings.exchanges / buckets, meetings.all) / 2 * 2;
+    // To the next whole pair: of DeepSeek's layers all but the first few have experts.
+    const std::uint32_t pairs = (meetings.exchanges / 2 + buckets / 2) / buckets;
+    meetings.exchanges = std::min(2 * pairs, meetings.all / 2 * 2);
   }
   return {duration, meetings.all, task.sync, true, ranks.kernels, meetings.exchanges};
 }

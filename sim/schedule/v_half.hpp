@@ -4,10 +4,9 @@
 /// a device as in ZB-V, but half the activations of 1F1B, p of a chunk and few more, for half of
 /// its bubble.
 ///
-/// A schedule is a *building block*, the passes of one micro batch, repeated every six units of
-/// time, and then run as soon as possible. From device to device the block steps by 2 units where
-/// chunk 0 goes forward and chunk 1 backward, and by 1 where they return. So each device holds a
-/// micro batch's two chunks for about 6p units in sum, which is p activations at a time.
+/// From device to device its building block (`building_block.hpp`) steps by 2 units where chunk 0
+/// goes forward and chunk 1 backward, and by 1 where they return. So each device holds a micro
+/// batch's two chunks for about 6p units in sum, which is p activations at a time.
 
 #include "sim/schedule/stage_orders.hpp"
 

@@ -48,7 +48,7 @@ PipelineShape shape_of(const Scenario& scenario) {
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
   shape.prefetch = static_cast<std::uint32_t>(stack.prefetch_layers);
-  shape.copies = !plan.offload_modules.empty();
+  shape.copies = offloads_activations(plan);
   if (plan.pp == 1 && in_every_micro_batch(gathers)) {
     shape.gathers = gathers;
     shape.chunks = static_cast<std::uint32_t>(scenario.model.layers + 1);

@@ -23,6 +23,8 @@ TEST_CASE("what launchers call recipes, dispatchers and graphs are words of the 
   CHECK(translated({{"fp8_recipe", "tensorwise dynamic"}}).at("fp8_recipe") == "current");
   CHECK(translated({{"dispatcher", "DeepEP (NVSHMEM over EFA)"}}).at("dispatcher") == "deepep");
   CHECK(translated({{"dispatcher", "DeepEP (UCCL over EFA)"}}).at("dispatcher") == "uccl");
+  CHECK(translated({{"schedule", "zero-bubble"}}).at("schedule") == "zb-h1");
+  CHECK(translated({{"schedule", "zero-bubble-zbb"}}).at("schedule") == "zb-v");
   CHECK(translated({{"router_balance", "token drop"}}).at("router_balance") == "dropped");
   CHECK(translated({{"cuda_graphs", "full_iteration"}}).at("cuda_graphs") == "full");
   CHECK(translated({{"cuda_graphs", "transformer_engine"},
@@ -34,6 +36,7 @@ TEST_CASE("what launchers call recipes, dispatchers and graphs are words of the 
         "operators");
   CHECK(translated({{"recompute_modules", "selective layer"}}).at("recompute_modules") == "blocks");
   CHECK_FALSE(translated({{"recompute_modules", "block 5"}}).contains("recompute_modules"));
+  CHECK(translated({{"recompute_modules", "block 5"}}).at("recompute_first") == "5");
   CHECK(translated({{"stage_split", "Et*4|(tttt|)*14tmL"}}).at("layout") == "Et*4|(tttt|)*14tmL");
   CHECK(translated({{"grad_reduce_fp32", "False"}}).at("grad_precision") == "bf16");
 }

@@ -496,6 +496,12 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
   CHECK(plan.zero == 1);
   CHECK(plan.moments_precision == Precision::bf16);
   CHECK(job.report.left_out.empty());
+  CHECK(job_with("--cpu-offloading-num-layers 20").plan.offload_layers == 20);
+  const ImportedJob first =
+      job_with("--recompute-granularity full --recompute-method block --recompute-num-layers 5");
+  CHECK(first.plan.recompute == Recompute::full);
+  CHECK(first.plan.recompute_first == 5);
+  CHECK_FALSE(first.plan.recompute_layers);
   const ImportedJob unknown = job_with("--recompute-modules core_attn brain");
   CHECK_FALSE(unknown.plan.recompute_modules);
   CHECK(lists(unknown.report.left_out,

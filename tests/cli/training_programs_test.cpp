@@ -64,6 +64,17 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
     CHECK(job.plan.schedule == Schedule::zb_v);
     CHECK(job.plan.vpp == 2);
   }
+  for (const char* flags :
+       {"--zero-bubble-v-schedule --enable-zero-bubble --zero-bubble-v-schedule-mem-setup min",
+        "--zero-bubble-v-schedule-mem-setup min --enable-zero-bubble --zero-bubble-v-schedule"}) {
+    const ImportedJob job = with(flags);
+    CHECK(job.plan.schedule == Schedule::v_min);
+    CHECK(job.plan.vpp == 2);
+  }
+  CHECK(with("--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup half").plan.schedule ==
+        Schedule::v_half);
+  CHECK(with("--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup zb").plan.schedule ==
+        Schedule::zb_v);
   CHECK(refusal_of_script(script_of("pretrain_gpt.py --hybrid-attention-ratio 0.08"))
             .starts_with("s.sh: --hybrid-attention-ratio: a model with state-space layers"));
 }

@@ -251,8 +251,25 @@ TEST_CASE("V-half holds p activations of a chunk and few more, and has half the 
   }
 }
 
+TEST_CASE("V-min holds a third of the activations of 1F1B and few more, and has a smaller bubble") {
+  for (std::uint32_t stages : {2, 3, 4, 5, 6, 8, 9, 16}) {
+    for (std::uint32_t micro_batches : {4 * stages, 100U}) {
+      const PipelineShape shape{stages, micro_batches, 2};
+      CAPTURE(stages);
+      CAPTURE(micro_batches);
+      // 1F1B holds 2p of a chunk, and its bubble is 6(p - 1) of their passes.
+      const double held = std::ranges::max(in_flight(Schedule::v_min, shape));
+      CHECK(held >= 2 * stages / 3.0);
+      CHECK(held < 2 * stages / 3.0 + 3);
+      const double idle = bubble(Schedule::v_min, shape, split_stages(shape, 1, 1, 1));
+      CHECK(idle == 4 * stages - (stages % 3 == 0 ? 3 : 5));
+    }
+  }
+}
+
 TEST_CASE("the chunks of a V are the model folded in the middle") {
-  for (const auto kind : {Schedule::dualpipe_v, Schedule::zb_v, Schedule::v_half}) {
+  for (const auto kind :
+       {Schedule::dualpipe_v, Schedule::zb_v, Schedule::v_half, Schedule::v_min}) {
     const PipelineShape shape{4, 20, 2};
     CHECK(model_part(kind, shape, 0, 0) == 0);
     CHECK(model_part(kind, shape, 3, 0) == 3);

@@ -125,6 +125,32 @@ TEST_CASE("what goes to the experts comes back, in the backward pass the other w
   CHECK(transfers(forward_operators(tell_block(model, {true}, setting(), stack), stack)).empty());
 }
 
+TEST_CASE("what NCCL brings by rank is sorted by expert once more") {
+  const Transformer model = with_experts(8, 2);
+  const Software stack{};
+  LayerSetting shared = setting();
+  const auto permuted = [&] {
+    double bytes = 0;
+    for (const Operator& op : forward_operators(tell_block(model, {true}, shared, stack), stack)) {
+      const auto* found = std::get_if<Stream>(&op.what);
+      if (found && found->kind == StreamKind::permute) bytes += found->bytes.value;
+    }
+    return bytes;
+  };
+  // A token is read once and written for each of its two experts, and the other way round.
+  const double row = static_cast<double>(model.hidden) * bytes_per_element(shared.precision);
+  const double tokens = static_cast<double>(shared.tokens());
+  const double once = 2 * (1 + 2) * tokens * row;
+  CHECK(permuted() == once);
+  shared.ep = 4;  // two experts a rank
+  shared.dispatcher = Dispatcher::deepep;
+  CHECK(permuted() == once);
+  shared.dispatcher = Dispatcher::alltoall;
+  CHECK(permuted() == once + 2 * (2 * 2 * tokens * row));
+  shared.ep = 8;  // one
+  CHECK(permuted() == once);
+}
+
 TEST_CASE("a GPT block keeps 34 bytes a token and channel, split over tensor ranks") {
   const Transformer model = shipped_model("gpt3-175b");
   const double channels = 2.0 * 1024 * 12288;

@@ -72,6 +72,26 @@ TEST_CASE("weights, gradients and optimizer take 2, 2 and 16 bytes a parameter w
   CHECK(memory.optimizer.value == 16 * one.parameters());
 }
 
+TEST_CASE("copies of gradients for the update show only where activations take less") {
+  Case wide;
+  wide.software = shipped_software("megatron-core-2026");
+  wide.plan.recompute = Recompute::none;
+  wide.plan.grad_precision = Precision::fp32;
+  Case narrow = wide;
+  narrow.plan.grad_precision = Precision::bf16;
+  const StageMemory before = wide.memory();
+  const StageMemory after = narrow.memory();
+  CHECK(after.buffers.value == before.buffers.value);
+  CHECK((before.total() - after.total()).value == doctest::Approx(2 * wide.parameters()));
+  // A micro batch of so few tokens that the update's copies are more.
+  wide.plan.mbs = narrow.plan.mbs = 1;
+  wide.plan.seq_len = narrow.plan.seq_len = 64;
+  const StageMemory update = narrow.memory();
+  CHECK((update.activations + update.buffers).value == doctest::Approx(4 * narrow.parameters()));
+  narrow.plan.offload = Offload::optimizer;
+  CHECK(narrow.memory().buffers.value < update.buffers.value);
+}
+
 TEST_CASE("each ZeRO stage shards one more kind of state, and only that") {
   Case sharded;
   sharded.plan.dp = 8;
@@ -160,6 +180,21 @@ TEST_CASE("checkpoints of every third block: a third of them, three blocks live"
   CHECK(third.buffers.value < 3.001 * every.buffers.value);
   full.plan.recompute_layers = 4;  // 4 blocks, then 2
   CHECK(full.memory(4).activations.value == third.activations.value);
+}
+
+TEST_CASE("full recompute of some layers keeps those layers' inputs, and all of the others") {
+  Case whole;
+  whole.plan.recompute = Recompute::none;
+  const double kept = whole.memory(4).activations.value;
+  Case full;
+  const double inputs = full.memory(4).activations.value;
+  for (const double share : {0.25, 0.5, 0.75}) {
+    CAPTURE(share);
+    Case some;
+    some.plan.recomputed = share;
+    CHECK(some.memory(4).activations.value ==
+          doctest::Approx(share * inputs + (1 - share) * kept).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("offload of the parameters empties the device of states but for gathered layers") {

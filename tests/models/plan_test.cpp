@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
 #include "tests/random_plans.hpp"
@@ -268,6 +270,49 @@ TEST_CASE("moments and activations move to hosts that are known, and to one plac
         "plan: offload_modules: cluster selene says nothing of its hosts (host.memory and "
         "host.memory_bandwidth); no offload_modules would do, or both keys, such as "
         "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"");
+}
+
+TEST_CASE("whole layers' activations leave the device where nothing else moves them") {
+  Question question;
+  question.request.recompute = Recompute::none;
+  question.request.offload_layers = 20;
+  const std::string begin = "plan: offload_layers 20: ";
+  CHECK(question.problems() == begin + "not with pipeline stages; pp 1 would do");
+  question.request.pp = 1;
+  question.request.gbs = 1920;
+  CHECK(question.problems() == "no error");
+  question.request.recompute = Recompute::full;
+  CHECK(question.problems() == begin + "not with recomputation; recompute none would do");
+  question.request.recompute = Recompute::none;
+  question.request.cuda_graphs = WordSet<GraphedModule>{GraphedModule::full};
+  CHECK(question.problems() == begin + "not with cuda_graphs; none would do");
+  question.request.cuda_graphs.reset();
+  question.request.offload_modules = WordSet<OffloadModule>{OffloadModule::core_attn};
+  CHECK(question.problems() == begin + "not with offload_modules; none of them would do");
+  question.request.offload_modules.reset();
+  question.request.offload_layers = question.model.layers;
+  CHECK(question.problems() ==
+        fmt::format("plan: offload_layers {0}: the model has {0} layers, one "
+                    "of which stays; {1} would do",
+                    question.model.layers, question.model.layers - 1));
+}
+
+TEST_CASE("full recompute of a chunk's first layers is a share of the blocks") {
+  Question question;
+  question.request.recompute = Recompute::full;
+  CHECK(question.resolve().plan.recomputed == 1);
+  question.request.recompute_first = 2;
+  const auto layers = static_cast<double>(question.model.layers);
+  CHECK(question.resolve().plan.recomputed == 2 * 6 / layers);
+  question.request.recompute_first = question.model.layers;
+  CHECK(question.resolve().plan.recomputed == 1);
+  question.request.recompute_layers = 2;
+  CHECK(question.problems().find("of single layers, not of 2 at a time; recompute_layers 1 would "
+                                 "do") != std::string::npos);
+  question.request.recompute_layers = 1;
+  question.request.recompute_first = 2;
+  question.request.recompute = Recompute::none;
+  CHECK(question.warnings() == Warnings{"recompute_first 2: no effect without full recompute"});
 }
 
 TEST_CASE("Muon works on the device, with a momentum of 16 bits at least") {

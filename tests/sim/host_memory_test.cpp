@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -93,6 +94,39 @@ TEST_CASE("copies to the host show where the link is slower than the kernels") {
   scenario.device.host_link = {0.5e9};
   const double twice = predict(scenario).sec_per_iter.value;
   CHECK(twice - slow.sec_per_iter.value > 0.8 * (slow.sec_per_iter.value - without));
+}
+
+TEST_CASE("a share of the layers leaves the device, but for two on their way") {
+  Scenario scenario = two_nodes();
+  scenario.plan.pp = 1;
+  scenario.plan.dp = 16;
+  const Prediction kept = predict(scenario);
+  const double whole = first_stage(kept).activations.value;
+  const double layer = whole / static_cast<double>(scenario.model.layers);
+  for (const std::int64_t layers : {1, 2, 12, 47}) {
+    CAPTURE(layers);
+    scenario.plan.offload_layers = layers;
+    const Prediction moved = predict(scenario);
+    const StageMemory& memory = first_stage(moved);
+    const double gone = static_cast<double>(layers - std::min<std::int64_t>(layers, 2));
+    CHECK(memory.offloaded.value == doctest::Approx(gone * layer).epsilon(1e-9));
+    CHECK((memory.activations + memory.offloaded).value == doctest::Approx(whole).epsilon(1e-9));
+    CHECK(moved.sec_per_iter >= kept.sec_per_iter);
+  }
+}
+
+TEST_CASE("copies of whole layers hide behind the kernels of all of them") {
+  Scenario scenario = two_nodes();
+  scenario.plan.pp = 1;
+  scenario.plan.dp = 16;
+  scenario.device.host_link = {50e9};
+  const double without = predict(scenario).sec_per_iter.value;
+  const auto more = [&](std::int64_t layers) {
+    scenario.plan.offload_layers = layers;
+    return predict(scenario).sec_per_iter.value - without;
+  };
+  CHECK(more(1) == 0);
+  CHECK(more(47) > 0);
 }
 
 TEST_CASE("copies that are hidden and those that are not are all copies there are") {
