@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/import/megatron_arguments.hpp"
+#include "hw/base/errors.hpp"
 
 namespace prequel {
 namespace {
@@ -28,6 +29,10 @@ constexpr OtherName kOtherNames[] = {
     {"grad_reduce_in_fp32", "--accumulate-allreduce-grads-in-fp32"},
     {"use_flash_attention", "--use-flash-attn"},
     {"optim.name", "--optimizer"},
+    {"ub_tp_comm_overlap", "--tp-comm-overlap"},
+    {"overlap_grad_sync", "--overlap-grad-reduce"},
+    {"overlap_param_sync", "--overlap-param-gather"},
+    {"decoder.num_layers", "--decoder-num-layers"},
     // Megatron-Bridge
     {"sequence_length", "--seq-length"},
     {"mixed_precision", "--precision"},
@@ -41,6 +46,7 @@ constexpr OtherName kOtherNames[] = {
     {"train_micro_batch_size_per_gpu", "--micro-batch-size"},
     {"num_kv_heads", "--num-key-value-heads"},
     {"num_gpus", "--nproc-per-node"},
+    {"gas", "--gradient-accumulation-steps"},
     // nanotron and Hugging Face's names of a model's shape
     {"parallelism.dp", "--data-parallel-size"},
     {"parallelism.tp", "--tensor-model-parallel-size"},
@@ -53,6 +59,13 @@ constexpr OtherName kOtherNames[] = {
     {"intermediate_size", "--ffn-hidden-size"},
     {"tie_word_embeddings", "--tied-embeddings"},
     {"model.dtype", "--precision"},
+    {"is_llama_config", "--llama-block"},
+    {"is_qwen2_config", "--llama-block"},
+    {"attention_bias", "--add-qkv-bias"},
+    {"recompute_layer", "--checkpoint-activations"},
+    {"parallelism.expert_parallel_size", "--expert-model-parallel-size"},
+    {"tokenizer.name", "--tokenizer-model"},
+    {"tokenizer.identifier", "--tokenizer-model"},
     {"tokenizer.model", "--tokenizer-model"},
     {"tokenizer.type", "--tokenizer-type"},
     // torchtitan, as Primus writes it
@@ -77,6 +90,24 @@ constexpr OtherName kOtherNames[] = {
     {"sequence_len", "--seq-length"},
     {"cutoff_len", "--seq-length"},
     {"fsdp_config.fsdp_sharding_strategy", "--fsdp"},
+    {"fsdp_activation_checkpointing", "--activation-checkpointing"},
+    {"flash_attention", "--use-flash-attn"},
+    // llm-foundry and OLMo
+    {"d_model", "--hidden-size"},
+    {"n_heads", "--num-attention-heads"},
+    {"n_layers", "--num-layers"},
+    {"kv_n_heads", "--num-key-value-heads"},
+    {"n_kv_heads", "--num-key-value-heads"},
+    {"max_sequence_length", "--seq-length"},
+    {"embedding_size", "--padded-vocab-size"},
+    {"weight_tying", "--tied-embeddings"},
+    {"activation_type", "--activation"},
+    {"no_bias", "--disable-bias-linear"},
+    {"global_train_batch_size", "--global-batch-size"},
+    {"device_train_microbatch_size", "--micro-batch-size"},
+    {"fsdp_config.sharding_strategy", "--fsdp"},
+    {"fsdp.sharding_strategy", "--fsdp"},
+    {"fsdp.precision", "--fsdp-precision"},
 };
 
 /// Sections that say nothing of the training itself.
@@ -104,6 +135,11 @@ constexpr OtherName kContraries[] = {
     {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
     {"add_position_embedding", "--no-position-embedding"},
     {"model.bias", "--disable-bias-linear"},
+    {"include_bias", "--disable-bias-linear"},
+    {"use_bias_in_attn_linear", "--disable-bias-linear"},
+    {"weight_tying", "--untie-embeddings-and-output-weights"},
+    {"learned_pos_emb", "--no-position-embedding"},
+    {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
 };
 
 /// `${model.hidden_size}` of OmegaConf, `${PRIMUS_TP:1}` of Primus; the text itself of others.
@@ -173,6 +209,11 @@ bool is_other_section(std::string_view key) {
 void read_config_values(const std::string& file, const ConfigValues& values, ImportedJob& job) {
   std::vector<std::string> words;
   std::map<std::string, std::string> path_of;  // a flag's
+  if (values.contains("runconfig.num_csx")) {
+    throw InputError(file +
+                     ": looks like a configuration of Cerebras's stack, whose devices prequel "
+                     "does not model");
+  }
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));

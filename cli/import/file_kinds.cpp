@@ -16,7 +16,7 @@ bool has(std::string_view text, std::string_view part) {
 
 bool is_python(std::string_view text) {
   return text.starts_with("import ") || text.starts_with("from ") || has(text, "\nimport ") ||
-         has(text, "\ndef ");
+         has(text, "\ndef ") || has(text, " = dict(\n");
 }
 
 bool is_table(std::string_view text) {
