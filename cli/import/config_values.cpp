@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/telling_names.hpp"
 #include "hw/base/errors.hpp"
 
 namespace prequel {
@@ -75,6 +76,8 @@ constexpr OtherName kOtherNames[] = {
     {"expert_parallel_degree", "--expert-model-parallel-size"},
     {"expert_tensor_parallel_degree", "--expert-tensor-parallel-size"},
     {"training.batch_size", "--local-batch-size"},
+    {"training.data_parallel_degree", "--data-parallel-shard-degree"},
+    {"norm_type", "--norm"},
     {"model.name", "--model-family"},
     {"optimizer.name", "--optimizer"},
     {"training.compile", "--compile"},
@@ -227,6 +230,7 @@ void read_config_values(const std::string& file, const ConfigValues& values, Imp
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);
   name_by_paths(path_of, ignored, job.report.ignored);
+  tell_by_names(ignored, job.report);
 }
 
 }  // namespace prequel

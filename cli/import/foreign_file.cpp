@@ -19,6 +19,7 @@
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/telling_names.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
@@ -108,7 +109,7 @@ Source read_source(const std::string& path) {
   });
   if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
   // GPT-NeoX writes YAML in braces.
-  source.yaml = source.json ? is_neox_config(source.text) || has_comment_lines(source.text)
+  source.yaml = source.json ? is_neox_config(source.text) || is_yaml_in_braces(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);
   source.json = source.json && !source.yaml;
   source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
@@ -254,7 +255,9 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   ConfigValues own = take_settings(script.words);
   own.merge(settings);
   settings = std::move(own);
+  const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(source.file, script.words, job);
+  tell_by_names(ignored, job.report);
   job.report.read.push_back(source.file + ": launch script");
   for (const std::string& body : script.here_documents) {
     read_here_document(source.file, body, job);

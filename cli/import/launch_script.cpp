@@ -47,6 +47,8 @@ constexpr const char* kMpiCommands[] = {"mpirun", "mpiexec"};
 constexpr std::pair<const char*, const char*> kMpiBriefs[] = {
     {"-n", "-np"}, {"-N", "--ntasks-per-node"}, {"-npernode", "--ntasks-per-node"}};
 
+constexpr std::string_view kHereString = "<<<";
+
 /// Commands that read what to do from a here-document, and those that name a function's own.
 constexpr const char* kReadCommands[] = {"bash", "sh", "sbatch", "srun", "ssh"};
 constexpr const char* kOwners[] = {"local", "declare", "typeset"};
@@ -109,7 +111,8 @@ struct Chain {
 /// A here-document that a command announced.
 struct Announced {
   std::string delimiter;
-  bool runs{};  ///< the command reads it as a script
+  bool runs{};       ///< the command reads it as a script
+  std::string name;  ///< of the variable that `read` keeps it in
 };
 
 /// A `while`: where it begins.
@@ -149,7 +152,12 @@ class Reader {
         while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
         std::string delimiter = word(text, at).first;
         if (delimiter.empty()) continue;
-        documents.push_back({std::move(delimiter), is_one_of(command, kReadCommands)});
+        const bool kept = !command.empty() && command.front() == "read" && is_plain(command.back());
+        documents.push_back({std::move(delimiter), is_one_of(command, kReadCommands),
+                             kept ? command.back() : std::string()});
+      } else if (c == '<' && text.substr(at, 3) == kHereString) {
+        at += kHereString.size();
+        command.emplace_back(kHereString);
       } else if (c == '\n') {
         if (!command.empty() && depth == calls_) cut = drop_cut(command, cut, commented);
         commented = false;
@@ -380,6 +388,7 @@ class Reader {
     }
     spend(body.size());
     if (branches_.skips()) return;
+    if (!one.name.empty()) return set(one.name, std::move(body));
     if ((one.runs || text.substr(begin, 2) == "#!") && depth < kMostNested) {
       std::string script(text.substr(begin, behind - begin));
       spend(script.size());
@@ -641,6 +650,7 @@ class Reader {
   void finish(std::vector<std::string>& command, int depth, char end) {
     using Truth = ShellBranches::Truth;
     const auto repetition = repeated(command);
+    judge_getopts(command);
     const Truth runs = branches_.take(command, end);
     for (const ShellBranches::Event& event : branches_.events()) follow(event);
     const auto defaults = std::exchange(defaults_, {});
@@ -659,6 +669,7 @@ class Reader {
     if (command.front() == "let") {
       for (std::string& value : command) value = assigned_number(value).value_or(value);
     }
+    if (command.front() == "read" && read_words(command)) return command.clear();
     spell_out(command);
     keep_locals(command);
     bool started = false;  // a command has been named
@@ -676,7 +687,7 @@ class Reader {
       } else if (!started && function != state_.functions.end() && calls_ < kMostNested) {
         run_function(value, {command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()});
         break;
-      } else if (value.find(" --") != std::string::npos && depth < kMostNested) {
+      } else if (holds_command(value) && depth < kMostNested) {
         read_inside(value, depth + 1);
       } else {
         started = started || value != "{";
@@ -686,6 +697,48 @@ class Reader {
       }
     }
     command.clear();
+  }
+
+  /// Whether a quoted word is a command with flags, or a program of Python's with settings.
+  static bool holds_command(std::string_view value) {
+    return value.find(" --") != std::string_view::npos ||
+           value.find(".py ") != std::string_view::npos;
+  }
+
+  /// `read -r A B <<< "1 2"`; the last name takes what is left.
+  bool read_words(const std::vector<std::string>& command) {
+    const auto sign = std::ranges::find(command, kHereString);
+    if (sign == command.end() || sign + 1 == command.end()) return false;
+    std::vector<std::string> values;
+    split(*(sign + 1), values);
+    std::vector<std::string> names;
+    std::copy_if(command.begin() + 1, sign, std::back_inserter(names), is_plain);
+    if (names.empty() || values.size() < names.size()) return false;
+    for (std::size_t i = 0; i + 1 < names.size(); ++i) assign(names[i], values[i], false);
+    const auto last = values.begin() + static_cast<std::ptrdiff_t>(names.size()) - 1;
+    assign(names.back(), fmt::format("{}", fmt::join(last, values.end(), " ")), false);
+    return true;
+  }
+
+  /// `getopts "t:p:" name` as a test of whether there is another option among the arguments that
+  /// are known, which it takes.
+  void judge_getopts(std::vector<std::string>& command) {
+    const auto found = std::ranges::find(command, "getopts");
+    if (!state_.arguments || command.end() - found < 3) return;
+    const std::string spec = *(found + 1);
+    const std::string name = *(found + 2);
+    const std::vector<std::string>& all = *state_.arguments;
+    const bool more = options_ < all.size() && all[options_].size() == 2 && all[options_][0] == '-';
+    if (more) {
+      const char letter = all[options_++][1];
+      const std::size_t place = spec.find(letter);
+      const bool valued = place != std::string::npos && spec.substr(place + 1, 1) == ":";
+      set(name, place == std::string::npos || letter == ':' ? "?" : std::string(1, letter));
+      set("OPTARG", valued && options_ < all.size() ? all[options_++] : std::string());
+      set("OPTIND", std::to_string(options_ + 1));
+    }
+    command.erase(found, command.end());
+    command.insert(command.end(), {"[", more ? "1" : "0", "-eq", "1", "]"});
   }
 
   static std::size_t name_length(std::string_view value) {
@@ -964,6 +1017,7 @@ class Reader {
   std::map<std::string, std::string> defaults_;  ///< taken from `${NAME:-…}` in this command
   std::set<std::string> assumed_;
   std::set<std::string> uncalled_;  ///< functions of this file
+  std::size_t options_{0};          ///< that `getopts` has taken of the arguments
   int calls_{0};                    ///< of functions, one in another
   /// What the names that a function calls its own were before, the innermost last.
   std::vector<std::map<std::string, std::optional<std::string>>> locals_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,16 @@ constexpr const char* kTokenizers[] = {
     "--vocab-file",     "--tokenizer",         "--tokenizer-file"};
 constexpr const char* kModelNames[] = {"--model-name-or-path", "--model-name", "--base-model",
                                        "--hf-path", "--recipe"};
+/// Flags of trainers that say the same as others.
+constexpr std::pair<const char*, const char*> kSameFlags[] = {
+    {"--optim", "--optimizer"},
+    {"--gas", "--gradient-accumulation-steps"},
+    {"--cutoff-len", "--max-seq-length"},
+    {"--batch-size-training", "--per-device-train-batch-size"},
+    {"--fsdp-sharding-strategy", "--fsdp"},
+    {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
+    {"--enable-fsdp", "--use-fsdp"},
+    {"--pure-bf16", "--bf16"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {"--finetuning-type", "--adapter",    "--lora-r", "--lora-rank",
                                      "--use-lora",        "--use-peft",   "--q-lora", "--qlora",
@@ -62,7 +73,9 @@ class Arguments {
   void take(const std::string& spelt, const std::string& value) {
     std::string flag = spelt;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    if (flag == "--optim") flag = "--optimizer";  // of Hugging Face's Trainer
+    for (const auto& [other, same] : kSameFlags) {
+      if (flag == other) flag = same;
+    }
     for (const NumberFlag& known : number_flags()) {
       if (flag == known.flag) return number(flag, value, known.field(job_));
     }
@@ -131,7 +144,7 @@ class Arguments {
     } else if (flag == "--train-batch-size") {
       number(flag, value, train_batch_);
     } else if (flag == "--use-fsdp" || flag == "--fsdp") {
-      leave_out(flag, "", "says that states are sharded, not how; --zero N does");
+      job_.said.try_emplace("--use-fsdp", 1);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
     } else {
@@ -694,6 +707,11 @@ void assume_megatron_defaults(ImportedJob& job) {
   follow_config(job);
   follow_train_batch(job);
   assume_torchtitan_defaults(job);
+  if (!plan.zero && job.says("--use-fsdp")) {
+    plan.zero = 3;
+    job.report.assumed.emplace_back(
+        "ZeRO 3: PyTorch's FSDP shards parameters too, as no sharding strategy says otherwise");
+  }
   if (!plan.recompute && job.says("--finetuning-type") &&
       !job.says("--disable-gradient-checkpointing")) {
     plan.recompute = Recompute::full;

@@ -221,8 +221,14 @@ void recompute_all(ImportedJob& job) {
   job.plan.recompute = Recompute::full;
 }
 
+/// Megatron of 2021 had a method alone; beside a granularity, as NeMo has both, it says which
+/// layers.
+void recompute_by_method(ImportedJob& job) {
+  if (!job.says("--activations-checkpoint-granularity")) recompute_all(job);
+}
+
 void recompute_first(ImportedJob& job) {
-  job.plan.recompute = Recompute::full;
+  recompute_by_method(job);
   job.recomputes_first_layers = true;
 }
 
@@ -385,7 +391,7 @@ constexpr WordFlag kWords[] = {
     {"--glu-activation", "liglu", gated},
     {"--attention-head-type", "multihead", [](ImportedJob&) {}},
     {"--attention-head-type", "multiquery", [](ImportedJob& job) { job.model.kv_heads = 1; }},
-    {"--activations-checkpoint-method", "uniform", recompute_all},
+    {"--activations-checkpoint-method", "uniform", recompute_by_method},
     {"--activations-checkpoint-method", "block", recompute_first},
     {"--activations-checkpoint-granularity", "full", recompute_all},
     {"--activations-checkpoint-granularity", "selective",
@@ -507,6 +513,11 @@ constexpr WordFlag kWords[] = {
     {"--norm-dtype", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--layer-norm-type", "rms", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--layer-norm-type", "default", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    // MindSpeed
+    {"--context-parallel-algo", "megatron_cp_algo",
+     [](ImportedJob& job) { job.plan.cp_comm = ContextComm::p2p; }},
+    {"--context-parallel-algo", "ulysses_cp_algo",
+     [](ImportedJob& job) { job.plan.cp_comm = ContextComm::a2a; }},
     {"--tp-mode", "REDUCE_SCATTER", [](ImportedJob& job) { job.plan.sequence_parallel = true; }},
     {"--tp-mode", "ALL_REDUCE", [](ImportedJob&) {}},
     {"--pp-engine", "1f1b", [](ImportedJob& job) { job.plan.schedule = Schedule::one_f_one_b; }},
@@ -531,6 +542,8 @@ constexpr WordFlag kWords[] = {
     {"--flash-attn", "fa2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--grad-sync-dtype", "bf16",
      [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
+    {"--precision", "PURE", [](ImportedJob&) {}},  // of FSDP: as the parameters are
+    {"--precision", "DEFAULT", [](ImportedJob&) {}},
     {"--precision", "amp_bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--precision", "amp_fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "fp32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
@@ -706,6 +719,8 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--standalone-embedding-stage"},
     {"--synchronize-each-layer"},
     {"--use-nccl-ub"},
+    {"--reuse-fp32-param"},
+    {"--swap-attention"},
     {"--use-lf-gate"},
     {"--use-tp-pp-dp-mapping"},
     {"--kd"},

@@ -224,6 +224,7 @@ void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
   if (job.gpus_per_node == devices) return;
   if (job.gpus && *job.gpus < devices && !nodes_asked) {
     job.plan.nodes.reset();  // some devices of a node
+    job.gpus_per_node = devices;
     return;
   }
   if (job.gpus_per_node && !nodes_asked) {

@@ -197,19 +197,34 @@ std::optional<std::string> piece_of(std::string_view value, std::string_view cha
   return std::string(value.substr(from, static_cast<std::size_t>(*length)));
 }
 
+/// Where the next ` [name]=` of an array begins.
+std::size_t next_name(std::string_view value, std::size_t at) {
+  for (at = value.find(" [", at); at != kNone; at = value.find(" [", at + 1)) {
+    const std::size_t close = value.find_first_of("] ", at + 2);
+    if (close != kNone && value.substr(close, 2) == "]=") return at;
+  }
+  return value.size();
+}
+
 /// Of an array, which is kept as its words: `[1]`, or of one with names, `[7B]`.
 std::optional<std::string> element(std::string_view value, std::string_view change) {
   if (!change.ends_with(']')) return std::nullopt;
   std::string key(change.substr(1, change.size() - 2));
   std::erase_if(key, [](char c) { return c == '"' || c == '\''; });
   if (key == "@" || key == "*") return std::string(value);
-  std::istringstream words{std::string(value)};
-  std::string word;
-  const std::string named = "[" + key + "]=";
+  const std::string named = " [" + key + "]=";
+  const std::string words = " " + std::string(value);
+  if (const std::size_t at = words.rfind(named); at != kNone) {
+    const std::size_t begin = at + named.size();
+    return std::string(
+        trimmed(std::string_view(words).substr(begin, next_name(words, begin) - begin)));
+  }
   const auto number = parse_integer(key);
-  for (std::size_t i = 0; i < kMostValues && words >> word; ++i) {
-    if (word.starts_with(named)) return word.substr(named.size());
-    if (number && static_cast<std::size_t>(*number) == i && !word.starts_with('[')) return word;
+  std::istringstream each{std::string(value)};
+  std::string word;
+  for (std::size_t i = 0; i < kMostValues && number && each >> word; ++i) {
+    if (word.starts_with('[')) return std::nullopt;
+    if (static_cast<std::size_t>(*number) == i) return word;
   }
   return std::nullopt;
 }

@@ -45,7 +45,19 @@ constexpr Program kNoTraining[] = {
     {"evaluate", "evaluates"},
 };
 
+/// Parts of a program's own name, without its folders.
+constexpr Program kSeveralModels[] = {
+    {"dpo", "prefers one answer to another, which takes a second model"},
+    {"ppo", "learns by reinforcement, which takes several models and generates text"},
+    {"grpo", "learns by reinforcement, which takes several models and generates text"},
+    {"rlhf", "learns by reinforcement, which takes several models and generates text"},
+    {"distill", "learns from a second model"},
+};
+
+/// What stands for a folder may hold blanks: `$(dirname $0)/train.py`.
 bool is_program(std::string_view word) {
+  const std::size_t folder = word.find_last_of(")`");
+  if (folder != std::string_view::npos) word.remove_prefix(folder);
   return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
 }
 
@@ -66,7 +78,12 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
   });
   if (trains_decoder) return;
   for (const std::string& program : programs) {
-    if (const Program* found = known_as(program, kNoTraining)) {
+    const std::string_view own = std::string_view(program).substr(program.rfind('/') + 1);
+    if (const Program* several = known_as(own, kSeveralModels)) {
+      job.report.left_out.push_back(
+          fmt::format("{}: {}; what is predicted is training one model on the same tokens",
+                      printable(program), several->what));
+    } else if (const Program* found = known_as(program, kNoTraining)) {
       job.report.left_out.push_back(fmt::format(
           "{}: {}; what is predicted is training the same model", printable(program), found->what));
     } else if (const Program* other = known_as(program, kNoDecoders)) {

@@ -11,7 +11,7 @@ namespace prequel {
 
 /// Throws InputError, naming `file`, where the words of a script start a program that trains no
 /// decoder (pretrain_t5.py) and none that does; notes as left out that one generates text,
-/// evaluates or converts.
+/// evaluates, converts, or trains beside other models.
 void check_programs(const std::string& file, const std::vector<std::string>& words,
                     ImportedJob& job);
 

@@ -143,11 +143,21 @@ bool is_neox_config(std::string_view text) {
   return false;
 }
 
-bool has_comment_lines(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (trimmed(text.substr(0, end)).starts_with('#')) return true;
-    text.remove_prefix(std::min(end + 1, text.size()));
+bool is_yaml_in_braces(std::string_view text) {
+  char before = '\0';  // the last letter that is neither blank nor in quotes
+  bool line_begins = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '#' && line_begins) return true;
+    if (c == '}' && before == ',') return true;
+    if (before == ':' && (text.substr(at, 4) == "True" || text.substr(at, 5) == "False"))
+      return true;
+    if (c == '"') {  // npos + 1 would be the begin
+      at = text.find('"', at + 1);
+      if (at == std::string_view::npos) return false;
+    }
+    line_begins = c == '\n' || (line_begins && (c == ' ' || c == '\t'));
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') before = c;
   }
   return false;
 }

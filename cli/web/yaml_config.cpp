@@ -15,7 +15,7 @@ bool is_neox_config(std::string_view /*text*/) {
   return false;
 }
 
-bool has_comment_lines(std::string_view /*text*/) {
+bool is_yaml_in_braces(std::string_view /*text*/) {
   return false;
 }
 

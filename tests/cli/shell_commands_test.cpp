@@ -66,6 +66,19 @@ TEST_CASE("expansions change what they expand") {
         Precision::bf16);
 }
 
+TEST_CASE("arguments that getopts takes, and words that read takes") {
+  const std::string script =
+      "L=24\nwhile getopts \"l:n:x\" opt; do\n  case $opt in\n    l) L=$OPTARG;;\n"
+      "    n) N=$OPTARG;;\n    x) X=1;;\n  esac\ndone\n";
+  CHECK(layers(script, with("-x -l 32 -n 2")) == 32);
+  CHECK(layers(script, with("")) == 24);
+  CHECK(layers(script) == 24);
+  CHECK(layers("declare -A OF=([7b]=\"32 4096\" [13b]=\"40 5120\")\n"
+               "read -r L H <<< \"${OF[13b]}\"") == 40);
+  const std::string document = "read -r -d '' cmd <<EOF\ncd x && " + kLaunch + "\nEOF\n";
+  CHECK(job_of_script("L=24\n" + document + "srun bash -c \"${cmd}\"\n").model.layers == 24);
+}
+
 TEST_CASE("tests of more than one condition, of patterns and of nothing are judged") {
   const std::string either = "; then L=32; else L=24; fi";
   CHECK(layers("A=1; B=2\nif [[ $A == 1 && $B == 2 ]]" + either) == 32);

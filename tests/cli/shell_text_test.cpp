@@ -51,6 +51,7 @@ TEST_CASE("operators change a value") {
   CHECK(changed("bf16", "^^") == "BF16");
   CHECK(changed("one two ", "[1]") == "two");
   CHECK(changed("[7b]=32 [13b]=40", "[13b]") == "40");
+  CHECK(changed("[7b]=32 4096 [13b]=40 5120", "[7b]") == "32 4096");
   CHECK_FALSE(changed("[7b]=32", "[70b]"));
   CHECK_FALSE(changed("x", "/*/y"));
   CHECK_FALSE(changed("x", "@Q"));
