@@ -209,7 +209,26 @@ bool is_other_section(std::string_view key) {
   return std::ranges::find(kOtherSections, key) != std::end(kOtherSections);
 }
 
-void read_config_values(const std::string& file, const ConfigValues& values, ImportedJob& job) {
+namespace {
+
+/// The values with those that a command line sets: by their path, or by one that has more or fewer
+/// sections before the same name.
+ConfigValues with_settings(ConfigValues values, const ConfigValues& settings) {
+  const auto ends = [](const std::string& longer, const std::string& shorter) {
+    return longer == shorter || longer.ends_with("." + shorter);
+  };
+  for (auto& [path, value] : values) {
+    for (const auto& [name, set] : settings) {
+      if (ends(path, name) || ends(name, path)) value = set;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
+  const ConfigValues values = with_settings(own, job.settings);
   std::vector<std::string> words;
   std::map<std::string, std::string> path_of;  // a flag's
   if (values.contains("runconfig.num_csx")) {

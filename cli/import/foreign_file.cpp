@@ -239,10 +239,26 @@ ConfigValues take_settings(std::vector<std::string>& words) {
   return settings;
 }
 
-/// False for text without any flag, which says nothing of a job. Settings of a configuration are
-/// put aside: they have the last word on it, wherever it is among the files.
+/// What scripts set in a configuration has the last word on it, wherever it is among the files.
+ConfigValues settings_of(const std::vector<Source>& sources, const ImportNames& names) {
+  ConfigValues all;
+  ShellState state = shell_state(names.script);
+  for (const Source& source : sources) {
+    if (source.json || source.yaml || source.toml || source.log.found()) continue;
+    LaunchScript script = read_launch_script(source.file, source.text, state);
+    std::vector<std::string> words = words_of_training(script.words);
+    ConfigValues own = take_settings(words);
+    own.merge(all);
+    all = std::move(own);
+    state = std::move(script.state);
+    state.arguments = shell_state(names.script).arguments;
+  }
+  return all;
+}
+
+/// False for text without any flag, which says nothing of a job.
 bool read_script(const Source& source, const ImportNames& names, ShellState& state,
-                 ConfigValues& settings, ImportedJob& job) {
+                 ImportedJob& job) {
   LaunchScript script = read_launch_script(source.file, source.text, state);
   refuse_open_sizes(source.file, source.text, state, script);
   state = script.state;
@@ -250,11 +266,10 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   state.scripts.insert(std::filesystem::path(source.file).filename().string());
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
+  script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
   for (const std::string& word : script.words) remember_substitution(word, job);
-  ConfigValues own = take_settings(script.words);
-  own.merge(settings);
-  settings = std::move(own);
+  (void)take_settings(script.words);
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(source.file, script.words, job);
   tell_by_names(ignored, job.report);
@@ -271,7 +286,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   const auto has_flags = [](const auto& variable) {
     return variable.second.find("--") != std::string::npos;
   };
-  return !settings.empty() || std::any_of(script.words.begin(), script.words.end(), is_flag) ||
+  return !job.settings.empty() || std::any_of(script.words.begin(), script.words.end(), is_flag) ||
          std::any_of(state.variables.begin(), state.variables.end(), has_flags);
 }
 
@@ -404,7 +419,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   import.job.software = names.software;
   std::string unread;
   ShellState unread_before;
-  ConfigValues settings;
+  import.job.settings = settings_of(sources, names);
   ShellState state = shell_state(names.script);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
@@ -415,15 +430,14 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       read_yaml_config(source.file, source.text, import.job);
     } else if (source.toml) {
       read_toml_config(source.file, source.text, import.job);
-    } else if (const ShellState before = state;
-               !read_script(source, names, state, settings, import.job)) {
+    } else if (const ShellState before = state; !read_script(source, names, state, import.job)) {
       unread = source.file;
       unread_before = before;
     }
   }
   if (!unread.empty() && is_used(unread_before, state)) unread.clear();
-  if (!settings.empty()) {
-    read_config_values(sources.front().file, settings, import.job);
+  if (!import.job.settings.empty()) {
+    read_config_values(sources.front().file, import.job.settings, import.job);
     import.job.report.read.push_back("the command line's settings, over those of configurations");
   }
   assume_positions(import.job);

@@ -52,6 +52,9 @@ constexpr std::string_view kHereString = "<<<";
 /// Commands that read what to do from a here-document, and those that name a function's own.
 constexpr const char* kReadCommands[] = {"bash", "sh", "sbatch", "srun", "ssh"};
 constexpr const char* kOwners[] = {"local", "declare", "typeset"};
+constexpr const char* kSetters[] = {"export", "local", "declare", "typeset", "readonly", "env"};
+/// Commands whose words start nothing.
+constexpr const char* kSilent[] = {":", "echo", "printf"};
 
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
@@ -180,7 +183,11 @@ class Reader {
       } else if (!(definitions && command.empty() && define(text, at, definitions))) {
         auto [value, quoted] = word(text, at);
         if (value.ends_with('=') && at < text.size() && text[at] == '(') array(text, ++at, value);
-        if (quoted || value.find('=') != std::string::npos) {
+        const std::size_t length = name_length(value);
+        const bool assigns =
+            length > 0 && (value.substr(length, 1) == "=" || value.substr(length, 2) == "+=" ||
+                           is_element(value, length));
+        if (quoted || assigns) {
           command.push_back(std::move(value));
         } else {
           split(value, command);
@@ -350,7 +357,8 @@ class Reader {
   void slurm_line(std::string_view line) {
     if (!line.starts_with("#SBATCH")) return;
     std::vector<std::string> options;
-    split(line.substr(7, line.find(" #", 7) - 7), options);
+    // A here-document that submits a script fills in what the script then says.
+    split(expanded(line.substr(7, line.find(" #", 7) - 7)), options);
     for (std::size_t i = 0; i < options.size(); ++i) {
       for (const auto& [brief, full] : kSlurmBriefs) {
         if (options[i] == brief) options[i] = full;
@@ -365,6 +373,7 @@ class Reader {
       }
     }
     result_.words.insert(result_.words.end(), options.begin(), options.end());
+    end_words();
   }
 
   void here_document(std::string_view text, std::size_t& at, const Announced& one, int depth) {
@@ -666,12 +675,21 @@ class Reader {
       chains_.back().leaves = true;
     }
     if (command.front() == "shift" && runs == Truth::yes) shift(command);
+    if (command.front() == "set" && command.size() > 2 && command[1] == "--") {
+      state_.arguments.emplace(command.begin() + 2, command.end());
+      return command.clear();
+    }
     if (command.front() == "let") {
       for (std::string& value : command) value = assigned_number(value).value_or(value);
     }
     if (command.front() == "read" && read_words(command)) return command.clear();
     spell_out(command);
     keep_locals(command);
+    if (command.size() == 5 && command[0] == "printf" && command[1] == "-v" && command[3] == "%s") {
+      assign(command[2], command[4], runs == Truth::unknown);
+    }
+    if (is_one_of(command, kSilent)) return command.clear();
+    const bool sets = is_one_of(command, kSetters);
     bool started = false;  // a command has been named
     bool program = false;  // and that of Python, whose arguments follow
     for (std::size_t i = 0; i < command.size(); ++i) {
@@ -680,7 +698,8 @@ class Reader {
       const bool appends = length > 0 && value.substr(length, 2) == "+=";
       const bool assigns = appends || (length > 0 && value.substr(length, 1) == "=");
       const auto function = state_.functions.find(value);
-      if (assigns && !program) {
+      const bool quoted = started && !sets && holds_command(value);  // with variables before it
+      if (assigns && !program && !quoted) {
         assign_word(value, length, appends, runs == Truth::unknown);
       } else if (is_element(value, length)) {
         append_element(value, length);
@@ -696,7 +715,15 @@ class Reader {
         result_.words.push_back(std::move(value));
       }
     }
+    end_words();
     command.clear();
+  }
+
+  /// Marks where a command's words end.
+  void end_words() {
+    if (!result_.words.empty() && result_.words.back() != kCommandEnd) {
+      result_.words.emplace_back(kCommandEnd);
+    }
   }
 
   /// Whether a quoted word is a command with flags, or a program of Python's with settings.

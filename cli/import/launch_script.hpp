@@ -38,6 +38,9 @@ struct OpenChain {
   std::size_t number{};             ///< which chain of the script it is
 };
 
+/// Stands behind the words of each command.
+inline constexpr std::string_view kCommandEnd = ";";
+
 /// The words of all commands and `#SBATCH` lines. What cannot be known without running the script
 /// keeps its `$`.
 struct LaunchScript {

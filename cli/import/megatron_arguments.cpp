@@ -45,6 +45,10 @@ constexpr const char* kModelNames[] = {"--model-name-or-path", "--model-name", "
 constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--optim", "--optimizer"},
     {"--gas", "--gradient-accumulation-steps"},
+    {"--max-len", "--max-seq-length"},
+    {"--device-train-microbatch-size", "--micro-batch-size"},
+    {"--global-train-batch-size", "--global-batch-size"},
+    {"--multi-head-latent-attention", "--multi-latent-attention"},
     {"--cutoff-len", "--max-seq-length"},
     {"--batch-size-training", "--per-device-train-batch-size"},
     {"--fsdp-sharding-strategy", "--fsdp"},
@@ -259,7 +263,15 @@ class Arguments {
     if (std::ranges::find(kSomeLayers, value) != std::end(kSomeLayers)) {
       return leave_out(known.flag, value, "repeats some layers only; predicted without it");
     }
-    if (value.ends_with(".json")) job_.deepspeed_config_file = value;  // the Trainer's --deepspeed
+    if (known.flag == std::string_view("--deepspeed")) return deepspeed(known, value);
+    known.apply(job_);
+  }
+
+  /// The Trainer names a file, or a configuration of its own by the stage.
+  void deepspeed(const SwitchFlag& known, const std::string& value) {
+    if (value.ends_with(".json") || value.find("zero") != std::string::npos) {
+      job_.deepspeed_config_file = value;
+    }
     known.apply(job_);
   }
 
@@ -383,6 +395,22 @@ void follow_config(ImportedJob& job) {
   plan.precision = job.config_precision;
 }
 
+/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json.
+void guess_stage(ImportedJob& job) {
+  const std::string& file = job.deepspeed_config_file;
+  if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
+  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
+  for (std::int64_t stage = 0; stage <= 3; ++stage) {
+    for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
+      if (name.find(fmt::format(fmt::runtime(word), stage)) == std::string::npos) continue;
+      job.plan.zero = stage;
+      job.report.assumed.push_back(
+          fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
+      return;
+    }
+  }
+}
+
 /// Programs count the same flag differently: those of PyTorch's FSDP that name the context's width
 /// for each device, others for all or for each.
 void follow_train_batch(ImportedJob& job) {
@@ -393,6 +421,8 @@ void follow_train_batch(ImportedJob& job) {
     job.plan.mbs = sequences;
     job.report.assumed.push_back(
         fmt::format("mbs {}: --train-batch-size, which counts for each device", *sequences));
+  } else if (job.says("--micro-train-batch-size")) {
+    if (!job.plan.gbs) job.plan.gbs = sequences;
   } else {
     job.report.left_out.push_back(fmt::format(
         "--train-batch-size {}: of a device or of all; --mbs or --gbs says it", *sequences));
@@ -625,6 +655,10 @@ void follow_capacity(ImportedJob& job) {
 
 /// What Megatron's arguments are by default where experts or latent attention are asked for.
 void assume_experts(ImportedJob& job) {
+  if (job.shared_experts && *job.shared_experts < (1 << 10) &&
+      job.model.experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {
+    job.model.experts.shared_hidden = *job.shared_experts * *job.model.experts.ffn_hidden;
+  }
   follow_expert_layers(job);
   follow_dispatcher(job);
   follow_capacity(job);
@@ -705,6 +739,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   std::vector<std::string> assumed;
   PlanRequest& plan = job.plan;
   follow_config(job);
+  guess_stage(job);
   follow_train_batch(job);
   assume_torchtitan_defaults(job);
   if (!plan.zero && job.says("--use-fsdp")) {

@@ -110,6 +110,14 @@ constexpr NumberFlag kNumbers[] = {
     {"--mlp-hidden-size", [](ImportedJob& job) -> Count& { return job.ffn_halves; }},
     {"--mlp-ratio", [](ImportedJob& job) -> Count& { return job.ffn_ratio; }},
     {"--expansion-ratio", [](ImportedJob& job) -> Count& { return job.ffn_ratio; }},
+    {"--micro-train-batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--moe-intermediate-size",
+     [](ImportedJob& job) -> Count& { return job.model.experts.ffn_hidden; }},
+    {"--first-k-dense-replace",
+     [](ImportedJob& job) -> Count& { return job.model.experts.first_dense; }},
+    {"--n-shared-experts", [](ImportedJob& job) -> Count& { return job.shared_experts; }},
+    {"--qk-nope-head-dim", [](ImportedJob& job) -> Count& { return job.model.latent.nope; }},
+    {"--qk-rope-head-dim", [](ImportedJob& job) -> Count& { return job.model.latent.rope; }},
     {"--topk", [](ImportedJob& job) -> Count& { return job.model.experts.top_k; }},
     {"--moe-top-k", [](ImportedJob& job) -> Count& { return job.model.experts.top_k; }},
     {"--expert-interval", [](ImportedJob& job) -> Count& { return job.model.experts.every; }},
@@ -323,6 +331,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--use-distributed-optimizer", distribute_optimizer},
     {"--use-flash-attn", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--use-flash-attn-v2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--use-flash-attention-2",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--use-flash-attn-triton",
      [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--enable-zero-bubble", zero_bubble},
@@ -538,6 +548,7 @@ constexpr WordFlag kWords[] = {
     {"--attn-impl", "flash", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--attn-impl", "triton", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--attn-impl", "torch", [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
+    {"--flash-attn", "", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--flash-attn", "True", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--flash-attn", "fa2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--grad-sync-dtype", "bf16",
@@ -667,6 +678,7 @@ bool experts_of(ImportedJob& job, const std::vector<std::string>& words) {
 
 constexpr ListFlag kLists[] = {
     {"--num-experts", experts_of},
+    {"--moe-num-experts", experts_of},
     {"--recompute-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
        return take_words(job.plan.recompute_modules, words);

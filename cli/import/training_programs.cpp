@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/launch_script.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
@@ -43,6 +44,8 @@ constexpr Program kNoTraining[] = {
     {"hf2te", "converts a checkpoint"},
     {"tasks/main", "evaluates"},
     {"evaluate", "evaluates"},
+    {"preprocess", "prepares data"},
+    {"prepare_data", "prepares data"},
 };
 
 /// Parts of a program's own name, without its folders.
@@ -68,6 +71,22 @@ const Program* known_as(std::string_view word, std::span<const Program> programs
 }
 
 }  // namespace
+
+std::vector<std::string> words_of_training(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  std::vector<std::string> training;
+  bool trains = false;
+  for (auto begin = words.begin(); begin != words.end();) {
+    const auto end = std::find(begin, words.end(), kCommandEnd);
+    const auto program = std::find_if(begin, end, is_program);
+    const bool other = program != end && known_as(*program, kNoTraining) != nullptr;
+    trains = trains || (program != end && !other);
+    all.insert(all.end(), begin, end);
+    if (!other) training.insert(training.end(), begin, end);
+    begin = end == words.end() ? end : end + 1;
+  }
+  return trains ? training : all;
+}
 
 void check_programs(const std::string& file, const std::vector<std::string>& words,
                     ImportedJob& job) {

@@ -69,6 +69,18 @@ TEST_CASE("settings of a command line change the configuration, wherever it stan
   CHECK(alone.gpus == 16);
 }
 
+TEST_CASE("a setting that switches off undoes what the configuration switches on") {
+  const ImportedJob job =
+      job_of({{"c.yaml",
+               "model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n"
+               "  sequence_parallel: true\nfsdp_config:\n  activation_checkpointing: true\n"},
+              {"run.sh",
+               "SETS=\"model.sequence_parallel=False fsdp_config.activation_checkpointing=false\"\n"
+               "python train.py c.yaml $SETS\n"}});
+  CHECK(job.plan.sequence_parallel == false);
+  CHECK(job.plan.recompute == Recompute::none);
+}
+
 TEST_CASE("a configuration that is named and not given is asked for") {
   CHECK(
       refusal_of_script("python train.py --config-name=gpt_5b trainer.devices=8\n") ==
@@ -192,6 +204,35 @@ TEST_CASE("states are sharded and kept where trainers say it") {
   CHECK(job_of({{"x.yaml", "fsdp_config:\n  fsdp_offload_params: true\nflash_attention: true\n"},
                 {"config.json", kLlama}})
             .plan.offload == Offload::optimizer_params);
+}
+
+TEST_CASE("DeepSpeed's stage is known by its configuration's name where that is all there is") {
+  const auto with = [](const std::string& config) {
+    return job_of({{"s.sh", "deepspeed --num_gpus 8 train.py --deepspeed " + config + "\n"},
+                   {"config.json", kLlama}});
+  };
+  CHECK(with("configs/ds_z2_config.json").plan.zero == 2);
+  CHECK(lists(with("zero3").report.assumed, "ZeRO 3: by the name of zero3"));
+  CHECK_FALSE(with("ds_config.json").plan.zero);
+}
+
+TEST_CASE("experts and batches by the names of other programs") {
+  const ImportedJob job =
+      job_of_script(kFlags +
+                    "--num-experts 64 --moe-router-topk 6 --moe-intermediate-size 1408 "
+                    "--first-k-dense-replace 1 --n-shared-experts 2\n");
+  CHECK(job.model.experts.ffn_hidden == 1408);
+  CHECK(job.model.experts.shared_hidden == 2816);
+  CHECK(job.model.experts.first_dense == 1);
+  const ImportedJob batches =
+      job_of({{"s.sh",
+               "torchrun --nproc_per_node 8 train.py --train_batch_size 256 "
+               "--micro_train_batch_size 2 --max_len 2048 --flash_attn\n"},
+              {"config.json", kLlama}});
+  CHECK(batches.plan.gbs == 256);
+  CHECK(batches.plan.mbs == 2);
+  CHECK(batches.plan.seq_len == 2048);
+  CHECK(batches.plan.attention == AttentionKind::flash);
 }
 
 TEST_CASE("what trains adapters, or beside other models, is told") {

@@ -60,6 +60,7 @@ TEST_CASE("expansions change what they expand") {
   CHECK(layers("declare -A OF=([7b]=32 [13b]=40)\nS=13b\nL=${OF[$S]}") == 40);
   CHECK(layers("declare -A OF\nOF[7b]=32\nL=${OF[7b]}") == 32);
   CHECK(layers("LS=(24 32)\nL=${LS[1]}") == 32);
+  CHECK(layers("printf -v L '%s' 24") == 24);
   CHECK(layers("OF_7b=32; S=OF_7b; L=${!S}") == 32);
   CHECK(layers("LS=(a b c)\nL=$((${#LS[@]} * 8))") == 24);
   CHECK(job_of_script("L=24\nFP=1\n" + kLaunch + "${FP:+--bf16} ${NO:+--fp16}\n").plan.precision ==
@@ -88,6 +89,44 @@ TEST_CASE("tests of more than one condition, of patterns and of nothing are judg
   CHECK(layers("A=llama-7b\ncase $A in *13b*) L=40;; *7b) L=32;; esac") == 32);
   CHECK(layers("A=\nif [ -z ${A} ]" + either) == 32);
   CHECK(layers("A=\nif [[ -n $A ]]" + either) == 24);
+}
+
+TEST_CASE("what is only said starts nothing") {
+  const ImportedJob job = job_of_script(
+      "L=24\n: '\nold:\n--num-layers 48 --fp16\n'\n"
+      "echo \"usage: --num-layers N --tp 4 --bf16\"\n" +
+      kLaunch + "\n");
+  CHECK(job.model.layers == 24);
+  CHECK_FALSE(job.says("--fp16"));
+  CHECK_FALSE(job.says("--bf16"));
+}
+
+TEST_CASE("variables before a quoted command are its own") {
+  const ImportedJob job =
+      job_of_script("L=24\nC=\"A=1 B=2 " + kLaunch + " --bf16\"\nsrun bash -c \"$C\"\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.precision == Precision::bf16);
+}
+
+TEST_CASE("a script may set its own arguments") {
+  CHECK(layers("set -- 24 2048\nL=$1") == 24);
+}
+
+TEST_CASE("programs that train nothing do not change the training beside them") {
+  const ImportedJob job =
+      job_of_script("L=24\n" + kLaunch +
+                    " --tensor-model-parallel-size 4\n"
+                    "python tasks/main.py --num-layers 12 --tensor-model-parallel-size 1\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.tp == 4);
+}
+
+TEST_CASE("lines of Slurm in a submitted here-document are filled in") {
+  const ImportedJob job = job_of_script(
+      "L=24\nfor NODES in 2 8; do\nsbatch <<EOF\n#!/bin/bash\n#SBATCH "
+      "--nodes=$NODES\nN=\\$SLURM_NNODES\n" +
+      kLaunch + "\nEOF\ndone\n");
+  CHECK(job.plan.nodes == 8);
 }
 
 TEST_CASE("a loop over known values is read for the last, and it is said") {
