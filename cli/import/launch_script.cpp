@@ -462,6 +462,7 @@ class Reader {
     constexpr std::string_view kEcho = "echo ";
     inside = trimmed(inside);
     if (braces_ >= kMostNested) return std::nullopt;
+    if (inside.starts_with("cat ") || inside.starts_with("cat<")) return printed_document(inside);
     const bool expr = inside.starts_with(kExpr);
     if (!expr && !inside.starts_with(kEcho)) return std::nullopt;
     std::string_view rest = trimmed(inside.substr(kExpr.size()));
@@ -490,7 +491,29 @@ class Reader {
     const std::string_view inside = text.substr(at + 1, end - at - 1);
     at = end + 1;
     if (const auto value = substitution(inside)) return *value;
-    return fmt::format("`{}`", inside);
+    return in_one_word(fmt::format("`{}`", inside), '`');
+  }
+
+  /// What a command prints that is not known: its name stands for it, whose words are none of the
+  /// script's.
+  static std::string in_one_word(std::string_view text, char end) {
+    const std::size_t blank = text.find_first_of(" \t\n");
+    if (blank == std::string_view::npos) return std::string(text);
+    return fmt::format("{}...{}", text.substr(0, blank), end);
+  }
+
+  /// `cat <<END … END`: the text, with what its `$…` stand for.
+  std::optional<std::string> printed_document(std::string_view inside) {
+    const std::size_t sign = inside.find("<<");
+    const std::size_t line = inside.find('\n');
+    if (sign == std::string_view::npos || line == std::string_view::npos || sign > line) {
+      return std::nullopt;
+    }
+    std::string delimiter(trimmed(inside.substr(sign + 2, line - sign - 2)));
+    std::erase_if(delimiter, [](char c) { return !is_name(c); });
+    const std::size_t end = inside.rfind("\n" + delimiter);
+    if (delimiter.empty() || end == std::string_view::npos || end < line) return std::nullopt;
+    return expanded(inside.substr(line + 1, end - line));
   }
 
   /// A text with what its `$…` stand for, and without quotes.
@@ -533,6 +556,7 @@ class Reader {
       const std::string_view inside = text.substr(at + 1, end - at - 1);
       at = end;
       if (const auto value = substitution(inside.substr(0, inside.rfind(')')))) return *value;
+      return in_one_word(text.substr(begin, at - begin), ')');
     } else if (at < text.size() && text[at] == '{') {
       const std::size_t end = closing_brace(text, at);
       if (end == std::string_view::npos) return "$";

@@ -59,10 +59,11 @@ Truth compared(const std::string& a, const std::string& op, const std::string& b
   return Truth::unknown;
 }
 
-/// `[ 7B = "7B" ]`, `[[ $N -gt 4 ]]`, `test -z x`, all also behind a `!`.
+/// `[ 7B = "7B" ]`, `[[ $N -gt 4 ]]`, `test -z x`, `false`, all also behind a `!`.
 bool is_test(const std::vector<std::string>& words) {
   const std::size_t first = !words.empty() && words.front() == "!" ? 1 : 0;
   if (words.size() <= first) return false;
+  if (words.size() == first + 1 && (words[first] == "true" || words[first] == "false")) return true;
   return words[first] == "[" || words[first] == "[[" || words[first] == "test";
 }
 
@@ -110,6 +111,7 @@ Truth test_value(Words words) {
     return negated(test_value(std::move(words)));
   }
   const std::string opening = words.front();
+  if (opening == "true" || opening == "false") return truth(opening == "true");
   words.erase(words.begin());
   if (opening != "test") {
     if (words.empty() || words.back() != (opening == "[" ? "]" : "]]")) return Truth::unknown;

@@ -108,6 +108,23 @@ TEST_CASE("variables before a quoted command are its own") {
   CHECK(job.plan.precision == Precision::bf16);
 }
 
+TEST_CASE("flags of a command whose answer is not known are not the script's") {
+  const ImportedJob job = job_of_script("L=24\nHEAD=$(srun --nodes=1 -w n0 hostname --fp16)\n" +
+                                        kLaunch + " --rdzv_endpoint $HEAD:29500 --bf16\n");
+  CHECK(job.plan.nodes == 4);
+  CHECK_FALSE(job.says("--fp16"));
+  CHECK(job_of_script("A=(12 24)\nI=1\nF=\"$(cat <<END\n--num-layers ${A[$I]} --bf16\nEND\n)\"\n"
+                      "L=12\n" +
+                      kLaunch + " $F\n")
+            .model.layers == 24);
+}
+
+TEST_CASE("true and false decide what they guard") {
+  CHECK(layers("L=24\nOFF=false\n$OFF && L=32") == 24);
+  CHECK(layers("L=24\nON=true\nif $ON; then L=32; fi") == 32);
+  CHECK(layers("L=24\nif ! true; then L=32; fi") == 24);
+}
+
 TEST_CASE("a script may set its own arguments") {
   CHECK(layers("set -- 24 2048\nL=$1") == 24);
 }
