@@ -1,6 +1,7 @@
 #include "calibrate/constant_spread.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -22,6 +23,7 @@ constexpr std::size_t kFewestRows = 3;  ///< fewer tell too little of several co
 constexpr double kMostSpread = 2.0;     ///< constants that saturate would run away
 constexpr int kRounds = 14;
 constexpr double kPriorCases = 2.0;
+constexpr double kHeld = 0.01;  ///< spread of what is as good as known
 
 std::vector<Uncertain> constants_of_time() {
   std::vector<Uncertain> constants;
@@ -45,6 +47,36 @@ std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<Meas
     rows = std::move(kept);
   }
   return tables;
+}
+
+/// Which constants an exchange of stacks exchanges: those that stand in the stack's file.
+using Exchanged = std::array<bool, kUncertainOfTime>;
+Exchanged exchanged_in(const Library& library, const std::vector<MeasuredRun>& runs) {
+  Exchanged exchanged{};
+  const std::vector<ObservedRun> observed = observed_times(library, runs);
+  if (observed.empty()) return exchanged;
+  const Scenario& scenario = observed.front().scenario;
+  for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+    exchanged[k] = std::ranges::any_of(
+        fields_of(scenario, Uncertain(k)),
+        [](const UncertainField& field) { return field.path.starts_with("software."); });
+  }
+  return exchanged;
+}
+
+/// What is assumed before any table tells of it. Constants of devices and clusters are the table's
+/// own in every case, so that what a foreign stack errs by is not theirs.
+Uncertainty before_tables(const Uncertainty& present, const Exchanged& exchanged) {
+  Uncertainty before = present;
+  for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+    ConstantPrior& prior = before.constants[k];
+    if (!exchanged[k]) {
+      prior.sd = kHeld;
+    } else if (prior.guess > 0) {
+      prior.sd = prior.guess;
+    }
+  }
+  return before;
 }
 
 /// A case as a linear model around its own fit.
@@ -155,30 +187,33 @@ double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty)
 
 SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredRun>& runs,
                              const Uncertainty& present) {
+  const Exchanged exchanged = exchanged_in(library, runs);
+  const Uncertainty before = before_tables(present, exchanged);
   std::vector<Case> cases;
   for (const auto& [table, rows] : tables_of(runs)) {
     const Document cluster = library.open("clusters", rows.front().cluster);
     const std::string own = rows.front().software.empty() ? cluster.read_once(read_cluster).software
                                                           : rows.front().software;
     if (!is_known(library, own)) continue;
-    if (auto one = case_of(library, table, rows, own, true, present)) {
+    if (auto one = case_of(library, table, rows, own, true, before)) {
       cases.push_back(std::move(*one));
     }
     for (const std::string& software : foreign_stacks(library, own)) {
-      if (auto one = case_of(library, table, rows, software, false, present)) {
+      if (auto one = case_of(library, table, rows, software, false, before)) {
         cases.push_back(std::move(*one));
       }
     }
   }
   if (cases.empty()) throw InputError("no table of at least three runs that can be predicted");
 
-  Uncertainty estimate = present;
+  Uncertainty estimate = before;
   Moments moments;
   for (int round = 0; round < kRounds; ++round) {
     moments = moments_of(cases, estimate, false);
     for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
-      const double before = present.constants[k].sd;
-      const double second = (moments.sums[k] + kPriorCases * before * before) /
+      if (!exchanged[k]) continue;
+      const double guess = before.constants[k].sd;
+      const double second = (moments.sums[k] + kPriorCases * guess * guess) /
                             (static_cast<double>(moments.cases[k]) + kPriorCases);
       estimate.constants[k].sd = std::min(kMostSpread, std::sqrt(second));
     }
@@ -191,6 +226,10 @@ SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredR
     if (one.told.own) noise.push_back(std::log(one.told.noise));
   }
   for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+    if (!exchanged[k]) {
+      estimate.constants[k].sd = present.constants[k].sd;
+      moments.cases[k] = 0;
+    }
     report.constants.push_back(
         {Uncertain(k), moments.cases[k], present.constants[k].sd, estimate.constants[k].sd});
   }

@@ -35,10 +35,11 @@ struct SpreadReport {
   double noise_median{}, noise_log_sd{};  ///< over the own cases
 };
 
-/// Expectation maximisation: each case's posterior under the present spreads, then each spread from
-/// the posteriors' second moments, the present prior counting as two cases. A stack whose
-/// constants are off by more than a factor of two differs in structure and is left out. Throws
-/// InputError where no case is left.
+/// Expectation maximisation: each case's posterior under the spreads so far, then each spread from
+/// the posteriors' second moments, the guess before any table counting as two cases. Only stacks
+/// are exchanged: spreads of constants that stand in files of devices and clusters stay as
+/// `present` has them, and these constants are held. A stack whose constants are off by more than a
+/// factor of two differs in structure and is left out. Throws InputError where no case is left.
 SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredRun>& runs,
                              const Uncertainty& present);
 

@@ -60,7 +60,7 @@ Seconds measured_time(const Fields& fields, Flops flop) {
 
 Precision precision(const Fields& fields) {
   const std::string* text = cell(fields, "dtype");
-  if (!text) return Precision::bf16;
+  if (!text || *text == "bfloat16") return Precision::bf16;
   // Libraries of inference scale rows in the kernels that take one scale as well.
   if (*text == "fp8-tensor" || *text == "fp8-row" || *text == "bf16 (kv fp8)") {
     return Precision::fp8;
@@ -219,14 +219,18 @@ MeasuredCollective collective(const Fields& fields) {
           static_cast<int>(whole(fields, "groups", 1))};
 }
 
-/// DeepEP's or HybridEP's kernels, by what the table calls the library.
+constexpr std::string_view kAllToAll = "alltoall_";
+
+/// DeepEP's or HybridEP's kernels, by what the table calls the library. Those of TensorRT-LLM send
+/// a copy a rank as DeepEP's do: that model with a factor of its own.
 Dispatcher dispatcher(const Fields& fields) {
   const std::string* library = cell(fields, "library");
   const std::string text = library ? *library : "";
   if (text.find("HybridEP") != std::string_view::npos) return Dispatcher::hybridep;
   if (text.find("DeepEP") != std::string_view::npos) return Dispatcher::deepep;
-  throw InputError(
-      fmt::format("library: expected one of DeepEP and HybridEP, got {}", in_quotes(text)));
+  if (text.find("TRT-LLM") != std::string_view::npos) return Dispatcher::deepep;
+  throw InputError(fmt::format("library: expected one of DeepEP, HybridEP and TRT-LLM, got {}",
+                               in_quotes(text)));
 }
 
 MeasuredDispatch dispatch(const Fields& fields, bool combine) {
@@ -239,6 +243,9 @@ MeasuredDispatch dispatch(const Fields& fields, bool combine) {
   what.top_k = whole(fields, "topk");
   // Tokens in 8 bits go with a scale for 128 of their elements.
   what.precision = precision(fields) == Precision::fp8 ? Precision::fp8_block : precision(fields);
+  // TensorRT-LLM's rows name the format of the way there.
+  const std::string* op = cell(fields, "op");
+  if (combine && op && op->starts_with(kAllToAll)) what.precision = Precision::bf16;
   measured.ranks = static_cast<int>(whole(fields, "ep"));
   measured.nodes = static_cast<int>(whole(fields, "nodes", 1));
   if (cell(fields, "sms")) measured.units = positive(fields, "sms");
@@ -332,7 +339,8 @@ Measurement read_measurement(Fields fields) {
   std::string kind;
   std::string size;
   const std::string op = cell(fields, "op") ? *cell(fields, "op") : "";
-  const std::string way = cell(fields, "phase") ? *cell(fields, "phase") : op;
+  const std::string verb = op.starts_with(kAllToAll) ? op.substr(kAllToAll.size()) : op;
+  const std::string way = cell(fields, "phase") ? *cell(fields, "phase") : verb;
   const auto timed = [&] { point.time = measured_time(fields); };
   if (is_other(op)) {
     timed();

@@ -62,11 +62,10 @@ class Backend {
   [[nodiscard]] virtual bool is_first() const { return true; }
 };
 
-/// Those that this program was built with make themselves; the others throw DeviceError and say
-/// what to install.
+/// Those that this program was built with are there. A program is built for CUDA or for HIP.
 std::unique_ptr<Backend> make_cpu_backend();
 std::unique_ptr<Backend> make_mpi_backend();
-std::unique_ptr<Backend> make_cuda_backend();
+std::unique_ptr<Backend> make_gpu_backend();
 std::unique_ptr<Backend> make_nccl_backend();
 
 }  // namespace prequel

@@ -8,43 +8,66 @@
 namespace prequel {
 namespace {
 
-[[maybe_unused]] std::unique_ptr<Backend> absent(const char* name, const char* needs) {
-  throw DeviceError(
-      fmt::format("backend {}: this prequel-measure was built without it; it needs {}, then build "
-                  "again",
-                  name, needs));
-}
+using Maker = std::unique_ptr<Backend> (*)();
+
+#ifdef PREQUEL_HAS_OPENBLAS
+constexpr Maker kCpu = make_cpu_backend;
+#else
+constexpr Maker kCpu = nullptr;
+#endif
+#ifdef PREQUEL_HAS_MPI
+constexpr Maker kMpi = make_mpi_backend;
+#else
+constexpr Maker kMpi = nullptr;
+#endif
+#ifdef PREQUEL_HAS_CUDA
+constexpr Maker kCuda = make_gpu_backend;
+#else
+constexpr Maker kCuda = nullptr;
+#endif
+#ifdef PREQUEL_HAS_NCCL
+constexpr Maker kNccl = make_nccl_backend;
+#else
+constexpr Maker kNccl = nullptr;
+#endif
+#ifdef PREQUEL_HAS_HIP
+constexpr Maker kHip = make_gpu_backend;
+#else
+constexpr Maker kHip = nullptr;
+#endif
+#ifdef PREQUEL_HAS_RCCL
+constexpr Maker kRccl = make_nccl_backend;
+#else
+constexpr Maker kRccl = nullptr;
+#endif
+
+struct Known {
+  const char* name;
+  Maker make;  ///< null: this program was built without it
+  const char* needs;
+};
+constexpr Known kBackends[] = {
+    {"cpu", kCpu, "OpenBLAS (Debian: libopenblas-dev)"},
+    {"mpi", kMpi, "MPI (Debian: libopenmpi-dev openmpi-bin)"},
+    {"cuda", kCuda, "the CUDA toolkit, 12 or later"},
+    {"nccl", kNccl, "the CUDA toolkit and NCCL 2.18 or later"},
+    {"hip", kHip, "ROCm, 6.3 or later"},
+    {"rccl", kRccl, "ROCm, 6.3 or later, and its RCCL"},
+};
 
 }  // namespace
 
-#ifndef PREQUEL_HAS_OPENBLAS
-std::unique_ptr<Backend> make_cpu_backend() {
-  return absent("cpu", "OpenBLAS (Debian: libopenblas-dev)");
-}
-#endif
-#ifndef PREQUEL_HAS_MPI
-std::unique_ptr<Backend> make_mpi_backend() {
-  return absent("mpi", "MPI (Debian: libopenmpi-dev openmpi-bin)");
-}
-#endif
-#ifndef PREQUEL_HAS_CUDA
-std::unique_ptr<Backend> make_cuda_backend() {
-  return absent("cuda", "the CUDA toolkit, 12 or later");
-}
-#endif
-#ifndef PREQUEL_HAS_NCCL
-std::unique_ptr<Backend> make_nccl_backend() {
-  return absent("nccl", "the CUDA toolkit and NCCL 2.18 or later");
-}
-#endif
-
 std::unique_ptr<Backend> make_backend(const std::string& name) {
-  if (name == "cpu") return make_cpu_backend();
-  if (name == "mpi") return make_mpi_backend();
-  if (name == "cuda") return make_cuda_backend();
-  if (name == "nccl") return make_nccl_backend();
-  throw InputError("backend",
-                   fmt::format("expected cpu, mpi, cuda or nccl, got {}", in_quotes(name)));
+  for (const Known& known : kBackends) {
+    if (name != known.name) continue;
+    if (known.make) return known.make();
+    throw DeviceError(
+        fmt::format("backend {}: this prequel-measure was built without it; it needs {}, then "
+                    "build again",
+                    name, known.needs));
+  }
+  throw InputError("backend", fmt::format("expected cpu, mpi, cuda, nccl, hip or rccl, got {}",
+                                          in_quotes(name)));
 }
 
 }  // namespace prequel

@@ -9,8 +9,8 @@
 
 namespace prequel {
 
-/// "cpu", "mpi", "cuda" or "nccl". Throws DeviceError, which says what to install, for one that was
-/// not found when the program was built, InputError for another name.
+/// "cpu", "mpi", "cuda", "nccl", "hip" or "rccl". Throws DeviceError, which says what to install,
+/// for one that was not found when the program was built, InputError for another name.
 std::unique_ptr<Backend> make_backend(const std::string& name);
 
 }  // namespace prequel

@@ -1,19 +1,18 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_device.hpp"
 #include "calibrate/measure/cuda_gemm.hpp"
 #include "calibrate/measure/cuda_host.hpp"
 #include "calibrate/measure/cuda_streams.hpp"
 #include "calibrate/measure/cuda_timing.hpp"
-#include "calibrate/measure/gpu_grid.hpp"
-#include "calibrate/measure/host_context.hpp"
-#include "calibrate/measure/nvml.hpp"
 #ifdef PREQUEL_HAS_CUDNN
 #include "calibrate/measure/cudnn_attention.hpp"
 #endif
@@ -22,17 +21,16 @@ namespace prequel {
 namespace {
 
 #ifdef PREQUEL_HAS_CUDNN
-constexpr bool kHasCudnn = true;
 std::string cudnn_version() {
   return fmt::format("{}", cudnnGetVersion());
 }
 #else
-constexpr bool kHasCudnn = false;
 std::string cudnn_version() {
   return "absent";
 }
 Launch prepare_cudnn_attention(const FusedAttention& /*attention*/, cudaStream_t /*stream*/) {
-  throw SkippedPoint("cuda: built without cuDNN, which does fused attention");
+  throw SkippedPoint(
+      fmt::format("{}: built without cuDNN, which does fused attention", kGpuRuntime));
 }
 #endif
 
@@ -43,43 +41,30 @@ class CudaBackend final : public Backend {
     (void)device_count();
     check_cuda(cudaSetDevice(0), "cudaSetDevice");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    nvml_.emplace(bus_of(0));
+    sensors_ = sensors_of(0);
+    abilities_ = abilities_of(0);
   }
-  ~CudaBackend() override { cudaStreamDestroy(stream_); }
+  ~CudaBackend() override { (void)cudaStreamDestroy(stream_); }
   CudaBackend(const CudaBackend&) = delete;
   CudaBackend& operator=(const CudaBackend&) = delete;
 
   [[nodiscard]] std::map<std::string, std::string> context() const override {
-    cudaDeviceProp device{};
-    int driver = 0;
-    int runtime = 0;
-    check_cuda(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
-    check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-    check_cuda(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    auto context = host_context();
-    context.merge(nvml_->settings());
-    context["backend"] = "cuda";
-    context["device"] = device.name;
-    context["compute_capability"] = fmt::format("{}.{}", device.major, device.minor);
-    context["compute_units"] = fmt::format("{}", device.multiProcessorCount);
-    context["memory_bytes"] = fmt::format("{}", device.totalGlobalMem);
-    context["cache_bytes"] = fmt::format("{}", device.l2CacheSize);
-    context["cuda_driver"] = fmt::format("{}", driver);
-    context["cuda_runtime"] = fmt::format("{}", runtime);
-    context["cublaslt"] = fmt::format("{}", cublasLtGetVersion());
+    auto context = context_of(0, *sensors_);
+    context.insert(product_library());
     context["cudnn"] = cudnn_version();
+    if (!abilities_.lacks.empty()) {
+      context["not_measured"] = fmt::format("{}", fmt::join(abilities_.lacks, "; "));
+    }
     return context;
   }
 
-  [[nodiscard]] std::map<std::string, double> state() const override { return nvml_->state(); }
+  [[nodiscard]] std::map<std::string, double> state() const override { return sensors_->state(); }
 
   [[nodiscard]] std::string kernel(const Work& work) const override {
     return std::holds_alternative<FusedAttention>(work) ? "cudnn" : "";
   }
 
-  [[nodiscard]] std::vector<Work> grid() const override {
-    return gpu_grid({capability_of(0), kHasCudnn});
-  }
+  [[nodiscard]] std::vector<Work> grid() const override { return gpu_grid(abilities_); }
 
   Run prepare(const Work& work) override {
     if (const auto* copy = std::get_if<HostCopy>(&work)) return prepare_cuda_copy(*copy, stream_);
@@ -107,16 +92,17 @@ class CudaBackend final : public Backend {
     if (const auto* norm = std::get_if<GradientNorm>(&work)) {
       return prepare_cuda_norm(*norm, stream_);
     }
-    throw SkippedPoint("cuda: not measured by this back end");
+    throw SkippedPoint(fmt::format("{}: not measured by this back end", kGpuRuntime));
   }
 
   cudaStream_t stream_{};
-  std::optional<Nvml> nvml_;  ///< of the device, which must be there
+  std::unique_ptr<GpuSensors> sensors_;
+  GpuAbilities abilities_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend() {
+std::unique_ptr<Backend> make_gpu_backend() {
   return std::make_unique<CudaBackend>();
 }
 

@@ -1,24 +1,22 @@
 #pragma once
 
-/// What all CUDA sources of the measuring program share: no call goes unchecked, nothing leaks.
+/// What all sources for GPUs share: no call goes unchecked, nothing leaks.
 
-#include <cublasLt.h>
-#include <cuda_runtime_api.h>
-
-#include <array>
 #include <cstddef>
 #include <string>
 
 #include "calibrate/measure/backend.hpp"
+#include "calibrate/measure/cuda_or_hip.hpp"
 
 namespace prequel {
 
 /// Throws OutOfMemory where memory was asked for in vain, else DeviceError with the call's name.
 inline void check_cuda(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  const std::string text = std::string("cuda: ") + call + ": " + cudaGetErrorString(status);
+  const std::string text =
+      std::string(kGpuRuntime) + ": " + call + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // else it would be reported again
+    (void)cudaGetLastError();  // else it would be reported again
     throw OutOfMemory(text);
   }
   throw DeviceError(text);
@@ -29,28 +27,16 @@ inline int device_count() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status == cudaSuccess && devices > 0) return devices;
-  throw DeviceError(std::string("cuda: no NVIDIA GPU that this program can use: ") +
+  throw DeviceError(std::string(kGpuRuntime) + ": no " + kGpuMaker +
+                    " GPU that this program can use: " +
                     (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
-}
-
-/// Where the device is on the bus: its name in NVIDIA's management library.
-inline std::string bus_of(int device) {
-  std::array<char, 32> bus{};
-  check_cuda(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device),
-             "cudaDeviceGetPCIBusId");
-  return bus.data();
-}
-
-inline void check_cublas(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw DeviceError(std::string("cuda: ") + call + ": " + cublasLtGetStatusString(status));
 }
 
 /// Memory of the device.
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(std::size_t bytes) { check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc"); }
-  ~DeviceBuffer() { cudaFree(data_); }
+  ~DeviceBuffer() { (void)cudaFree(data_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
   [[nodiscard]] void* data() const { return data_; }
@@ -67,8 +53,8 @@ class DeviceTimer {
     check_cuda(cudaEventCreate(&stop_), "cudaEventCreate");
   }
   ~DeviceTimer() {
-    cudaEventDestroy(start_);
-    cudaEventDestroy(stop_);
+    (void)cudaEventDestroy(start_);
+    (void)cudaEventDestroy(stop_);
   }
   DeviceTimer(const DeviceTimer&) = delete;
   DeviceTimer& operator=(const DeviceTimer&) = delete;

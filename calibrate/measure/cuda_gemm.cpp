@@ -6,16 +6,52 @@
 #include <optional>
 #include <string>
 
+#include "calibrate/measure/cuda_blas.hpp"
 #include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_device.hpp"
 #include "calibrate/measure/cuda_memory.hpp"
-#include "calibrate/measure/gpu_grid.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 
-/// How cuBLASLt names a format, and what it computes in.
+#ifdef __HIP_PLATFORM_AMD__
+std::pair<std::string, std::string> library() {
+  return {"hipblaslt", fmt::format("{}.{}.{}", HIPBLASLT_VERSION_MAJOR, HIPBLASLT_VERSION_MINOR,
+                                   HIPBLASLT_VERSION_PATCH)};
+}
+
+std::string text_of(cublasStatus_t status) {
+  return fmt::format("status {}", static_cast<int>(status));
+}
+
+/// As the device of this thread has it.
+cudaDataType_t e4m3() {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, current_device()), "cudaGetDeviceProperties");
+  return has_fnuz(properties.gcnArchName) ? HIP_R_8F_E4M3_FNUZ : HIP_R_8F_E4M3;
+}
+#else
+std::pair<std::string, std::string> library() {
+  return {"cublaslt", fmt::format("{}", cublasLtGetVersion())};
+}
+
+std::string text_of(cublasStatus_t status) {
+  return cublasLtGetStatusString(status);
+}
+
+cudaDataType_t e4m3() {
+  return CUDA_R_8F_E4M3;
+}
+#endif
+
+void check_cublas(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw DeviceError(fmt::format("{}: {}: {}", kGpuRuntime, call, text_of(status)));
+}
+
+/// How the library names a format, and what it computes in.
 struct Format {
   cudaDataType_t operand{};
   cudaDataType_t result{};  ///< of forward and dgrad
@@ -30,10 +66,10 @@ Format format_of(Precision precision) {
     case Precision::bf16: return {CUDA_R_16BF, CUDA_R_16BF};
     case Precision::fp8:
     case Precision::fp8_block:
-    case Precision::mxfp8: return {CUDA_R_8F_E4M3, CUDA_R_16BF};
+    case Precision::mxfp8: return {e4m3(), CUDA_R_16BF};
     case Precision::fp8_row: break;
     case Precision::fp4:
-#if CUBLAS_VERSION >= 120900
+#if PREQUEL_BLAS_E2M1
       return {CUDA_R_4F_E2M1, CUDA_R_16BF};
 #else
       break;
@@ -45,16 +81,17 @@ Format format_of(Precision precision) {
 std::size_t bits_of(cudaDataType_t type) {
   switch (type) {
     case CUDA_R_32F: return 32;
-    case CUDA_R_8F_E4M3: return 8;
-#if CUBLAS_VERSION >= 120900
+    case CUDA_R_16F:
+    case CUDA_R_16BF: return 16;
+#if PREQUEL_BLAS_E2M1
     case CUDA_R_4F_E2M1: return 4;
 #endif
-    default: return 16;
+    default: return 8;
   }
 }
 
-/// Scales of the blocks of an operand with `rows` rows of `summed` elements: room for what cuBLASLt
-/// wants of any format, and the byte that they consist of (a power of two, 1, or near it).
+/// Scales of the blocks of an operand with `rows` rows of `summed` elements: room for what the
+/// library wants of any format, and the byte that they consist of (a power of two, 1, or near it).
 struct BlockScales {
   std::size_t bytes{};
   int byte{};
@@ -69,12 +106,6 @@ BlockScales block_scales(Precision precision, std::int64_t rows, std::int64_t su
     case Precision::fp4: return {up(rows, 128) * up((summed + 15) / 16, 4), 0x38};
     default: return {sizeof(float) * up(rows, 128) * up((summed + 127) / 128, 4), 0x3f};
   }
-}
-
-int current_device() {
-  int device = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  return device;
 }
 
 /// Owns everything that a product of one shape needs.
@@ -159,7 +190,7 @@ class CudaGemm {
   }
 
   void scale_blocks(const Gemm& gemm) {
-#if CUBLAS_VERSION >= 120900
+#if PREQUEL_BLAS_BLOCK_SCALES
     const auto mode = [&](bool weights) {
       if (gemm.precision == Precision::mxfp8) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
       if (gemm.precision == Precision::fp4) return CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
@@ -177,7 +208,7 @@ class CudaGemm {
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales(a_scales_, gemm.n));
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales(b_scales_, gemm.m));
 #else
-    throw SkippedPoint("cuda: scales of blocks need the CUDA toolkit, 12.9 or later");
+    throw SkippedPoint(fmt::format("{}: scales of blocks need {}", kGpuRuntime, kBlockScalesNeed));
 #endif
   }
 
@@ -194,17 +225,18 @@ class CudaGemm {
     }
     cublasLtMatmulPreferenceDestroy(preference);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
-      throw SkippedPoint("cuda: cuBLASLt has no kernel for this product");
+      throw SkippedPoint(
+          fmt::format("{}: {} has no kernel for this product", kGpuRuntime, kGpuBlas));
     }
     check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
   }
 
   void destroy() {
     for (cublasLtMatrixLayout_t layout : {a_, b_, c_}) {
-      if (layout) cublasLtMatrixLayoutDestroy(layout);
+      if (layout) (void)cublasLtMatrixLayoutDestroy(layout);
     }
-    if (product_) cublasLtMatmulDescDestroy(product_);
-    if (handle_) cublasLtDestroy(handle_);
+    if (product_) (void)cublasLtMatmulDescDestroy(product_);
+    if (handle_) (void)cublasLtDestroy(handle_);
   }
 
   cudaStream_t stream_;
@@ -226,8 +258,9 @@ class CudaGemm {
 }  // namespace
 
 Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
-  if (!multiplies(capability_of(current_device()), gemm.precision)) {
-    throw SkippedPoint(fmt::format("cuda: the device has no {}", name(gemm.precision)));
+  if (!abilities_of(current_device()).formats.contains(gemm.precision)) {
+    throw SkippedPoint(fmt::format("{}: the device has no products in {}, or its library none",
+                                   kGpuRuntime, name(gemm.precision)));
   }
   return [product = std::make_shared<CudaGemm>(gemm, stream)] { product->launch(); };
 }
@@ -249,14 +282,8 @@ Launch prepare_cuda_grouped(const GroupedGemm& product, cudaStream_t stream) {
   };
 }
 
-int capability_of(int device) {
-  int major = 0;
-  int minor = 0;
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-             "cudaDeviceGetAttribute");
-  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
-             "cudaDeviceGetAttribute");
-  return 10 * major + minor;
+std::pair<std::string, std::string> product_library() {
+  return library();
 }
 
 }  // namespace prequel

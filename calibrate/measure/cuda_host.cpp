@@ -26,7 +26,7 @@ class HostBuffer {
     }
   }
   ~HostBuffer() {
-    if (pinned_) cudaFreeHost(pinned_);
+    if (pinned_) (void)cudaFreeHost(pinned_);
   }
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
@@ -51,12 +51,12 @@ class LaunchGraph {
     check_cuda(launched, "launch_empty_kernel");
     check_cuda(ended, "cudaStreamEndCapture");
     const cudaError_t made = cudaGraphInstantiate(&ready_, graph_, 0);
-    if (made != cudaSuccess) cudaGraphDestroy(graph_);
+    if (made != cudaSuccess) (void)cudaGraphDestroy(graph_);
     check_cuda(made, "cudaGraphInstantiate");
   }
   ~LaunchGraph() {
-    cudaGraphExecDestroy(ready_);
-    cudaGraphDestroy(graph_);
+    (void)cudaGraphExecDestroy(ready_);
+    (void)cudaGraphDestroy(graph_);
   }
   LaunchGraph(const LaunchGraph&) = delete;
   LaunchGraph& operator=(const LaunchGraph&) = delete;

@@ -2,9 +2,8 @@
 
 /// Between host and device: copies and launches.
 
-#include <cuda_runtime_api.h>
-
 #include "calibrate/measure/backend.hpp"
+#include "calibrate/measure/cuda_or_hip.hpp"
 #include "calibrate/measure/work.hpp"
 
 namespace prequel {

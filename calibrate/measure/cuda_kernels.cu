@@ -1,11 +1,75 @@
+#ifdef __HIP_PLATFORM_AMD__
+#include <hip/hip_bf16.h>
+#include <hip/hip_fp8.h>
+#include <hip/hip_runtime.h>
+#else
 #include <cuda_bf16.h>
 #include <cuda_fp4.h>
 #include <cuda_fp8.h>
+#endif
 
 #include "calibrate/measure/cuda_kernels.hpp"
 
 namespace prequel {
 namespace {
+
+/// What CUDA and HIP have by different names.
+#ifdef __HIP_PLATFORM_AMD__
+using Bf16 = __hip_bfloat16;
+using Bf16Pair = __hip_bfloat162;
+using Fp8Pair = __hip_fp8x2_storage_t;
+
+/// e4m3 of MI300X has no infinities and half the range of the standard's.
+#if defined __gfx940__ || defined __gfx941__ || defined __gfx942__
+constexpr float kMostE4m3 = 240.0F;
+constexpr auto kE4m3 = __HIP_E4M3_FNUZ;
+#else
+constexpr float kMostE4m3 = 448.0F;
+constexpr auto kE4m3 = __HIP_E4M3;
+#endif
+
+__device__ Fp8Pair to_fp8(float2 value, float scale) {
+  return __hip_cvt_float2_to_fp8x2(float2{value.x * scale, value.y * scale}, __HIP_SATFINITE,
+                                   kE4m3);
+}
+/// A clock of 100 MHz, whatever those of the cores are.
+__device__ unsigned long long nanoseconds_now() {
+  return static_cast<unsigned long long>(wall_clock64()) * 10;
+}
+/// Among 32 lanes, half of a wave.
+__device__ float from_lane_above(float value, unsigned distance) {
+  return __shfl_down(value, distance, 32);
+}
+__device__ float from_lane_across(float value, unsigned distance) {
+  return __shfl_xor(value, static_cast<int>(distance), 32);
+}
+#else
+using Bf16 = __nv_bfloat16;
+using Bf16Pair = __nv_bfloat162;
+using Fp8Pair = __nv_fp8x2_storage_t;
+
+constexpr float kMostE4m3 = 448.0F;
+
+__device__ Fp8Pair to_fp8(float2 value, float scale) {
+  return __nv_cvt_float2_to_fp8x2(float2{value.x * scale, value.y * scale}, __NV_SATFINITE,
+                                  __NV_E4M3);
+}
+__device__ unsigned long long nanoseconds_now() {
+  unsigned long long now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+__device__ float from_lane_above(float value, unsigned distance) {
+  return __shfl_down_sync(0xffffffffU, value, distance);
+}
+__device__ float from_lane_across(float value, unsigned distance) {
+  return __shfl_xor_sync(0xffffffffU, value, static_cast<int>(distance));
+}
+#endif
+
+__device__ Bf16Pair to_bf16(float x, float y) {
+  return __float22bfloat162_rn(float2{x, y});
+}
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMostBlocks = 65535;
@@ -25,12 +89,9 @@ __device__ std::size_t stride() {
 __global__ void empty() {}
 
 __global__ void delay(unsigned nanoseconds) {
-  unsigned long long start = 0;
-  unsigned long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - start < nanoseconds);
+  const unsigned long long start = nanoseconds_now();
+  while (nanoseconds_now() - start < nanoseconds) {
+  }
 }
 
 /// A hash of the index: as random as the multiplier's power draw needs.
@@ -41,16 +102,18 @@ __device__ unsigned hash(std::size_t i) {
   return bits ^ (bits >> 13);
 }
 
-__global__ void fill_bf16(__nv_bfloat16* data, std::size_t count) {
+__global__ void fill_bf16(Bf16* data, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
     data[i] = __float2bfloat16(static_cast<float>(hash(i) % 2048U) / 1024.0F - 1.0F);
   }
 }
 
-/// Without its highest bit the exponent of e4m3 stays below infinity and what is no number.
+/// Without its highest bit the exponent of e4m3 stays below infinity and what is no number, and
+/// there is no minus zero, which MI300X takes for no number.
 __global__ void fill_fp8(unsigned char* data, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
-    data[i] = static_cast<unsigned char>(hash(i) & 0xbfU);
+    const unsigned bits = hash(i) & 0xbfU;
+    data[i] = static_cast<unsigned char>(bits == 0x80U ? 0U : bits);
   }
 }
 
@@ -73,19 +136,18 @@ struct Swiglu {
 
 /// Two elements a thread and turn; `Two` says whether b is read.
 template <typename Operation, bool Two>
-__global__ void pointwise(const __nv_bfloat162* a, const __nv_bfloat162* b, __nv_bfloat162* c,
-                          std::size_t pairs) {
+__global__ void pointwise(const Bf16Pair* a, const Bf16Pair* b, Bf16Pair* c, std::size_t pairs) {
   const Operation operation;
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
     const float2 x = __bfloat1622float2(a[i]);
     const float2 y = Two ? __bfloat1622float2(b[i]) : float2{0.0F, 0.0F};
-    c[i] = __floats2bfloat162_rn(operation(x.x, y.x), operation(x.y, y.y));
+    c[i] = to_bf16(operation(x.x, y.x), operation(x.y, y.y));
   }
 }
 
 /// c = residual + dropout(x + bias), a tenth dropped; the mask is kept for the backward pass.
-__global__ void bias_dropout_add(const __nv_bfloat162* x, const __nv_bfloat162* residual,
-                                 __nv_bfloat162* c, uchar2* mask, std::size_t pairs) {
+__global__ void bias_dropout_add(const Bf16Pair* x, const Bf16Pair* residual, Bf16Pair* c,
+                                 uchar2* mask, std::size_t pairs) {
   constexpr float kBias = 0.125F;
   constexpr unsigned kDropped = 429496729U;  // a tenth of 2^32
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
@@ -93,8 +155,8 @@ __global__ void bias_dropout_add(const __nv_bfloat162* x, const __nv_bfloat162* 
     const float2 add = __bfloat1622float2(residual[i]);
     const bool keep_x = hash(2 * i) >= kDropped;
     const bool keep_y = hash(2 * i + 1) >= kDropped;
-    c[i] = __floats2bfloat162_rn(add.x + (keep_x ? (in.x + kBias) / 0.9F : 0.0F),
-                                 add.y + (keep_y ? (in.y + kBias) / 0.9F : 0.0F));
+    c[i] = to_bf16(add.x + (keep_x ? (in.x + kBias) / 0.9F : 0.0F),
+                   add.y + (keep_y ? (in.y + kBias) / 0.9F : 0.0F));
     mask[i] = uchar2{keep_x, keep_y};
   }
 }
@@ -109,8 +171,8 @@ struct Most {
 template <typename Combine>
 __device__ float over_block(float value) {
   __shared__ float parts[kThreads / 32];
-  for (int step = 16; step > 0; step /= 2) {
-    value = Combine::of(value, __shfl_down_sync(0xffffffffU, value, step));
+  for (unsigned step = 16; step > 0; step /= 2) {
+    value = Combine::of(value, from_lane_above(value, step));
   }
   __syncthreads();  // the parts of an earlier use have been read
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
@@ -122,9 +184,9 @@ __device__ float over_block(float value) {
 
 /// One block a row, as training stacks do; rms_norm leaves the mean where it is.
 template <bool Centred>
-__global__ void normalise(const __nv_bfloat16* a, __nv_bfloat16* c, std::size_t width) {
-  const __nv_bfloat16* in = a + blockIdx.x * width;
-  __nv_bfloat16* out = c + blockIdx.x * width;
+__global__ void normalise(const Bf16* a, Bf16* c, std::size_t width) {
+  const Bf16* in = a + blockIdx.x * width;
+  Bf16* out = c + blockIdx.x * width;
   float sum = 0.0F;
   float squares = 0.0F;
   for (std::size_t i = threadIdx.x; i < width; i += kThreads) {
@@ -144,9 +206,9 @@ __global__ void normalise(const __nv_bfloat16* a, __nv_bfloat16* c, std::size_t 
 /// so that a row is read from memory once, and once more, mostly from the cache, to be written.
 /// `Causal`: row r of a square matrix has r + 1 elements, the rest of it is written as zeros.
 template <bool Causal>
-__global__ void softmax(const __nv_bfloat162* a, __nv_bfloat162* c, std::size_t pairs) {
-  const __nv_bfloat162* in = a + blockIdx.x * pairs;
-  __nv_bfloat162* out = c + blockIdx.x * pairs;
+__global__ void softmax(const Bf16Pair* a, Bf16Pair* c, std::size_t pairs) {
+  const Bf16Pair* in = a + blockIdx.x * pairs;
+  Bf16Pair* out = c + blockIdx.x * pairs;
   const std::size_t seen = Causal ? blockIdx.x % (2 * pairs) + 1 : 2 * pairs;
   const auto at = [&](std::size_t i) {
     float2 value = __bfloat1622float2(in[i]);
@@ -166,19 +228,18 @@ __global__ void softmax(const __nv_bfloat162* a, __nv_bfloat162* c, std::size_t 
   const float row_sum = over_block<Sum>(sum * __expf(most - row_most));
   for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
     const float2 value = 2 * i < seen ? at(i) : float2{-INFINITY, -INFINITY};
-    out[i] = __floats2bfloat162_rn(__expf(value.x - row_most) / row_sum,
-                                   __expf(value.y - row_most) / row_sum);
+    out[i] = to_bf16(__expf(value.x - row_most) / row_sum, __expf(value.y - row_most) / row_sum);
   }
 }
 
-__global__ void gather_rows(const __nv_bfloat162* a, __nv_bfloat162* c, std::size_t pairs) {
-  const __nv_bfloat162* in = a + (hash(blockIdx.x) % gridDim.x) * pairs;
-  __nv_bfloat162* out = c + blockIdx.x * pairs;
+__global__ void gather_rows(const Bf16Pair* a, Bf16Pair* c, std::size_t pairs) {
+  const Bf16Pair* in = a + (hash(blockIdx.x) % gridDim.x) * pairs;
+  Bf16Pair* out = c + blockIdx.x * pairs;
   for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) out[i] = in[i];
 }
 
 __global__ void adam(float* weights, float* first, float* second, const float* gradients,
-                     __nv_bfloat16* copy, std::size_t count) {
+                     Bf16* copy, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
     const float gradient = gradients[i];
     const float mean = 0.9F * first[i] + 0.1F * gradient;
@@ -191,12 +252,6 @@ __global__ void adam(float* weights, float* first, float* second, const float* g
   }
 }
 
-constexpr float kMostE4m3 = 448.0F;
-
-__device__ __nv_fp8x2_storage_t to_fp8(float2 value, float scale) {
-  return __nv_cvt_float2_to_fp8x2(float2{value.x * scale, value.y * scale}, __NV_SATFINITE,
-                                  __NV_E4M3);
-}
 __device__ float larger(float most, float2 value) {
   return fmaxf(most, fmaxf(fabsf(value.x), fabsf(value.y)));
 }
@@ -204,7 +259,7 @@ __device__ float larger(float most, float2 value) {
 /// Bits of the largest absolute value of a tensor, which order as the values do.
 __device__ unsigned absmax_bits;
 
-__global__ void find_absmax(const __nv_bfloat162* a, std::size_t pairs) {
+__global__ void find_absmax(const Bf16Pair* a, std::size_t pairs) {
   float most = 0.0F;
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
     most = larger(most, __bfloat1622float2(a[i]));
@@ -215,7 +270,7 @@ __global__ void find_absmax(const __nv_bfloat162* a, std::size_t pairs) {
 
 /// `Found`: the scale is that of the largest value, else it is known.
 template <bool Found>
-__global__ void cast(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std::size_t pairs) {
+__global__ void cast(const Bf16Pair* a, Fp8Pair* c, std::size_t pairs) {
   const float scale = Found ? kMostE4m3 / fmaxf(__uint_as_float(absmax_bits), 1e-12F) : 2.0F;
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
     c[i] = to_fp8(__bfloat1622float2(a[i]), scale);
@@ -223,9 +278,9 @@ __global__ void cast(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std::size
 }
 
 /// One block a row; it is read once, and once more, mostly from the cache, to be cast.
-__global__ void cast_rows(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std::size_t pairs) {
-  const __nv_bfloat162* in = a + blockIdx.x * pairs;
-  __nv_fp8x2_storage_t* out = c + blockIdx.x * pairs;
+__global__ void cast_rows(const Bf16Pair* a, Fp8Pair* c, std::size_t pairs) {
+  const Bf16Pair* in = a + blockIdx.x * pairs;
+  Fp8Pair* out = c + blockIdx.x * pairs;
   float most = 0.0F;
   for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
     most = larger(most, __bfloat1622float2(in[i]));
@@ -239,8 +294,7 @@ __global__ void cast_rows(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, std:
 /// `Lanes` threads a group of elements, `Each` pairs a thread: 32 x 2 for 128, 16 x 1 for 32.
 /// Scales are fp32, or the exponent alone.
 template <unsigned Lanes, unsigned Each, typename Scale>
-__global__ void cast_groups(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, Scale* scales,
-                            std::size_t groups) {
+__global__ void cast_groups(const Bf16Pair* a, Fp8Pair* c, Scale* scales, std::size_t groups) {
   const unsigned lane = threadIdx.x % Lanes;
   const std::size_t step = stride() / Lanes;
   // All threads of a warp take as many turns: what lies beyond the last group is not written.
@@ -255,7 +309,7 @@ __global__ void cast_groups(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, Sc
       most = larger(most, values[i]);
     }
     for (unsigned distance = Lanes / 2; distance > 0; distance /= 2) {
-      most = fmaxf(most, __shfl_xor_sync(0xffffffffU, most, static_cast<int>(distance)));
+      most = fmaxf(most, from_lane_across(most, distance));
     }
     if (!inside) continue;
     float scale = kMostE4m3 / fmaxf(most, 1e-12F);
@@ -270,6 +324,7 @@ __global__ void cast_groups(const __nv_bfloat162* a, __nv_fp8x2_storage_t* c, Sc
   }
 }
 
+#ifndef __HIP_PLATFORM_AMD__
 /// A thread a group of 16 elements, whose scale in e4m3 is relative to that of the tensor, so that
 /// the largest scale of a group is 448 (NVIDIA, "Pretraining Large Language Models with NVFP4",
 /// arXiv:2509.25149, appendix C). Eight pairs are read and written at once.
@@ -279,7 +334,7 @@ __global__ void cast_nvfp4(const uint4* a, unsigned long long* c, unsigned char*
   const float tensor = fmaxf(__uint_as_float(absmax_bits), 1e-12F) / (kMostE4m3 * kMostE2m1);
   for (std::size_t group = first_index(); group < groups; group += stride()) {
     const uint4 halves[2] = {a[2 * group], a[2 * group + 1]};
-    const auto* const pairs = reinterpret_cast<const __nv_bfloat162*>(halves);
+    const auto* const pairs = reinterpret_cast<const Bf16Pair*>(halves);
     float most = 0.0F;
     for (unsigned i = 0; i < 8; ++i) most = larger(most, __bfloat1622float2(pairs[i]));
     const __nv_fp8_e4m3 scale(most / (kMostE2m1 * tensor));
@@ -295,6 +350,7 @@ __global__ void cast_nvfp4(const uint4* a, unsigned long long* c, unsigned char*
     scales[group] = scale.__x;
   }
 }
+#endif
 
 __global__ void sum_of_squares(const float4* data, std::size_t fours, float* sum) {
   float own = 0.0F;
@@ -312,8 +368,7 @@ cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cu
   if (numbers == RandomNumbers::fp8) {
     fill_fp8<<<blocks_for(bytes), kThreads, 0, stream>>>(static_cast<unsigned char*>(data), bytes);
   } else {
-    fill_bf16<<<blocks_for(bytes / 2), kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data),
-                                                              bytes / 2);
+    fill_bf16<<<blocks_for(bytes / 2), kThreads, 0, stream>>>(static_cast<Bf16*>(data), bytes / 2);
   }
   return cudaGetLastError();
 }
@@ -324,9 +379,9 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
   const std::size_t pairs = rows * row_pairs;
   const unsigned blocks = blocks_for(pairs);
   const auto row_blocks = static_cast<unsigned>(rows);
-  const auto pairs_of = [&](std::size_t i) { return static_cast<__nv_bfloat162*>(arrays[i]); };
-  const auto halves_of = [&](std::size_t i) { return static_cast<__nv_bfloat16*>(arrays[i]); };
-  const auto fp8_of = [&](std::size_t i) { return static_cast<__nv_fp8x2_storage_t*>(arrays[i]); };
+  const auto pairs_of = [&](std::size_t i) { return static_cast<Bf16Pair*>(arrays[i]); };
+  const auto halves_of = [&](std::size_t i) { return static_cast<Bf16*>(arrays[i]); };
+  const auto fp8_of = [&](std::size_t i) { return static_cast<Fp8Pair*>(arrays[i]); };
   const auto floats_of = [&](std::size_t i) { return static_cast<float*>(arrays[i]); };
   switch (kernel) {
     case CudaKernel::copy:
@@ -387,11 +442,15 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
           pairs_of(0), fp8_of(1), static_cast<unsigned char*>(arrays[2]), pairs / 16);
       break;
     case CudaKernel::cast_nvfp4:
+#ifdef __HIP_PLATFORM_AMD__
+      return cudaErrorNotSupported;
+#else
       find_absmax<<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs);
       cast_nvfp4<<<blocks_for(pairs / 8), kThreads, 0, stream>>>(
           static_cast<const uint4*>(arrays[0]), static_cast<unsigned long long*>(arrays[1]),
           static_cast<unsigned char*>(arrays[2]), pairs / 8);
       break;
+#endif
   }
   return cudaGetLastError();
 }

@@ -3,10 +3,10 @@
 /// Memory-bound kernels, and what else needs device code. Device code is compiled as C++17, all
 /// that CMake 3.25 asks of nvcc, and includes nothing of the rest.
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <vector>
+
+#include "calibrate/measure/cuda_or_hip.hpp"
 
 namespace prequel {
 

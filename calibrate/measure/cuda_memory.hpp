@@ -2,14 +2,14 @@
 
 /// Operands that come from memory, not from the cache.
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_device.hpp"
 #include "calibrate/measure/cuda_kernels.hpp"
+#include "calibrate/measure/cuda_or_hip.hpp"
 
 namespace prequel {
 
@@ -42,12 +42,7 @@ class RotatingArrays {
       offsets_[i] = set_bytes_;
       set_bytes_ += (sizes[i] + kAlignment - 1) / kAlignment * kAlignment;
     }
-    int device = 0;
-    int cache = 0;
-    check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-    check_cuda(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device),
-               "cudaDeviceGetAttribute");
-    const std::size_t wanted = 2 * static_cast<std::size_t>(cache);
+    const std::size_t wanted = 2 * cache_bytes_of(current_device());
     sets_ = std::max<std::size_t>(1, (wanted + set_bytes_ - 1) / set_bytes_);
     return sets_ * set_bytes_;
   }

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "calibrate/measure/cuda_check.hpp"
@@ -30,7 +31,9 @@ std::optional<CudaKernel> kernel_of(StreamKind kind) {
     case StreamKind::quantize_row: return CudaKernel::cast_rows;
     case StreamKind::quantize_block: return CudaKernel::cast_blocks;
     case StreamKind::quantize_mxfp8: return CudaKernel::cast_mxfp8;
+#ifndef __HIP_PLATFORM_AMD__
     case StreamKind::quantize_nvfp4: return CudaKernel::cast_nvfp4;
+#endif
     case StreamKind::optimizer: return CudaKernel::adam;
     default: return std::nullopt;
   }
@@ -53,7 +56,8 @@ Launch prepare_kernel(CudaKernel kernel, const StreamShape& shape,
 Launch prepare_cuda_stream(const Stream& stream, cudaStream_t on) {
   const auto kernel = kernel_of(stream.kind);
   const auto traffic = stream_traffic(stream.kind);
-  if (!kernel || !traffic) throw SkippedPoint("cuda: this kind has no kernel here");
+  if (!kernel || !traffic)
+    throw SkippedPoint(std::string(kGpuRuntime) + ": this kind has no kernel here");
   return prepare_kernel(*kernel, stream_shape(stream, traffic->bytes_per_element), traffic->arrays,
                         on);
 }
@@ -77,7 +81,9 @@ Launch prepare_cuda_chain(const AttentionChain& chain, cudaStream_t on) {
   const Gemm context{chain.seq, chain.head_dim, chain.seq, heads, Precision::bf16, GemmPass::dgrad};
   const auto rows = static_cast<std::size_t>(heads * chain.seq);
   const StreamShape square{rows, static_cast<std::size_t>(chain.seq)};
-  if (square.width % 2 != 0) throw SkippedPoint("cuda: sequences of an odd length");
+  if (square.width % 2 != 0) {
+    throw SkippedPoint(std::string(kGpuRuntime) + ": sequences of an odd length");
+  }
   return [first = prepare_cuda_gemm(scores, on),
           second = prepare_kernel(CudaKernel::causal_softmax, square, {2, 2}, on),
           third = prepare_cuda_gemm(context, on)] {

@@ -2,8 +2,7 @@
 
 /// Memory-bound kernels on the device, and the chain of kernels that unfused attention is.
 
-#include <cuda_runtime_api.h>
-
+#include "calibrate/measure/cuda_or_hip.hpp"
 #include "calibrate/measure/cuda_timing.hpp"
 #include "calibrate/measure/work.hpp"
 

@@ -2,11 +2,10 @@
 
 /// How long the device takes for what a launch asks of it.
 
-#include <cuda_runtime_api.h>
-
 #include <functional>
 
 #include "calibrate/measure/backend.hpp"
+#include "calibrate/measure/cuda_or_hip.hpp"
 
 namespace prequel {
 

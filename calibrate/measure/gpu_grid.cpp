@@ -1,5 +1,7 @@
 #include "calibrate/measure/gpu_grid.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -11,6 +13,9 @@ namespace {
 
 /// Largest array of a memory-bound kernel: beyond it its rate does not change.
 constexpr double kMostBytes = 4.3e9;
+/// AMD's cache before the memory of MI300X, MI325X and MI355X ("Infinity Cache"; AMD, "CDNA 3" and
+/// "CDNA 4 architecture" white papers).
+constexpr std::size_t kInfinityCache = std::size_t{256} << 20;
 
 bool is_row_wise(StreamKind kind) {
   return kind == StreamKind::layer_norm || kind == StreamKind::rms_norm ||
@@ -28,6 +33,7 @@ void add_layer(std::vector<Work>& works, std::int64_t tokens, std::int64_t outpu
 }
 
 void add_products(std::vector<Work>& works, const GpuAbilities& abilities) {
+  const auto& formats = abilities.formats;
   for (const std::int64_t hidden : {1024, 2048, 4096, 5120, 8192}) {
     const std::array<std::pair<std::int64_t, std::int64_t>, 4> layers{
         {{3 * hidden, hidden}, {hidden, hidden}, {4 * hidden, hidden}, {hidden, 4 * hidden}}};
@@ -38,11 +44,12 @@ void add_products(std::vector<Work>& works, const GpuAbilities& abilities) {
       add_layer(works, 4096, outputs, inputs, Precision::bf16);
     }
     for (const Precision precision : {Precision::fp16, Precision::tf32, Precision::fp32}) {
+      if (!formats.contains(precision)) continue;
       add_layer(works, 4096, 4 * hidden, hidden, precision);
     }
     for (const Precision precision :
          {Precision::fp8, Precision::fp8_block, Precision::mxfp8, Precision::fp4}) {
-      if (!multiplies(abilities.capability, precision)) continue;
+      if (!formats.contains(precision)) continue;
       for (const auto& [outputs, inputs] : layers) {
         add_layer(works, 4096, outputs, inputs, precision);
       }
@@ -57,7 +64,7 @@ void add_expert_products(std::vector<Work>& works, const GpuAbilities& abilities
       {{2048, 768}, {4096, 1536}, {7168, 2048}}};
   for (const Precision precision :
        {Precision::bf16, Precision::fp8, Precision::fp8_block, Precision::mxfp8}) {
-    if (is_quantized(precision) && !multiplies(abilities.capability, precision)) continue;
+    if (!abilities.formats.contains(precision)) continue;
     for (const auto& [hidden, inner] : kExperts) {
       for (const std::int64_t groups : {4, 16, 32}) {
         for (const std::int64_t rows : {128, 512, 2048}) {
@@ -89,9 +96,11 @@ void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
     for (const std::int64_t seq : {1024, 2048, 4096, 8192}) {
       for (const std::int64_t heads : {8, 16, 32}) {
         const std::int64_t batch = std::max<std::int64_t>(1, 8192 / seq);
-        if (seq <= 4096) works.emplace_back(AttentionChain{batch, seq, heads, head_dim});
+        if (seq <= 4096 && !abilities.formats.empty()) {
+          works.emplace_back(AttentionChain{batch, seq, heads, head_dim});
+        }
         if (!abilities.fused_attention) continue;
-        if (attends_in_fp8(abilities.capability)) {
+        if (abilities.fused_fp8) {
           FusedAttention narrow{batch, seq, heads, heads, head_dim};
           narrow.precision = Precision::fp8;
           works.emplace_back(narrow);
@@ -106,9 +115,9 @@ void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
   }
 }
 
-/// Only Blackwell has instructions that round to e2m1.
+/// Only Blackwell has instructions that round to e2m1 as NVFP4 wants.
 bool has_kernel(StreamKind kind, const GpuAbilities& abilities) {
-  return kind != StreamKind::quantize_nvfp4 || multiplies(abilities.capability, Precision::fp4);
+  return kind != StreamKind::quantize_nvfp4 || abilities.formats.contains(Precision::fp4);
 }
 
 void add_streams(std::vector<Work>& works, const GpuAbilities& abilities) {
@@ -139,6 +148,19 @@ void add_streams(std::vector<Work>& works, const GpuAbilities& abilities) {
   }
 }
 
+/// Formats narrower than 16 bits, and tf32, that `who` lacks.
+void add_missing_formats(GpuAbilities& abilities, const std::string& who) {
+  std::string missing;
+  for (const Precision format :
+       {Precision::tf32, Precision::fp8, Precision::fp8_block, Precision::mxfp8, Precision::fp4}) {
+    if (abilities.formats.contains(format)) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", name(format));
+  }
+  if (!missing.empty()) {
+    abilities.lacks.push_back(fmt::format("products in {} ({} has none)", missing, who));
+  }
+}
+
 void add_copies(std::vector<Work>& works) {
   for (double bytes = 4096; bytes <= 1073741824.0; bytes *= 8) {
     for (const bool to_device : {true, false}) {
@@ -151,24 +173,50 @@ void add_copies(std::vector<Work>& works) {
 
 }  // namespace
 
-bool multiplies(int capability, Precision format) {
-  switch (format) {
-    case Precision::fp8: return capability >= 89;
-    case Precision::fp8_block: return capability == 90;
-    case Precision::mxfp8:
-    case Precision::fp4: return capability >= 100;
-    default: return true;
-  }
+GpuAbilities nvidia_abilities(int capability, bool cudnn) {
+  GpuAbilities abilities;
+  auto& formats = abilities.formats;
+  formats = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+  if (capability >= 89) formats.insert(Precision::fp8);
+  if (capability == 90) formats.insert(Precision::fp8_block);
+  if (capability >= 100) formats.insert({Precision::mxfp8, Precision::fp4});
+  abilities.fused_attention = cudnn;
+  abilities.fused_fp8 = cudnn && capability >= 90;
+  add_missing_formats(abilities, fmt::format("compute capability {}.{} or its cuBLASLt",
+                                             capability / 10, capability % 10));
+  if (!cudnn) abilities.lacks.emplace_back("fused attention (built without cuDNN)");
+  return abilities;
 }
 
-bool attends_in_fp8(int capability) {
-  return capability >= 90;
+GpuAbilities amd_abilities(std::string_view architecture, bool hipblaslt) {
+  const std::string_view chip = architecture.substr(0, architecture.find(':'));
+  const bool cdna3 = chip.starts_with("gfx94");
+  const bool cdna4 = chip.starts_with("gfx95");
+  GpuAbilities abilities;
+  if (hipblaslt) {
+    abilities.formats = {Precision::fp32, Precision::fp16, Precision::bf16};
+    if (cdna3) abilities.formats.insert(Precision::tf32);
+    if (cdna3 || cdna4) abilities.formats.insert(Precision::fp8);
+    if (cdna4) abilities.formats.insert(Precision::mxfp8);
+    add_missing_formats(abilities, fmt::format("{} or its hipBLASLt", chip));
+  } else {
+    abilities.lacks.emplace_back("products (built without hipBLASLt)");
+  }
+  if (cdna3 || cdna4) abilities.cache_bytes = kInfinityCache;
+  abilities.lacks.emplace_back("fused attention (measured by cuDNN, which is NVIDIA's)");
+  return abilities;
+}
+
+bool has_fnuz(std::string_view architecture) {
+  return architecture.starts_with("gfx94");
 }
 
 std::vector<Work> gpu_grid(const GpuAbilities& abilities) {
   std::vector<Work> works{KernelLaunch{false}, KernelLaunch{true}};
-  add_products(works, abilities);
-  add_head_products(works);
+  if (!abilities.formats.empty()) {
+    add_products(works, abilities);
+    add_head_products(works);
+  }
   add_expert_products(works, abilities);
   add_attention(works, abilities);
   add_streams(works, abilities);

@@ -5,6 +5,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/measure/work.hpp"
@@ -13,16 +16,24 @@ namespace prequel {
 
 /// What a GPU and the libraries beside it can do.
 struct GpuAbilities {
-  int capability{80};      ///< compute capability, times ten
-  bool fused_attention{};  ///< cuDNN is there
+  std::set<Precision> formats;     ///< of products
+  bool fused_attention{};          ///< there is a library of it
+  bool fused_fp8{};                ///< of e4m3, too
+  std::size_t cache_bytes{};       ///< between L2 and memory, of which the runtime does not tell
+  std::vector<std::string> lacks;  ///< what is not measured, and why
 };
 
-/// Whether tensor cores multiply the format, with scales as cuBLASLt has them: of blocks of 128 on
-/// Hopper alone, of 32 and 16 elements from Blackwell on.
-bool multiplies(int capability, Precision format);
+/// By the compute capability, times ten, and whether cuDNN is there. Scales of blocks are as
+/// cuBLASLt has them: of 128 elements on Hopper alone, of 32 and 16 from Blackwell on.
+GpuAbilities nvidia_abilities(int capability, bool cudnn);
 
-/// Whether cuDNN has attention of e4m3: from Hopper on.
-bool attends_in_fp8(int capability);
+/// By the name of the architecture ("gfx942:sramecc+:xnack-"), and whether hipBLASLt is there,
+/// whose scales are of whole tensors or, on gfx950, of 32 elements.
+GpuAbilities amd_abilities(std::string_view architecture, bool hipblaslt);
+
+/// Whether e4m3 is the one without infinities and minus zero, of twice the bias ("fnuz"), as on
+/// MI300X.
+bool has_fnuz(std::string_view architecture);
 
 /// Products in all formats and passes, strided-batched ones over aligned and misaligned head sizes,
 /// products of experts, attention fused and as a chain, memory-bound kernels, casts, copies,

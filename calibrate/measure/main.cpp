@@ -43,6 +43,13 @@ std::string context_text(const Backend& backend) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// What the device or a library that this program was built without would have had.
+void tell_not_measured(const Backend& backend) {
+  const auto context = backend.context();
+  const auto lacks = context.find("not_measured");
+  if (lacks != context.end()) fmt::print(stderr, "not measured: {}\n", lacks->second);
+}
+
 /// The first process of a group opens the file; the others learn whether it could.
 std::optional<InputError> open_journal(const Options& options, Backend& backend,
                                        std::optional<Journal>& journal) {
@@ -69,6 +76,7 @@ int run(const Options& options) {
     return kExitBadInput;
   }
   const bool shows = backend->is_first() && !options.quiet;
+  if (shows) tell_not_measured(*backend);
   const SessionResult result = run_session(
       *backend, journal ? &*journal : nullptr, session, steady_clock(),
       shows ? progress_bar() : [](std::size_t, std::size_t, Seconds) {});
@@ -89,7 +97,7 @@ int main(int argc, char** argv) {
   prequel::Options options;
   CLI::App app("Measures this machine into a file that `prequel calibrate fit` reads.",
                "prequel-measure");
-  app.add_option("--backend", options.backend, "cpu, mpi, cuda or nccl")->required();
+  app.add_option("--backend", options.backend, "cpu, mpi, cuda, nccl, hip or rccl")->required();
   app.add_option("--budget", options.budget, "time to spend at most, e.g. 10m (the default)");
   app.add_option("--output", options.output, "measurement file to write")->required();
   app.add_option("--shapes", options.shapes,

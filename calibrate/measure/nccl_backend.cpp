@@ -1,5 +1,9 @@
 #include <fmt/format.h>
+#ifdef __HIP_PLATFORM_AMD__
+#include <rccl/rccl.h>
+#else
 #include <nccl.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,12 +17,11 @@
 
 #include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
+#include "calibrate/measure/cuda_device.hpp"
 #include "calibrate/measure/cuda_gemm.hpp"
 #include "calibrate/measure/cuda_kernels.hpp"
 #include "calibrate/measure/cuda_timing.hpp"
 #include "calibrate/measure/group_layout.hpp"
-#include "calibrate/measure/host_context.hpp"
-#include "calibrate/measure/nvml.hpp"
 #include "calibrate/measure/rendezvous.hpp"
 
 extern char** environ;
@@ -31,9 +34,20 @@ constexpr double kLargest = 1073741824.0;
 constexpr double kSmall = 1048576.0;
 constexpr int kInRow = 20;
 
+/// RCCL has NCCL's functions under NCCL's names.
+#ifdef __HIP_PLATFORM_AMD__
+constexpr const char* kName = "rccl";
+#else
+constexpr const char* kName = "nccl";
+#endif
+
+[[noreturn]] void skip(const char* why) {
+  throw SkippedPoint(fmt::format("{}: {}", kName, why));
+}
+
 void check(ncclResult_t status, const char* call) {
   if (status == ncclSuccess) return;
-  throw DeviceError(fmt::format("nccl: {}: {}", call, ncclGetErrorString(status)));
+  throw DeviceError(fmt::format("{}: {}: {}", kName, call, ncclGetErrorString(status)));
 }
 
 /// Products that are measured alone and beside collectives.
@@ -90,14 +104,14 @@ class NcclBackend final : public Backend {
  public:
   NcclBackend() {
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
-    nvml_.emplace(bus_of(device_));
+    sensors_ = sensors_of(device_);
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaEventCreateWithFlags(&begun_, cudaEventDisableTiming), "cudaEventCreate");
     timer_.emplace();
     if (meeting_->ranks() < 2) {
-      throw DeviceError(
-          "nccl: one process has no collectives: run one a GPU, by torchrun, srun or mpirun");
+      throw DeviceError(fmt::format(
+          "{}: one process has no collectives: run one a GPU, by torchrun, srun or mpirun", kName));
     }
     ncclUniqueId id{};
     if (is_first()) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -108,34 +122,28 @@ class NcclBackend final : public Backend {
 
   ~NcclBackend() override {
     for (auto& [shape, group] : groups_) {
-      if (group.comm) ncclCommDestroy(group.comm);
+      if (group.comm) (void)ncclCommDestroy(group.comm);
     }
-    if (world_) ncclCommDestroy(world_);
-    cudaEventDestroy(begun_);
-    cudaStreamDestroy(beside_);
-    cudaStreamDestroy(stream_);
+    if (world_) (void)ncclCommDestroy(world_);
+    (void)cudaEventDestroy(begun_);
+    (void)cudaStreamDestroy(beside_);
+    (void)cudaStreamDestroy(stream_);
   }
   NcclBackend(const NcclBackend&) = delete;
   NcclBackend& operator=(const NcclBackend&) = delete;
 
   [[nodiscard]] std::map<std::string, std::string> context() const override {
-    cudaDeviceProp device{};
-    int driver = 0;
-    int nccl = 0;
-    check_cuda(cudaGetDeviceProperties(&device, device_), "cudaGetDeviceProperties");
-    check_cuda(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-    check(ncclGetVersion(&nccl), "ncclGetVersion");
-    auto context = host_context();
-    context.merge(nvml_->settings());
-    context["backend"] = "nccl";
-    context["device"] = device.name;
-    context["cuda_driver"] = fmt::format("{}", driver);
-    context["nccl"] = fmt::format("{}", nccl);
+    int version = 0;
+    check(ncclGetVersion(&version), "ncclGetVersion");
+    auto context = context_of(device_, *sensors_);
+    context["backend"] = kName;
+    context[kName] = fmt::format("{}", version);
     context["ranks"] = fmt::format("{}", meeting_->ranks());
     for (char** entry = environ; *entry; ++entry) {
       const std::string_view text = *entry;
       const std::size_t end = text.find('=');
-      if (text.starts_with("NCCL_") && end != std::string_view::npos) {
+      if ((text.starts_with("NCCL_") || text.starts_with("RCCL_")) &&
+          end != std::string_view::npos) {
         context[std::string(text.substr(0, end))] = text.substr(end + 1);
       }
     }
@@ -143,7 +151,7 @@ class NcclBackend final : public Backend {
   }
 
   /// Of the first process' device.
-  [[nodiscard]] std::map<std::string, double> state() const override { return nvml_->state(); }
+  [[nodiscard]] std::map<std::string, double> state() const override { return sensors_->state(); }
 
   [[nodiscard]] std::vector<Work> grid() const override {
     std::vector<Work> works;
@@ -177,7 +185,7 @@ class NcclBackend final : public Backend {
                                 stream_)] { return longest(*meeting_, run()); };
     }
     if (const auto* both = std::get_if<GemmBeside>(&work)) return prepare_beside(*both);
-    throw SkippedPoint("nccl: measures collectives, and products beside them");
+    skip("measures collectives, and products beside them");
   }
 
   bool agree(bool here) override {
@@ -204,7 +212,7 @@ class NcclBackend final : public Backend {
 
   [[nodiscard]] Group group_of(const CollectiveWork& what) const {
     const auto found = groups_.find({what.ranks, what.nodes, what.groups});
-    if (found == groups_.end()) throw SkippedPoint("nccl: these processes have no such group");
+    if (found == groups_.end()) skip("these processes have no such group");
     return found->second;
   }
 
@@ -268,7 +276,8 @@ class NcclBackend final : public Backend {
       missing = error.what();
     }
     if (longest(*meeting_, {missing.empty() ? 0.0 : 1.0}).value > 0.0) {
-      throw SkippedPoint(missing.empty() ? "nccl: another process cannot" : missing);
+      if (missing.empty()) skip("another process cannot");
+      throw SkippedPoint(missing);
     }
     return made;
   }
@@ -297,7 +306,7 @@ class NcclBackend final : public Backend {
   int devices_{device_count()};
   std::unique_ptr<Rendezvous> meeting_{meet()};
   int device_{meeting_->local_rank() % devices_};
-  std::optional<Nvml> nvml_;
+  std::unique_ptr<GpuSensors> sensors_;
   cudaStream_t stream_{};
   cudaStream_t beside_{};  ///< of collectives beside products
   cudaEvent_t begun_{};

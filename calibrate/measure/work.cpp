@@ -38,8 +38,8 @@ std::int64_t whole(Bytes bytes) {
 /// As tables of training stacks name the passes of grouped products, and as `library` says how
 /// they were launched.
 constexpr std::array kGroupedPasses{"fwd", "bwd_grad_act", "bwd_grad_w"};
-constexpr const char* kBatched = "cuBLASLt, batched";
-constexpr const char* kOneAnExpert = "cuBLASLt, a product an expert";
+constexpr const char* kBatched = "batched";
+constexpr const char* kOneAnExpert = "a product an expert";
 
 struct Fields {
   ordered_json operator()(const Gemm& gemm) const {

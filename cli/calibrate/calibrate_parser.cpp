@@ -72,7 +72,7 @@ void add_measure(CLI::App& app, CalibrateMeasureOptions& options,
   add_job(command, options.request);
   command.add_option("--backend", options.backend, "what measures")
       ->required()
-      ->type_name("cpu|mpi|cuda|nccl");
+      ->type_name("cpu|mpi|cuda|nccl|hip|rccl");
   command.add_option("--output", options.output, "measurement file to write")
       ->required()
       ->check(file_beside_answer());

@@ -121,6 +121,15 @@ Json known_json(const KnownSpread& known) {
       {"level", rounded(known.level, 2)}, {"noise", rounded(known.noise, 2)}, {"rows", known.rows}};
 }
 
+/// The priors with the spreads that were found, as their file will say them.
+Uncertainty with_spreads(Uncertainty present, const SpreadReport& report) {
+  for (const SpreadEstimate& one : report.constants) {
+    if (one.cases == 0) continue;
+    present.constants[static_cast<std::size_t>(one.constant)].sd = rounded(one.after, 2);
+  }
+  return present;
+}
+
 /// The priors' file with the spreads that were found, where any case told of them.
 std::string updated_priors(const Document& priors, const SpreadReport& report,
                            const StackSpreadReport& stacks, std::size_t tables) {
@@ -157,11 +166,10 @@ int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptio
   }
   const Document priors = library.open("uncertainty", "priors");
   const Uncertainty present = read_uncertainty(priors);
-  // With more than a few tables the spreads between stacks are a matter of minutes.
   const SpreadReport report =
       options.stacks_only ? SpreadReport{} : estimate_spread(library, runs, present);
   const StackSpreadReport stacks =
-      stack_spreads(validate_runs(library, std::move(runs), {}), present);
+      stack_spreads(validate_runs(library, std::move(runs), {}), with_spreads(present, report));
   if (options.format == OutputFormat::json) {
     fmt::print("{}", report_json(report, stacks));
   } else {

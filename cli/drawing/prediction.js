@@ -3,7 +3,8 @@
 const predictionDrawing = (() => {
   const { bars, cell, chart, css, details, element, legend, numbers, percent, seconds, section, signed, table } = drawing;
   const kParts = [["compute", "compute"], ["recompute", "recompute"], ["tp_comm", "communication"],
-    ["cp_comm", "communication"], ["ep_comm", "communication"], ["pp_comm", "communication"], ["dp_comm", "communication"], ["bubble", "bubble"],
+    ["cp_comm", "communication"], ["ep_comm", "communication"], ["pp_comm", "communication"], ["dp_comm", "communication"],
+    ["offload", "communication"], ["bubble", "bubble"],
     ["optimizer", "optimizer"], ["host", "host"], ["other", "other"]];
   const kMemory = [["weights", "weights"], ["gradients", "gradients"], ["optimizer", "states"],
     ["activations", "activations"], ["buffers", "buffers"], ["framework", "framework"]];
@@ -58,24 +59,20 @@ const predictionDrawing = (() => {
         value: `${seconds(p.breakdown_s[part])}  ${percent(p.breakdown_s[part] / step)}` }))));
   }
 
-  function timeline(p, slices, note) {
+  function timeline(p, { timeline: slices, timeline_note: note, task_kinds: kinds }) {
     const stages = p.memory.stages.map((s) => ({ recompute: s.backward_s > 0 ? s.recompute_s / s.backward_s : 0 }));
     if (slices.length === 0) return section("Timeline of the iteration", element("p", { class: "soft" }, note));
     // kind, stage, chunk, micro batch, start and duration in s; backward begins with what is recomputed.
-    const names = ["forward", "backward", "input gradient", "weight gradient", "send forward", "send backward",
-      "gradient reduction", "tied embedding reduction", "optimizer", "parameter gather", "forward, layers of a bucket",
-      "backward, layers of a bucket", "weight gradient, layers of a bucket"];
-    const colours = ["compute", "backward", "backward", "backward", "communication", "communication",
-      "communication", "communication", "optimizer", "communication", "compute", "backward", "backward"];
+    const [names, colours, ofBatch, repeats] = [0, 1, 2, 3].map((field) => kinds.map((kind) => kind[field]));
     // Communication is painted first: what passes over layers do not cover of it is exposed.
     const layers = slices.map(([kind]) => colours[kind] === "communication" ? 0 : 1);
     const end = p.sec_per_iter, played = end - p.breakdown_s.other, count = stages.length;
     const rowOf = (stage) => count - 1 - stage;
     const items = slices.map(([kind, stage, chunk, batch, start, duration]) => ({
       x: start + duration / 2, y: rowOf(stage) + 0.5, kind, stage, start, duration,
-      text: () => `${names[kind]}${kind < 6 ? ", micro batch " + batch : ""}, stage ${stage}` +
-        `${p.plan.vpp > 1 && kind < 6 ? ", chunk " + chunk : ""}\n${seconds(start)} to ${seconds(start + duration)}` +
-        ` (${seconds(duration)})` + ((kind === 1 || kind === 11) && stages[stage].recompute > 0
+      text: () => `${names[kind]}${ofBatch[kind] ? ", micro batch " + batch : ""}, stage ${stage}` +
+        `${p.plan.vpp > 1 && ofBatch[kind] ? ", chunk " + chunk : ""}\n${seconds(start)} to ${seconds(start + duration)}` +
+        ` (${seconds(duration)})` + (repeats[kind] && stages[stage].recompute > 0
           ? `\nof it ${percent(stages[stage].recompute)} recomputes` : "") }));
     return section("Timeline of the iteration",
       element("p", { class: "soft" }, "One row a pipeline stage; drag to zoom. What is empty is bubble. " + note),
@@ -110,7 +107,7 @@ const predictionDrawing = (() => {
             const left = at(item.start), width = Math.max(0.5, at(item.start + item.duration) - left);
             ctx.fillStyle = ink[colours[item.kind]];
             ctx.fillRect(left, top, width, bottom - top);
-            if (item.kind === 1 || item.kind === 11) {
+            if (repeats[item.kind]) {
               ctx.fillStyle = ink.recompute;
               ctx.fillRect(left, top, width * stages[item.stage].recompute, bottom - top);
             }

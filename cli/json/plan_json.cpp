@@ -17,10 +17,15 @@ Json plan_json(const Plan& plan) {
 
 Json breakdown_json(const Breakdown& parts) {
   return {
-      {"compute", parts.compute}, {"recompute", parts.recompute}, {"tp_comm", parts.tp_comm},
-      {"cp_comm", parts.cp_comm}, {"ep_comm", parts.ep_comm},     {"pp_comm", parts.pp_comm},
-      {"dp_comm", parts.dp_comm}, {"bubble", parts.bubble},       {"optimizer", parts.optimizer},
-      {"host", parts.host},       {"other", parts.other}};
+      {"compute", parts.compute},     {"recompute", parts.recompute}, {"tp_comm", parts.tp_comm},
+      {"cp_comm", parts.cp_comm},     {"ep_comm", parts.ep_comm},     {"pp_comm", parts.pp_comm},
+      {"dp_comm", parts.dp_comm},     {"offload", parts.offload},     {"bubble", parts.bubble},
+      {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
+}
+
+Json hidden_json(const HiddenTime& hidden) {
+  return {{"tp_comm", hidden.tp_comm}, {"cp_comm", hidden.cp_comm}, {"ep_comm", hidden.ep_comm},
+          {"pp_comm", hidden.pp_comm}, {"dp_comm", hidden.dp_comm}, {"offload", hidden.offload}};
 }
 
 }  // namespace prequel

@@ -5,6 +5,7 @@
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/training_run_format.hpp"
 #include "models/layers/parameters.hpp"
+#include "sim/answer/exposure.hpp"
 
 namespace prequel {
 namespace {
@@ -77,6 +78,10 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
   const double samples = static_cast<double>(plan.gbs) / step;
   const double model_rate = prediction.model_flops_rate(plan);
   const double hardware_rate = prediction.hardware_flops_rate(plan);
+  Json exposed_because = Json::object();
+  for (const Exposure& exposure : exposures(scenario, prediction)) {
+    exposed_because[std::string(exposure.part)] = exposure.why;
+  }
   Json json{
       {"schema", "prequel/prediction/1"},
       {"sec_per_iter", step},
@@ -96,6 +101,8 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"memory", memory_json(scenario, prediction)},
       {"slowest_stage", prediction.slowest_stage},
       {"breakdown_s", breakdown_json(prediction.breakdown)},
+      {"hidden_s", hidden_json(prediction.hidden)},
+      {"exposed_because", exposed_because},
       {"model", scenario.model.name},
       {"device", scenario.device.name},
       {"cluster", scenario.cluster.name},

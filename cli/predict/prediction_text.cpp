@@ -6,6 +6,7 @@
 #include "cli/predict/prediction_format.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
+#include "sim/answer/exposure.hpp"
 
 namespace prequel {
 namespace {
@@ -105,23 +106,46 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
          wrapped("error: " + prediction.error_basis, width - 2, "    ") + "\n";
 }
 
-std::string breakdown_text(const Prediction& prediction, const Terminal& terminal) {
+/// What communication hides behind kernels, and why the rest is exposed.
+std::string communication_text(const Scenario& scenario, const Prediction& prediction,
+                               const Terminal& terminal) {
+  const HiddenTime& hidden = prediction.hidden;
+  const std::pair<const char*, double> rows[] = {
+      {"tp comm", hidden.tp_comm}, {"cp comm", hidden.cp_comm}, {"ep comm", hidden.ep_comm},
+      {"pp comm", hidden.pp_comm}, {"dp comm", hidden.dp_comm}, {"offload", hidden.offload}};
+  std::string text;
+  for (const auto& [label, value] : rows) {
+    if (value < 1e-3 * prediction.sec_per_iter.value) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "hidden: " : ", ", label, seconds(value));
+  }
+  if (!text.empty()) text = "  " + wrapped(text, terminal.at_most(100), "    ") + "\n";
+  for (const Exposure& exposure : exposures(scenario, prediction)) {
+    std::string part(exposure.part);
+    std::ranges::replace(part, '_', ' ');
+    text +=
+        "  " + wrapped(part + " is exposed: " + exposure.why, terminal.at_most(100), "    ") + "\n";
+  }
+  return text;
+}
+
+std::string breakdown_text(const Scenario& scenario, const Prediction& prediction,
+                           const Terminal& terminal) {
   const Breakdown& parts = prediction.breakdown;
   const double step = prediction.sec_per_iter.value;
   std::string text =
       fmt::format("Where the time goes (stage {}, the busiest)\n", prediction.slowest_stage);
   const std::pair<const char*, double> rows[] = {
-      {"compute", parts.compute}, {"recompute", parts.recompute}, {"tp comm", parts.tp_comm},
-      {"cp comm", parts.cp_comm}, {"ep comm", parts.ep_comm},     {"pp comm", parts.pp_comm},
-      {"dp comm", parts.dp_comm}, {"bubble", parts.bubble},       {"optimizer", parts.optimizer},
-      {"host", parts.host},       {"other", parts.other}};
+      {"compute", parts.compute},     {"recompute", parts.recompute}, {"tp comm", parts.tp_comm},
+      {"cp comm", parts.cp_comm},     {"ep comm", parts.ep_comm},     {"pp comm", parts.pp_comm},
+      {"dp comm", parts.dp_comm},     {"offload", parts.offload},     {"bubble", parts.bubble},
+      {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
   for (const auto& [label, value] : rows) {
     if (value < 1e-9 * step) continue;
     const std::string length = bar(value / step, static_cast<int>(terminal.at_most(72)) - 32);
     text += fmt::format("  {:<10}{:>10}{:>6.1f} %{}{}\n", label, seconds(value), 100 * value / step,
                         length.empty() ? "" : "  ", length);
   }
-  return text;
+  return text + communication_text(scenario, prediction, terminal);
 }
 
 std::string memory_text(const Prediction& prediction, const Terminal& terminal) {
@@ -186,7 +210,8 @@ std::string contention_text(const ContendedIteration& contended) {
 std::string prediction_text(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured, const Terminal& terminal) {
   return heading(scenario, terminal) + "\n" + headline(scenario, prediction, measured, terminal) +
-         "\n" + breakdown_text(prediction, terminal) + "\n" + memory_text(prediction, terminal);
+         "\n" + breakdown_text(scenario, prediction, terminal) + "\n" +
+         memory_text(prediction, terminal);
 }
 
 }  // namespace prequel

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::array<std::string_view, kStageStreams> kStreamNames{
     "compute",       "send forward",    "send backward",
-    "communication", "exchange tokens", "exchange gradients of tokens"};
+    "communication", "exchange tokens", "exchange gradients of tokens",
+    "offload",       "reload"};
 
 constexpr double kRounding = 1e-9;  // what is less of a part is none of it
 

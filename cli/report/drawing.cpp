@@ -19,6 +19,17 @@ bool is_drawn(const TimelineSlice& slice) {
   return slice.stream != StageStream::send_forward && slice.stream != StageStream::send_backward;
 }
 
+/// What the page says and paints of each kind of task: its name, the colour, whether it is of one
+/// micro batch, and whether it begins with what is computed again.
+Json kind_json(const TaskTraits& task) {
+  const bool of_batch = task.is_pass() || task.is_send() || task.is_exchange() || task.is_copy();
+  const bool goes_back = task.is_pass() && task.part_of != TaskKind::forward;
+  std::string_view colour = "communication";
+  if (task.is_pass()) colour = goes_back ? "backward" : "compute";
+  if (task.kind == TaskKind::optimizer) colour = "optimizer";
+  return {task.name, colour, of_batch, task.part_of == TaskKind::backward};
+}
+
 Json slice_json(const TimelineSlice& slice) {
   const auto nanoseconds = [](double s) { return std::round(s * 1e9) / 1e9; };
   return {static_cast<int>(slice.kind),
@@ -51,7 +62,10 @@ Json drawing_json(const PredictAnswer& answer, std::size_t most_slices) {
   for (const Sensitivity& one : sensitivity(answer.scenario)) {
     gains.push_back({{"resource", one.resource}, {"sec_per_iter", one.sec_per_iter}});
   }
-  return {{"timeline", std::move(slices)},
+  Json kinds = Json::array();
+  for (const TaskTraits& task : kTasks) kinds.push_back(kind_json(task));
+  return {{"task_kinds", std::move(kinds)},
+          {"timeline", std::move(slices)},
           {"timeline_note", std::move(note)},
           {"sensitivity", std::move(gains)}};
 }

@@ -9,7 +9,7 @@
   function prediction() {
     const p = data.prediction;
     show(...predictionDrawing.title(p), ...predictionDrawing.headline(p), predictionDrawing.breakdown(p),
-      predictionDrawing.timeline(p, data.timeline, data.timeline_note), predictionDrawing.memory(p),
+      predictionDrawing.timeline(p, data), predictionDrawing.memory(p),
       predictionDrawing.sensitivity(p, data.sensitivity));
   }
 

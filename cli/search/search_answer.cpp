@@ -293,6 +293,9 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
     said = read_axes(options, inputs);
     const PlanJudgement shared = judge_shared(inputs, said);
     if (!shared.problems.empty()) throw InputError(shared.problems);
+    if (std::string assumed = assumed_sequence(inputs.fixed, inputs.model); !assumed.empty()) {
+      answer.notes.push_back(std::move(assumed));
+    }
     answer.shapes = read_shapes(options, inputs.model);
     said.shapes = answer.shapes.shapes;
     axes = fill_axes(said, inputs, reach);

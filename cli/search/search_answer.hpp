@@ -37,7 +37,7 @@ struct SearchAnswer {
   std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
   /// With a deadline: of the plans that are in time.
   std::optional<FoundPlan> fewest_gpus, cheapest;
-  std::vector<std::string> notes;  ///< values asked for that no plan takes, and what was widened
+  std::vector<std::string> notes;  ///< what was assumed or widened; values that no plan takes
 
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;

@@ -36,7 +36,8 @@ double headroom(const SearchInputs& inputs, Bytes memory) {
 }
 
 double exposed(const Breakdown& parts) {
-  return parts.tp_comm + parts.cp_comm + parts.ep_comm + parts.pp_comm + parts.dp_comm;
+  return parts.tp_comm + parts.cp_comm + parts.ep_comm + parts.pp_comm + parts.dp_comm +
+         parts.offload;
 }
 
 std::string counts(const SearchAnswer& answer) {

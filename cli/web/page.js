@@ -309,7 +309,7 @@
     const pictures = byId("pictures"), isOpen = pictures.querySelector("details")?.open;
     byId("headline").replaceChildren(...predictionDrawing.title(shown), ...predictionDrawing.headline(shown),
       ...answer.remarks.split("\n").filter(Boolean).map((remark) => element("p", { class: "soft remark" }, remark)));
-    pictures.replaceChildren(predictionDrawing.timeline(shown, answer.drawing.timeline, answer.drawing.timeline_note),
+    pictures.replaceChildren(predictionDrawing.timeline(shown, answer.drawing),
       predictionDrawing.memory(shown), predictionDrawing.breakdown(shown), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));
     if (isOpen) pictures.querySelector("details").open = true;
     const [low, high] = shown.interval.sec_per_iter, memory = shown.memory;

@@ -111,8 +111,8 @@ class Resolver {
     }
     if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
-    if (!request_.seq_len && plan_.seq_len > kLongSequence) {
-      warn("seq_len: not said, the model's max_position_embeddings {} is taken", plan_.seq_len);
+    if (const std::string said = assumed_sequence(request_, model_); !said.empty()) {
+      warn("{}", said);
     }
     if (!request_.gbs) {
       problem("gbs: missing; the global batch size in sequences is needed");
@@ -704,6 +704,12 @@ class Resolver {
 };
 
 }  // namespace
+
+std::string assumed_sequence(const PlanRequest& request, const Transformer& model) {
+  if (request.seq_len || model.max_positions <= kLongSequence) return {};
+  return fmt::format("seq_len: not said, the model's max_position_embeddings {} is taken",
+                     model.max_positions);
+}
 
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software) {

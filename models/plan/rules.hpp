@@ -31,6 +31,10 @@ struct PlanJudgement {
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software);
 
+/// What a plan that says no sequence length assumes, where few train with as long a one; else
+/// empty.
+std::string assumed_sequence(const PlanRequest& request, const Transformer& model);
+
 /// The plan of `judge_plan`; nothing where it breaks a rule. Faster, as no text is formed.
 std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& model,
                                const Cluster& cluster, const Software& software);

@@ -272,7 +272,9 @@ ContendedIteration contended(const Scenario& scenario) {
                                                  {},
                                                  {stage, StreamUse::communicates},
                                                  {stage, StreamUse::communicates},
-                                                 {stage, StreamUse::communicates}});
+                                                 {stage, StreamUse::communicates},
+                                                 {},  // copy engines
+                                                 {}});
   }
   if (shares_links(scenario, step)) PipelineFlows(scenario, step).add_to(contest);
   const double clock = run_clock(step.schedule, step.shape, step.durations).seconds;

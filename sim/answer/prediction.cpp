@@ -35,6 +35,7 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
   prediction.slowest_stage =
       static_cast<std::size_t>(std::distance(prediction.stages.begin(), busiest));
   prediction.breakdown = busiest->time;
+  prediction.hidden = played.stages[prediction.slowest_stage].hidden;
 }
 
 /// A large part that no kernel and no link explains is a quirk of where it was measured.

@@ -34,6 +34,7 @@ struct Prediction {
   std::size_t slowest_stage{};
   std::size_t fullest_stage{};
   Breakdown breakdown;  ///< of the slowest stage
+  HiddenTime hidden;    ///< of that stage
   std::vector<StagePrediction> stages;
   Bytes peak_memory;  ///< as printed by nvidia-smi on the fullest device
   MemoryVerdict verdict{};

@@ -280,6 +280,7 @@ Uncertainty read_uncertainty(const Document& document) {
     prior.sd = constant.at("sd").number(kPositive);
     if (const auto least = constant.find("least")) prior.least = least->number(kNonNegative);
     if (const auto from = constant.find("from_zero")) prior.from_zero = from->number(kNonNegative);
+    if (const auto guess = constant.find("guess")) prior.guess = guess->number(kPositive);
   }
   for (const Cursor& item : root.at("correlations").items()) {
     const std::vector<Cursor> between = item.at("between").items();

@@ -65,6 +65,7 @@ struct ConstantPrior {
   double sd{};         ///< of u
   double least{};      ///< bound that the value never crosses
   double from_zero{};  ///< where a value of 0 goes at u = 1, over e - 1
+  double guess{};      ///< `sd` before any table tells of it; 0: as `sd`
 };
 
 /// ln s of the scale s of a Student t with 4 degrees of freedom: one of several normals.

@@ -25,6 +25,7 @@ struct KernelCost {
   std::string_view name;
   double seconds{};
   WorkKind kind{};
+  double hidden{};         ///< s of communication beside kernels, no part of `seconds`
   bool repeated{};         ///< computed once more in the backward pass
   bool weight_gradient{};  ///< a product that no earlier layer waits for
 };
@@ -35,6 +36,7 @@ using KernelCosts = std::vector<KernelCost>;
 struct PartKernels {
   KernelCosts forward, backward;
   double launching_forward{}, launching_backward{};  ///< `PassCost::launching`
+  double copies{};                                   ///< `PassCost::copies`, of either pass
 };
 using LayerKernels = PerPart<PartKernels>;
 }  // namespace prequel

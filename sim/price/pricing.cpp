@@ -70,7 +70,7 @@ class OperatorPricer {
     hide_behind_shared_experts(operators, costs);
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const auto* ring = std::get_if<ContextRing>(&operators[i].what);
-      if (ring) costs[i].seconds = exposed_ring(*ring, attention);
+      if (ring) price_ring(*ring, attention, costs[i]);
     }
     return costs;
   }
@@ -82,8 +82,13 @@ class OperatorPricer {
     if (!scenario_.plan.overlap.has(Overlapped::tp)) return hide_behind_dgrad(operators, costs);
     for (KernelCost& cost : costs) {
       if (cost.kind != WorkKind::tensor_comm) continue;
-      cost.seconds *= scenario_.software.communication.exposed_tensor;
+      hide(cost, (1.0 - scenario_.software.communication.exposed_tensor) * cost.seconds);
     }
+  }
+
+  static void hide(KernelCost& communication, double seconds) {
+    communication.seconds -= seconds;
+    communication.hidden += seconds;
   }
 
   /// A gather beside a dgrad costs what is longer of it, and what both lose to each other.
@@ -94,7 +99,7 @@ class OperatorPricer {
       const auto* gather = std::get_if<GroupCollective>(&operators[i].what);
       if (!gather || !gather->beside_dgrad) continue;
       const double hidden = std::min(dgrad, costs[i].seconds);
-      costs[i].seconds -= (1.0 - overlap_loss(scenario_)) * hidden;
+      hide(costs[i], (1.0 - overlap_loss(scenario_)) * hidden);
     }
   }
 
@@ -113,7 +118,7 @@ class OperatorPricer {
     }
     for (KernelCost& cost : costs) {
       if (cost.kind != WorkKind::expert_comm) continue;
-      cost.seconds *= std::max(0.0, 1.0 - shared / exchange);
+      hide(cost, std::min(1.0, shared / exchange) * cost.seconds);
     }
   }
 
@@ -193,7 +198,7 @@ class OperatorPricer {
 
   /// What of the ring's steps attention does not hide, and what every step costs in any case. The
   /// last step has nothing to send.
-  [[nodiscard]] double exposed_ring(const ContextRing& ring, double attention) const {
+  void price_ring(const ContextRing& ring, double attention, KernelCost& cost) const {
     const double steps = real(scenario_.plan.cp - 1);
     const double passes = ring.backward ? 2.0 : 1.0;
     const double sent =
@@ -205,7 +210,8 @@ class OperatorPricer {
     const bool launched = !graphs.has(GraphedModule::full) && !graphs.has(GraphedModule::attn);
     const double step = launched ? scenario_.software.communication.context_step.value : 0.0;
     const double steering = step * (steps + 1);
-    return std::max(0.0, sent - behind) + passes * steering;
+    cost.seconds = std::max(0.0, sent - behind) + passes * steering;
+    cost.hidden = std::min(sent, behind);
   }
 
   const Scenario& scenario_;
@@ -299,28 +305,18 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
   return waits && setting.ep > 1 ? host.deepep_lost_share : host.dropless_lost_share;
 }
 
-double seconds_of(const KernelCosts& kernels) {
-  double seconds = 0;
-  for (const KernelCost& kernel : kernels) seconds += kernel.seconds;
-  return seconds;
-}
-
 /// What waits in host memory goes there beside the forward pass and comes back beside the backward
-/// one: these wait for what of the copies takes longer than their kernels.
-void add_activation_copies(PartKernels& kernels, const Scenario& scenario, const Layer& layer,
-                           const LayerQuestion& question) {
-  if (question.offloaded.empty()) return;
+/// one.
+double activation_copies(const Scenario& scenario, const Layer& layer,
+                         const LayerQuestion& question) {
+  if (question.offloaded.empty()) return 0;
   const double repeated = question.repeated_blocks;
   const auto bytes = [&](WordSet<Module> modules) {
     return offloaded_bytes(layer, modules, question.offloaded);
   };
-  const double copy = host_copy_time(scenario.device, Bytes{repeated * bytes(question.repeated) +
-                                                            (1.0 - repeated) * bytes({})})
-                          .value;
-  for (KernelCosts* pass : {&kernels.forward, &kernels.backward}) {
-    const double waits = copy - seconds_of(*pass);
-    if (waits > 0) pass->push_back({"activation copies", waits, WorkKind::stream});
-  }
+  return host_copy_time(scenario.device,
+                        Bytes{repeated * bytes(question.repeated) + (1.0 - repeated) * bytes({})})
+      .value;
 }
 
 PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, Part part,
@@ -339,7 +335,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const KernelCosts backward = pricer.price(backward_operators(layer, software));
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
-  add_activation_copies(kernels, scenario, layer, question);
+  kernels.copies = activation_copies(scenario, layer, question);
   const LayerKind kind = kind_of(part);
   const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
@@ -362,9 +358,18 @@ PassCost sum(const KernelCosts& kernels) {
   PassCost cost;
   for (const KernelCost& kernel : kernels) {
     switch (kernel.kind) {
-      case WorkKind::tensor_comm: cost.tp_comm += kernel.seconds; continue;
-      case WorkKind::context_comm: cost.cp_comm += kernel.seconds; continue;
-      case WorkKind::expert_comm: cost.ep_comm += kernel.seconds; continue;
+      case WorkKind::tensor_comm:
+        cost.tp_comm += kernel.seconds;
+        cost.hidden.tp_comm += kernel.hidden;
+        continue;
+      case WorkKind::context_comm:
+        cost.cp_comm += kernel.seconds;
+        cost.hidden.cp_comm += kernel.hidden;
+        continue;
+      case WorkKind::expert_comm:
+        cost.ep_comm += kernel.seconds;
+        cost.hidden.ep_comm += kernel.hidden;
+        continue;
       case WorkKind::host: cost.host += kernel.seconds; continue;
       case WorkKind::attention: cost.attention += kernel.seconds; break;
       case WorkKind::stream: cost.stream += kernel.seconds; break;
@@ -471,13 +476,18 @@ PassCost& PassCost::operator+=(const PassCost& other) {
   attention += other.attention;
   stream += other.stream;
   launching += other.launching;
+  copies += other.copies;
+  hidden.tp_comm += other.hidden.tp_comm;
+  hidden.cp_comm += other.hidden.cp_comm;
+  hidden.ep_comm += other.hidden.ep_comm;
   return *this;
 }
 
 PassCost operator*(double times, PassCost cost) {
   for (double* part :
        {&cost.compute, &cost.recompute, &cost.tp_comm, &cost.cp_comm, &cost.ep_comm, &cost.host,
-        &cost.weight_gradient, &cost.attention, &cost.stream, &cost.launching}) {
+        &cost.weight_gradient, &cost.attention, &cost.stream, &cost.launching, &cost.copies,
+        &cost.hidden.tp_comm, &cost.hidden.cp_comm, &cost.hidden.ep_comm}) {
     *part *= times;
   }
   return cost;
@@ -539,6 +549,7 @@ LayerCosts price_layers(const Scenario& scenario) {
     costs[part] = {sum(its.forward), sum(its.backward)};
     costs[part].forward.launching = its.launching_forward;
     costs[part].backward.launching = its.launching_backward;
+    costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;
     if (!by_matrix || !has_matrices || held[part] == 0) return;
     costs.orthogonal[part] = orthogonalization(scenario, part);

@@ -15,6 +15,11 @@
 
 namespace prequel {
 
+/// Seconds of communication that runs beside kernels of its own pass.
+struct HiddenComm {
+  double tp_comm{}, cp_comm{}, ep_comm{};
+};
+
 /// Seconds of one pass over a stage, by what they are spent on.
 struct PassCost {
   double compute{};          ///< kernels
@@ -29,6 +34,10 @@ struct PassCost {
   /// What the host takes to launch it, ahead of the device; no part of the total. 0 where the
   /// device waits for each launch anyway.
   double launching{};
+  /// What copies of activations to host memory (forward) or from it (backward) take, on a stream of
+  /// their own; no part of the total.
+  double copies{};
+  HiddenComm hidden;  ///< no part of the total
 
   [[nodiscard]] double total() const {
     return compute + recompute + tp_comm + cp_comm + ep_comm + host;

@@ -28,6 +28,18 @@ void emit_fully_sharded(const PipelineShape& shape, R& reader) {
   using enum TaskKind;
   constexpr StageStream compute = StageStream::compute;
   constexpr StageStream communication = StageStream::communication;
+  // A layer with the copies beside it, as in PipelineEmitter.
+  const auto pass = [&](TaskKind task, std::uint32_t unit, std::uint32_t batch, auto... after) {
+    if (!shape.copies) return run(compute, task, unit, batch, after...);
+    const bool is_forward = task == forward;
+    const StageStream stream = is_forward ? StageStream::offload : StageStream::reload;
+    const Token offloaded = reader.last(stream_of(StageStream::offload, 0));
+    const Token reloaded = reader.last(stream_of(StageStream::reload, 0));
+    const Token begun = reader.last(stream_of(compute, 0));
+    run(stream, is_forward ? offload_activations : reload_activations, unit, batch, begun,
+        offloaded, reloaded, after...);
+    return run(compute, task, unit, batch, offloaded, reloaded, after...);
+  };
   const std::uint32_t layers = shape.chunks - 1;
   const std::uint32_t root = layers;
 
@@ -50,11 +62,11 @@ void emit_fully_sharded(const PipelineShape& shape, R& reader) {
         gathered[next] =
             run(communication, parameter_gather, next, batch, may_gather(next, turned, turned));
       }
-      computed[i] = run(compute, forward, i, batch, gathered[i], root_gathered);
+      computed[i] = pass(forward, i, batch, gathered[i], root_gathered);
     }
-    turned = run(compute, forward, root, batch, root_gathered);
+    turned = pass(forward, root, batch, root_gathered);
 
-    const Token root_done = run(compute, backward, root, batch);
+    const Token root_done = pass(backward, root, batch);
     next = 0;
     for (std::uint32_t i = 0; i < layers; ++i) {
       const std::uint32_t layer = layers - 1 - i;
@@ -63,7 +75,7 @@ void emit_fully_sharded(const PipelineShape& shape, R& reader) {
         gathered[next] = run(communication, backward_gather, layers - 1 - next, batch,
                              may_gather(next, turned, root_done));
       }
-      computed[i] = run(compute, backward, layer, batch, gathered[i]);
+      computed[i] = pass(backward, layer, batch, gathered[i]);
       run(communication, gradient_reduce, layer, batch, computed[i]);
     }
     turned = reader.last(stream_of(compute, 0));

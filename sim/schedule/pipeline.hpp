@@ -50,6 +50,10 @@ struct PipelineShape {
   bool reduces_each = false;
   std::uint32_t prefetch = 1;  ///< parts gathered ahead of the one that computes; 0 overlaps none
   Exchanges exchanges = Exchanges::inside;
+  /// Whether activations go to host memory beside each forward and come back beside each backward.
+  /// A pass begins when the copies of the one before it on its stage are done, so that the device
+  /// holds no more than the one's that computes.
+  bool copies = false;
   /// Micro batches in a row that pass a chunk before the next chunk's turn, where interleaved
   /// (Megatron-Core: microbatch_group_size_per_vp_stage). 0: as many as stages.
   std::uint32_t group = 0;
@@ -78,7 +82,8 @@ struct PipelineShape {
 /// done in every micro batch, all passes run so, and those of a backward each behind a
 /// `backward_gather`. Where a forward and a backward run side by side, they are `forward_beside`
 /// and `backward_beside` without what they exchange, which is `forward_exchange` and
-/// `backward_exchange`.
+/// `backward_exchange`. Where activations wait in host memory, `offload_activations` goes beside a
+/// forward and `reload_activations` beside a backward (or `input_gradient`), in buckets or not.
 enum class TaskKind : std::uint8_t {
   forward,
   backward,
@@ -98,6 +103,8 @@ enum class TaskKind : std::uint8_t {
   forward_exchange,
   backward_exchange,
   backward_gather,
+  offload_activations,
+  reload_activations,
 };
 
 /// The streams that each stage has.
@@ -107,9 +114,11 @@ enum class StageStream : std::uint8_t {
   send_backward,
   communication,
   exchange_forward,
-  exchange_backward
+  exchange_backward,
+  offload,
+  reload
 };
-inline constexpr std::uint32_t kStageStreams = 6;
+inline constexpr std::uint32_t kStageStreams = 8;
 
 /// What a task does with the activations of the micro batch that passes its block.
 enum class Keeps : std::uint8_t { nothing, takes, frees };
@@ -127,6 +136,9 @@ struct TaskTraits {
   [[nodiscard]] constexpr bool is_pass() const { return sync == LaneSync::group; }
   [[nodiscard]] constexpr bool is_send() const {
     return stream == StageStream::send_forward || stream == StageStream::send_backward;
+  }
+  [[nodiscard]] constexpr bool is_copy() const {
+    return stream == StageStream::offload || stream == StageStream::reload;
   }
   [[nodiscard]] constexpr bool is_exchange() const {
     return stream == StageStream::exchange_forward || stream == StageStream::exchange_backward;
@@ -165,6 +177,10 @@ inline constexpr std::array kTasks = [] {
        "exchange gradients of tokens"},
       {backward_gather, backward_gather, S::communication, L::across, K::nothing, true,
        "gather parameters"},
+      {offload_activations, offload_activations, S::offload, L::none, K::nothing, false,
+       "copy activations to the host"},
+      {reload_activations, reload_activations, S::reload, L::none, K::nothing, false,
+       "copy activations back"},
   });
 }();
 inline constexpr std::uint32_t kTaskKinds = kTasks.size();

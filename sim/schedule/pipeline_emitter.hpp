@@ -55,8 +55,11 @@ class PipelineEmitter {
 
   /// Whether each pass of a kind of a micro batch is one task.
   [[nodiscard]] bool is_whole(TaskKind kind, std::uint32_t micro_batch) const {
-    return !exchanges_beside() && !is_in_buckets(kind, micro_batch);
+    return !exchanges_beside() && !copies() && !is_in_buckets(kind, micro_batch);
   }
+
+  /// Whether copies of activations run beside passes.
+  [[nodiscard]] bool copies() const { return passes == Passes::any && shape_.copies; }
 
   void begin_repeating() { reader_.begin_repeating(); }
 
@@ -140,9 +143,9 @@ class PipelineEmitter {
   [[gnu::always_inline]] Token compute(TaskKind kind, std::uint32_t stage, std::uint32_t chunk,
                                        std::uint32_t micro_batch, Tokens... after) {
     if (exchanges_beside()) {
-      return compute_at_once(kind, stage, chunk, micro_batch, last_exchange(stage), after...);
+      return compute_copied(kind, stage, chunk, micro_batch, last_exchange(stage), after...);
     }
-    return compute_at_once(kind, stage, chunk, micro_batch, after...);
+    return compute_copied(kind, stage, chunk, micro_batch, after...);
   }
 
   /// Sends what a pass of `kind` has `computed`. Returns what the receiver waits for.
@@ -154,8 +157,12 @@ class PipelineEmitter {
     if (shape_.sends == Sends::overlapped) {
       stream = is_forward ? StageStream::send_forward : StageStream::send_backward;
     }
-    return run(stream, is_forward ? TaskKind::send_forward : TaskKind::send_backward, stage, chunk,
-               micro_batch, computed...);
+    const TaskKind send = is_forward ? TaskKind::send_forward : TaskKind::send_backward;
+    if (copies() && !is_forward) {  // what has not come back yet has no gradient
+      return run(stream, send, stage, chunk, micro_batch, computed...,
+                 reader_.last(stream_of(StageStream::reload, stage)));
+    }
+    return run(stream, send, stage, chunk, micro_batch, computed...);
   }
 
   /// What each stage does once its last backward is done; the same after every schedule.
@@ -178,7 +185,9 @@ class PipelineEmitter {
     }
     for (std::uint32_t stage = 0; stage <= last; ++stage) {
       const Token last_reduced = reader_.last(stream_of(StageStream::communication, stage));
-      once(StageStream::compute, TaskKind::optimizer, stage, last_reduced);
+      const Token reloaded =
+          copies() ? reader_.last(stream_of(StageStream::reload, stage)) : Token{};
+      once(StageStream::compute, TaskKind::optimizer, stage, last_reduced, reloaded);
     }
   }
 
@@ -203,10 +212,17 @@ class PipelineEmitter {
     using enum StageStream;
     const Token begun = reader_.last(stream_of(StageStream::compute, stage));
     const Token before = last_exchange(stage);
+    const auto [offloaded, reloaded] = copies_before(stage);
+    if (copies()) {
+      run_forward(offload, TaskKind::offload_activations, forward.arrived, begun, before, reloaded,
+                  both...);
+      run_backward(reload, TaskKind::reload_activations, backward.arrived, begun, before, offloaded,
+                   both...);
+    }
     const Token arrived = run_backward(exchange_backward, TaskKind::backward_exchange,
-                                       backward.arrived, begun, both...);
+                                       backward.arrived, begun, offloaded, reloaded, both...);
     const Token computed = run_forward(StageStream::compute, TaskKind::forward_beside,
-                                       forward.arrived, before, both...);
+                                       forward.arrived, before, offloaded, reloaded, both...);
     const Token gradient = run_backward(StageStream::compute, TaskKind::backward_beside, arrived);
     return {run_forward(exchange_forward, TaskKind::forward_exchange, computed), gradient};
   }
@@ -235,6 +251,34 @@ class PipelineEmitter {
     const TaskKind part =
         kind == TaskKind::backward ? TaskKind::backward_bucket : TaskKind::weight_gradient_bucket;
     return compute_and_reduce(part, stage, chunk, micro_batch, after...);
+  }
+
+  /// A pass with the copies beside it, which begin when it does.
+  template <class... Tokens>
+  [[gnu::always_inline]] Token compute_copied(TaskKind kind, std::uint32_t stage,
+                                              std::uint32_t chunk, std::uint32_t micro_batch,
+                                              Tokens... after) {
+    if (!copies()) return compute_at_once(kind, stage, chunk, micro_batch, after...);
+    const auto [offloaded, reloaded] = copies_before(stage);
+    const Token begun = reader_.last(stream_of(StageStream::compute, stage));
+    if (kind == TaskKind::forward) {
+      run(StageStream::offload, TaskKind::offload_activations, stage, chunk, micro_batch, begun,
+          reloaded, after...);
+    } else if (kind != TaskKind::weight_gradient) {
+      run(StageStream::reload, TaskKind::reload_activations, stage, chunk, micro_batch, begun,
+          offloaded, after...);
+    }
+    return compute_at_once(kind, stage, chunk, micro_batch, offloaded, reloaded, after...);
+  }
+
+  /// What each pass waits for where copies run beside passes: those of the passes before it.
+  struct Copied {
+    Token offloaded{}, reloaded{};
+  };
+  [[nodiscard]] Copied copies_before(std::uint32_t stage) const {
+    if (!copies()) return {};
+    return {reader_.last(stream_of(StageStream::offload, stage)),
+            reader_.last(stream_of(StageStream::reload, stage))};
   }
 
   /// What a pass after two side by side waits for: the links are there for one at a time.

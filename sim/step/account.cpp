@@ -16,9 +16,10 @@ enum class Spent : Use {
   pipeline,
   exchange,
   data,
+  copies,
   optimizer
 };
-constexpr std::size_t kSpent = 6;
+constexpr std::size_t kSpent = 7;
 
 PricedUse use_of(const TaskTraits& task) {
   const auto use = [](Spent spent, bool communicates) {
@@ -27,6 +28,7 @@ PricedUse use_of(const TaskTraits& task) {
   if (task.is_pass()) return use(Spent::passes, false);
   if (task.is_send()) return use(Spent::pipeline, true);
   if (task.is_exchange()) return use(Spent::exchange, true);
+  if (task.is_copy()) return use(Spent::copies, true);
   if (task.kind == TaskKind::optimizer) return use(Spent::optimizer, false);
   return use(Spent::data, true);
 }
@@ -50,6 +52,23 @@ PassCost passes_of(const Step& step, std::uint32_t stage) {
   }
   const double micro_batches = shape.micro_batches;
   return (traits(step.schedule).mirrored ? micro_batches / 2 : micro_batches) * all;
+}
+
+/// What of communication is not exposed; `busy(stream)` is what the stage's streams carry.
+template <class Busy>
+HiddenTime hidden_by(const Breakdown& exposed, const PassCost& passes, const Busy& busy) {
+  using enum StageStream;
+  const auto rest = [](double all, double exposed_part) {
+    return std::max(0.0, all - exposed_part);
+  };
+  HiddenTime hidden;
+  hidden.tp_comm = passes.hidden.tp_comm;
+  hidden.cp_comm = passes.hidden.cp_comm;
+  hidden.ep_comm = passes.hidden.ep_comm + rest(passes.ep_comm, exposed.ep_comm);
+  hidden.pp_comm = rest(busy(send_forward) + busy(send_backward), exposed.pp_comm);
+  hidden.dp_comm = rest(busy(communication), exposed.dp_comm);
+  hidden.offload = rest(busy(offload) + busy(reload), exposed.offload);
+  return hidden;
 }
 
 }  // namespace
@@ -92,9 +111,12 @@ PlayedStep play(const Step& step) {
     } else if (step.overlap_is_priced) {
       time.dp_comm += std::max(0.0, spent(Spent::passes) - passes.total());
     }
+    time.offload = spent(Spent::copies);
     time.optimizer = spent(Spent::optimizer);
     time.bubble = spent(Spent::waiting) + (end - clock.finish(compute));
     time.other = step.fixed.value;
+    account.hidden = hidden_by(
+        time, passes, [&](StageStream stream) { return clock.busy(stream_of(stream, stage)); });
     played.stages.push_back(account);
   }
   return played;

@@ -13,6 +13,7 @@ namespace prequel {
 struct StageAccount {
   double busy{};  ///< s of its passes and, where they block, its sends
   Breakdown time;
+  HiddenTime hidden;
 };
 
 /// A step played, with its account of each stage.

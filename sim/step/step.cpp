@@ -48,6 +48,7 @@ PipelineShape shape_of(const Scenario& scenario) {
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
   shape.prefetch = static_cast<std::uint32_t>(stack.prefetch_layers);
+  shape.copies = !plan.offload_modules.empty();
   if (plan.pp == 1 && in_every_micro_batch(gathers)) {
     shape.gathers = gathers;
     shape.chunks = static_cast<std::uint32_t>(scenario.model.layers + 1);
@@ -193,6 +194,8 @@ class StepBuilder {
     const Losses losses = add_gathers(0, unit, forward, backward, between);
     set(TaskKind::forward, unit, forward + losses.forward);
     set(TaskKind::backward, unit, backward + losses.backward);
+    set(TaskKind::offload_activations, unit, costs.forward.copies);
+    set(TaskKind::reload_activations, unit, costs.backward.copies);
   }
 
   void add_stages() {
@@ -264,6 +267,8 @@ class StepBuilder {
     durations.at(TaskKind::weight_gradient, stage, chunk) = costs.backward.weight_gradient;
     durations.at(TaskKind::input_gradient, stage, chunk) =
         backward - costs.backward.weight_gradient;
+    durations.at(TaskKind::offload_activations, stage, chunk) = costs.forward.copies;
+    durations.at(TaskKind::reload_activations, stage, chunk) = costs.backward.copies;
     if (!content.head) add_hop(TaskKind::send_forward, stage, chunk);
     if (!content.embedding) add_hop(TaskKind::send_backward, stage, chunk);
     if (step_.shape.exchanges == Exchanges::beside) add_passes_beside(stage, chunk, costs);

@@ -111,7 +111,31 @@ TEST_CASE("a rate of a dispatch counts a copy for each place that a token goes t
   CHECK(across == doctest::Approx(2 * (1 - std::pow(0.5, 8)) * 4096.0 * 8192 / 100e9));
   row["library"] = "NVLinkTwoSided";
   CHECK(error_text([&] { (void)read_measurement(row); }) ==
-        "library: expected one of DeepEP and HybridEP, got \"NVLinkTwoSided\"");
+        "library: expected one of DeepEP, HybridEP and TRT-LLM, got \"NVLinkTwoSided\"");
+}
+
+TEST_CASE("TensorRT-LLM's exchanges are priced as DeepEP's, whose copies they send, back in bf16") {
+  Fields row{{"library", "TRT-LLM NVLinkTwoSided 1.2.0rc6"},
+             {"op", "alltoall_dispatch"},
+             {"ep", "32"},
+             {"tokens", "4096"},
+             {"hidden", "7168"},
+             {"topk", "8"},
+             {"dtype", "fp8"},
+             {"time_us", "428.39"}};
+  const Measurement there = read_measurement(row);
+  const auto& what = std::get<MeasuredDispatch>(there.what);
+  CHECK(what.dispatch.dispatcher == Dispatcher::deepep);
+  CHECK_FALSE(what.dispatch.combine);
+  CHECK(what.dispatch.precision == Precision::fp8_block);
+  CHECK(there.fields.at("operator") == "dispatch");
+  row["op"] = "alltoall_combine";
+  const auto back = std::get<MeasuredDispatch>(read_measurement(row).what);
+  CHECK(back.dispatch.combine);
+  CHECK(back.dispatch.precision == Precision::bf16);
+  row["op"] = "alltoall_prepare";
+  CHECK(error_text([&] { (void)read_measurement(row); }).find("alltoall_prepare") !=
+        std::string::npos);
 }
 
 TEST_CASE("several kernels at once are not taken for one of them") {

@@ -101,7 +101,7 @@ std::string cudnn_attention_of(const Device& truth) {
       R"({"schema":"prequel/measurement/1","context":{"backend":"cuda","cudnn":"91900"}})"
       "\n";
   double noise = 1.01;
-  for (const Work& work : gpu_grid({80, true})) {
+  for (const Work& work : gpu_grid(nvidia_abilities(80, true))) {
     const auto* what = std::get_if<FusedAttention>(&work);
     if (!what) continue;
     Json line = Json::parse(work_text(work));
@@ -235,6 +235,9 @@ TEST_CASE("a measurement's own context says of which device the rest is") {
   CHECK(base(R"("backend":"cpu")") == "cpu");
   CHECK(base(R"("backend":"cuda","device":"NVIDIA H100 80GB HBM3")") == "h100-sxm");
   CHECK(base(R"("backend":"cuda","device":"NVIDIA GB200")") == "gb200");
+  CHECK(base(R"("backend":"hip","device":"AMD Instinct MI300X OAM")") == "mi300x");
+  CHECK(base(R"("backend":"hip","device":"AMD Instinct MI325X")") == "mi325x");
+  CHECK(base(R"("backend":"rccl","device":"AMD Instinct MI355X")") == "mi355x");
   write_file(file, small_measurement(R"("backend":"cuda","device":"Some Card")"));
   const ProgramResult unknown = run_prequel(fit);
   CHECK(unknown.status == 2);

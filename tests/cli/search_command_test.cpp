@@ -52,6 +52,13 @@ TEST_CASE("the same search gives the same answer, but for the seconds") {
   CHECK(first == second);
 }
 
+TEST_CASE("a search says which sequence length it takes where none is said") {
+  const std::string asked = "--model llama3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 --top 1 ";
+  CHECK(searched(asked).at("warnings")[0] ==
+        "seq_len: not said, the model's max_position_embeddings 131072 is taken");
+  CHECK(searched(asked + "--seq-len 4096").at("warnings").empty());
+}
+
 TEST_CASE("with --tokens GPU-hours come out, and the cost with a price") {
   const Json answer = searched(kBloom + "--nodes 48 --top 1 --tokens 366e9 --price 2");
   const Json& plan = answer.at("plans")[0];

@@ -45,6 +45,7 @@ class RandomPlans {
     }
     if (between(0, 2) == 0) shape.sends = Sends::blocking;
     if (between(0, 2) == 0) shape.exchanges = Exchanges::beside;
+    shape.copies = between(0, 2) == 0;
     return shape;
   }
 
@@ -82,6 +83,7 @@ class RandomPlans {
     const bool free_sends = between(0, 3) == 0;
     for (const auto& [task, part_of, stream, sync, keeps, in_buckets, name] : kTasks) {
       const bool is_send = traits(task).is_send();
+      if (traits(task).is_copy() && !shape.copies) continue;
       const bool is_beside = part_of != task && !in_buckets;
       if (is_beside && shape.exchanges == Exchanges::inside) continue;
       const bool is_part = in_buckets && task != TaskKind::gradient_reduce;

@@ -38,12 +38,12 @@ await_points() {
 }
 
 absent_device() {
-  for backend in cuda nccl; do
+  for backend in cuda nccl hip rccl; do
     status=0
-    CUDA_VISIBLE_DEVICES='' "$prequel" calibrate measure --backend $backend --output "$file" \
+    CUDA_VISIBLE_DEVICES='' HIP_VISIBLE_DEVICES='' "$prequel" calibrate measure --backend $backend --output "$file" \
       2>"$folder/error" || status=$?
     [ "$status" -eq 3 ] || fail "$backend: exit status $status"
-    grep -q '^prequel-measure: .*\(no NVIDIA GPU\|built without\)' "$folder/error" ||
+    grep -q '^prequel-measure: .*\(no NVIDIA GPU\|no AMD GPU\|built without\)' "$folder/error" ||
       fail "no clear message"
     [ ! -e "$file" ] || fail "a file was made"
   done

@@ -169,6 +169,7 @@ class Prediction(Result):
     fits = flag("memory", "fits", doc="Whether the plan runs at all.")
     stages = records(Stage, "memory", "stages", doc="Memory and time by pipeline stage.")
     breakdown_s = numbers(doc="Seconds by what they are spent on; they add up to ``sec_per_iter``.")
+    hidden_s = numbers(doc="Seconds of communication that keep nothing waiting; no part of ``breakdown_s``.")
     plan = table(doc="Every axis of the plan, resolved.")
     kernels = records(
         Kernel, doc="Which model priced which kernel; empty unless it was asked for (``explain``).")

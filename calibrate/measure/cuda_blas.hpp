@@ -1,0 +1,74 @@
+#pragma once
+
+/// The library of products: cuBLASLt, or hipBLASLt under the names of cuBLASLt.
+
+#include "calibrate/measure/cuda_or_hip.hpp"
+
+#ifdef __HIP_PLATFORM_AMD__
+#include <hipblaslt/hipblaslt-version.h>
+#include <hipblaslt/hipblaslt.h>
+
+#define CUBLASLT_MATMUL_DESC_A_SCALE_MODE HIPBLASLT_MATMUL_DESC_A_SCALE_MODE
+#define CUBLASLT_MATMUL_DESC_A_SCALE_POINTER HIPBLASLT_MATMUL_DESC_A_SCALE_POINTER
+#define CUBLASLT_MATMUL_DESC_B_SCALE_MODE HIPBLASLT_MATMUL_DESC_B_SCALE_MODE
+#define CUBLASLT_MATMUL_DESC_B_SCALE_POINTER HIPBLASLT_MATMUL_DESC_B_SCALE_POINTER
+#define CUBLASLT_MATMUL_DESC_TRANSA HIPBLASLT_MATMUL_DESC_TRANSA
+#define CUBLASLT_MATMUL_DESC_TRANSB HIPBLASLT_MATMUL_DESC_TRANSB
+#define CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F HIPBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F
+#define CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F HIPBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F
+#define CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3 HIPBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3
+#define CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 HIPBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+#define CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
+#define CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT HIPBLASLT_MATRIX_LAYOUT_BATCH_COUNT
+#define CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET HIPBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET
+#define CUBLAS_COMPUTE_32F HIPBLAS_COMPUTE_32F
+#define CUBLAS_COMPUTE_32F_FAST_TF32 HIPBLAS_COMPUTE_32F_FAST_TF32
+#define CUBLAS_OP_N HIPBLAS_OP_N
+#define CUBLAS_OP_T HIPBLAS_OP_T
+#define CUBLAS_STATUS_NOT_SUPPORTED HIPBLAS_STATUS_NOT_SUPPORTED
+#define CUBLAS_STATUS_SUCCESS HIPBLAS_STATUS_SUCCESS
+#define CUDA_R_16BF HIP_R_16BF
+#define CUDA_R_16F HIP_R_16F
+#define CUDA_R_32F HIP_R_32F
+#define CUDA_R_8F_E4M3 HIP_R_8F_E4M3
+#define cublasComputeType_t hipblasComputeType_t
+#define cublasLtCreate hipblasLtCreate
+#define cublasLtDestroy hipblasLtDestroy
+#define cublasLtHandle_t hipblasLtHandle_t
+#define cublasLtMatmul hipblasLtMatmul
+#define cublasLtMatmulAlgoGetHeuristic hipblasLtMatmulAlgoGetHeuristic
+#define cublasLtMatmulDescAttributes_t hipblasLtMatmulDescAttributes_t
+#define cublasLtMatmulDescCreate hipblasLtMatmulDescCreate
+#define cublasLtMatmulDescDestroy hipblasLtMatmulDescDestroy
+#define cublasLtMatmulDescSetAttribute hipblasLtMatmulDescSetAttribute
+#define cublasLtMatmulDesc_t hipblasLtMatmulDesc_t
+#define cublasLtMatmulHeuristicResult_t hipblasLtMatmulHeuristicResult_t
+#define cublasLtMatmulPreferenceCreate hipblasLtMatmulPreferenceCreate
+#define cublasLtMatmulPreferenceDestroy hipblasLtMatmulPreferenceDestroy
+#define cublasLtMatmulPreferenceSetAttribute hipblasLtMatmulPreferenceSetAttribute
+#define cublasLtMatmulPreference_t hipblasLtMatmulPreference_t
+#define cublasLtMatrixLayoutCreate hipblasLtMatrixLayoutCreate
+#define cublasLtMatrixLayoutDestroy hipblasLtMatrixLayoutDestroy
+#define cublasLtMatrixLayoutSetAttribute hipblasLtMatrixLayoutSetAttribute
+#define cublasLtMatrixLayout_t hipblasLtMatrixLayout_t
+#define cublasStatus_t hipblasStatus_t
+#define cudaDataType_t hipDataType
+
+#define PREQUEL_BLAS_BLOCK_SCALES (HIPBLASLT_VERSION_MAJOR >= 1)
+#define PREQUEL_BLAS_E2M1 0
+
+namespace prequel {
+inline constexpr const char* kGpuBlas = "hipBLASLt";
+inline constexpr const char* kBlockScalesNeed = "hipBLASLt 1.0 or later";
+}  // namespace prequel
+#else
+#include <cublasLt.h>
+
+#define PREQUEL_BLAS_BLOCK_SCALES (CUBLAS_VERSION >= 120900)
+#define PREQUEL_BLAS_E2M1 (CUBLAS_VERSION >= 120900)
+
+namespace prequel {
+inline constexpr const char* kGpuBlas = "cuBLASLt";
+inline constexpr const char* kBlockScalesNeed = "the CUDA toolkit, 12.9 or later";
+}  // namespace prequel
+#endif

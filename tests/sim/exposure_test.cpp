@@ -1,0 +1,80 @@
+#include "sim/answer/exposure.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/models/shipped.hpp"
+
+namespace prequel {
+namespace {
+
+Scenario on_h100(const char* model, std::vector<Override> plan) {
+  JobRequest request;
+  request.model = model;
+  request.cluster = "dgx-h100";
+  request.software = "megatron-core-2026";
+  request.overrides = std::move(plan);
+  request.overrides.push_back({"plan.seq_len", "4096"});
+  return resolve(read_job(shipped_library(), request)).scenario;
+}
+
+std::string why(const Scenario& scenario, std::string_view part) {
+  const auto all = exposures(scenario, predict(scenario));
+  const auto found = std::ranges::find(all, part, &Exposure::part);
+  return found == all.end() ? "" : found->why;
+}
+
+TEST_CASE("experts' exchange is hidden or exposed, and no second of it is lost") {
+  Scenario scenario = on_h100("qwen3-30b-a3b", {{"plan.nodes", "2"},
+                                                {"plan.ep", "16"},
+                                                {"plan.dispatcher", "alltoall"},
+                                                {"plan.gbs", "512"}});
+  const Prediction inside = predict(scenario);
+  CHECK(inside.hidden.ep_comm == 0);
+  CHECK(why(scenario, "ep_comm") ==
+        "inside the passes; overlap ep would run it beside another micro batch");
+  scenario.plan.overlap.add(Overlapped::ep);
+  const Prediction beside = predict(scenario);
+  CHECK(beside.hidden.ep_comm > 0);
+  CHECK(beside.hidden.ep_comm + beside.breakdown.ep_comm ==
+        doctest::Approx(inside.breakdown.ep_comm).epsilon(1e-9));
+  CHECK(why(scenario, "ep_comm").find("of the rest, what takes longer than the other") !=
+        std::string::npos);
+  scenario.plan.overlap.add(Overlapped::ep);
+  scenario.plan.schedule = Schedule::gpipe;
+  CHECK(why(scenario, "ep_comm") ==
+        "inside the passes: schedule gpipe runs no forward beside a backward");
+}
+
+TEST_CASE("what overlap hides of tensor-parallel communication is what it saves") {
+  Scenario scenario = on_h100("llama-3-70b", {{"plan.nodes", "4"},
+                                              {"plan.tp", "8"},
+                                              {"plan.pp", "4"},
+                                              {"plan.gbs", "64"},
+                                              {"plan.sequence_parallel", "true"}});
+  scenario.plan.overlap = {};
+  scenario.software.communication.gathers_beside_dgrad = false;
+  scenario.software.communication.exposed_tensor = 0.25;
+  const Prediction exposed = predict(scenario);
+  CHECK(exposed.hidden.tp_comm == 0);
+  CHECK(why(scenario, "tp_comm") ==
+        "between the products that need it; overlap tp would run it beside them");
+  scenario.plan.overlap.add(Overlapped::tp);
+  const Prediction beside = predict(scenario);
+  CHECK(beside.breakdown.tp_comm ==
+        doctest::Approx(0.25 * exposed.breakdown.tp_comm).epsilon(1e-9));
+  CHECK(beside.hidden.tp_comm == doctest::Approx(0.75 * exposed.breakdown.tp_comm).epsilon(1e-9));
+  CHECK(why(scenario, "tp_comm") == "the 25 % that overlap with products leaves");
+}
+
+TEST_CASE("little that is exposed needs no reason") {
+  const Scenario scenario =
+      on_h100("llama-3-8b", {{"plan.nodes", "1"}, {"plan.gbs", "1024"}, {"plan.zero", "1"}});
+  const Prediction prediction = predict(scenario);
+  REQUIRE(prediction.breakdown.dp_comm < 0.01 * prediction.sec_per_iter.value);
+  CHECK(exposures(scenario, prediction).empty());
+}
+
+}  // namespace
+}  // namespace prequel
