@@ -48,6 +48,7 @@ constexpr OtherName kOtherNames[] = {
     {"num_kv_heads", "--num-key-value-heads"},
     {"num_gpus", "--nproc-per-node"},
     {"gas", "--gradient-accumulation-steps"},
+    {"optimizer.type", "--optimizer"},
     // nanotron and Hugging Face's names of a model's shape
     {"parallelism.dp", "--data-parallel-size"},
     {"parallelism.tp", "--tensor-model-parallel-size"},

@@ -738,6 +738,7 @@ void assume_width(ImportedJob& job) {
 void assume_megatron_defaults(ImportedJob& job) {
   std::vector<std::string> assumed;
   PlanRequest& plan = job.plan;
+  if (plan.pp == 0) plan.pp = 1;  // GPT-NeoX's word for a model that is no pipeline
   follow_config(job);
   guess_stage(job);
   follow_train_batch(job);

@@ -147,7 +147,7 @@ TEST_CASE("nanotron's Llama has Llama's block") {
 TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
   const ImportedJob job =
       job_of({{"m.yml",
-               "# a model\n{\n  \"pipe-parallel-size\": 1,\n  \"num-layers\": 24,\n  "
+               "# a model\n{\n  \"pipe-parallel-size\": 0,\n  \"num-layers\": 24,\n  "
                "\"hidden-size\": 2048,\n"
                "  \"num-attention-heads\": 16,\n  \"seq-length\": 2048,\n  \"gas\": 4,\n"
                "  \"use_bias_in_attn_linear\": false,\n"
@@ -158,8 +158,11 @@ TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a com
   CHECK(job.model.layers == 24);
   CHECK(job.gpus == 16);
   CHECK(job.plan.gbs == 128);
+  CHECK(job.plan.pp == 1);
   CHECK(job.model.linear_bias == false);
   CHECK(job.model.vocab == 50257);
+  CHECK(lists_part(job_of_yaml(kShape + "optimizer: {type: onebitadam}\n").report.left_out,
+                   "--optimizer onebitadam is not modelled"));
   CHECK(error_text([] {
           (void)job_of_yaml(kShape + "attention_config: [[[\"mamba\"], 24]]\n");
         }).find("layers without attention") != std::string::npos);
