@@ -27,6 +27,7 @@ constexpr std::size_t kMostChains = 64;     // open at once, and told
 constexpr std::size_t kMostReadings = 128;  // of a script, with other branches
 constexpr std::size_t kLongestTold = 60;    // of a value, in reports
 constexpr int kMostRounds = 256;            // of all loops
+constexpr std::size_t kLongestTest = 1024;  // words
 
 /// Slurm's options in brief, and the variables that it sets from the long ones.
 constexpr std::pair<const char*, const char*> kSlurmBriefs[] = {
@@ -234,6 +235,7 @@ class Reader {
 
   /// Inside `[[ … ]]` signs are words.
   static bool in_double_brackets(const std::vector<std::string>& command) {
+    if (command.size() > kLongestTest) return false;
     const auto open = std::ranges::find(command, "[[");
     return open != command.end() && std::find(open, command.end(), "]]") == command.end();
   }
