@@ -64,6 +64,7 @@ constexpr OtherName kOtherNames[] = {
     {"is_llama_config", "--llama-block"},
     {"is_qwen2_config", "--llama-block"},
     {"attention_bias", "--add-qkv-bias"},
+    {"qkv_bias", "--add-qkv-bias"},
     {"recompute_layer", "--checkpoint-activations"},
     {"parallelism.expert_parallel_size", "--expert-model-parallel-size"},
     {"tokenizer.name", "--tokenizer-model"},
@@ -95,6 +96,10 @@ constexpr OtherName kOtherNames[] = {
     {"cutoff_len", "--seq-length"},
     {"fsdp_config.fsdp_sharding_strategy", "--fsdp"},
     {"fsdp_activation_checkpointing", "--activation-checkpointing"},
+    {"fsdp_version", "--use-fsdp"},
+    {"fsdp_config.reshard_after_forward", "--fsdp-reshard-after-forward"},
+    {"fsdp_config.offload_params", "--fsdp-offload-params"},
+    {"tensor_parallel_size", "--tensor-model-parallel-size"},
     {"flash_attention", "--use-flash-attn"},
     // llm-foundry and OLMo
     {"d_model", "--hidden-size"},
@@ -117,7 +122,7 @@ constexpr OtherName kOtherNames[] = {
 /// Sections that say nothing of the training itself.
 constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds",       "inference",
                                                "peft",          "vision_config", "wandb",
-                                               "logging",       "profiling"};
+                                               "logging",       "profiling",     "rollout"};
 
 /// Keys that name the model where others hold its shape.
 constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",
@@ -144,6 +149,7 @@ constexpr OtherName kContraries[] = {
     {"weight_tying", "--untie-embeddings-and-output-weights"},
     {"learned_pos_emb", "--no-position-embedding"},
     {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
+    {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
 };
 
 /// `${model.hidden_size}` of OmegaConf, `${PRIMUS_TP:1}` of Primus; the text itself of others.
@@ -226,6 +232,15 @@ ConfigValues with_settings(ConfigValues values, const ConfigValues& settings) {
   return values;
 }
 
+/// Of settings; files leave such sections out as they are read.
+bool is_in_other_section(std::string_view path) {
+  for (std::size_t end = path.find('.'); end != std::string_view::npos; end = path.find('.')) {
+    if (is_other_section(path.substr(0, end))) return true;
+    path.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
@@ -239,6 +254,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+    if (is_in_other_section(path)) continue;
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;

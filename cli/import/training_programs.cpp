@@ -91,7 +91,10 @@ std::vector<std::string> words_of_training(const std::vector<std::string>& words
 void check_programs(const std::string& file, const std::vector<std::string>& words,
                     ImportedJob& job) {
   std::vector<std::string> programs;
-  std::ranges::copy_if(words, std::back_inserter(programs), is_program);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool module = i > 0 && words[i - 1] == "-m";  // of Python, by its name
+    if (module || is_program(words[i])) programs.push_back(words[i]);
+  }
   const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
     return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr;
   });

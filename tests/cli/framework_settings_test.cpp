@@ -94,7 +94,7 @@ TEST_CASE("a configuration that is named and not given is asked for") {
 TEST_CASE("NeMo's own words are read") {
   const ImportedJob job = job_of_yaml(
       "model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n"
-      "  ub_tp_comm_overlap: true\n  activation: squared-relu\n"
+      "  ub_tp_comm_overlap: true\n  qkv_bias: true\n  activation: squared-relu\n"
       "  activations_checkpoint_granularity: selective\n  activations_checkpoint_method: block\n"
       "  activations_checkpoint_num_layers: 0\n  optim:\n    name: mcore_distributed_optim\n"
       "    overlap_grad_sync: true\n    grad_sync_dtype: bf16\n");
@@ -103,6 +103,7 @@ TEST_CASE("NeMo's own words are read") {
   CHECK(job.plan.grad_precision == Precision::bf16);
   CHECK(job.plan.overlap->has(Overlapped::tp));
   CHECK(job.model.mlp == Mlp::squared_relu);
+  CHECK(job.model.qkv_bias == true);
   CHECK(job.says("--overlap-grad-reduce"));
   CHECK(error_text([] {
           (void)job_of_yaml(
@@ -204,6 +205,14 @@ TEST_CASE("states are sharded and kept where trainers say it") {
                "  offload_optimizer_device: cpu\n  offload_param_device: none\n"},
               {"config.json", kLlama}});
   CHECK(host.plan.offload == Offload::optimizer);
+  const ImportedJob second =
+      job_of({{"y.yaml",
+               "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"
+               "  activation_checkpointing: true\ntensor_parallel_size: 2\n"},
+              {"config.json", kLlama}});
+  CHECK(second.plan.zero == 3);
+  CHECK(second.plan.recompute == Recompute::full);
+  CHECK(second.plan.tp == 2);
   CHECK(job_of({{"x.yaml", "fsdp_config:\n  fsdp_offload_params: true\nflash_attention: true\n"},
                 {"config.json", kLlama}})
             .plan.offload == Offload::optimizer_params);
@@ -257,6 +266,15 @@ TEST_CASE("what trains adapters, or beside other models, is told") {
                   .report.left_out,
               "scripts/run_dpo.py: prefers one answer to another, which takes a second model; what "
               "is predicted is training one model on the same tokens"));
+}
+
+TEST_CASE("how answers are generated says nothing of the training") {
+  const ImportedJob job = job_of({{"s.sh",
+                                   "python3 -m verl.trainer.main_ppo actor.ppo_mini_batch_size=256 "
+                                   "actor.rollout.tensor_model_parallel_size=2\n"},
+                                  {"config.json", kLlama}});
+  CHECK_FALSE(job.plan.tp);
+  CHECK(lists_part(job.report.left_out, "verl.trainer.main_ppo: learns by reinforcement"));
 }
 
 TEST_CASE("llm-foundry's configuration is read") {
