@@ -519,10 +519,15 @@ ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
                                         const std::vector<Override>& overrides,
                                         const Progress& progress) {
+  return validate_runs(library, std::move(runs), overrides, shipped_uncertainty(library), progress);
+}
+
+std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
+                                        const std::vector<Override>& overrides,
+                                        const Uncertainty& uncertainty, const Progress& progress) {
   std::vector<ValidatedRun> results(runs.size());
   RunInputs inputs(library, overrides);
   inputs.check_overrides(runs);
-  const Uncertainty uncertainty = shipped_uncertainty(library);
   const auto validate = [&](std::size_t i) {
     results[i] = validate_run(inputs, uncertainty, std::move(runs[i]));
   };

@@ -129,6 +129,10 @@ class RunInputs {
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
                                         const std::vector<Override>& overrides,
                                         const Progress& progress = {});
+/// The same, with intervals by other priors than the library's.
+std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
+                                        const std::vector<Override>& overrides,
+                                        const Uncertainty& uncertainty, const Progress& progress);
 
 /// Groups rows by the values of some columns ("source", "card", …), in order of appearance; by
 /// scale, the smallest first.

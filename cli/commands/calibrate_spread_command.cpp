@@ -168,8 +168,9 @@ int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptio
   const Uncertainty present = read_uncertainty(priors);
   const SpreadReport report =
       options.stacks_only ? SpreadReport{} : estimate_spread(library, runs, present);
+  const Uncertainty found = with_spreads(present, report);
   const StackSpreadReport stacks =
-      stack_spreads(validate_runs(library, std::move(runs), {}), with_spreads(present, report));
+      stack_spreads(validate_runs(library, std::move(runs), {}, found, {}), found);
   if (options.format == OutputFormat::json) {
     fmt::print("{}", report_json(report, stacks));
   } else {
