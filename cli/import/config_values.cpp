@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/telling_names.hpp"
+#include "hw/base/errors.hpp"
 
 namespace prequel {
 namespace {
@@ -28,6 +30,10 @@ constexpr OtherName kOtherNames[] = {
     {"grad_reduce_in_fp32", "--accumulate-allreduce-grads-in-fp32"},
     {"use_flash_attention", "--use-flash-attn"},
     {"optim.name", "--optimizer"},
+    {"ub_tp_comm_overlap", "--tp-comm-overlap"},
+    {"overlap_grad_sync", "--overlap-grad-reduce"},
+    {"overlap_param_sync", "--overlap-param-gather"},
+    {"decoder.num_layers", "--decoder-num-layers"},
     // Megatron-Bridge
     {"sequence_length", "--seq-length"},
     {"mixed_precision", "--precision"},
@@ -41,6 +47,8 @@ constexpr OtherName kOtherNames[] = {
     {"train_micro_batch_size_per_gpu", "--micro-batch-size"},
     {"num_kv_heads", "--num-key-value-heads"},
     {"num_gpus", "--nproc-per-node"},
+    {"gas", "--gradient-accumulation-steps"},
+    {"optimizer.type", "--optimizer"},
     // nanotron and Hugging Face's names of a model's shape
     {"parallelism.dp", "--data-parallel-size"},
     {"parallelism.tp", "--tensor-model-parallel-size"},
@@ -53,6 +61,14 @@ constexpr OtherName kOtherNames[] = {
     {"intermediate_size", "--ffn-hidden-size"},
     {"tie_word_embeddings", "--tied-embeddings"},
     {"model.dtype", "--precision"},
+    {"is_llama_config", "--llama-block"},
+    {"is_qwen2_config", "--llama-block"},
+    {"attention_bias", "--add-qkv-bias"},
+    {"qkv_bias", "--add-qkv-bias"},
+    {"recompute_layer", "--checkpoint-activations"},
+    {"parallelism.expert_parallel_size", "--expert-model-parallel-size"},
+    {"tokenizer.name", "--tokenizer-model"},
+    {"tokenizer.identifier", "--tokenizer-model"},
     {"tokenizer.model", "--tokenizer-model"},
     {"tokenizer.type", "--tokenizer-type"},
     // torchtitan, as Primus writes it
@@ -62,6 +78,8 @@ constexpr OtherName kOtherNames[] = {
     {"expert_parallel_degree", "--expert-model-parallel-size"},
     {"expert_tensor_parallel_degree", "--expert-tensor-parallel-size"},
     {"training.batch_size", "--local-batch-size"},
+    {"training.data_parallel_degree", "--data-parallel-shard-degree"},
+    {"norm_type", "--norm"},
     {"model.name", "--model-family"},
     {"optimizer.name", "--optimizer"},
     {"training.compile", "--compile"},
@@ -77,12 +95,34 @@ constexpr OtherName kOtherNames[] = {
     {"sequence_len", "--seq-length"},
     {"cutoff_len", "--seq-length"},
     {"fsdp_config.fsdp_sharding_strategy", "--fsdp"},
+    {"fsdp_activation_checkpointing", "--activation-checkpointing"},
+    {"fsdp_version", "--use-fsdp"},
+    {"fsdp_config.reshard_after_forward", "--fsdp-reshard-after-forward"},
+    {"fsdp_config.offload_params", "--fsdp-offload-params"},
+    {"tensor_parallel_size", "--tensor-model-parallel-size"},
+    {"flash_attention", "--use-flash-attn"},
+    // llm-foundry and OLMo
+    {"d_model", "--hidden-size"},
+    {"n_heads", "--num-attention-heads"},
+    {"n_layers", "--num-layers"},
+    {"kv_n_heads", "--num-key-value-heads"},
+    {"n_kv_heads", "--num-key-value-heads"},
+    {"max_sequence_length", "--seq-length"},
+    {"embedding_size", "--padded-vocab-size"},
+    {"weight_tying", "--tied-embeddings"},
+    {"activation_type", "--activation"},
+    {"no_bias", "--disable-bias-linear"},
+    {"global_train_batch_size", "--global-batch-size"},
+    {"device_train_microbatch_size", "--micro-batch-size"},
+    {"fsdp_config.sharding_strategy", "--fsdp"},
+    {"fsdp.sharding_strategy", "--fsdp"},
+    {"fsdp.precision", "--fsdp-precision"},
 };
 
 /// Sections that say nothing of the training itself.
 constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds",       "inference",
                                                "peft",          "vision_config", "wandb",
-                                               "logging",       "profiling"};
+                                               "logging",       "profiling",     "rollout"};
 
 /// Keys that name the model where others hold its shape.
 constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",
@@ -104,6 +144,12 @@ constexpr OtherName kContraries[] = {
     {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
     {"add_position_embedding", "--no-position-embedding"},
     {"model.bias", "--disable-bias-linear"},
+    {"include_bias", "--disable-bias-linear"},
+    {"use_bias_in_attn_linear", "--disable-bias-linear"},
+    {"weight_tying", "--untie-embeddings-and-output-weights"},
+    {"learned_pos_emb", "--no-position-embedding"},
+    {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
+    {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
 };
 
 /// `${model.hidden_size}` of OmegaConf, `${PRIMUS_TP:1}` of Primus; the text itself of others.
@@ -170,11 +216,45 @@ bool is_other_section(std::string_view key) {
   return std::ranges::find(kOtherSections, key) != std::end(kOtherSections);
 }
 
-void read_config_values(const std::string& file, const ConfigValues& values, ImportedJob& job) {
+namespace {
+
+/// The values with those that a command line sets: by their path, or by one that has more or fewer
+/// sections before the same name.
+ConfigValues with_settings(ConfigValues values, const ConfigValues& settings) {
+  const auto ends = [](const std::string& longer, const std::string& shorter) {
+    return longer == shorter || longer.ends_with("." + shorter);
+  };
+  for (auto& [path, value] : values) {
+    for (const auto& [name, set] : settings) {
+      if (ends(path, name) || ends(name, path)) value = set;
+    }
+  }
+  return values;
+}
+
+/// Of settings; files leave such sections out as they are read.
+bool is_in_other_section(std::string_view path) {
+  for (std::size_t end = path.find('.'); end != std::string_view::npos; end = path.find('.')) {
+    if (is_other_section(path.substr(0, end))) return true;
+    path.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
+  const ConfigValues values = with_settings(own, job.settings);
   std::vector<std::string> words;
   std::map<std::string, std::string> path_of;  // a flag's
+  if (values.contains("runconfig.num_csx")) {
+    throw InputError(file +
+                     ": looks like a configuration of Cerebras's stack, whose devices prequel "
+                     "does not model");
+  }
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+    if (is_in_other_section(path)) continue;
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
@@ -186,6 +266,7 @@ void read_config_values(const std::string& file, const ConfigValues& values, Imp
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);
   name_by_paths(path_of, ignored, job.report.ignored);
+  tell_by_names(ignored, job.report);
 }
 
 }  // namespace prequel

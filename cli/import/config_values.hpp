@@ -14,8 +14,9 @@ using ConfigValues = std::map<std::string, std::string>;
 
 /// Reads values into `job` as the flags that say the same. Keys are known by their names, whatever
 /// section they are in (those of validation, inference and the like aside); `${a.b}` and
-/// `${NAME:default}` stand for what they name. Other keys are listed as ignored.
-void read_config_values(const std::string& file, const ConfigValues& values, ImportedJob& job);
+/// `${NAME:default}` stand for what they name. Other keys are listed as ignored. The job's settings
+/// are set over them.
+void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job);
 
 /// Whether a section says nothing of the training itself.
 bool is_other_section(std::string_view key);

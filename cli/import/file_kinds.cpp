@@ -14,9 +14,23 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+/// `name = value`, as no shell has it.
+bool assigns(std::string_view line) {
+  const std::size_t blank = line.find(' ');
+  return blank != std::string_view::npos && blank > 0 && line.substr(blank, 3) == " = " &&
+         std::ranges::all_of(line.substr(0, blank),
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
 bool is_python(std::string_view text) {
-  return text.starts_with("import ") || text.starts_with("from ") || has(text, "\nimport ") ||
-         has(text, "\ndef ");
+  if (text.starts_with("import ") || text.starts_with("from ") || has(text, "\nimport ") ||
+      has(text, "\ndef ")) {
+    return true;
+  }
+  for (; !text.empty(); text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1)) {
+    if (assigns(text.substr(0, text.find('\n')))) return true;
+  }
+  return false;
 }
 
 bool is_table(std::string_view text) {

@@ -12,12 +12,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/argument_dump.hpp"
+#include "cli/import/config_values.hpp"
 #include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/telling_names.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
@@ -107,7 +109,7 @@ Source read_source(const std::string& path) {
   });
   if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
   // GPT-NeoX writes YAML in braces.
-  source.yaml = source.json ? is_neox_config(source.text)
+  source.yaml = source.json ? is_neox_config(source.text) || is_yaml_in_braces(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);
   source.json = source.json && !source.yaml;
   source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
@@ -200,38 +202,91 @@ bool is_flag(const std::string& word) {
   return word.size() > 2 && word.starts_with("--");
 }
 
+/// How long the begin of a word is that names a setting, of letters, digits, `_`, `-` and `.`.
+std::size_t setting_name(std::string_view word) {
+  const auto end = std::ranges::find_if(word, [](unsigned char c) {
+    return std::isalnum(c) == 0 && c != '_' && c != '-' && c != '.';
+  });
+  return static_cast<std::size_t>(end - word.begin());
+}
+
+/// Takes the settings out of a command line by which it changes a configuration:
+/// `model.num_layers=4` and `+model.num_layers=4` as Hydra has them, `--training.seq_len 4096` as
+/// torchtitan does.
+ConfigValues take_settings(std::vector<std::string>& words) {
+  ConfigValues settings;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool flag = is_flag(words[i]);
+    std::string_view word = words[i];
+    word.remove_prefix(flag ? 2 : std::min(word.find_first_not_of('+'), word.size()));
+    const std::size_t length = setting_name(word);
+    std::string name(word.substr(0, length));
+    const bool named = !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
+    const bool equals = word.substr(length, 1) == "=";
+    const bool dotted = name.find('.') != std::string::npos && length == word.size();
+    std::ranges::replace(name, '-', '_');
+    if (named && equals && (!flag || name.find('.') != std::string::npos)) {
+      settings[name] = word.substr(length + 1);
+    } else if (named && flag && dotted) {
+      const bool alone = i + 1 == words.size() || words[i + 1].starts_with("--");
+      settings[name] = alone ? "true" : words[++i];
+    } else {
+      others.push_back(std::move(words[i]));
+    }
+  }
+  words = std::move(others);
+  return settings;
+}
+
+/// What scripts set in a configuration has the last word on it, wherever it is among the files.
+ConfigValues settings_of(const std::vector<Source>& sources, const ImportNames& names) {
+  ConfigValues all;
+  ShellState state = shell_state(names.script);
+  for (const Source& source : sources) {
+    if (source.json || source.yaml || source.toml || source.log.found()) continue;
+    LaunchScript script = read_launch_script(source.file, source.text, state);
+    std::vector<std::string> words = words_of_training(script.words);
+    ConfigValues own = take_settings(words);
+    own.merge(all);
+    all = std::move(own);
+    state = std::move(script.state);
+    state.arguments = shell_state(names.script).arguments;
+  }
+  return all;
+}
+
 /// False for text without any flag, which says nothing of a job.
 bool read_script(const Source& source, const ImportNames& names, ShellState& state,
                  ImportedJob& job) {
-  const LaunchScript script = read_launch_script(source.file, source.text, state);
+  LaunchScript script = read_launch_script(source.file, source.text, state);
   refuse_open_sizes(source.file, source.text, state, script);
   state = script.state;
   state.arguments = shell_state(names.script).arguments;  // without what was shifted out
   state.scripts.insert(std::filesystem::path(source.file).filename().string());
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
+  script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
-  read_megatron_arguments(source.file, script.words, job);
-  job.report.read.push_back(source.file + ": launch script");
   for (const std::string& word : script.words) remember_substitution(word, job);
+  (void)take_settings(script.words);
+  const std::size_t ignored = job.report.ignored.size();
+  read_megatron_arguments(source.file, script.words, job);
+  tell_by_names(ignored, job.report);
+  job.report.read.push_back(source.file + ": launch script");
   for (const std::string& body : script.here_documents) {
     read_here_document(source.file, body, job);
   }
   read_launch(script, job);
   list_environment(script, job);
   if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
-  if (!job.model.max_positions && job.plan.seq_len) {
-    job.model.max_positions = job.plan.seq_len;
-    job.report.assumed.push_back(
-        fmt::format("max_position_embeddings {}: that of --seq-length", *job.plan.seq_len));
-  }
   if (job.model.name.empty()) {
     job.model.name = std::filesystem::path(source.file).stem().string();
   }
   const auto has_flags = [](const auto& variable) {
     return variable.second.find("--") != std::string::npos;
   };
-  return std::any_of(script.words.begin(), script.words.end(), is_flag) ||
+  return !job.settings.empty() || std::any_of(script.words.begin(), script.words.end(), is_flag) ||
          std::any_of(state.variables.begin(), state.variables.end(), has_flags);
 }
 
@@ -295,7 +350,13 @@ void assume_names(Import& import) {
     job.software = assume("software", "torchtitan-2025");
   }
   if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
-    const char* deepspeed = modern ? "megatron-deepspeed-2023" : "megatron-deepspeed-2022";
+    // DeepSpeed's stacks were measured before they had flash attention.
+    const bool flash = job.plan.attention == AttentionKind::flash;
+    const char* with_flash =
+        job.plan.zero.value_or(0) > 1 ? "pytorch-fsdp2-2024" : "megatron-core-2024";
+    const char* deepspeed = flash    ? with_flash
+                            : modern ? "megatron-deepspeed-2023"
+                                     : "megatron-deepspeed-2022";
     const char* megatron = modern ? "megatron-core-2024" : "megatron-lm-2021";
     job.software = assume("software", job.deepspeed ? deepspeed : megatron);
   }
@@ -322,6 +383,11 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
+  if (job.model_named.empty() && !job.yaml_config_file.empty() && !job.yaml_config) {
+    throw InputError(fmt::format(
+        "{}: names the configuration {}, which is not among the files; with it they would do",
+        names_of(sources), printable(job.yaml_config_file)));
+  }
   if (job.model_named.empty()) return;
   throw InputError(fmt::format(
       "{}: names the model {} and not its shape; that file or its config.json beside it "
@@ -329,11 +395,31 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
       names_of(sources), printable(job.model_named)));
 }
 
+/// Whether a variable or a function that was not known before has been asked for.
+bool is_used(const ShellState& before, const ShellState& now) {
+  return now.functions.size() > before.functions.size() ||
+         std::ranges::any_of(now.variables, [&](const auto& variable) {
+           const auto known = before.variables.find(variable.first);
+           const bool same = known != before.variables.end() && known->second == variable.second;
+           return !same && now.used.contains(variable.first);
+         });
+}
+
+/// Models of scripts and configurations hold as many positions as they train with.
+void assume_positions(ImportedJob& job) {
+  if (!job.script || job.model.max_positions || !job.plan.seq_len) return;
+  job.model.max_positions = job.plan.seq_len;
+  job.report.assumed.push_back(
+      fmt::format("max_position_embeddings {}: that of --seq-length", *job.plan.seq_len));
+}
+
 Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
   Import import;
   import.job.cluster = names.cluster;
   import.job.software = names.software;
   std::string unread;
+  ShellState unread_before;
+  import.job.settings = settings_of(sources, names);
   ShellState state = shell_state(names.script);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
@@ -344,10 +430,17 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       read_yaml_config(source.file, source.text, import.job);
     } else if (source.toml) {
       read_toml_config(source.file, source.text, import.job);
-    } else if (!read_script(source, names, state, import.job)) {
+    } else if (const ShellState before = state; !read_script(source, names, state, import.job)) {
       unread = source.file;
+      unread_before = before;
     }
   }
+  if (!unread.empty() && is_used(unread_before, state)) unread.clear();
+  if (!import.job.settings.empty()) {
+    read_config_values(sources.front().file, import.job.settings, import.job);
+    import.job.report.read.push_back("the command line's settings, over those of configurations");
+  }
+  assume_positions(import.job);
   look_up_flavour(names.library, import.job);
   if (import.job.script) {
     read_unused_variables(sources.front().file, state, import.job);

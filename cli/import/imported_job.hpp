@@ -88,6 +88,12 @@ struct ImportedJob {
   std::optional<std::int64_t> query_groups;         ///< Megatron's, which counts only if grouped
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
   std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
+  /// How wide the MLP is: a multiple of this, both halves of a gated one together, or this many
+  /// times the hidden size.
+  std::optional<std::int64_t> ffn_multiple, ffn_halves, ffn_ratio;
+  /// What a command line sets in configurations, by the path of the value.
+  std::map<std::string, std::string> settings;
+  std::optional<std::int64_t> shared_experts;  ///< each as wide as the others
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
   std::vector<std::string> tokenizer;     ///< what names it: its files, then its type
   std::optional<double> capacity_factor;  ///< how many times the mean an expert takes

@@ -11,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/shell_arithmetic.hpp"
 #include "cli/import/shell_branches.hpp"
+#include "cli/import/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -25,6 +27,7 @@ constexpr std::size_t kMostChains = 64;     // open at once, and told
 constexpr std::size_t kMostReadings = 128;  // of a script, with other branches
 constexpr std::size_t kLongestTold = 60;    // of a value, in reports
 constexpr int kMostRounds = 256;            // of all loops
+constexpr std::size_t kLongestTest = 1024;  // words
 
 /// Slurm's options in brief, and the variables that it sets from the long ones.
 constexpr std::pair<const char*, const char*> kSlurmBriefs[] = {
@@ -45,72 +48,21 @@ constexpr const char* kMpiCommands[] = {"mpirun", "mpiexec"};
 constexpr std::pair<const char*, const char*> kMpiBriefs[] = {
     {"-n", "-np"}, {"-N", "--ntasks-per-node"}, {"-npernode", "--ntasks-per-node"}};
 
+constexpr std::string_view kHereString = "<<<";
+
+/// Commands that read what to do from a here-document, and those that name a function's own.
+constexpr const char* kReadCommands[] = {"bash", "sh", "sbatch", "srun", "ssh"};
+constexpr const char* kOwners[] = {"local", "declare", "typeset"};
+constexpr const char* kSetters[] = {"export", "local", "declare", "typeset", "readonly", "env"};
+/// Commands whose words start nothing.
+constexpr const char* kSilent[] = {":", "echo", "printf"};
+
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
-
-/// `$((…))`: + - * / % and brackets over whole numbers; empty when it is not that.
-class Arithmetic {
- public:
-  explicit Arithmetic(std::string_view text) : text_(text) {}
-  std::optional<long long> value() {
-    const auto result = sum(0);
-    return peek() == '\0' ? result : std::nullopt;
-  }
-
- private:
-  using Number = std::optional<long long>;
-  char peek() {
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  Number sum(int depth) {
-    Number left = product(depth);
-    for (char op = peek(); left && (op == '+' || op == '-'); op = peek()) {
-      ++at_;
-      left = combine(op, *left, product(depth));
-    }
-    return left;
-  }
-  Number product(int depth) {
-    Number left = atom(depth);
-    for (char op = peek(); left && (op == '*' || op == '/' || op == '%'); op = peek()) {
-      ++at_;
-      left = combine(op, *left, atom(depth));
-    }
-    return left;
-  }
-  Number atom(int depth) {
-    if (peek() == '(' && depth < kMostNested) {
-      ++at_;
-      const Number inside = sum(depth + 1);
-      if (peek() != ')') return std::nullopt;
-      ++at_;
-      return inside;
-    }
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-    return parse_integer(text_.substr(begin, at_ - begin));
-  }
-  static Number combine(char op, long long a, Number b) {
-    long long result = 0;
-    if (!b) return std::nullopt;
-    bool overflow = false;
-    if (op == '+') overflow = __builtin_add_overflow(a, *b, &result);
-    if (op == '-') overflow = __builtin_sub_overflow(a, *b, &result);
-    if (op == '*') overflow = __builtin_mul_overflow(a, *b, &result);
-    if (op == '/' || op == '%') {
-      if (*b <= 0) return std::nullopt;
-      result = op == '/' ? a / *b : a % *b;
-    }
-    return overflow ? std::nullopt : Number(result);
-  }
-  std::string_view text_;
-  std::size_t at_{0};
-};
 
 /// The alternatives as words: "7B, 13B or another".
 std::string told(const OpenChain& chain) {
@@ -137,8 +89,8 @@ std::string how_to_say(const OpenChain& chain) {
 
 /// Whether a value holds nothing but what is not known: `$2`, `$(nproc)`.
 bool is_unknown(std::string_view value) {
-  return !value.empty() && (value.front() == '$' || value.front() == '`') &&
-         value.find(' ') == std::string_view::npos;
+  if (value.starts_with("$(") || value.starts_with('`')) return true;
+  return value.starts_with('$') && value.find(' ') == std::string_view::npos;
 }
 
 /// Commands read while a chain of branches is open: what an alternative sets and starts is put
@@ -160,6 +112,13 @@ struct Chain {
   bool leaves{};
 };
 
+/// A here-document that a command announced.
+struct Announced {
+  std::string delimiter;
+  bool runs{};       ///< the command reads it as a script
+  std::string name;  ///< of the variable that `read` keeps it in
+};
+
 /// A `while`: where it begins.
 struct Loop {
   std::size_t begin{};
@@ -175,8 +134,11 @@ class Reader {
     std::size_t at = 0;
     std::size_t begin = 0;  // of the command
     std::vector<std::string> command;
-    std::vector<std::string> delimiters;
+    std::vector<Announced> documents;
     std::vector<Loop> loops;
+    bool commented = false;   // this command, which ends there
+    bool cut = false;         // the command before was, so what looks like more of it is not
+    bool definitions = true;  // may come; an open brace that nothing closes ends all hope
     while (at < text.size()) {
       if (command.empty()) begin = at;
       const char c = text[at];
@@ -185,28 +147,48 @@ class Reader {
       } else if (c == '#') {
         const std::size_t end = std::min(text.find('\n', at), text.size());
         slurm_line(text.substr(at, end - at));
+        commented = !command.empty();
         at = end;
+      } else if (starts_arithmetic(text, at, command)) {
+        at = arithmetic_command(text, at, command);
       } else if (c == '<' && text.substr(at, 2) == "<<" && text.substr(at, 3) != "<<<") {
         at += text.substr(at, 3) == "<<-" ? 3 : 2;
         while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
         std::string delimiter = word(text, at).first;
-        if (!delimiter.empty()) delimiters.push_back(std::move(delimiter));
+        if (delimiter.empty()) continue;
+        const bool kept = !command.empty() && command.front() == "read" && is_plain(command.back());
+        documents.push_back({std::move(delimiter), is_one_of(command, kReadCommands),
+                             kept ? command.back() : std::string()});
+      } else if (c == '<' && text.substr(at, 3) == kHereString) {
+        at += kHereString.size();
+        command.emplace_back(kHereString);
       } else if (c == '\n') {
+        if (!command.empty() && depth == calls_) cut = drop_cut(command, cut, commented);
+        commented = false;
         finish(command, depth, c);
         at = next(loops, begin, at + 1);
-        for (const std::string& delimiter : delimiters) here_document(text, at, delimiter);
-        delimiters.clear();
+        for (const Announced& one : std::exchange(documents, {})) {
+          here_document(text, at, one, depth);
+        }
       } else if (is_blank(c)) {
         ++at;
-      } else if (std::string_view(";|&<>()").find(c) != std::string_view::npos) {
+      } else if (is_sign(c) && in_double_brackets(command)) {
+        const std::size_t length = text.substr(at, 2) == "&&" || text.substr(at, 2) == "||" ? 2 : 1;
+        command.emplace_back(text.substr(at, length));
+        at += length;
+      } else if (c == ';' || is_sign(c)) {
         ++at;
         if (c == '<' || c == '>') continue;
         finish(command, depth, c);
         at = next(loops, begin, at);
-      } else {
+      } else if (!(definitions && command.empty() && define(text, at, definitions))) {
         auto [value, quoted] = word(text, at);
         if (value.ends_with('=') && at < text.size() && text[at] == '(') array(text, ++at, value);
-        if (quoted || value.find('=') != std::string::npos) {
+        const std::size_t length = name_length(value);
+        const bool assigns =
+            length > 0 && (value.substr(length, 1) == "=" || value.substr(length, 2) == "+=" ||
+                           is_element(value, length));
+        if (quoted || assigns) {
           command.push_back(std::move(value));
         } else {
           split(value, command);
@@ -218,6 +200,7 @@ class Reader {
   }
 
   LaunchScript finished() {
+    read_uncalled();
     while (!chains_.empty()) {  // never closed
       end_branch({});
       close_chain();
@@ -238,6 +221,131 @@ class Reader {
     if (spent_ > kMostExpanded) throw InputError(file_ + ": its variables expand to over 4 MiB");
   }
 
+  static bool is_sign(char c) {
+    return std::string_view("|&<>()").find(c) != std::string_view::npos;
+  }
+
+  template <class Names>
+  static bool is_one_of(const std::vector<std::string>& command, const Names& names) {
+    if (command.empty()) return false;
+    const std::string& path = command.front();
+    const std::string program = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+    return std::find(std::begin(names), std::end(names), program) != std::end(names);
+  }
+
+  /// Inside `[[ … ]]` signs are words.
+  static bool in_double_brackets(const std::vector<std::string>& command) {
+    if (command.size() > kLongestTest) return false;
+    const auto open = std::ranges::find(command, "[[");
+    return open != command.end() && std::find(open, command.end(), "]]") == command.end();
+  }
+
+  /// `((…))` where a command could begin.
+  static bool starts_arithmetic(std::string_view text, std::size_t at,
+                                const std::vector<std::string>& command) {
+    constexpr const char* kBefore[] = {"if",   "elif", "while", "until", "then",
+                                       "else", "do",   "!",     "for",   "{"};
+    return text.substr(at, 2) == "((" && std::ranges::all_of(command, [&](const std::string& one) {
+             return std::ranges::find(kBefore, one) != std::end(kBefore);
+           });
+  }
+
+  /// As a test of its value, or as an assignment; what a `for` counts by is passed over.
+  std::size_t arithmetic_command(std::string_view text, std::size_t at,
+                                 std::vector<std::string>& command) {
+    const std::size_t end = end_of_arithmetic(text, at);
+    if (end == std::string_view::npos) return text.size();
+    const std::string_view inside = text.substr(at + 2, end - at - 4);
+    if (!command.empty() && command.back() == "for") return end;
+    if (auto word = assigned_number(inside)) {
+      command.push_back(std::move(*word));
+    } else {
+      command.insert(command.end(), {"[", number_of(inside), "-ne", "0", "]"});
+    }
+    return end;
+  }
+
+  /// `A = B * 2` as `A=8`.
+  std::optional<std::string> assigned_number(std::string_view text) {
+    const auto found = arithmetic_assignment(text);
+    if (!found) return std::nullopt;
+    return found->name + "=" + number_of(found->value);
+  }
+
+  /// The value of arithmetic; what is not known keeps its `$`.
+  std::string number_of(std::string_view text) {
+    const std::string numbers = with_numbers(text);
+    if (const auto value = shell_arithmetic(numbers)) return std::to_string(*value);
+    std::string open = fmt::format("$(({}))", text);
+    std::erase_if(open, is_blank);
+    return open;
+  }
+
+  /// Remembers the function that is defined here. False where none is, for good (`more`) if one
+  /// has no end.
+  bool define(std::string_view text, std::size_t& at, bool& more) {
+    const FunctionDefinition found = function_definition(text, at);
+    if (found.name.empty()) return false;
+    more = found.end != std::string_view::npos;
+    if (!more) return false;
+    spend(found.body.size());
+    state_.functions.insert_or_assign(found.name, found.body);
+    uncalled_.insert(found.name);
+    at = found.end;
+    return true;
+  }
+
+  /// What starts with a dash behind a command that a comment ended is no part of it, though it
+  /// looks like one. Says whether the next command may be of that kind.
+  bool drop_cut(std::vector<std::string>& command, bool cut, bool commented) {
+    const bool flag = command.front().starts_with("--");
+    if (!cut || !flag) return commented && !flag;
+    assume(fmt::format("{} is not passed on: a comment ends the command before it",
+                       printable(fmt::format("{}", fmt::join(command, " ")))));
+    command.clear();
+    return true;
+  }
+
+  /// Functions may be called in ways that are not seen here, where all else starts nothing.
+  void read_uncalled() {
+    const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
+    if (std::ranges::any_of(result_.words, is_flag)) return;
+    for (const std::string& name : std::set(uncalled_)) {
+      const auto found = state_.functions.find(name);
+      if (found == state_.functions.end() || found->second.find("--") == std::string::npos)
+        continue;
+      assume(fmt::format("{} runs, though nothing calls it by name", printable(name)));
+      call(found->second, std::nullopt);
+    }
+  }
+
+  /// A function's commands, as a call with these arguments runs them.
+  void call(std::string body, std::optional<std::vector<std::string>> arguments) {
+    spend(body.size());
+    auto own = std::exchange(state_.arguments, std::move(arguments));
+    locals_.emplace_back();
+    ++calls_;
+    read_inside(body, calls_);
+    --calls_;
+    for (auto& [name, value] : locals_.back()) {
+      if (value) {
+        set(name, std::move(*value));
+      } else {
+        set(name, {});
+        state_.variables.erase(name);
+      }
+    }
+    locals_.pop_back();
+    state_.arguments = std::move(own);
+  }
+
+  /// Another text before the rest of this one.
+  void read_inside(std::string_view text, int depth) {
+    auto events = std::exchange(loop_events_, {});
+    read(text, depth);
+    loop_events_ = std::move(events);
+  }
+
   static void split(std::string_view text, std::vector<std::string>& words) {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t begin = at;
@@ -251,7 +359,8 @@ class Reader {
   void slurm_line(std::string_view line) {
     if (!line.starts_with("#SBATCH")) return;
     std::vector<std::string> options;
-    split(line.substr(7, line.find(" #", 7) - 7), options);
+    // A here-document that submits a script fills in what the script then says.
+    split(expanded(line.substr(7, line.find(" #", 7) - 7)), options);
     for (std::size_t i = 0; i < options.size(); ++i) {
       for (const auto& [brief, full] : kSlurmBriefs) {
         if (options[i] == brief) options[i] = full;
@@ -266,15 +375,19 @@ class Reader {
       }
     }
     result_.words.insert(result_.words.end(), options.begin(), options.end());
+    end_words();
   }
 
-  void here_document(std::string_view text, std::size_t& at, const std::string& delimiter) {
+  void here_document(std::string_view text, std::size_t& at, const Announced& one, int depth) {
+    const std::size_t begin = at;
+    std::size_t behind = at;
     std::string body;
     while (at < text.size()) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       const std::string_view line = text.substr(at, end - at);
       at = std::min(end + 1, text.size());
-      if (trimmed(line) == delimiter) break;
+      if (trimmed(line) == one.delimiter) break;
+      behind = at;
       for (std::size_t i = 0; i < line.size();) {
         if (line[i] == '$') {
           body += expansion(line, i);
@@ -286,6 +399,15 @@ class Reader {
     }
     spend(body.size());
     if (branches_.skips()) return;
+    if (!one.name.empty()) return set(one.name, std::move(body));
+    if ((one.runs || text.substr(begin, 2) == "#!") && depth < kMostNested) {
+      std::string script(text.substr(begin, behind - begin));
+      spend(script.size());
+      for (std::size_t i = script.find("\\$"); i != std::string::npos; i = script.find("\\$", i)) {
+        script.erase(i, 1);  // what this one leaves to that one
+      }
+      return read_inside(script, depth + 1);
+    }
     result_.here_documents.push_back(std::move(body));
   }
 
@@ -325,6 +447,8 @@ class Reader {
         at += std::min<std::size_t>(2, text.size() - at);
       } else if (c == '$' && quote != '\'') {
         value += expansion(text, at);
+      } else if (c == '`' && quote != '\'') {
+        value += backticks(text, at);
       } else {
         value += c;
         ++at;
@@ -334,17 +458,107 @@ class Reader {
     return {value, quoted};
   }
 
+  /// What a command prints, as far as that is known.
+  std::optional<std::string> substitution(std::string_view inside) {
+    constexpr std::string_view kExpr = "expr ";
+    constexpr std::string_view kEcho = "echo ";
+    inside = trimmed(inside);
+    if (braces_ >= kMostNested) return std::nullopt;
+    if (inside.starts_with("cat ") || inside.starts_with("cat<")) return printed_document(inside);
+    const bool expr = inside.starts_with(kExpr);
+    if (!expr && !inside.starts_with(kEcho)) return std::nullopt;
+    std::string_view rest = trimmed(inside.substr(kExpr.size()));
+    const std::size_t pipe = rest.find('|');
+    const bool calculates =
+        expr || (pipe != std::string_view::npos && trimmed(rest.substr(pipe + 1)) == "bc");
+    if (!expr && calculates) rest = rest.substr(0, pipe);
+    if (!calculates &&
+        (rest.find_first_of("|;&<>") != std::string_view::npos || rest.starts_with('-'))) {
+      return std::nullopt;
+    }
+    std::string text = expanded(rest);
+    if (calculates) {
+      std::erase(text, '\\');
+      const auto value = shell_arithmetic(text);
+      return value ? std::optional(std::to_string(*value)) : std::nullopt;
+    }
+    if (text.find_first_of("$`\\") != std::string::npos) return std::nullopt;
+    return text;
+  }
+
+  /// The old way to write a substitution.
+  std::string backticks(std::string_view text, std::size_t& at) {
+    const std::size_t end = text.find('`', at + 1);
+    if (end == std::string_view::npos) return std::string(text.substr(at++, 1));
+    const std::string_view inside = text.substr(at + 1, end - at - 1);
+    at = end + 1;
+    if (const auto value = substitution(inside)) return *value;
+    return in_one_word(fmt::format("`{}`", inside), '`');
+  }
+
+  /// What a command prints that is not known: its name stands for it, whose words are none of the
+  /// script's.
+  static std::string in_one_word(std::string_view text, char end) {
+    const std::size_t blank = text.find_first_of(" \t\n");
+    if (blank == std::string_view::npos) return std::string(text);
+    return fmt::format("{}...{}", text.substr(0, blank), end);
+  }
+
+  /// `cat <<END … END`: the text, with what its `$…` stand for.
+  std::optional<std::string> printed_document(std::string_view inside) {
+    const std::size_t sign = inside.find("<<");
+    const std::size_t line = inside.find('\n');
+    if (sign == std::string_view::npos || line == std::string_view::npos || sign > line) {
+      return std::nullopt;
+    }
+    std::string delimiter(trimmed(inside.substr(sign + 2, line - sign - 2)));
+    std::erase_if(delimiter, [](char c) { return !is_name(c); });
+    const std::size_t end = inside.rfind("\n" + delimiter);
+    if (delimiter.empty() || end == std::string_view::npos || end < line) return std::nullopt;
+    return expanded(inside.substr(line + 1, end - line));
+  }
+
+  /// A text with what its `$…` stand for, and without quotes.
+  std::string expanded(std::string_view text) {
+    if (braces_ >= kMostNested) return std::string(text);
+    ++braces_;
+    std::string value;
+    for (std::size_t at = 0; at < text.size();) {
+      if (text[at] == '$') {
+        value += expansion(text, at);
+      } else {
+        if (text[at] != '"' && text[at] != '\'') value += text[at];
+        ++at;
+      }
+    }
+    --braces_;
+    spend(value.size());
+    return value;
+  }
+
   /// What stands for the `$…` at `at`; the text itself where nothing is known.
   std::string expansion(std::string_view text, std::size_t& at) {
     const std::size_t begin = at++;
     if (text.substr(at, 2) == "((") {
-      const std::size_t end = text.find("))", at);
+      const std::size_t end = end_of_arithmetic(text, at);
       if (end == std::string_view::npos) return "$";
-      const std::string inside = with_numbers(text.substr(at + 2, end - at - 2));
-      at = end + 2;
-      if (const auto value = Arithmetic(inside).value()) return std::to_string(*value);
+      const std::string inside = with_numbers(text.substr(at + 2, end - at - 4));
+      at = end;
+      if (const auto value = shell_arithmetic(inside)) return std::to_string(*value);
+    } else if (at < text.size() && text[at] == '[') {
+      const std::size_t end = text.find(']', at);
+      if (end == std::string_view::npos) return "$";
+      const std::string inside = with_numbers(text.substr(at + 1, end - at - 1));
+      at = end + 1;
+      if (const auto value = shell_arithmetic(inside)) return std::to_string(*value);
     } else if (at < text.size() && text[at] == '(') {
-      at = std::min(text.find(')', at), text.size() - 1) + 1;
+      std::size_t end = end_of_brackets(text, at);
+      if (end == std::string_view::npos) end = std::min(text.find(')', at), text.size() - 1) + 1;
+      spend(end - at);
+      const std::string_view inside = text.substr(at + 1, end - at - 1);
+      at = end;
+      if (const auto value = substitution(inside.substr(0, inside.rfind(')')))) return *value;
+      return in_one_word(text.substr(begin, at - begin), ')');
     } else if (at < text.size() && text[at] == '{') {
       const std::size_t end = closing_brace(text, at);
       if (end == std::string_view::npos) return "$";
@@ -388,35 +602,59 @@ class Reader {
     return std::string_view::npos;
   }
 
-  /// What `${NAME}`, `${NAME:-default}` or `${NAME:=default}` stands for.
+  /// What `${NAME}`, `${NAME:-default}`, `${NAME:=default}`, `${NAME:+other}`, `${NAME[1]}`,
+  /// `${#NAME}`, `${!NAME}` or `${NAME%%-*}` stands for.
   std::optional<std::string> of_braces(std::string_view inside) {
+    if (inside.starts_with('!') && is_plain(inside.substr(1))) {
+      const auto name = value_of(inside.substr(1));
+      return name && is_plain(*name) ? value_of(*name) : std::nullopt;
+    }
+    if (inside.starts_with('#') && inside.size() > 1) return length_of(inside.substr(1));
     std::size_t length = 0;
     while (length < inside.size() && is_name(inside[length])) ++length;
-    const std::string_view rest = inside.substr(length);
-    const std::size_t sign = rest.starts_with(':') ? 1 : 0;
-    const auto known = value_of(inside.substr(0, length));
-    if (known && (sign == 0 || !known->empty())) return spent(*known);
-    if (rest.size() <= sign || (rest[sign] != '-' && rest[sign] != '=')) return std::nullopt;
+    std::string_view rest = inside.substr(length);
     const std::string name(inside.substr(0, length));
-    std::string value;
-    if (braces_ < kMostNested) {
-      ++braces_;
-      const std::string_view text = rest.substr(sign + 1);
-      for (std::size_t at = 0; at < text.size();) {
-        if (text[at] == '$') {
-          value += expansion(text, at);
-        } else {
-          if (text[at] != '"' && text[at] != '\'') value += text[at];
-          ++at;
-        }
-      }
-      --braces_;
-    } else {
-      value = rest.substr(sign + 1);
+    auto known = value_of(name);
+    if (rest.starts_with('[')) {
+      const std::size_t close = std::min(rest.find(']'), rest.size() - 1) + 1;
+      if (known) known = changed(*known, expanded(rest.substr(0, close)));
+      rest = rest.substr(close);
     }
-    if (!value.empty()) defaults_.emplace(name, value);
-    if (rest[sign] == '=') set(name, value);
-    return value;
+    if (known) spend(known->size());
+    const std::size_t sign = rest.starts_with(':') ? 1 : 0;
+    const bool set_to_text = known && (sign == 0 || !known->empty());
+    if (rest.empty()) return known;
+    switch (rest.size() > sign ? rest[sign] : ' ') {
+      case '-':
+      case '=': {
+        if (set_to_text) return known;
+        std::string value = expanded(rest.substr(sign + 1));
+        if (!value.empty()) defaults_.emplace(name, value);
+        if (rest[sign] == '=') set(name, value);
+        return value;
+      }
+      case '+':
+        if (!known) return std::nullopt;
+        return set_to_text ? expanded(rest.substr(sign + 1)) : std::string();
+      case '?': return set_to_text ? known : std::nullopt;
+      default: return known ? changed(*known, expanded(rest)) : std::nullopt;
+    }
+  }
+
+  static bool is_plain(std::string_view name) {
+    return !name.empty() && std::ranges::all_of(name, is_name);
+  }
+
+  /// `${#NAME}`: letters; `${#NAME[@]}`: words.
+  std::optional<std::string> length_of(std::string_view name) {
+    const bool array = name.ends_with("[@]") || name.ends_with("[*]");
+    if (array) name.remove_suffix(3);
+    const auto known = is_plain(name) ? value_of(name) : std::nullopt;
+    if (!known || known->find('$') != std::string::npos) return std::nullopt;
+    if (!array) return std::to_string(known->size());
+    std::vector<std::string> words;
+    split(*known, words);
+    return std::to_string(words.size());
   }
 
   std::string spent(const std::string& value) {
@@ -428,16 +666,17 @@ class Reader {
   std::string with_numbers(std::string_view text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
+      if (text[at] == '$') {
+        out += expansion(text, at);
+        continue;
+      }
       const std::size_t begin = at;
       while (at < text.size() && is_name(text[at])) ++at;
       const std::string_view name = text.substr(begin, at - begin);
-      const bool argument = begin > 0 && (text[begin - 1] == '$' || text[begin - 1] == '{');
       const bool number = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) != 0;
-      const auto known = number && !argument ? std::nullopt : value_of(name);
+      const auto known = number ? std::nullopt : value_of(name);
       out += known ? spent(*known) : std::string(name);
-      if (at == begin && std::string_view("${}").find(text[at++]) == std::string_view::npos) {
-        out += text[begin];
-      }
+      if (at == begin && text[at++] != '"') out += text[begin];
     }
     return out;
   }
@@ -445,6 +684,8 @@ class Reader {
   /// Sets what a command of assignments sets, else keeps its words; quoted commands are read too.
   void finish(std::vector<std::string>& command, int depth, char end) {
     using Truth = ShellBranches::Truth;
+    const auto repetition = repeated(command);
+    judge_getopts(command);
     const Truth runs = branches_.take(command, end);
     for (const ShellBranches::Event& event : branches_.events()) follow(event);
     const auto defaults = std::exchange(defaults_, {});
@@ -454,31 +695,183 @@ class Reader {
       assume(fmt::format("{}{}={}: the script's default", argument ? "$" : "", name,
                          printable(value)));
     }
+    if (!repetition.empty()) repeat(repetition);
     if (command.empty()) return;
     if (!chains_.empty() && (command.front() == "exit" || command.front() == "return")) {
       chains_.back().leaves = true;
     }
     if (command.front() == "shift" && runs == Truth::yes) shift(command);
+    if (command.front() == "set" && command.size() > 2 && command[1] == "--") {
+      state_.arguments.emplace(command.begin() + 2, command.end());
+      return command.clear();
+    }
+    if (command.front() == "let") {
+      for (std::string& value : command) value = assigned_number(value).value_or(value);
+    }
+    if (command.front() == "read" && read_words(command)) return command.clear();
     spell_out(command);
-    for (std::string& value : command) {
-      std::size_t length = 0;
-      while (length < value.size() && is_name(value[length])) ++length;
-      const std::string name = value.substr(0, length);
+    keep_locals(command);
+    if (command.size() == 5 && command[0] == "printf" && command[1] == "-v" && command[3] == "%s") {
+      assign(command[2], command[4], runs == Truth::unknown);
+    }
+    if (is_one_of(command, kSilent)) return command.clear();
+    const bool sets = is_one_of(command, kSetters);
+    bool started = false;  // a command has been named
+    bool program = false;  // and that of Python, whose arguments follow
+    for (std::size_t i = 0; i < command.size(); ++i) {
+      std::string& value = command[i];
+      const std::size_t length = name_length(value);
       const bool appends = length > 0 && value.substr(length, 2) == "+=";
-      if (appends || (length > 0 && value.substr(length, 1) == "=")) {
-        const auto known = state_.variables.find(name);
-        const bool is_known = known != state_.variables.end();
-        std::string assigned = appends && is_known ? known->second : std::string();
-        assigned += value.substr(length + (appends ? 2 : 1));
-        spend(assigned.size());
-        assign(name, std::move(assigned), runs == Truth::unknown);
-      } else if (value.find(" --") != std::string::npos && depth < kMostNested) {
-        read(value, depth + 1);
+      const bool assigns = appends || (length > 0 && value.substr(length, 1) == "=");
+      const auto function = state_.functions.find(value);
+      const bool quoted = started && !sets && holds_command(value);  // with variables before it
+      if (assigns && !program && !quoted) {
+        assign_word(value, length, appends, runs == Truth::unknown);
+      } else if (is_element(value, length)) {
+        append_element(value, length);
+      } else if (!started && function != state_.functions.end() && calls_ < kMostNested) {
+        run_function(value, {command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()});
+        break;
+      } else if (holds_command(value) && depth < kMostNested) {
+        read_inside(value, depth + 1);
       } else {
+        started = started || value != "{";
+        program = program || value.ends_with(".py") ||
+                  (value == "-m" && i > 0 && command[i - 1].find("python") != std::string::npos);
         result_.words.push_back(std::move(value));
       }
     }
+    end_words();
     command.clear();
+  }
+
+  /// Marks where a command's words end.
+  void end_words() {
+    if (!result_.words.empty() && result_.words.back() != kCommandEnd) {
+      result_.words.emplace_back(kCommandEnd);
+    }
+  }
+
+  /// Whether a quoted word is a command with flags, or a program of Python's with settings.
+  static bool holds_command(std::string_view value) {
+    return value.find(" --") != std::string_view::npos ||
+           value.find(".py ") != std::string_view::npos;
+  }
+
+  /// `read -r A B <<< "1 2"`; the last name takes what is left.
+  bool read_words(const std::vector<std::string>& command) {
+    const auto sign = std::ranges::find(command, kHereString);
+    if (sign == command.end() || sign + 1 == command.end()) return false;
+    std::vector<std::string> values;
+    split(*(sign + 1), values);
+    std::vector<std::string> names;
+    std::copy_if(command.begin() + 1, sign, std::back_inserter(names), is_plain);
+    if (names.empty() || values.size() < names.size()) return false;
+    for (std::size_t i = 0; i + 1 < names.size(); ++i) assign(names[i], values[i], false);
+    const auto last = values.begin() + static_cast<std::ptrdiff_t>(names.size()) - 1;
+    assign(names.back(), fmt::format("{}", fmt::join(last, values.end(), " ")), false);
+    return true;
+  }
+
+  /// `getopts "t:p:" name` as a test of whether there is another option among the arguments that
+  /// are known, which it takes.
+  void judge_getopts(std::vector<std::string>& command) {
+    const auto found = std::ranges::find(command, "getopts");
+    if (!state_.arguments || command.end() - found < 3) return;
+    const std::string spec = *(found + 1);
+    const std::string name = *(found + 2);
+    const std::vector<std::string>& all = *state_.arguments;
+    const bool more = options_ < all.size() && all[options_].size() == 2 && all[options_][0] == '-';
+    if (more) {
+      const char letter = all[options_++][1];
+      const std::size_t place = spec.find(letter);
+      const bool valued = place != std::string::npos && spec.substr(place + 1, 1) == ":";
+      set(name, place == std::string::npos || letter == ':' ? "?" : std::string(1, letter));
+      set("OPTARG", valued && options_ < all.size() ? all[options_++] : std::string());
+      set("OPTIND", std::to_string(options_ + 1));
+    }
+    command.erase(found, command.end());
+    command.insert(command.end(), {"[", more ? "1" : "0", "-eq", "1", "]"});
+  }
+
+  static std::size_t name_length(std::string_view value) {
+    std::size_t length = 0;
+    while (length < value.size() && is_name(value[length])) ++length;
+    return length;
+  }
+
+  void assign_word(const std::string& value, std::size_t length, bool appends, bool optional) {
+    const std::string name = value.substr(0, length);
+    const auto known = state_.variables.find(name);
+    const bool is_known = known != state_.variables.end();
+    std::string assigned = appends && is_known ? known->second : std::string();
+    assigned += value.substr(length + (appends ? 2 : 1));
+    spend(assigned.size());
+    assign(name, std::move(assigned), optional);
+  }
+
+  /// `LAYERS[7B]=32`, which arrays keep as their words.
+  static bool is_element(std::string_view value, std::size_t length) {
+    return length > 0 && value.substr(length, 1) == "[" &&
+           value.find("]=", length) != std::string_view::npos;
+  }
+  void append_element(const std::string& value, std::size_t length) {
+    const std::string name = value.substr(0, length);
+    const auto known = state_.variables.find(name);
+    std::string all = known == state_.variables.end() ? std::string() : known->second + " ";
+    all += value.substr(length);
+    spend(all.size());
+    set(name, std::move(all));
+  }
+
+  /// What `local` names is the function's own, and as before when that ends.
+  void keep_locals(const std::vector<std::string>& command) {
+    if (locals_.empty() || !is_one_of(command, kOwners)) return;
+    for (const std::string& value : command) {
+      const std::string name = value.substr(0, name_length(value));
+      if (name.empty() || &value == &command.front()) continue;
+      const auto known = state_.variables.find(name);
+      locals_.back().try_emplace(
+          name, known == state_.variables.end() ? std::nullopt : std::optional(known->second));
+    }
+  }
+
+  /// Where all arguments are passed on, they stay as well known as they were.
+  void run_function(const std::string& name, std::vector<std::string> arguments) {
+    uncalled_.erase(name);
+    const std::string body = state_.functions.find(name)->second;
+    const std::string all =
+        state_.arguments ? fmt::format("{}", fmt::join(*state_.arguments, " ")) : std::string("$@");
+    if (arguments.size() == 1 && (arguments.front() == all || arguments.front() == "$*")) {
+      call(body, state_.arguments);
+    } else {
+      call(body, std::move(arguments));
+    }
+  }
+
+  /// The name and the values that a `for` goes through.
+  static std::vector<std::string> repeated(const std::vector<std::string>& command) {
+    const auto found = std::ranges::find(command, "for");
+    const bool list = command.end() - found > 2 && *(found + 2) == "in";
+    if (!list || found - command.begin() > 1) return {};
+    std::vector<std::string> words{*(found + 1)};
+    for (auto value = found + 3; value != command.end(); ++value) split(*value, words);
+    return words;
+  }
+
+  /// A loop is read once, for its last value.
+  void repeat(const std::vector<std::string>& repetition) {
+    const bool open = std::ranges::any_of(repetition, [](const std::string& value) {
+      return value.find_first_of("$`*?{") != std::string::npos;
+    });
+    if (open || repetition.size() < 2 || !is_plain(repetition.front())) return;
+    if (repetition.size() > 2) {
+      assume(fmt::format(
+          "{0}={1}: the last of what a loop goes through ({0} in {2})", repetition.front(),
+          printable(repetition.back()),
+          printable(fmt::format("{}", fmt::join(repetition.begin() + 1, repetition.end(), ", ")))));
+    }
+    set(repetition.front(), repetition.back());
   }
 
   void set(const std::string& name, std::string value) {
@@ -643,13 +1036,8 @@ class Reader {
                            printable(command[1])));
       }
     }
-    const auto is_one_of = [&command](const auto& names) {
-      const std::string& path = command.front();
-      const std::string program = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-      return std::find(std::begin(names), std::end(names), program) != std::end(names);
-    };
-    if (is_one_of(kSlurmCommands)) spell_out(command, kSlurmBriefs);
-    if (is_one_of(kMpiCommands)) spell_out(command, kMpiBriefs);
+    if (is_one_of(command, kSlurmCommands)) spell_out(command, kSlurmBriefs);
+    if (is_one_of(command, kMpiCommands)) spell_out(command, kMpiBriefs);
   }
 
   template <class Briefs>
@@ -681,6 +1069,11 @@ class Reader {
   ShellBranches branches_;
   std::map<std::string, std::string> defaults_;  ///< taken from `${NAME:-…}` in this command
   std::set<std::string> assumed_;
+  std::set<std::string> uncalled_;  ///< functions of this file
+  std::size_t options_{0};          ///< that `getopts` has taken of the arguments
+  int calls_{0};                    ///< of functions, one in another
+  /// What the names that a function calls its own were before, the innermost last.
+  std::vector<std::map<std::string, std::optional<std::string>>> locals_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #pragma once
 
 /// Reads bash launch scripts without running them: variables, arrays, arithmetic, continued lines,
-/// here-documents and `#SBATCH` lines. Of branches whose tests compare what is known, the one that
-/// runs is read; of others one alternative, and which there were is told. `while` runs as often as
-/// its test says where that is known; other loops are read once, in order.
+/// functions, here-documents and `#SBATCH` lines. Of branches whose tests compare what is known,
+/// the one that runs is read; of others one alternative, and which there were is told. `while` runs
+/// as often as its test says where that is known; other loops are read once, for their last value.
 
 #include <cstddef>
 #include <functional>
@@ -24,6 +24,7 @@ struct ShellState {
   std::map<std::string, std::string, std::less<>> variables;
   std::set<std::string, std::less<>> used;     ///< variables whose value was asked for
   std::set<std::string, std::less<>> scripts;  ///< names of the files that were read before
+  std::map<std::string, std::string, std::less<>> functions;  ///< and what each does
 };
 
 /// Where a script starts that is given these. Throws InputError for what is not NAME=VALUE.
@@ -36,6 +37,9 @@ struct OpenChain {
   std::size_t taken{};              ///< the alternative that was read
   std::size_t number{};             ///< which chain of the script it is
 };
+
+/// Stands behind the words of each command.
+inline constexpr std::string_view kCommandEnd = ";";
 
 /// The words of all commands and `#SBATCH` lines. What cannot be known without running the script
 /// keeps its `$`.

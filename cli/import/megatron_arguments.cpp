@@ -38,7 +38,31 @@ constexpr std::string_view kBetweenWords = " ,[]()\"'";
 constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
-    "--vocab-file",     "--tokenizer"};
+    "--vocab-file",     "--tokenizer",         "--tokenizer-file"};
+constexpr const char* kModelNames[] = {"--model-name-or-path", "--model-name", "--base-model",
+                                       "--hf-path", "--recipe"};
+/// Flags of trainers that say the same as others.
+constexpr std::pair<const char*, const char*> kSameFlags[] = {
+    {"--optim", "--optimizer"},
+    {"--gas", "--gradient-accumulation-steps"},
+    {"--max-len", "--max-seq-length"},
+    {"--device-train-microbatch-size", "--micro-batch-size"},
+    {"--global-train-batch-size", "--global-batch-size"},
+    {"--multi-head-latent-attention", "--multi-latent-attention"},
+    {"--cutoff-len", "--max-seq-length"},
+    {"--batch-size-training", "--per-device-train-batch-size"},
+    {"--fsdp-sharding-strategy", "--fsdp"},
+    {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
+    {"--enable-fsdp", "--use-fsdp"},
+    {"--pure-bf16", "--bf16"}};
+/// What trains a few weights beside those of the model.
+constexpr const char* kAdapters[] = {"--finetuning-type", "--adapter",    "--lora-r", "--lora-rank",
+                                     "--use-lora",        "--use-peft",   "--q-lora", "--qlora",
+                                     "--load-in-4bit",    "--peft-scheme"};
+constexpr std::string_view kNoAdapters[] = {"full", "none", "null", "None", "False", "false", "0"};
+/// OLMo's ways to repeat the forward pass of some layers only.
+constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
+                                            "one_in_four",  "two_in_three", "three_in_four"};
 
 /// A Python or shell number: "2048", "220_000_000".
 std::optional<long long> whole(std::string text) {
@@ -53,6 +77,9 @@ class Arguments {
   void take(const std::string& spelt, const std::string& value) {
     std::string flag = spelt;
     std::replace(flag.begin(), flag.end(), '_', '-');
+    for (const auto& [other, same] : kSameFlags) {
+      if (flag == other) flag = same;
+    }
     for (const NumberFlag& known : number_flags()) {
       if (flag == known.flag) return number(flag, value, known.field(job_));
     }
@@ -103,18 +130,25 @@ class Arguments {
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
-    } else if (flag == "--fsdp" && (names(value, "full_shard") || value == "1")) {
-      job_.plan.zero = 3;
-    } else if (flag == "--fsdp" && (names(value, "shard_grad_op") || value == "2")) {
-      job_.plan.zero = 2;
+    } else if (flag == "--fsdp" && !value.empty()) {
+      fully_sharded(value);
+    } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
+      job_.model_named = value;
+    } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
+      job_.said.try_emplace(flag, 1);
+      if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
+    } else if (flag == "--config-name" || flag == "--config") {
+      // Hydra's is a name; that of Hugging Face's scripts is a model's.
+      const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
+      (model ? job_.model_named : job_.yaml_config_file) = value;
     } else if (flag == "--model-family") {
       job_.torchtitan.family = value;
     } else if (flag == "--flavor") {
       job_.torchtitan.flavour = value;
     } else if (flag == "--train-batch-size") {
       number(flag, value, train_batch_);
-    } else if (flag == "--fsdp" || flag == "--use-fsdp") {
-      leave_out(flag, "", "says that states are sharded, not how; --zero N does");
+    } else if (flag == "--use-fsdp" || flag == "--fsdp") {
+      job_.said.try_emplace("--use-fsdp", 1);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
     } else {
@@ -126,6 +160,29 @@ class Arguments {
       return not_modelled(flag, value);
     }
     return true;
+  }
+
+  /// PyTorch's words for what is sharded and where, or their numbers.
+  void fully_sharded(const std::string& value) {
+    PlanRequest& plan = job_.plan;
+    if (names(value, "offload")) plan.offload = Offload::optimizer_params;
+    if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
+    if (names(value, "full_shard") || names(value, "hybrid_shard") || value == "1") {
+      plan.zero = 3;
+    } else if (names(value, "shard_grad_op") || value == "2") {
+      plan.zero = 2;
+    } else if (names(value, "no_shard") || value == "3") {
+      plan.zero = 0;
+    } else {
+      leave_out("--fsdp", value, "says that states are sharded, not how; --zero N does");
+    }
+  }
+
+  void adapters(const std::string& flag, const std::string& value) {
+    if (!seen_.insert("adapters").second) return;
+    job_.report.left_out.push_back(
+        fmt::format("{} {}: adapters alone are trained; what is predicted is training all weights",
+                    flag, printable(value)));
   }
 
   /// Whether a list of words in any case has this one, in small letters, in it.
@@ -157,6 +214,16 @@ class Arguments {
 
   /// Words between blanks, commas and brackets.
   void list(const ListFlag& known, const std::string& value) {
+    if (value.find('$') != std::string::npos) {
+      job_.unresolved.insert(known.flag);
+      return leave_out(known.flag, value, "could not be resolved; predicted without it");
+    }
+    if (std::string_view(known.flag) == "--attention-config" &&
+        (names(value, "mamba") || names(value, "rwkv"))) {
+      throw InputError(fmt::format(
+          "{}: {} {}: layers without attention; only decoders of attention and MLPs are modelled",
+          file_, known.flag, printable(value)));
+    }
     std::vector<std::string> words;
     for (std::size_t at = 0; at < value.size();) {
       const std::size_t begin = value.find_first_not_of(kBetweenWords, at);
@@ -193,7 +260,18 @@ class Arguments {
   void turn(const SwitchFlag& known, const std::string& value) {
     if (value == "False" || value == "false" || value == "0") return;
     job_.said.try_emplace(known.flag, 1);
-    if (value.ends_with(".json")) job_.deepspeed_config_file = value;  // the Trainer's --deepspeed
+    if (std::ranges::find(kSomeLayers, value) != std::end(kSomeLayers)) {
+      return leave_out(known.flag, value, "repeats some layers only; predicted without it");
+    }
+    if (known.flag == std::string_view("--deepspeed")) return deepspeed(known, value);
+    known.apply(job_);
+  }
+
+  /// The Trainer names a file, or a configuration of its own by the stage.
+  void deepspeed(const SwitchFlag& known, const std::string& value) {
+    if (value.ends_with(".json") || value.find("zero") != std::string::npos) {
+      job_.deepspeed_config_file = value;
+    }
     known.apply(job_);
   }
 
@@ -232,6 +310,10 @@ class Arguments {
       job_.unresolved.insert(flag);
       job_.report.assumed.push_back(
           fmt::format("{} is left out: {} could not be resolved", flag, printable(value)));
+      return;
+    }
+    if (flag != "--nproc-per-node" && value == "auto") {
+      job_.report.assumed.push_back(flag + " is left out: auto leaves it to the program");
       return;
     }
     if (flag == "--nproc-per-node" && (value == "gpu" || value == "auto")) {
@@ -313,6 +395,22 @@ void follow_config(ImportedJob& job) {
   plan.precision = job.config_precision;
 }
 
+/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json.
+void guess_stage(ImportedJob& job) {
+  const std::string& file = job.deepspeed_config_file;
+  if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
+  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
+  for (std::int64_t stage = 0; stage <= 3; ++stage) {
+    for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
+      if (name.find(fmt::format(fmt::runtime(word), stage)) == std::string::npos) continue;
+      job.plan.zero = stage;
+      job.report.assumed.push_back(
+          fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
+      return;
+    }
+  }
+}
+
 /// Programs count the same flag differently: those of PyTorch's FSDP that name the context's width
 /// for each device, others for all or for each.
 void follow_train_batch(ImportedJob& job) {
@@ -323,6 +421,8 @@ void follow_train_batch(ImportedJob& job) {
     job.plan.mbs = sequences;
     job.report.assumed.push_back(
         fmt::format("mbs {}: --train-batch-size, which counts for each device", *sequences));
+  } else if (job.says("--micro-train-batch-size")) {
+    if (!job.plan.gbs) job.plan.gbs = sequences;
   } else {
     job.report.left_out.push_back(fmt::format(
         "--train-batch-size {}: of a device or of all; --mbs or --gbs says it", *sequences));
@@ -392,6 +492,7 @@ void assume_graphs(ImportedJob& job) {
 }
 
 void assume_query_groups(ImportedJob& job) {
+  if (job.grouped_queries && !job.query_groups) job.query_groups = job.model.kv_heads;
   if (job.grouped_queries && !job.query_groups) {
     job.query_groups = 1;
     job.report.assumed.emplace_back(
@@ -554,6 +655,10 @@ void follow_capacity(ImportedJob& job) {
 
 /// What Megatron's arguments are by default where experts or latent attention are asked for.
 void assume_experts(ImportedJob& job) {
+  if (job.shared_experts && *job.shared_experts < (1 << 10) &&
+      job.model.experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {
+    job.model.experts.shared_hidden = *job.shared_experts * *job.model.experts.ffn_hidden;
+  }
   follow_expert_layers(job);
   follow_dispatcher(job);
   follow_capacity(job);
@@ -584,6 +689,13 @@ void assume_experts(ImportedJob& job) {
     job.report.assumed.emplace_back("num_experts_per_tok 2: no --moe-router-topk");
   }
   if (experts.count.value_or(0) > 1 && !experts.top_k) experts.top_k = 1;
+  if (experts.count.value_or(0) > 1 && job.deepspeed && !experts.every &&
+      job.says("--num-layers")) {
+    experts.every = 2;
+    job.report.assumed.emplace_back(
+        "experts in every second layer: Megatron-DeepSpeed's, as no --expert-interval says "
+        "otherwise");
+  }
   if (experts.groups.value_or(1) < 2) experts.groups = experts.groups_chosen = std::nullopt;
   ImportedLatent& latent = job.model.latent;
   if (!job.says("--multi-latent-attention")) {
@@ -599,14 +711,49 @@ void assume_experts(ImportedJob& job) {
   job.model.qk_norm.reset();  // norms of the narrow vectors belong to it
 }
 
+/// The width of an MLP that no flag says. Megatron keeps the parameters of the plain one in a gated
+/// one: two thirds of 4h, a multiple of 64, or the next multiple of what is said.
+void assume_width(ImportedJob& job) {
+  ImportedModel& model = job.model;
+  constexpr std::int64_t kMost = 1LL << 24;
+  const std::int64_t hidden = model.hidden.value_or(0);
+  if (model.ffn_hidden || hidden < 1 || hidden > kMost) return;
+  const std::int64_t multiple = job.ffn_multiple.value_or(0);
+  const bool is_gated = model.mlp == Mlp::swiglu || model.mlp == Mlp::geglu;
+  if (job.ffn_halves || job.ffn_ratio) {
+    const std::int64_t width =
+        job.ffn_halves.value_or(std::min(job.ffn_ratio.value_or(0), kMost) * hidden);
+    const bool both = is_gated && !job.says("--expansion-ratio");
+    model.ffn_hidden = both ? width / 2 : width;
+  } else if (is_gated && multiple > 0 && multiple < kMost) {
+    model.ffn_hidden = (hidden * 8 / 3 + multiple - 1) / multiple * multiple;
+  } else if (job.narrowed_mlp) {
+    model.ffn_hidden = hidden * 8 / 3 / 64 * 64;
+  }
+  if (model.ffn_hidden == 0) model.ffn_hidden.reset();
+}
+
 }  // namespace
 
 void assume_megatron_defaults(ImportedJob& job) {
   std::vector<std::string> assumed;
   PlanRequest& plan = job.plan;
+  if (plan.pp == 0) plan.pp = 1;  // GPT-NeoX's word for a model that is no pipeline
   follow_config(job);
+  guess_stage(job);
   follow_train_batch(job);
   assume_torchtitan_defaults(job);
+  if (!plan.zero && job.says("--use-fsdp")) {
+    plan.zero = 3;
+    job.report.assumed.emplace_back(
+        "ZeRO 3: PyTorch's FSDP shards parameters too, as no sharding strategy says otherwise");
+  }
+  if (!plan.recompute && job.says("--finetuning-type") &&
+      !job.says("--disable-gradient-checkpointing")) {
+    plan.recompute = Recompute::full;
+    job.report.assumed.emplace_back(
+        "recompute full: LLaMA-Factory's, as no disable_gradient_checkpointing says otherwise");
+  }
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");
@@ -643,12 +790,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   assume_graphs(job);
   assume_query_groups(job);
   assume_experts(job);
-  ImportedModel& model = job.model;
-  if (!model.ffn_hidden && job.narrowed_mlp && model.hidden) {
-    // Megatron keeps the parameters of the plain MLP: two thirds of 4h, a multiple of 64.
-    const std::int64_t width = *model.hidden * 8 / 3 / 64 * 64;
-    if (width > 0) model.ffn_hidden = width;
-  }
+  assume_width(job);
 }
 
 }  // namespace prequel

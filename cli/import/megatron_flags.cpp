@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "hw/base/csv.hpp"
 #include "models/plan/router_balance.hpp"
 
@@ -49,7 +51,6 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
     {"--activations-checkpoint-num-layers",
      [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
-    {"--num-experts", [](ImportedJob& job) -> Count& { return job.model.experts.count; }},
     {"--moe-router-topk", [](ImportedJob& job) -> Count& { return job.model.experts.top_k; }},
     {"--moe-ffn-hidden-size",
      [](ImportedJob& job) -> Count& { return job.model.experts.ffn_hidden; }},
@@ -104,6 +105,30 @@ constexpr NumberFlag kNumbers[] = {
     {"--model-max-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
     {"--gradient-accumulation-steps",
      [](ImportedJob& job) -> Count& { return job.gradient_accumulation_steps; }},
+    {"--inner-hidden-size", [](ImportedJob& job) -> Count& { return job.model.ffn_hidden; }},
+    {"--num-attention-heads-kv", [](ImportedJob& job) -> Count& { return job.model.kv_heads; }},
+    {"--multiple-of", [](ImportedJob& job) -> Count& { return job.ffn_multiple; }},
+    {"--mlp-multiple-of", [](ImportedJob& job) -> Count& { return job.ffn_multiple; }},
+    {"--mlp-hidden-size", [](ImportedJob& job) -> Count& { return job.ffn_halves; }},
+    {"--mlp-ratio", [](ImportedJob& job) -> Count& { return job.ffn_ratio; }},
+    {"--expansion-ratio", [](ImportedJob& job) -> Count& { return job.ffn_ratio; }},
+    {"--micro-train-batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--moe-intermediate-size",
+     [](ImportedJob& job) -> Count& { return job.model.experts.ffn_hidden; }},
+    {"--first-k-dense-replace",
+     [](ImportedJob& job) -> Count& { return job.model.experts.first_dense; }},
+    {"--n-shared-experts", [](ImportedJob& job) -> Count& { return job.shared_experts; }},
+    {"--qk-nope-head-dim", [](ImportedJob& job) -> Count& { return job.model.latent.nope; }},
+    {"--qk-rope-head-dim", [](ImportedJob& job) -> Count& { return job.model.latent.rope; }},
+    {"--topk", [](ImportedJob& job) -> Count& { return job.model.experts.top_k; }},
+    {"--moe-top-k", [](ImportedJob& job) -> Count& { return job.model.experts.top_k; }},
+    {"--expert-interval", [](ImportedJob& job) -> Count& { return job.model.experts.every; }},
+    {"--moe-expert-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.ep; }},
+    {"--block-size", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--max-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--max-seq-len", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--sequence-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
+    {"--context-length", [](ImportedJob& job) -> Count& { return job.plan.seq_len; }},
 };
 
 /// Slurm's counts of devices, `8` or `a100:8` or `gpu:a100:8`, and the field that they set.
@@ -206,8 +231,14 @@ void recompute_all(ImportedJob& job) {
   job.plan.recompute = Recompute::full;
 }
 
+/// Megatron of 2021 had a method alone; beside a granularity, as NeMo has both, it says which
+/// layers.
+void recompute_by_method(ImportedJob& job) {
+  if (!job.says("--activations-checkpoint-granularity")) recompute_all(job);
+}
+
 void recompute_first(ImportedJob& job) {
-  job.plan.recompute = Recompute::full;
+  recompute_by_method(job);
   job.recomputes_first_layers = true;
 }
 
@@ -227,10 +258,27 @@ void zero_bubble_v(ImportedJob& job) {
   if (!job.plan.schedule || !traits(*job.plan.schedule).folded) in_a_v<Schedule::zb_v>(job);
 }
 
+/// What optimizer states, and parameters too, are kept in host memory by.
+void offload_optimizer(ImportedJob& job) {
+  if (job.plan.offload != Offload::optimizer_params) job.plan.offload = Offload::optimizer;
+}
+void offload_all(ImportedJob& job) {
+  job.plan.offload = Offload::optimizer_params;
+}
+
 constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", gated_in_two_thirds},
     {"--geglu", gated},
     {"--gated-linear-unit", gated},
+    {"--llama-block", llama_block},  // in configurations
+    {"--use-rms-norm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--rms-norm-eps", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--no-tie-embed-logits", [](ImportedJob& job) { job.model.tied_embeddings = false; }},
+    {"--alibi", [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
+    {"--rope", rotary},
+    {"--fsdp-offload-params", offload_all},
+    {"--no-reshard-after-forward", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--disable-gradient-checkpointing", [](ImportedJob&) {}},
     {"--squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
     {"--qk-layernorm", [](ImportedJob& job) { job.model.qk_norm = true; }},
     {"--add-qkv-bias", [](ImportedJob& job) { job.model.qkv_bias = true; }},
@@ -291,6 +339,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--use-distributed-optimizer", distribute_optimizer},
     {"--use-flash-attn", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--use-flash-attn-v2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--use-flash-attention-2",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--use-flash-attn-triton",
      [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
     {"--enable-zero-bubble", zero_bubble},
@@ -325,6 +375,10 @@ void shards(ImportedJob& job) {
   job.said[kShardingStrategy] = kStage;
 }
 
+void shard_parameters(ImportedJob& job) {
+  if (!job.plan.zero) job.plan.zero = 3;
+}
+
 constexpr WordFlag kWords[] = {
     {"--position-embedding-type", "alibi",
      [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
@@ -355,7 +409,7 @@ constexpr WordFlag kWords[] = {
     {"--glu-activation", "liglu", gated},
     {"--attention-head-type", "multihead", [](ImportedJob&) {}},
     {"--attention-head-type", "multiquery", [](ImportedJob& job) { job.model.kv_heads = 1; }},
-    {"--activations-checkpoint-method", "uniform", recompute_all},
+    {"--activations-checkpoint-method", "uniform", recompute_by_method},
     {"--activations-checkpoint-method", "block", recompute_first},
     {"--activations-checkpoint-granularity", "full", recompute_all},
     {"--activations-checkpoint-granularity", "selective",
@@ -466,6 +520,59 @@ constexpr WordFlag kWords[] = {
      [](ImportedJob& job) { job.plan.cp_comm = ContextComm::all_gather; }},
     {"--context-parallel-rotate-method", "alltoall",  // of one rank to the next, as in a ring
      [](ImportedJob& job) { job.plan.cp_comm = ContextComm::p2p; }},
+    {"--activation", "squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
+    {"--activation-func", "swiglu", gated_in_two_thirds},
+    {"--activation-func", "squared_relu",
+     [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
+    {"--activation-func", "gelu", [](ImportedJob&) {}},
+    {"--hidden-act", "silu", gated},
+    {"--hidden-act", "gelu", [](ImportedJob&) {}},
+    {"--norm-dtype", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--norm-dtype", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    {"--layer-norm-type", "rms", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--layer-norm-type", "default", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
+    // MindSpeed
+    {"--context-parallel-algo", "megatron_cp_algo",
+     [](ImportedJob& job) { job.plan.cp_comm = ContextComm::p2p; }},
+    {"--context-parallel-algo", "ulysses_cp_algo",
+     [](ImportedJob& job) { job.plan.cp_comm = ContextComm::a2a; }},
+    {"--tp-mode", "REDUCE_SCATTER", [](ImportedJob& job) { job.plan.sequence_parallel = true; }},
+    {"--tp-mode", "ALL_REDUCE", [](ImportedJob&) {}},
+    {"--pp-engine", "1f1b", [](ImportedJob& job) { job.plan.schedule = Schedule::one_f_one_b; }},
+    {"--pp-engine", "afab", [](ImportedJob& job) { job.plan.schedule = Schedule::gpipe; }},
+    {"--offload-optimizer-device", "cpu", offload_optimizer},
+    {"--offload-optimizer-device", "none", [](ImportedJob&) {}},
+    {"--offload-param-device", "cpu", offload_all},
+    {"--offload-param-device", "none", [](ImportedJob&) {}},
+    {"--fsdp-reshard-after-forward", "", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--fsdp-precision", "mixed", shard_parameters},
+    {"--fsdp-precision", "pure", shard_parameters},
+    {"--attn-implementation", "flash_attention_2",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--attn-implementation", "sdpa",  // PyTorch's, one kernel too
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--attn-implementation", "eager",
+     [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
+    {"--attn-impl", "flash", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--attn-impl", "triton", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--attn-impl", "torch", [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
+    {"--flash-attn", "", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--flash-attn", "True", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--flash-attn", "fa2", [](ImportedJob& job) { job.plan.attention = AttentionKind::flash; }},
+    {"--grad-sync-dtype", "bf16",
+     [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
+    {"--precision", "PURE", [](ImportedJob&) {}},  // of FSDP: as the parameters are
+    {"--precision", "DEFAULT", [](ImportedJob&) {}},
+    {"--precision", "amp_bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "amp_fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
+    {"--precision", "fp32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
+    {"--optimizer", "mcore_distributed_optim", distribute_optimizer},
+    {"--optimizer", "adamW", [](ImportedJob&) {}},
+    {"--optimizer", "adamw_torch", [](ImportedJob&) {}},
+    {"--optimizer", "adamw_torch_fused", [](ImportedJob&) {}},
+    {"--optimizer", "adamw_hf", [](ImportedJob&) {}},
+    {"--optimizer", "adamw_apex_fused", [](ImportedJob&) {}},
+    {"--optimizer", "decoupled_adamw", [](ImportedJob&) {}},
     {"--optimizer", "Adam", [](ImportedJob&) {}},
     {"--optimizer", "AdamW", [](ImportedJob&) {}},
     {"--optimizer", "adam", [](ImportedJob&) {}},
@@ -561,7 +668,28 @@ bool window(ImportedJob& job, const std::vector<std::string>& words) {
   return true;
 }
 
+/// One number, or one for each layer that has experts.
+bool experts_of(ImportedJob& job, const std::vector<std::string>& words) {
+  std::int64_t most = 0;
+  bool differ = false;
+  for (const std::string& word : words) {
+    const auto count = parse_integer(word);
+    if (!count || *count < 0 || *count > (1LL << 20)) return false;
+    differ = differ || (most > 0 && *count != most);
+    most = std::max<std::int64_t>(most, *count);
+  }
+  if (words.empty()) return false;
+  job.model.experts.count = most;
+  if (differ) {
+    job.report.left_out.push_back(
+        fmt::format("--num-experts: differs from layer to layer; predicted with {} in each", most));
+  }
+  return true;
+}
+
 constexpr ListFlag kLists[] = {
+    {"--num-experts", experts_of},
+    {"--moe-num-experts", experts_of},
     {"--recompute-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
        return take_words(job.plan.recompute_modules, words);
@@ -613,6 +741,9 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--standalone-embedding-stage"},
     {"--synchronize-each-layer"},
     {"--use-nccl-ub"},
+    {"--reuse-fp32-param"},
+    {"--swap-attention"},
+    {"--use-lf-gate"},
     {"--use-tp-pp-dp-mapping"},
     {"--kd"},
     {"--num-layers-teacher"},
@@ -626,6 +757,7 @@ constexpr RefusedFlag kRefused[] = {
     {"--hybrid-attention-ratio", "a model with state-space layers", "0.0"},
     {"--retro-add-retriever", "a model with retrieval"},
     {"--decoder-num-layers", "an encoder and a decoder"},
+    {"--seq-length-dec", "an encoder and a decoder"},
 };
 
 }  // namespace

@@ -222,6 +222,11 @@ constexpr Replaced kReplaced[] = {{"plan.nodes", &PlanRequest::nodes, "--nnodes"
 void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
   const std::int64_t devices = cluster.devices_per_node;
   if (job.gpus_per_node == devices) return;
+  if (job.gpus && *job.gpus < devices && !nodes_asked) {
+    job.plan.nodes.reset();  // some devices of a node
+    job.gpus_per_node = devices;
+    return;
+  }
   if (job.gpus_per_node && !nodes_asked) {
     if (!job.gpus || *job.gpus % devices != 0) return;
     job.plan.nodes = *job.gpus / devices;

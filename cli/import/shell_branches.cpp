@@ -1,10 +1,12 @@
 #include "cli/import/shell_branches.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <tuple>
 #include <utility>
 
+#include "cli/import/shell_text.hpp"
 #include "hw/base/csv.hpp"
 
 namespace prequel {
@@ -34,12 +36,17 @@ bool has_wildcard(const std::string& word) {
   return word.find_first_of("*?[") != std::string::npos;
 }
 
+/// Whether a known word is of a pattern, which may have no wildcard.
+Truth of_pattern(const std::string& word, const std::string& pattern) {
+  if (!has_wildcard(pattern)) return truth(word == pattern);
+  const auto match = fits_pattern(word, pattern);
+  return match ? truth(*match) : Truth::unknown;
+}
+
 /// The comparison of two known words; unknown where it is none.
 Truth compared(const std::string& a, const std::string& op, const std::string& b) {
-  if (op == "=" || op == "==" || op == "!=") {
-    if (has_wildcard(b)) return Truth::unknown;
-    return truth((a == b) == (op != "!="));
-  }
+  if (op == "=" || op == "==") return of_pattern(a, b);
+  if (op == "!=") return negated(of_pattern(a, b));
   const auto left = parse_integer(a);
   const auto right = parse_integer(b);
   if (!left || !right) return Truth::unknown;
@@ -52,42 +59,77 @@ Truth compared(const std::string& a, const std::string& op, const std::string& b
   return Truth::unknown;
 }
 
-/// `[ 7B = "7B" ]`, `[[ $N -gt 4 ]]`, `test -z x`, all also behind a `!`.
+/// `[ 7B = "7B" ]`, `[[ $N -gt 4 ]]`, `test -z x`, `false`, all also behind a `!`.
 bool is_test(const std::vector<std::string>& words) {
   const std::size_t first = !words.empty() && words.front() == "!" ? 1 : 0;
   if (words.size() <= first) return false;
+  if (words.size() == first + 1 && (words[first] == "true" || words[first] == "false")) return true;
   return words[first] == "[" || words[first] == "[[" || words[first] == "test";
 }
 
-/// What a test says where it holds no `$`.
-Truth test_value(std::vector<std::string> words) {
-  bool negate = false;
-  const auto drop_first = [&words] { words.erase(words.begin()); };
+using Words = std::vector<std::string>;
+
+/// What one condition says where it holds no `$`. Of a variable that holds nothing `[` sees no
+/// word,
+/// `[[` (`whole`) an empty one.
+Truth condition_value(Words words, bool whole) {
+  if (!words.empty() && words.front() == "!") {
+    words.erase(words.begin());
+    return negated(condition_value(std::move(words), whole));
+  }
+  if (std::any_of(words.begin(), words.end(), is_open)) return Truth::unknown;
+  if (whole && words.size() == 1 && (words[0] == "-z" || words[0] == "-n")) words.emplace_back();
+  if (words.size() == 2 && (words[0] == "=" || words[0] == "==" || words[0] == "!=")) {
+    if (!whole) return Truth::no;
+    words.insert(words.begin(), "");
+  }
+  if (words.size() == 3) return compared(words[0], words[1], words[2]);
+  if (words.size() == 2 && words[0] == "-z") return truth(words[1].empty());
+  if (words.size() == 2 && words[0] == "-n") return truth(!words[1].empty());
+  if (words.size() == 1) return truth(!words[0].empty());
+  return words.empty() ? Truth::no : Truth::unknown;
+}
+
+/// Conditions that are joined by one of these signs, each judged by `part`.
+template <class Part, class Join>
+Truth joined(const Words& words, std::initializer_list<std::string_view> signs, Truth none,
+             const Part& part, const Join& join) {
+  Truth all = none;
+  auto begin = words.begin();
+  while (true) {
+    const auto end = std::find_first_of(begin, words.end(), signs.begin(), signs.end());
+    all = join(all, part(Words(begin, end)));
+    if (end == words.end()) return all;
+    begin = end + 1;
+  }
+}
+
+/// What a test says.
+Truth test_value(Words words) {
   if (words.front() == "!") {
-    negate = true;
-    drop_first();
+    words.erase(words.begin());
+    return negated(test_value(std::move(words)));
   }
   const std::string opening = words.front();
-  drop_first();
+  if (opening == "true" || opening == "false") return truth(opening == "true");
+  words.erase(words.begin());
   if (opening != "test") {
     if (words.empty() || words.back() != (opening == "[" ? "]" : "]]")) return Truth::unknown;
     words.pop_back();
   }
-  if (!words.empty() && words.front() == "!") {
-    negate = !negate;
-    drop_first();
+  if (std::ranges::any_of(words, [](const std::string& word) { return word == "("; })) {
+    return Truth::unknown;
   }
-  Truth value = Truth::unknown;
-  if (std::any_of(words.begin(), words.end(), is_open)) return value;
-  if (words.size() == 3) value = compared(words[0], words[1], words[2]);
-  if (words.size() == 2 && words[0] == "-z") value = truth(words[1].empty());
-  if (words.size() == 2 && words[0] == "-n") value = truth(!words[1].empty());
-  return negate ? negated(value) : value;
+  const auto one = [&](const Words& part) { return condition_value(part, opening == "[["); };
+  const auto all = [&](const Words& part) {
+    return joined(part, {"&&", "-a"}, Truth::yes, one, both);
+  };
+  return joined(words, {"||", "-o"}, Truth::no, all, either);
 }
 
-constexpr std::string_view kSigns[] = {"[",   "[[", "]",   "]]",  "test", "!",   "=",
-                                       "==",  "!=", "-eq", "-ne", "-lt",  "-le", "-gt",
-                                       "-ge", "-n", "-z",  "-a",  "-o"};
+constexpr std::string_view kSigns[] = {
+    "[",   "[[",  "]",  "]]", "test", "!",  "=",  "==", "!=", "-eq", "-ne", "-lt", "-le",
+    "-gt", "-ge", "-n", "-z", "-a",   "-o", "&&", "||", "(",  ")",   "<",   ">",   "=~"};
 
 /// What a test holds against what: the word that is not known, and the other one.
 std::pair<std::string, std::string> compared_words(const std::vector<std::string>& test) {
@@ -189,16 +231,14 @@ bool ShellBranches::keyword(std::vector<std::string>& command) {
 Truth ShellBranches::take_pattern(std::vector<std::string>& command, char end) {
   Level& level = levels_.back();
   for (const std::string& pattern : command) {
-    Truth matches = truth(pattern == level.subject);
-    if (is_open(level.subject) || is_open(pattern) || has_wildcard(pattern)) {
-      matches = Truth::unknown;
-    }
+    Truth fits = of_pattern(level.subject, pattern);
+    if (is_open(level.subject) || is_open(pattern)) fits = Truth::unknown;
     if (pattern == "*") {
-      matches = Truth::yes;
+      fits = Truth::yes;
     } else {
       level.value += (level.value.empty() ? "" : "|") + pattern;
     }
-    level.now = either(level.now, matches);
+    level.now = either(level.now, fits);
   }
   if (end == ')') level.kind = Kind::body;
   command.clear();

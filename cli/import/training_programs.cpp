@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/launch_script.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
@@ -43,9 +44,23 @@ constexpr Program kNoTraining[] = {
     {"hf2te", "converts a checkpoint"},
     {"tasks/main", "evaluates"},
     {"evaluate", "evaluates"},
+    {"preprocess", "prepares data"},
+    {"prepare_data", "prepares data"},
 };
 
+/// Parts of a program's own name, without its folders.
+constexpr Program kSeveralModels[] = {
+    {"dpo", "prefers one answer to another, which takes a second model"},
+    {"ppo", "learns by reinforcement, which takes several models and generates text"},
+    {"grpo", "learns by reinforcement, which takes several models and generates text"},
+    {"rlhf", "learns by reinforcement, which takes several models and generates text"},
+    {"distill", "learns from a second model"},
+};
+
+/// What stands for a folder may hold blanks: `$(dirname $0)/train.py`.
 bool is_program(std::string_view word) {
+  const std::size_t folder = word.find_last_of(")`");
+  if (folder != std::string_view::npos) word.remove_prefix(folder);
   return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
 }
 
@@ -57,16 +72,40 @@ const Program* known_as(std::string_view word, std::span<const Program> programs
 
 }  // namespace
 
+std::vector<std::string> words_of_training(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  std::vector<std::string> training;
+  bool trains = false;
+  for (auto begin = words.begin(); begin != words.end();) {
+    const auto end = std::find(begin, words.end(), kCommandEnd);
+    const auto program = std::find_if(begin, end, is_program);
+    const bool other = program != end && known_as(*program, kNoTraining) != nullptr;
+    trains = trains || (program != end && !other);
+    all.insert(all.end(), begin, end);
+    if (!other) training.insert(training.end(), begin, end);
+    begin = end == words.end() ? end : end + 1;
+  }
+  return trains ? training : all;
+}
+
 void check_programs(const std::string& file, const std::vector<std::string>& words,
                     ImportedJob& job) {
   std::vector<std::string> programs;
-  std::ranges::copy_if(words, std::back_inserter(programs), is_program);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool module = i > 0 && words[i - 1] == "-m";  // of Python, by its name
+    if (module || is_program(words[i])) programs.push_back(words[i]);
+  }
   const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
     return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr;
   });
   if (trains_decoder) return;
   for (const std::string& program : programs) {
-    if (const Program* found = known_as(program, kNoTraining)) {
+    const std::string_view own = std::string_view(program).substr(program.rfind('/') + 1);
+    if (const Program* several = known_as(own, kSeveralModels)) {
+      job.report.left_out.push_back(
+          fmt::format("{}: {}; what is predicted is training one model on the same tokens",
+                      printable(program), several->what));
+    } else if (const Program* found = known_as(program, kNoTraining)) {
       job.report.left_out.push_back(fmt::format(
           "{}: {}; what is predicted is training the same model", printable(program), found->what));
     } else if (const Program* other = known_as(program, kNoDecoders)) {

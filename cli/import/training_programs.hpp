@@ -9,9 +9,12 @@
 
 namespace prequel {
 
+/// The words of a script without those of commands that train nothing, where others do.
+std::vector<std::string> words_of_training(const std::vector<std::string>& words);
+
 /// Throws InputError, naming `file`, where the words of a script start a program that trains no
 /// decoder (pretrain_t5.py) and none that does; notes as left out that one generates text,
-/// evaluates or converts.
+/// evaluates, converts, or trains beside other models.
 void check_programs(const std::string& file, const std::vector<std::string>& words,
                     ImportedJob& job);
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <vector>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "cli/import/config_values.hpp"
+#include "cli/import/megatron_arguments.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
@@ -32,6 +34,7 @@ class Reader {
                                    printable(problem.msg)));
     }
     read_config_values(file_, values_, job_);
+    if (!words_.empty()) read_megatron_arguments(file_, words_, job_);
   }
 
  private:
@@ -43,6 +46,7 @@ class Reader {
         if (!member.first.IsScalar()) continue;
         std::string key = member.first.Scalar();
         std::replace(key.begin(), key.end(), '-', '_');
+        if (key == "peft") adapters(member.second);
         if (is_other_section(key)) continue;
         collect(member.second, path.empty() ? key : path + "." + key, depth + 1);
       }
@@ -50,6 +54,7 @@ class Reader {
     }
     std::string value;
     if (node.IsScalar()) value = node.Scalar();
+    if (is_command_line(node)) return add_words(node);
     if (node.IsSequence()) {
       for (const auto& item : node) {
         if (item.IsScalar()) value += (value.empty() ? "" : " ") + item.Scalar();
@@ -66,6 +71,30 @@ class Reader {
     if (!value.empty()) values_[path] = value;
   }
 
+  /// Whether a section of adapters, of NeMo or Megatron-Bridge, has any trained.
+  void adapters(const YAML::Node& section) {
+    if (!section.IsMap()) return;
+    for (const char* key : {"peft_scheme", "_target_"}) {
+      const YAML::Node scheme = section[key];
+      if (scheme && scheme.IsScalar()) values_["peft_scheme"] = scheme.Scalar();
+    }
+  }
+
+  /// What containers are started with: `args: ["--nnodes=4", …]`.
+  static bool is_command_line(const YAML::Node& node) {
+    if (!node.IsSequence()) return false;
+    return std::any_of(node.begin(), node.end(), [](const YAML::Node& item) {
+      return item.IsScalar() && item.Scalar().starts_with("--");
+    });
+  }
+  void add_words(const YAML::Node& node) {
+    for (const auto& item : node) {
+      if (!item.IsScalar()) continue;
+      spend(item.Scalar().size() + 1);
+      words_.push_back(item.Scalar());
+    }
+  }
+
   void spend(std::size_t bytes) {
     spent_ += bytes;
     if (spent_ > kMostExpanded) throw InputError(file_ + ": YAML that expands to over 4 MiB");
@@ -74,6 +103,7 @@ class Reader {
   std::string file_;
   ImportedJob& job_;
   ConfigValues values_;
+  std::vector<std::string> words_;
   std::size_t spent_{0};
 };
 
@@ -92,6 +122,7 @@ std::string_view first_line(std::string_view text) {
 
 bool looks_like_yaml(std::string_view text) {
   std::string_view line = first_line(text);
+  if (line.starts_with('{') && trimmed(text).starts_with('#')) return !text.starts_with("#!");
   if (line.starts_with('"') || line.starts_with('\'')) line.remove_prefix(1);
   std::size_t length = 0;
   while (length < line.size() &&
@@ -108,6 +139,25 @@ bool looks_like_yaml(std::string_view text) {
 bool is_neox_config(std::string_view text) {
   for (const std::string_view key : {"pipe-parallel-size", "pipe_parallel_size", "num-layers"}) {
     if (text.find(key) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool is_yaml_in_braces(std::string_view text) {
+  char before = '\0';  // the last letter that is neither blank nor in quotes
+  bool line_begins = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '#' && line_begins) return true;
+    if (c == '}' && before == ',') return true;
+    if (before == ':' && (text.substr(at, 4) == "True" || text.substr(at, 5) == "False"))
+      return true;
+    if (c == '"') {  // npos + 1 would be the begin
+      at = text.find('"', at + 1);
+      if (at == std::string_view::npos) return false;
+    }
+    line_begins = c == '\n' || (line_begins && (c == ' ' || c == '\t'));
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') before = c;
   }
   return false;
 }

@@ -18,6 +18,10 @@ bool looks_like_yaml(std::string_view text);
 /// Whether JSON, or YAML in braces, holds GPT-NeoX's own keys beside DeepSpeed's.
 bool is_neox_config(std::string_view text);
 
+/// Whether a text that begins with a brace has what JSON has not: lines of comments, a comma before
+/// a closing brace, or words as Python writes them.
+bool is_yaml_in_braces(std::string_view text);
+
 /// Reads a configuration into `job`. Keys are known by their names, whatever section they are in
 /// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
 /// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is

@@ -15,6 +15,10 @@ bool is_neox_config(std::string_view /*text*/) {
   return false;
 }
 
+bool is_yaml_in_braces(std::string_view /*text*/) {
+  return false;
+}
+
 void read_yaml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
   throw InputError(printable(file) + ": the page reads no YAML; JSON would do");
 }

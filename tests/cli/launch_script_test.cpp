@@ -96,7 +96,7 @@ TEST_CASE("variables that cannot be known are named, and nothing is made up for 
   CHECK(std::count(job.report.ignored.begin(), job.report.ignored.end(),
                    "$EXTRA_ARGS (not resolved)") == 1);
   CHECK(std::count(job.report.assumed.begin(), job.report.assumed.end(),
-                   "--nnodes is left out: $(scontrol could not be resolved") == 1);
+                   "--nnodes is left out: $(scontrol...) could not be resolved") == 1);
 }
 
 /// The job of a script with a small model and these flags.

@@ -1,0 +1,348 @@
+#include <doctest/doctest.h>
+
+#include "cli/import/telling_names.hpp"
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+/// The job of files with these names and texts, in this order.
+ImportedJob job_of(const std::vector<std::pair<std::string, std::string>>& files,
+                   ImportNames names = {}) {
+  const TemporaryFolder folder;
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  names.library = &library;
+  std::vector<std::string> paths;
+  for (const auto& [name, text] : files) paths.push_back(folder.with(name, text));
+  return import_files(paths, names).job;
+}
+
+ImportedJob job_of_yaml(const std::string& text) {
+  return job_of({{"c.yaml", text}});
+}
+
+bool lists_part(const std::vector<std::string>& lines, const std::string& part) {
+  return std::ranges::any_of(
+      lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+const std::string kShape = "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
+const std::string kFlags =
+    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
+const std::string kLlama =
+    R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,
+        "num_attention_heads": 32, "intermediate_size": 11008, "max_position_embeddings": 4096})";
+
+TEST_CASE("settings of a command line change the configuration, wherever it stands") {
+  const std::pair<std::string, std::string> config = {
+      "c.yaml",
+      "trainer:\n  num_nodes: 4\n  devices: 8\nmodel:\n  tensor_model_parallel_size: 2\n" +
+          std::string("  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n")};
+  const std::pair<std::string, std::string> script = {
+      "run.sh",
+      "python train.py --config-name=c trainer.num_nodes=8 "
+      "+model.tensor_model_parallel_size=4 ++model.use_flash_attention=True\n"};
+  for (const auto& files : {std::vector{config, script}, std::vector{script, config}}) {
+    const ImportedJob job = job_of(files);
+    CHECK(job.plan.nodes == 8);
+    CHECK(job.plan.tp == 4);
+    CHECK(job.plan.dp == 16);
+    CHECK(job.plan.attention == AttentionKind::flash);
+    CHECK(lists(job.report.read, "the command line's settings, over those of configurations"));
+  }
+  const ImportedJob titan =
+      job_of({{"t.toml",
+               "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"
+               "seq_len = 8192\n[parallelism]\ntensor_parallel_degree = 1\n"},
+              {"run.sh",
+               "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file t.toml "
+               "--training.local_batch_size 2 --parallelism.tensor_parallel_degree=4\n"}});
+  CHECK(titan.plan.tp == 4);
+  CHECK(titan.plan.mbs == 2);
+  const ImportedJob alone = job_of({{"run.sh",
+                                     "python train.py trainer.devices=8 trainer.num_nodes=2 "
+                                     "model.num_layers=24 model.hidden_size=2048 "
+                                     "model.num_attention_heads=16 model.bias=False\n"}});
+  CHECK(alone.model.layers == 24);
+  CHECK(alone.model.linear_bias == false);
+  CHECK(alone.gpus == 16);
+}
+
+TEST_CASE("a setting that switches off undoes what the configuration switches on") {
+  const ImportedJob job =
+      job_of({{"c.yaml",
+               "model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n"
+               "  sequence_parallel: true\nfsdp_config:\n  activation_checkpointing: true\n"},
+              {"run.sh",
+               "SETS=\"model.sequence_parallel=False fsdp_config.activation_checkpointing=false\"\n"
+               "python train.py c.yaml $SETS\n"}});
+  CHECK(job.plan.sequence_parallel == false);
+  CHECK(job.plan.recompute == Recompute::none);
+}
+
+TEST_CASE("a configuration that is named and not given is asked for") {
+  CHECK(
+      refusal_of_script("python train.py --config-name=gpt_5b trainer.devices=8\n") ==
+      "s.sh: names the configuration gpt_5b, which is not among the files; with it they would do");
+  CHECK(
+      refusal_of_script("torchrun --nproc_per_node 8 train.py --model_name_or_path org/model\n") ==
+      "s.sh: names the model org/model and not its shape; that file or its config.json beside it "
+      "would do");
+}
+
+TEST_CASE("NeMo's own words are read") {
+  const ImportedJob job = job_of_yaml(
+      "model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n"
+      "  ub_tp_comm_overlap: true\n  qkv_bias: true\n  activation: squared-relu\n"
+      "  activations_checkpoint_granularity: selective\n  activations_checkpoint_method: block\n"
+      "  activations_checkpoint_num_layers: 0\n  optim:\n    name: mcore_distributed_optim\n"
+      "    overlap_grad_sync: true\n    grad_sync_dtype: bf16\n");
+  CHECK(job.plan.zero == 1);
+  CHECK(job.plan.recompute == Recompute::selective);
+  CHECK(job.plan.grad_precision == Precision::bf16);
+  CHECK(job.plan.overlap->has(Overlapped::tp));
+  CHECK(job.model.mlp == Mlp::squared_relu);
+  CHECK(job.model.qkv_bias == true);
+  CHECK(job.says("--overlap-grad-reduce"));
+  CHECK(error_text([] {
+          (void)job_of_yaml(
+              "model:\n  encoder:\n    num_layers: 12\n  decoder:\n    num_layers: 12\n");
+        }).find("an encoder and a decoder") != std::string::npos);
+}
+
+TEST_CASE("keys and values are in groups where a configuration has both switch and number") {
+  CHECK(job_of_yaml(kShape + "group_query_attention: true\nnum_query_groups: 4\n").model.kv_heads ==
+        4);
+}
+
+TEST_CASE("widths of gated MLPs follow what is said of them") {
+  CHECK(job_of_yaml(kShape + "activation_func: swiglu\n").model.ffn_hidden == 5440);
+  CHECK(job_of_yaml(kShape + "swiglu: true\nmultiple_of: 256\n").model.ffn_hidden == 5632);
+  CHECK(job_of_yaml("d_model: 2048\nn_layers: 16\nn_heads: 16\nmlp_ratio: 8\n"
+                    "activation_type: swiglu\n")
+            .model.ffn_hidden == 8192);
+  CHECK(job_of_yaml("d_model: 4096\nn_layers: 32\nn_heads: 32\nmlp_hidden_size: 22016\n"
+                    "activation_type: swiglu\n")
+            .model.ffn_hidden == 11008);
+  CHECK(job_of_yaml("d_model: 2048\nn_layers: 16\nn_heads: 16\nexpansion_ratio: 3\n")
+            .model.ffn_hidden == 6144);
+}
+
+TEST_CASE("nanotron's Llama has Llama's block") {
+  const ImportedJob job = job_of_yaml(
+      "model:\n  model_config:\n    is_llama_config: true\n    hidden_act: silu\n"
+      "    num_hidden_layers: 24\n    hidden_size: 2048\n    num_attention_heads: 32\n"
+      "    tie_word_embeddings: true\nparallelism:\n  tp: 2\n  tp_mode: REDUCE_SCATTER\n"
+      "  pp_engine: afab\n  recompute_layer: true\n");
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job.model.position == PositionEmbedding::rope);
+  CHECK(job.model.linear_bias == false);
+  CHECK(job.model.tied_embeddings == true);
+  CHECK(job.plan.sequence_parallel == true);
+  CHECK(job.plan.schedule == Schedule::gpipe);
+  CHECK(job.plan.recompute == Recompute::full);
+}
+
+TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
+  const ImportedJob job =
+      job_of({{"m.yml",
+               "# a model\n{\n  \"pipe-parallel-size\": 0,\n  \"num-layers\": 24,\n  "
+               "\"hidden-size\": 2048,\n"
+               "  \"num-attention-heads\": 16,\n  \"seq-length\": 2048,\n  \"gas\": 4,\n"
+               "  \"use_bias_in_attn_linear\": false,\n"
+               "  \"train_micro_batch_size_per_gpu\": 2,\n  \"fp16\": {\"enabled\": true,},\n}\n"},
+              {"setup.yml",
+               "{\n  \"vocab-file\": \"gpt2-vocab.json\",\n  \"num_nodes\": 2,\n"
+               "  \"num_gpus\": 8,\n}\n"}});
+  CHECK(job.model.layers == 24);
+  CHECK(job.gpus == 16);
+  CHECK(job.plan.gbs == 128);
+  CHECK(job.plan.pp == 1);
+  CHECK(job.model.linear_bias == false);
+  CHECK(job.model.vocab == 50257);
+  CHECK(lists_part(job_of_yaml(kShape + "optimizer: {type: onebitadam}\n").report.left_out,
+                   "--optimizer onebitadam is not modelled"));
+  CHECK(error_text([] {
+          (void)job_of_yaml(kShape + "attention_config: [[[\"mamba\"], 24]]\n");
+        }).find("layers without attention") != std::string::npos);
+}
+
+TEST_CASE("experts of Megatron-DeepSpeed are in every second layer") {
+  const auto with = [](const std::string& flags) {
+    return job_of_script(kFlags + "--deepspeed --moe-expert-parallel-size 8 " + flags + "\n");
+  };
+  const ImportedJob job = with("--num-experts 16");
+  CHECK(job.plan.ep == 8);
+  CHECK(job.model.experts.count == 16);
+  CHECK(job.model.experts.every == 2);
+  CHECK(lists(job.report.assumed,
+              "experts in every second layer: Megatron-DeepSpeed's, as no --expert-interval says "
+              "otherwise"));
+  CHECK(with("--num-experts 16 --expert-interval 1 --topk 2").model.experts.every == 1);
+  const ImportedJob pyramid = with("--num-experts 32 32 64");
+  CHECK(pyramid.model.experts.count == 64);
+  CHECK(lists(pyramid.report.left_out,
+              "--num-experts: differs from layer to layer; predicted with 64 in each"));
+}
+
+TEST_CASE("states are sharded and kept where trainers say it") {
+  const auto with = [](const std::string& flags) {
+    return job_of({{"s.sh", "torchrun --nproc_per_node 8 train.py " + flags + "\n"},
+                   {"config.json", kLlama}});
+  };
+  CHECK(with("--fsdp 'full_shard auto_wrap offload'").plan.offload == Offload::optimizer_params);
+  CHECK(with("--fsdp_sharding_strategy SHARD_GRAD_OP").plan.zero == 2);
+  const ImportedJob hybrid = with("--fsdp hybrid_shard");
+  CHECK(hybrid.plan.zero == 3);
+  CHECK(hybrid.plan.sharding_group == ShardingGroup::node);
+  CHECK(with("--use_fsdp").plan.zero == 3);
+  CHECK(with("--block_size 1024 --optim adamw_torch").plan.seq_len == 1024);
+  const ImportedJob host =
+      job_of({{"a.yaml",
+               "deepspeed_config:\n  zero_stage: 3\n"
+               "  offload_optimizer_device: cpu\n  offload_param_device: none\n"},
+              {"config.json", kLlama}});
+  CHECK(host.plan.offload == Offload::optimizer);
+  const ImportedJob second =
+      job_of({{"y.yaml",
+               "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"
+               "  activation_checkpointing: true\ntensor_parallel_size: 2\n"},
+              {"config.json", kLlama}});
+  CHECK(second.plan.zero == 3);
+  CHECK(second.plan.recompute == Recompute::full);
+  CHECK(second.plan.tp == 2);
+  CHECK(job_of({{"x.yaml", "fsdp_config:\n  fsdp_offload_params: true\nflash_attention: true\n"},
+                {"config.json", kLlama}})
+            .plan.offload == Offload::optimizer_params);
+}
+
+TEST_CASE("DeepSpeed's stage is known by its configuration's name where that is all there is") {
+  const auto with = [](const std::string& config) {
+    return job_of({{"s.sh", "deepspeed --num_gpus 8 train.py --deepspeed " + config + "\n"},
+                   {"config.json", kLlama}});
+  };
+  CHECK(with("configs/ds_z2_config.json").plan.zero == 2);
+  CHECK(lists(with("zero3").report.assumed, "ZeRO 3: by the name of zero3"));
+  CHECK_FALSE(with("ds_config.json").plan.zero);
+}
+
+TEST_CASE("experts and batches by the names of other programs") {
+  const ImportedJob job =
+      job_of_script(kFlags +
+                    "--num-experts 64 --moe-router-topk 6 --moe-intermediate-size 1408 "
+                    "--first-k-dense-replace 1 --n-shared-experts 2\n");
+  CHECK(job.model.experts.ffn_hidden == 1408);
+  CHECK(job.model.experts.shared_hidden == 2816);
+  CHECK(job.model.experts.first_dense == 1);
+  const ImportedJob batches =
+      job_of({{"s.sh",
+               "torchrun --nproc_per_node 8 train.py --train_batch_size 256 "
+               "--micro_train_batch_size 2 --max_len 2048 --flash_attn\n"},
+              {"config.json", kLlama}});
+  CHECK(batches.plan.gbs == 256);
+  CHECK(batches.plan.mbs == 2);
+  CHECK(batches.plan.seq_len == 2048);
+  CHECK(batches.plan.attention == AttentionKind::flash);
+}
+
+TEST_CASE("what trains adapters, or beside other models, is told") {
+  for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True"}) {
+    CAPTURE(flags);
+    CHECK(lists_part(job_of_script(kFlags + flags + "\n").report.left_out,
+                     "adapters alone are trained; what is predicted is training all weights"));
+  }
+  CHECK_FALSE(
+      lists_part(job_of_script(kFlags + "--q_lora False\n").report.left_out, "adapters alone"));
+  CHECK(lists_part(job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n").report.left_out,
+                   "adapters alone"));
+  const ImportedJob full =
+      job_of({{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
+  CHECK(full.plan.recompute == Recompute::full);
+  CHECK(full.plan.seq_len == 2048);
+  CHECK(lists(job_of({{"s.sh", "torchrun --nproc_per_node 8 scripts/run_dpo.py --bf16\n"},
+                      {"config.json", kLlama}})
+                  .report.left_out,
+              "scripts/run_dpo.py: prefers one answer to another, which takes a second model; what "
+              "is predicted is training one model on the same tokens"));
+}
+
+TEST_CASE("how answers are generated says nothing of the training") {
+  const ImportedJob job = job_of({{"s.sh",
+                                   "python3 -m verl.trainer.main_ppo actor.ppo_mini_batch_size=256 "
+                                   "actor.rollout.tensor_model_parallel_size=2\n"},
+                                  {"config.json", kLlama}});
+  CHECK_FALSE(job.plan.tp);
+  CHECK(lists_part(job.report.left_out, "verl.trainer.main_ppo: learns by reinforcement"));
+}
+
+TEST_CASE("llm-foundry's configuration is read") {
+  const ImportedJob job = job_of_yaml(
+      "max_seq_len: 2048\nmodel:\n  d_model: 2048\n  n_heads: 16\n  n_layers: 24\n"
+      "  vocab_size: 50368\n  attn_config:\n    attn_impl: torch\nprecision: amp_bf16\n"
+      "global_train_batch_size: 512\ndevice_train_microbatch_size: auto\nfsdp_config:\n"
+      "  sharding_strategy: FULL_SHARD\n  activation_checkpointing: true\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.model.max_positions == 2048);
+  CHECK(job.plan.gbs == 512);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.plan.attention == AttentionKind::unfused);
+  CHECK(lists(job.report.assumed, "--micro-batch-size is left out: auto leaves it to the program"));
+}
+
+TEST_CASE("a container's arguments are a command line") {
+  const ImportedJob job = job_of_yaml(
+      "spec:\n  containers:\n  - command: [\"torchrun\"]\n    args: [\"--nnodes=4\", "
+      "\"--nproc_per_node=8\", \"pretrain_gpt.py\", \"--num-layers\", \"24\", \"--hidden-size\", "
+      "\"2048\", \"--num-attention-heads\", \"16\"]\n");
+  CHECK(job.gpus == 32);
+  CHECK(job.model.layers == 24);
+}
+
+TEST_CASE("a part of a node is no whole one") {
+  ImportNames names;
+  names.cluster = "dgx-a100";
+  const ImportedJob job = job_of(
+      {{"s.sh", "torchrun --nproc_per_node=4 train.py --bf16\n"}, {"config.json", kLlama}}, names);
+  CHECK_FALSE(job.plan.nodes);
+  CHECK(job.plan.dp == 4);
+}
+
+TEST_CASE("a stack with flash attention is assumed where DeepSpeed's have none") {
+  CHECK(job_of_script(kFlags + "--deepspeed --use-flash-attn-v2 --zero-stage 1\n").software ==
+        "megatron-core-2024");
+  CHECK(job_of_script(kFlags + "--deepspeed --use-flash-attn-v2 --zero-stage 3\n").software ==
+        "pytorch-fsdp2-2024");
+}
+
+TEST_CASE("names of shapes and layouts that nothing reads are told") {
+  ImportReport report;
+  report.ignored = {"rope_scaling",  "--norm-epsilon", "--moe-router-dtype", "--new-mlp-width 4",
+                    "model.pp_size", "--lr",           "--eval-batch-size",  "$X (not resolved)"};
+  tell_by_names(1, report);
+  CHECK(report.ignored == std::vector<std::string>{"rope_scaling", "--norm-epsilon",
+                                                   "--moe-router-dtype", "--lr",
+                                                   "--eval-batch-size", "$X (not resolved)"});
+  REQUIRE(report.left_out.size() == 2);
+  CHECK(report.left_out[0] ==
+        "--new-mlp-width 4: not known, though it may be of the model, its layout or its memory; "
+        "predicted without it");
+  CHECK(report.left_out[1].starts_with("model.pp_size: "));
+  CHECK(
+      lists_part(job_of_script(kFlags + "--inner-ffn-dim 3\n").report.left_out, "--inner-ffn-dim"));
+}
+
+TEST_CASE("files of Cerebras and of Python are refused as such") {
+  CHECK(error_text([] {
+          (void)job_of_yaml(kShape + "runconfig:\n  num_csx: 1\n");
+        }).find("Cerebras") != std::string::npos);
+  CHECK(error_text([] {
+          (void)job_of({{"c.py", "batch_size = 12\nblock_size = 1024\n"}});
+        }).find("looks like a program in Python") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace prequel

@@ -1,0 +1,183 @@
+#include <doctest/doctest.h>
+
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+const std::string kLaunch =
+    "torchrun --nproc_per_node 8 --nnodes ${N:-4} pretrain_gpt.py --num-layers $L --hidden-size "
+    "2048 --num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
+
+ImportNames with(std::optional<std::string> arguments, std::vector<std::string> environment = {}) {
+  ImportNames names;
+  names.script = {std::move(arguments), std::move(environment)};
+  return names;
+}
+
+std::optional<std::int64_t> layers(const std::string& before, const ImportNames& names = {}) {
+  return job_of_script(before + "\n" + kLaunch + "\n", names).model.layers;
+}
+
+TEST_CASE("functions run where they are called, with the arguments of the call") {
+  const std::string sizes =
+      "set_size() {\n  local name=$1\n  case $name in\n    7b) L=32;;\n    13b) L=40;;\n  "
+      "esac\n}\n";
+  CHECK(layers(sizes + "name=x\nset_size 13b") == 40);
+  CHECK(layers(sizes + "set_size $2", with("dsw 7b")) == 32);
+  CHECK(layers("name=32\nf() { local name=40; }\nf\nL=$name") == 32);
+  CHECK(layers("f() { L=$(($1 * $2)); }\nL=1\nif [ a = a ]; then f 4 8; fi") == 32);
+  CHECK(layers("f() { L=$1; }\nmain() { f \"$@\"; }\nmain \"$@\"", with("24")) == 24);
+  CHECK(layers("L=24\nf() { L=32; }\necho f") == 24);
+  const ImportedJob job = job_of_script("L=24\nlaunch() {\n " + kLaunch + "\n}\n\"$1\"\n");
+  CHECK(job.model.layers == 24);
+  CHECK(lists(job.report.assumed, "launch runs, though nothing calls it by name"));
+}
+
+TEST_CASE("a function that calls itself ends") {
+  CHECK(layers("f() { L=32; f; f; }\nf") == 32);
+}
+
+TEST_CASE("quotes in substitutions in quotes leave the rest of the script as it is") {
+  CHECK(layers("D=\"$( cd \"$( dirname \"$0\" )\" && pwd )\"\nL=32\nX=\"a b\"") == 32);
+  CHECK(layers("N2=`wc -l < hosts`\nL=32") == 32);
+}
+
+TEST_CASE("arithmetic of all spellings is done") {
+  CHECK(layers("A=4\n((L = A * 8))") == 32);
+  CHECK(layers("A=4\nlet L=A*8") == 32);
+  CHECK(layers("A=4\nL=`expr $A \\* 8`") == 32);
+  CHECK(layers("A=4\nL=$(expr $A + 28)") == 32);
+  CHECK(layers("A=4\nL=$(echo \"$A * 8\" | bc)") == 32);
+  CHECK(layers("A=4\nL=$[A * 8]") == 32);
+  CHECK(layers("A=4\nL=$(( (${A} > 2) ? 32 : 24 ))") == 32);
+  CHECK(layers("A=4; L=1\nif (( A > 2 )); then L=32; fi") == 32);
+  CHECK(layers("A=4; L=1\n(( A > 8 )) && L=32") == 1);
+}
+
+TEST_CASE("expansions change what they expand") {
+  CHECK(layers("S=gpt_32_8; S=${S#gpt_}; L=${S%%_*}") == 32);
+  CHECK(layers("declare -A OF=([7b]=32 [13b]=40)\nS=13b\nL=${OF[$S]}") == 40);
+  CHECK(layers("declare -A OF\nOF[7b]=32\nL=${OF[7b]}") == 32);
+  CHECK(layers("LS=(24 32)\nL=${LS[1]}") == 32);
+  CHECK(layers("printf -v L '%s' 24") == 24);
+  CHECK(layers("OF_7b=32; S=OF_7b; L=${!S}") == 32);
+  CHECK(layers("LS=(a b c)\nL=$((${#LS[@]} * 8))") == 24);
+  CHECK(job_of_script("L=24\nFP=1\n" + kLaunch + "${FP:+--bf16} ${NO:+--fp16}\n").plan.precision ==
+        Precision::bf16);
+}
+
+TEST_CASE("arguments that getopts takes, and words that read takes") {
+  const std::string script =
+      "L=24\nwhile getopts \"l:n:x\" opt; do\n  case $opt in\n    l) L=$OPTARG;;\n"
+      "    n) N=$OPTARG;;\n    x) X=1;;\n  esac\ndone\n";
+  CHECK(layers(script, with("-x -l 32 -n 2")) == 32);
+  CHECK(layers(script, with("")) == 24);
+  CHECK(layers(script) == 24);
+  CHECK(layers("declare -A OF=([7b]=\"32 4096\" [13b]=\"40 5120\")\n"
+               "read -r L H <<< \"${OF[13b]}\"") == 40);
+  const std::string document = "read -r -d '' cmd <<EOF\ncd x && " + kLaunch + "\nEOF\n";
+  CHECK(job_of_script("L=24\n" + document + "srun bash -c \"${cmd}\"\n").model.layers == 24);
+}
+
+TEST_CASE("tests of more than one condition, of patterns and of nothing are judged") {
+  const std::string either = "; then L=32; else L=24; fi";
+  CHECK(layers("A=1; B=2\nif [[ $A == 1 && $B == 2 ]]" + either) == 32);
+  CHECK(layers("A=1; B=2\nif [[ $A == 2 || ( $B == 3 ) ]]; then L=32; fi\nL=24") == 24);
+  CHECK(layers("A=1; B=2\nif [ $A = 1 -a $B = 3 ]" + either) == 24);
+  CHECK(layers("A=llama-7b\nif [[ $A == *7b* ]]" + either) == 32);
+  CHECK(layers("A=llama-7b\ncase $A in *13b*) L=40;; *7b) L=32;; esac") == 32);
+  CHECK(layers("A=\nif [ -z ${A} ]" + either) == 32);
+  CHECK(layers("A=\nif [[ -n $A ]]" + either) == 24);
+}
+
+TEST_CASE("what is only said starts nothing") {
+  const ImportedJob job = job_of_script(
+      "L=24\n: '\nold:\n--num-layers 48 --fp16\n'\n"
+      "echo \"usage: --num-layers N --tp 4 --bf16\"\n" +
+      kLaunch + "\n");
+  CHECK(job.model.layers == 24);
+  CHECK_FALSE(job.says("--fp16"));
+  CHECK_FALSE(job.says("--bf16"));
+}
+
+TEST_CASE("variables before a quoted command are its own") {
+  const ImportedJob job =
+      job_of_script("L=24\nC=\"A=1 B=2 " + kLaunch + " --bf16\"\nsrun bash -c \"$C\"\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.precision == Precision::bf16);
+}
+
+TEST_CASE("flags of a command whose answer is not known are not the script's") {
+  const ImportedJob job = job_of_script("L=24\nHEAD=$(srun --nodes=1 -w n0 hostname --fp16)\n" +
+                                        kLaunch + " --rdzv_endpoint $HEAD:29500 --bf16\n");
+  CHECK(job.plan.nodes == 4);
+  CHECK_FALSE(job.says("--fp16"));
+  CHECK(job_of_script("A=(12 24)\nI=1\nF=\"$(cat <<END\n--num-layers ${A[$I]} --bf16\nEND\n)\"\n"
+                      "L=12\n" +
+                      kLaunch + " $F\n")
+            .model.layers == 24);
+}
+
+TEST_CASE("true and false decide what they guard") {
+  CHECK(layers("L=24\nOFF=false\n$OFF && L=32") == 24);
+  CHECK(layers("L=24\nON=true\nif $ON; then L=32; fi") == 32);
+  CHECK(layers("L=24\nif ! true; then L=32; fi") == 24);
+}
+
+TEST_CASE("a script may set its own arguments") {
+  CHECK(layers("set -- 24 2048\nL=$1") == 24);
+}
+
+TEST_CASE("programs that train nothing do not change the training beside them") {
+  const ImportedJob job =
+      job_of_script("L=24\n" + kLaunch +
+                    " --tensor-model-parallel-size 4\n"
+                    "python tasks/main.py --num-layers 12 --tensor-model-parallel-size 1\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.tp == 4);
+}
+
+TEST_CASE("lines of Slurm in a submitted here-document are filled in") {
+  const ImportedJob job = job_of_script(
+      "L=24\nfor NODES in 2 8; do\nsbatch <<EOF\n#!/bin/bash\n#SBATCH "
+      "--nodes=$NODES\nN=\\$SLURM_NNODES\n" +
+      kLaunch + "\nEOF\ndone\n");
+  CHECK(job.plan.nodes == 8);
+}
+
+TEST_CASE("a loop over known values is read for the last, and it is said") {
+  const ImportedJob job = job_of_script("for L in 24 32; do\n" + kLaunch + "\ndone\n");
+  CHECK(job.model.layers == 32);
+  CHECK(lists(job.report.assumed, "L=32: the last of what a loop goes through (L in 24, 32)"));
+}
+
+TEST_CASE("flags behind a comment that ended the command are not passed on") {
+  const ImportedJob job = job_of_script("L=24\n" + kLaunch +
+                                        "\\\n  --bf16 \\\n  # --fp16 \\\n  # more \\\n"
+                                        "  --tensor-model-parallel-size 2\necho done\n");
+  CHECK_FALSE(job.plan.tp);
+  CHECK(lists(job.report.assumed,
+              "--tensor-model-parallel-size 2 is not passed on: a comment ends the command before "
+              "it"));
+  CHECK(job_of_script("--num-layers 24 # layers\n--hidden-size 2048\n--num-attention-heads 16\n")
+            .model.hidden == 2048);
+}
+
+TEST_CASE("scripts in here-documents are read") {
+  CHECK(job_of_script("L=24\nsbatch <<EOF\n#!/bin/bash\n#SBATCH --nodes=2\nN=\\$SLURM_NNODES\n" +
+                      kLaunch + "\nEOF\n")
+            .plan.nodes == 2);
+  CHECK(job_of_script("L=24\ncat > run.sh <<'EOF'\n#!/bin/bash\n" + kLaunch + "\nEOF\n")
+            .model.layers == 24);
+}
+
+TEST_CASE("files of variables go before the script that they are for") {
+  const TemporaryFolder folder;
+  const std::string variables = folder.with("sizes.env", "export L=24\n");
+  const std::string script = folder.with("run.sh", kLaunch + "\n");
+  CHECK(import_files({variables, script}).job.model.layers == 24);
+}
+
+}  // namespace
+}  // namespace prequel
