@@ -1,9 +1,29 @@
 #include "sim/schedule/building_block.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace prequel {
+namespace {
 
+/// When a pass of the first micro batch would run; those of the next follow every `kBlockInterval`.
+struct BlockPass {
+  std::uint32_t time{};
+  StagePass pass;
+};
+using BuildingBlock = std::array<BlockPass, kBlockInterval>;
+
+BuildingBlock building_block(const BlockTimes& times) {
+  using enum TaskKind;
+  return {{{times.down, {forward, 0}},
+           {times.up, {forward, 1}},
+           {times.gradient_down, {input_gradient, 1}},
+           {times.gradient_up, {input_gradient, 0}},
+           {times.weights_down, {weight_gradient, 1}},
+           {times.weights_up, {weight_gradient, 0}}}};
+}
+
+/// The passes of `micro_batches` such blocks in order of time. A block begins with its first pass.
 StageOrder repeated(const BuildingBlock& block, std::uint32_t micro_batches) {
   const auto last = std::ranges::max(block, {}, &BlockPass::time).time;
   const auto passes = [&](std::uint64_t from, std::uint64_t until) {
@@ -25,6 +45,17 @@ StageOrder repeated(const BuildingBlock& block, std::uint32_t micro_batches) {
           passes(last + std::uint64_t{kBlockInterval} * times,
                  last + std::uint64_t{kBlockInterval} * micro_batches),
           times};
+}
+
+}  // namespace
+
+StageOrders block_orders(const PipelineShape& shape,
+                         BlockTimes (*times)(std::uint32_t, std::uint32_t)) {
+  StageOrders orders;
+  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+    orders.push_back(repeated(building_block(times(shape.stages, stage)), shape.micro_batches));
+  }
+  return orders;
 }
 
 }  // namespace prequel
