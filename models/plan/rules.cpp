@@ -111,8 +111,10 @@ class Resolver {
     }
     if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
-    if (const std::string said = assumed_sequence(request_, model_); !said.empty()) {
-      warn("{}", said);
+    if (tells_ == Tells::all) {  // a search fills millions of plans, and tells it once
+      if (std::string said = assumed_sequence(request_, model_); !said.empty()) {
+        warnings_.push_back(std::move(said));
+      }
     }
     if (!request_.gbs) {
       problem("gbs: missing; the global batch size in sequences is needed");

@@ -1,7 +1,5 @@
 #include "sim/answer/exposure.hpp"
 
-#include <utility>
-
 #include <fmt/format.h>
 
 namespace prequel {
@@ -31,8 +29,7 @@ std::string why_expert(const Scenario& scenario) {
   if (exchanges_beside(plan)) {
     return fmt::format(
         "{:.0f} % of it is waited for inside a layer; of the rest, what takes longer than the "
-        "other "
-        "micro batch beside it, or has none",
+        "other micro batch beside it, or has none",
         100 * (1 - exchange_beside(scenario)));
   }
   if (plan.overlap.has(Overlapped::ep)) {

@@ -102,6 +102,7 @@ void warn_of_host(const Scenario& scenario, Prediction& prediction) {
         seconds_with(range->tuned), range->tuned.value * 1e6, seconds_with(range->untuned),
         range->untuned.value * 1e6);
   } else {
+    // None at all would mean that the stack states the times of whole layers.
     ends = fmt::format("{:.4g} s a step if it kept ahead", seconds_with(Seconds{1e-12}));
   }
   prediction.warnings.push_back(fmt::format(

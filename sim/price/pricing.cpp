@@ -331,6 +331,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
     for (KernelCost& kernel : kernels.backward) {
       kernel.repeated = true;
       kernel.seconds *= question.repeated_blocks;  // the mean of blocks that do and do not
+      kernel.hidden *= question.repeated_blocks;
     }
   }
   const KernelCosts backward = pricer.price(backward_operators(layer, software));

@@ -69,6 +69,12 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
         doctest::Approx(0.25 * exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(beside.hidden.tp_comm == doctest::Approx(0.75 * exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(why(scenario, "tp_comm") == "the 25 % that overlap with products leaves");
+  // What half of the layers repeat is hidden in these alone.
+  scenario.plan.recompute = Recompute::full;
+  scenario.plan.recomputed = 0.5;
+  const Prediction half = predict(scenario);
+  CHECK(half.hidden.tp_comm > beside.hidden.tp_comm);
+  CHECK(half.hidden.tp_comm == doctest::Approx(3 * half.breakdown.tp_comm).epsilon(1e-9));
 }
 
 TEST_CASE("where the host decides, both ends of its launches are told") {
