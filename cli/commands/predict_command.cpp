@@ -94,6 +94,10 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   if (!options.report.empty()) write_file(options.report, prediction_report(answer));
   if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));
   if (!options.emit.empty()) {
+    if (answer.is_no() && !common.quiet) {
+      fmt::print(stderr, "warning: this plan does not fit: {:.1f} of {:.1f} GiB\n",
+                 prediction.peak_memory.value / kGiB, scenario.device.memory.value / kGiB);
+    }
     print_emitted(options.emit, scenario, common.quiet);
   } else if (options.format == OutputFormat::json) {
     fmt::print("{}", prediction_json(answer));

@@ -360,9 +360,9 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   const double memory_factor = portable::exp(width * result.memory_scale);
   result.memory_low = prediction.peak_memory / memory_factor;
   // No more is printed than there is, unless the plan does not fit.
-  result.memory_high =
-      std::max(prediction.peak_memory,
-               std::min(prediction.peak_memory * memory_factor, scenario.device.memory));
+  const Bytes high = prediction.peak_memory * memory_factor;
+  const bool fits = prediction.peak_memory <= scenario.device.memory;
+  result.memory_high = fits ? std::min(high, scenario.device.memory) : high;
   const double need_scale = portable::hypot(std::sqrt(variance_of(slopes.needed, spread)),
                                             portable::hypot(spread.memory_noise, kCardScatter));
   result.fits_probability =
@@ -373,6 +373,12 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;
+}
+
+void state_error(const Interval& interval, Prediction& prediction) {
+  if (interval.earned || interval.expected_error() <= prediction.relative_error) return;
+  prediction.relative_error = interval.expected_error();
+  prediction.error_basis = interval.basis;
 }
 
 double better_probability(const UncertainPlan& first, const UncertainPlan& second,

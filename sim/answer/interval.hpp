@@ -66,6 +66,10 @@ struct Interval {
   [[nodiscard]] double expected_error() const { return time_scale; }
 };
 
+/// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
+/// it is wider.
+void state_error(const Interval& interval, Prediction& prediction);
+
 inline constexpr double kIntervalLevel = 0.8;
 
 Interval interval(const Scenario& scenario, const Prediction& prediction,

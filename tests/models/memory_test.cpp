@@ -135,6 +135,24 @@ TEST_CASE("full recompute keeps the input of every block, for every micro batch 
   CHECK(full.memory(4).activations.value == (4 + buffers) * (6 + 1) * checkpoint);
 }
 
+TEST_CASE(
+    "tensor ranks share the inputs that full recompute keeps, not those that stages receive") {
+  Case whole;
+  whole.plan.tp = 4;
+  whole.plan.pp = 4;
+  whole.chunks = {{6, false, false}};
+  Case shared = whole;
+  shared.plan.distribute_saved_activations = true;
+  const double checkpoint = 2.0 * 2 * 1024 * 1024;
+  const auto buffers = static_cast<double>(whole.software.memory.extra_pipeline_buffers);
+  CHECK(whole.memory(4).activations.value == (4 + buffers) * (6 + 1) * checkpoint);
+  CHECK(shared.memory(4).activations.value == (4 + buffers) * (6.0 / 4 + 1) * checkpoint);
+  // Of layers that are not repeated nothing is split.
+  whole.plan.recomputed = shared.plan.recomputed = 0.5;
+  CHECK(whole.memory(4).activations.value - shared.memory(4).activations.value ==
+        doctest::Approx((4 + buffers) * 3 * checkpoint * 3 / 4));
+}
+
 TEST_CASE("no more micro batches are held than there are") {
   Case few;
   few.plan.pp = 4;
