@@ -189,7 +189,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
       std::min(real(chunks_in_flight) + extra, real(plan.micro_batches() * plan.vpp));
   // One more checkpoint a micro batch: the input that the stage received.
   const double inputs = plan.pp > 1 && extra > 0 ? heaviest.input : 0.0;
-  memory.activations = {in_flight * (most_kept + inputs)};
+  memory.activations = {stack.activation_factor * in_flight * (most_kept + inputs)};
   // One layer's are on their way to the host while the next one's are made.
   const double one_layer = heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0);
   const double in_transit = std::min(in_flight * most_offloaded, 2 * one_layer);

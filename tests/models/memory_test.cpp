@@ -176,6 +176,17 @@ TEST_CASE("activations grow from full over selective to no recompute") {
   CHECK(none - selective == 24 * 5.0 * 16 * 1024 * 1024 * 2);
 }
 
+TEST_CASE("a stack can keep more than its layers' shapes say, of activations alone") {
+  Case kept;
+  kept.plan.recompute = Recompute::none;
+  const StageMemory as_told = kept.memory();
+  kept.software.memory.activation_factor = 1.25;
+  const StageMemory more = kept.memory();
+  CHECK(more.activations.value == doctest::Approx(1.25 * as_told.activations.value));
+  CHECK((more.total() - more.activations).value ==
+        doctest::Approx((as_told.total() - as_told.activations).value));
+}
+
 TEST_CASE("sequence parallelism shares all activations of a block") {
   Case split;
   split.plan.tp = 4;
