@@ -7,11 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "calibrate/coverage.hpp"
 #include "calibrate/error_statistics.hpp"
 #include "calibrate/stack_spread.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/stack/software.hpp"
+#include "sim/answer/student_t.hpp"
 
 namespace prequel {
 namespace {
@@ -108,6 +110,7 @@ struct Case {
   SpreadCase told;
   std::vector<Observation> seen;
   LinearModel model;
+  LinearModel start;  ///< around the constants as their files have them
 };
 
 std::optional<Case> case_of(const Library& library, const std::string& table,
@@ -134,6 +137,7 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
     gaps.push_back(observed[i].seen.log_value - start.values[static_cast<Index>(i)]);
   }
   if (std::abs(quantile(gaps, 0.5)) > std::log(2.0)) return std::nullopt;
+  result.start = start;
   const Posterior fit = posterior(wide, result.seen, quantities, std::move(start));
   result.model = fit.model;
   result.told = {table,
@@ -223,6 +227,38 @@ double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty)
   return level;
 }
 
+/// The share of the spreads at which times that the constants of other stacks give are covered as
+/// stated: all that is known of a stack of which no run was seen. Tables count by their rows, no
+/// more than a few, which its cases share.
+double unseen_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
+  constexpr double kCounted = 20.0;
+  constexpr double kLeast = 0.1, kMost = 3.0, kStep = 1.05;
+  const Prior prior = prior_of(uncertainty, constants_of(Told::time), uncertainty.time_noise);
+  const double noise = typical(uncertainty.time_noise);
+  const double width = t4_half_width(kCoverageLevels[1]);
+  std::map<std::string, double> foreign;
+  for (const Case& one : cases) foreign[one.told.table] += !one.told.own && !one.told.memory;
+  const auto covered = [&](double level) {
+    double inside = 0.0, rows = 0.0;
+    for (const Case& one : cases) {
+      if (one.told.own || one.told.memory) continue;
+      const double weight = std::min(kCounted, static_cast<double>(one.told.rows)) /
+                            (static_cast<double>(one.told.rows) * foreign[one.told.table]);
+      for (std::size_t i = 0; i < one.seen.size(); ++i) {
+        const VectorXd slopes = one.start.slopes.row(static_cast<Index>(i));
+        const double spread = level * std::sqrt(slopes.dot(prior.covariance * slopes));
+        const double gap = one.seen[i].log_value - one.start.values[static_cast<Index>(i)];
+        inside += std::abs(gap) <= width * std::hypot(spread, noise) ? weight : 0.0;
+        rows += weight;
+      }
+    }
+    return rows > 0 ? inside / rows : 1.0;
+  };
+  double level = kLeast;
+  while (level < kMost && covered(level) < kCoverageLevels[1]) level *= kStep;
+  return level;
+}
+
 /// Each table with the constants of its own stack, and its times with those of all others.
 std::vector<Case> cases_of(const Library& library, const std::vector<MeasuredRun>& runs,
                            const Uncertainty& before) {
@@ -278,6 +314,7 @@ SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredR
   }
 
   SpreadReport report;
+  report.unseen_level = unseen_level(cases, estimate);
   std::vector<double> noise;
   for (const Case& one : cases) {
     report.cases.push_back(one.told);

@@ -34,6 +34,7 @@ struct SpreadReport {
   std::vector<SpreadCase> cases;
   std::vector<SpreadEstimate> constants;
   double own_level{};                     ///< spread of own constants over that of others
+  double unseen_level{};                  ///< of a stack of which no run was seen
   double noise_median{}, noise_log_sd{};  ///< over the own cases
 };
 

@@ -81,9 +81,10 @@ std::string report_text(const SpreadReport& report) {
   return table.text() +
          fmt::format(
              "  {} tables with the constants of other stacks, {} with their own, whose spread is "
-             "{:.2f} of it, {} of memory\n  scatter from run to run: median {:.1f} %, log sd "
+             "{:.2f} of it, {} of memory\n  with those of other stacks {:.2f} of it covers as "
+             "stated\n  scatter from run to run: median {:.1f} %, log sd "
              "{:.2f}\n",
-             report.cases.size() - own - memory, own, report.own_level, memory,
+             report.cases.size() - own - memory, own, report.own_level, memory, report.unseen_level,
              100 * report.noise_median, report.noise_log_sd);
 }
 
@@ -154,6 +155,7 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
   json["levels"]["own_memory"] = rounded(stacks.own_memory, 2);
   json["levels"]["other"] = rounded(stacks.other, 2);
   json["levels"]["other_memory"] = rounded(stacks.other_memory, 2);
+  if (report.unseen_level > 0) json["levels"]["unseen"] = rounded(report.unseen_level, 2);
   Json checked = Json::array();
   for (const CheckedStack& one : stacks.stacks) {
     Json clusters = Json::array();

@@ -36,12 +36,22 @@ const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string&
   return found == stack.clusters.end() ? nullptr : &*found;
 }
 
+/// Whether enough runs tell of a stack's constants, on whatever cluster.
+bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
+  constexpr std::size_t kTelling = 10;
+  if (software.validated) return true;
+  const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+    return stack.software == software.name && stack.experts == experts;
+  });
+  return known != uncertainty.checked.end() && known->time.rows >= kTelling;
+}
+
 Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Software& software = scenario.software;
   const std::string& cluster = scenario.cluster.name;
   const SpreadLevels& levels = uncertainty.levels;
-  const auto unchecked = [&](double times) {
-    return Level{{times * levels.other, typical(uncertainty.time_noise), 0},
+  const auto unchecked = [&](double level, double times) {
+    return Level{{level, typical(uncertainty.time_noise), 0},
                  {times * levels.other_memory, typical(uncertainty.memory_noise), 0},
                  {},
                  false,
@@ -59,8 +69,10 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
             fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
                         cluster, known->time.rows, known->experts ? "expert" : "dense")};
   }
-  if (software.stands_for.empty()) return unchecked(1.0);
-  Level level = unchecked(levels.unknown);
+  const double level_elsewhere =
+      was_seen(software, scenario.model.has_experts(), uncertainty) ? levels.other : levels.unseen;
+  if (software.stands_for.empty()) return unchecked(level_elsewhere, 1.0);
+  Level level = unchecked(std::max(level_elsewhere, levels.unknown * levels.other), levels.unknown);
   level.basis =
       fmt::format("constants of {}: none of {} are known", software.name, software.stands_for);
   return level;
