@@ -239,13 +239,50 @@ ConfigValues take_settings(std::vector<std::string>& words) {
   return settings;
 }
 
-/// What scripts set in a configuration has the last word on it, wherever it is among the files.
-ConfigValues settings_of(const std::vector<Source>& sources, const ImportNames& names) {
-  ConfigValues all;
+bool is_script(const Source& source) {
+  return !source.json && !source.yaml && !source.toml && !source.log.found();
+}
+
+std::string name_of(const Source& source) {
+  return std::filesystem::path(source.file).filename().string();
+}
+
+/// What a script starts from: what the user gives it, and the others, which it may run.
+ShellState state_before(const std::vector<Source>& sources, const ImportNames& names) {
   ShellState state = shell_state(names.script);
   for (const Source& source : sources) {
-    if (source.json || source.yaml || source.toml || source.log.found()) continue;
-    LaunchScript script = read_launch_script(source.file, source.text, state);
+    if (is_script(source)) state.files.emplace(name_of(source), source.text);
+  }
+  return state;
+}
+
+/// Scripts that others run or source are read as those do.
+std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources,
+                                              const ImportNames& names) {
+  std::vector<const Source*> scripts;
+  for (const Source& source : sources) {
+    if (is_script(source)) scripts.push_back(&source);
+  }
+  if (scripts.size() < 2) return scripts;
+  std::set<std::string, std::less<>> run;
+  for (const Source* source : scripts) {
+    run.merge(
+        read_launch_script(source->file, source->text, state_before(sources, names)).state.scripts);
+  }
+  const bool circle = std::ranges::all_of(
+      scripts, [&](const Source* source) { return run.contains(name_of(*source)); });
+  if (!circle)
+    std::erase_if(scripts, [&](const Source* one) { return run.contains(name_of(*one)); });
+  return scripts;
+}
+
+/// What scripts set in a configuration has the last word on it, wherever it is among the files.
+ConfigValues settings_of(const std::vector<Source>& sources,
+                         const std::vector<const Source*>& scripts, const ImportNames& names) {
+  ConfigValues all;
+  ShellState state = state_before(sources, names);
+  for (const Source* source : scripts) {
+    LaunchScript script = read_launch_script(source->file, source->text, state);
     std::vector<std::string> words = words_of_training(script.words);
     ConfigValues own = take_settings(words);
     own.merge(all);
@@ -261,9 +298,12 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
                  ImportedJob& job) {
   LaunchScript script = read_launch_script(source.file, source.text, state);
   refuse_open_sizes(source.file, source.text, state, script);
-  state = script.state;
+  const auto before = std::exchange(state, script.state).scripts;
   state.arguments = shell_state(names.script).arguments;  // without what was shifted out
-  state.scripts.insert(std::filesystem::path(source.file).filename().string());
+  for (const std::string& run : state.scripts) {
+    if (!before.contains(run)) job.report.read.push_back(run + ": run by " + source.file);
+  }
+  state.scripts.insert(name_of(source));
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   script.words = words_of_training(script.words);
@@ -419,8 +459,9 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   import.job.software = names.software;
   std::string unread;
   ShellState unread_before;
-  import.job.settings = settings_of(sources, names);
-  ShellState state = shell_state(names.script);
+  const std::vector<const Source*> scripts = scripts_that_start(sources, names);
+  import.job.settings = settings_of(sources, scripts, names);
+  ShellState state = state_before(sources, names);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
@@ -430,6 +471,8 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       read_yaml_config(source.file, source.text, import.job);
     } else if (source.toml) {
       read_toml_config(source.file, source.text, import.job);
+    } else if (std::ranges::find(scripts, &source) == scripts.end()) {
+      continue;
     } else if (const ShellState before = state; !read_script(source, names, state, import.job)) {
       unread = source.file;
       unread_before = before;

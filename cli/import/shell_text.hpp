@@ -6,8 +6,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prequel {
+
+/// Whether a variable's name may hold it.
+bool is_name_letter(char c);
+bool is_shell_blank(char c);
+/// Whether it is the name of a variable, or of an argument.
+bool is_variable_name(std::string_view name);
+/// How many letters at the begin could be a variable's name.
+std::size_t name_length(std::string_view text);
+/// The last part of a path.
+std::string file_name(std::string_view path);
+/// Appends the words between blanks.
+void split_words(std::string_view text, std::vector<std::string>& words);
 
 /// Behind the bracket that closes the one at `at`, of `$(…)` and `((…))`: quotes and comments may
 /// hold others. npos where none does.

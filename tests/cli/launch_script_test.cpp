@@ -254,7 +254,7 @@ TEST_CASE("a known value outlives what may be set, and it is said") {
   CHECK(job.plan.mbs == 1);
   CHECK(lists(job.report.assumed, "MBS stays 1: that it becomes 4 is not known here"));
   CHECK(lists(job.report.assumed,
-              "nothing of more.sh, which the script sources; give more.sh before it"));
+              "nothing of more.sh, which the script sources; give more.sh, too"));
   CHECK(lists(job.report.assumed, "NAME=7B: the script's default"));
 }
 

@@ -34,6 +34,83 @@ TEST_CASE("functions run where they are called, with the arguments of the call")
   CHECK(lists(job.report.assumed, "launch runs, though nothing calls it by name"));
 }
 
+TEST_CASE("what a function prints stands for its call") {
+  const std::string flags =
+      "flags() {\n  local n=$2\n  case $1 in\n    7b) echo \"--hidden-size 4096\" \"--num-layers "
+      "$n\";;\n"
+      "    *) echo \"unknown $1\" >&2; exit 1;;\n  esac\n}\n";
+  const auto job_after = [](const std::string& before) {
+    return job_of_script(
+        before +
+        "\ntorchrun --nproc_per_node 8 pretrain_gpt.py $F --num-attention-heads 32 "
+        "--seq-length 2048 --vocab-size 50257 --micro-batch-size 1\n");
+  };
+  const ImportedJob job = job_after(flags + "N=3\nn=1\nF=$(flags 7b ${N}2)");
+  CHECK(job.model.hidden == 4096);
+  CHECK(job.model.layers == 32);
+  CHECK(job_after(flags + "F=\"`flags 7b 24`\"").model.layers == 24);
+  CHECK(job_after("f() { printf '%s\\n' \"--num-layers 8 --hidden-size 64\"; }\nF=$(f)")
+            .model.layers == 8);
+  CHECK(job_after("f() {\ncat <<EOF\n--num-layers 8\n--hidden-size 64\nEOF\n}\nF=$(f)")
+            .model.layers == 8);
+  CHECK(job_after("F=`g() { echo --num-layers 8; }; g; echo --hidden-size 64`").model.layers == 8);
+  CHECK(layers("L=2\nf() { L=3; echo 4; }\nX=$(f)") == 2);
+  CHECK(layers("L=2\nf() { nvidia-smi -L; echo 4; }\nL=$(f)") == 2);
+}
+
+TEST_CASE("an outer branch outlives what a function in it calls its own") {
+  CHECK(layers("L=2\nf() { local x=1; }\nif [ $Q = 1 ]; then f; Y=$(f); fi") == 2);
+}
+
+TEST_CASE("where output goes is nothing of a command") {
+  const std::string flags = "L=2\n" + kLaunch;
+  CHECK(job_of_script(flags + "> 3 2>&1 &").plan.mbs == 1);
+  CHECK(job_of_script(flags + " &>> log --bf16").plan.precision == Precision::bf16);
+  CHECK(job_of_script(flags + " --save <A PATH> --bf16").plan.precision == Precision::bf16);
+}
+
+TEST_CASE("scripts that others run or source are read there, wherever they stand") {
+  const TemporaryFolder folder;
+  const std::string inner = folder.with(
+      "inner.sh",
+      "#!/bin/bash\n#SBATCH --nodes=1\nL=$1\n. ./sizes.conf\n"
+      "torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 pretrain_gpt.py --num-layers $L "
+      "--hidden-size $H --num-attention-heads 32 --seq-length 2048 --vocab-size 50257 "
+      "--micro-batch-size 1 --tensor-model-parallel-size $TP\n");
+  const std::string outer = folder.with(
+      "outer.sh", "for TP in 1 2; do\n sbatch -N 4 --export=ALL,TP=$TP inner.sh 24\ndone\n");
+  const std::string sizes = folder.with("sizes.conf", "H=2048\n");
+  const std::vector<std::vector<std::string>> orders{{outer, inner, sizes}, {sizes, inner, outer}};
+  for (const auto& order : orders) {
+    const ImportedJob job = import_files(order, {}).job;
+    CHECK(job.model.layers == 24);
+    CHECK(job.model.hidden == 2048);
+    CHECK(job.plan.nodes == 4);
+    CHECK(job.plan.tp == 2);
+  }
+}
+
+TEST_CASE("schedulers of all kinds are asked for nodes, which their files count") {
+  const auto asked = [](const std::string& lines) {
+    const PlanRequest plan =
+        job_of_script(lines + "\nL=2\n" + kLaunch + "--tensor-model-parallel-size $T").plan;
+    return std::pair(plan.nodes, plan.tp);
+  };
+  using Asked = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
+  CHECK(asked("#PBS -l select=16:ncpus=64:ngpus=4\nN=$(wc -l < $PBS_NODEFILE)\nT=$((N / 2))") ==
+        Asked(16, 8));
+  CHECK(asked("#PBS -l nodes=4:ppn=8:gpus=8\nN=$(cat $PBS_NODEFILE | sort -u | wc -l)\nT=$N") ==
+        Asked(4, 4));
+  CHECK(asked("#BSUB -nnodes 64\nN=`cat $LSB_DJOB_HOSTFILE | uniq | wc -l`\nT=$N") ==
+        Asked(64, 64));
+  CHECK(asked("#PJM -L \"node=4x8x2\"\nN=64\nT=1") == Asked(64, 1));
+  CHECK(asked("#SBATCH -N 2\nN=$(scontrol show hostnames $SLURM_JOB_NODELIST | wc -l)\nT=$N") ==
+        Asked(2, 2));
+  const std::string sets = "L=2\nN=8\njsrun -n $((N * 6)) -a 1 -g 1 -r 6 python " + kLaunch;
+  CHECK(job_of_script(sets).gpus == 48);
+  CHECK(job_of_script(sets).gpus_per_node == 8);  // torchrun has the last word
+}
+
 TEST_CASE("a function that calls itself ends") {
   CHECK(layers("f() { L=32; f; f; }\nf") == 32);
 }
@@ -74,6 +151,10 @@ TEST_CASE("arguments that getopts takes, and words that read takes") {
   CHECK(layers(script, with("-x -l 32 -n 2")) == 32);
   CHECK(layers(script, with("")) == 24);
   CHECK(layers(script) == 24);
+  CHECK(layers("IFS=, read -r L B <<< \"32,4\"") == 32);
+  CHECK(layers("IFS=',' read -ra S <<< \"24,32\"\nL=${S[1]}") == 32);
+  CHECK(layers("IFS=:\nread -a S <<< \"24:32\"\nL=${S[1]}") == 32);
+  CHECK(layers("mapfile -t S <<EOF\n24\n32\nEOF\nL=${S[1]}") == 32);
   CHECK(layers("declare -A OF=([7b]=\"32 4096\" [13b]=\"40 5120\")\n"
                "read -r L H <<< \"${OF[13b]}\"") == 40);
   const std::string document = "read -r -d '' cmd <<EOF\ncd x && " + kLaunch + "\nEOF\n";
