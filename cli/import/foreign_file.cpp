@@ -19,12 +19,15 @@
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/named_models.hpp"
+#include "cli/import/shell_text.hpp"
 #include "cli/import/telling_names.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
 #include "cli/import/training_programs.hpp"
 #include "cli/import/yaml_config.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -34,6 +37,7 @@ namespace prequel {
 
 namespace {
 
+constexpr std::size_t kLongestRefusal = 400;     // of what is missing
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
 constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
 
@@ -109,7 +113,11 @@ Source read_source(const std::string& path) {
   });
   if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
   // GPT-NeoX writes YAML in braces.
-  source.yaml = source.json ? is_neox_config(source.text) || is_yaml_in_braces(source.text)
+  const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
+  // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
+  const bool trainer = source.text.find("\"per_device_train_batch_size\"") != std::string::npos;
+  source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
+                                  is_yaml_in_braces(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);
   source.json = source.json && !source.yaml;
   source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
@@ -119,16 +127,57 @@ Source read_source(const std::string& path) {
   return source;
 }
 
-/// `s/WORD/VALUE/` of `sed`, by which scripts fill the template of a config.
-void remember_substitution(const std::string& word, ImportedJob& job) {
-  if (word.size() < 6 || !word.starts_with("s/")) return;
-  const std::size_t middle = word.find('/', 2);
-  const std::size_t end = middle == std::string::npos ? middle : word.find('/', middle + 1);
-  if (end == std::string::npos || middle < 5 || word.find('$') != std::string::npos) return;
-  const std::string name = word.substr(2, middle - 2);
-  const bool plain =
-      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-  if (plain) job.substitutions.emplace_back(name, word.substr(middle + 1, end - middle - 1));
+/// A file, and the script that a configuration in YAML holds.
+void add_sources(const std::string& path, std::vector<Source>& sources) {
+  sources.push_back(read_source(path));
+  const Source& source = sources.back();
+  if (!source.yaml) return;
+  std::string commands = commands_of_yaml(source.file, source.text);
+  if (commands.empty()) return;
+  sources.push_back(
+      {source.file + " (its commands)", std::move(commands), false, false, false, {}});
+}
+
+/// `s/WORD/VALUE/` of `sed`, by which scripts fill the template of a config: with any sign, and one
+/// behind the other.
+void remember_substitutions(std::string_view word, ImportedJob& job) {
+  while (word.size() > 5 && word[0] == 's' &&
+         std::ispunct(static_cast<unsigned char>(word[1])) != 0) {
+    const char sign = word[1];
+    const std::size_t middle = word.find(sign, 2);
+    const std::size_t end = middle == std::string_view::npos ? middle : word.find(sign, middle + 1);
+    if (end == std::string_view::npos) return;
+    const std::string_view name = word.substr(2, middle - 2);
+    const std::string_view value = word.substr(middle + 1, end - middle - 1);
+    if (name.size() > 2 && is_variable_name(name) && value.find('$') == std::string_view::npos) {
+      job.substitutions.emplace_back(name, value);
+    }
+    word.remove_prefix(end + 1);
+    word.remove_prefix(std::min(word.find_first_of(";\n"), word.size()));
+    word.remove_prefix(std::min(word.find_first_not_of("; \n"), word.size()));
+  }
+}
+
+/// A template of JSON with what `envsubst` would put in the place of variables. JSON has no `$`
+/// outside of quotes.
+std::string with_variables(std::string_view text, const ShellState& state) {
+  std::string filled;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool braces = text.substr(at, 2) == "${";
+    const std::size_t begin = at + (braces ? 2 : 1);
+    std::size_t end = begin;
+    while (end < text.size() && is_name_letter(text[end])) ++end;
+    const auto known = text[at] == '$' ? state.variables.find(text.substr(begin, end - begin))
+                                       : state.variables.end();
+    if (known == state.variables.end() || (braces && text.substr(end, 1) != "}")) {
+      filled += text[at++];
+      continue;
+    }
+    filled += known->second;
+    at = end + (braces ? 1 : 0);
+    if (filled.size() > kLongestText) throw InputError("envsubst: makes over 16 MiB of a config");
+  }
+  return filled;
 }
 
 std::string substituted(std::string text, const ImportedJob& job) {
@@ -181,8 +230,29 @@ void assume_one_node(const LaunchScript& script, ImportedJob& job) {
                   job.says("--nproc-per-node") ? "--nproc-per-node" : "--num-gpus"));
 }
 
+/// A list of hosts as DeepSpeed has it: `worker-1 slots=8`.
+void read_hosts(const std::string& body, ImportedJob& job) {
+  std::istringstream lines(body);
+  std::int64_t hosts = 0;
+  std::optional<long long> slots;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(" slots=");
+    if (at == std::string::npos || at == 0) {
+      if (!trimmed(line).empty()) return;
+      continue;
+    }
+    slots = parse_integer(std::string(trimmed(std::string_view(line).substr(at + 7))));
+    if (!slots || *slots < 1 || *slots > 1024) return;
+    ++hosts;
+  }
+  if (hosts == 0 || job.plan.nodes) return;
+  job.plan.nodes = hosts;
+  job.gpus_per_node = *slots;
+  job.report.read.push_back(fmt::format("a list of {} hosts with {} slots each", hosts, *slots));
+}
+
 void read_here_document(const std::string& file, const std::string& body, ImportedJob& job) {
-  if (!is_json(body)) return;
+  if (!is_json(body)) return read_hosts(body, job);
   std::optional<Document> document;
   try {
     document = Document::parse(file + " (here-document)", body);
@@ -276,10 +346,26 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
   return scripts;
 }
 
+/// Flags with a value, by their names as configurations have them.
+void note_flags(const std::vector<std::string>& words, ConfigValues& flags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_flag(words[i])) continue;
+    const std::size_t equals = words[i].find('=');
+    std::string name = words[i].substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::ranges::replace(name, '-', '_');
+    if (equals != std::string::npos) {
+      flags[name] = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+      flags[name] = words[i + 1];
+    }
+  }
+  std::erase_if(flags, [](const auto& flag) { return flag.second.find('$') != std::string::npos; });
+}
+
 /// What scripts set in a configuration has the last word on it, wherever it is among the files.
-ConfigValues settings_of(const std::vector<Source>& sources,
-                         const std::vector<const Source*>& scripts, const ImportNames& names) {
-  ConfigValues all;
+void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
+                   const ImportNames& names, ImportedJob& job) {
+  ConfigValues& all = job.settings;
   ShellState state = state_before(sources, names);
   for (const Source* source : scripts) {
     LaunchScript script = read_launch_script(source->file, source->text, state);
@@ -287,10 +373,10 @@ ConfigValues settings_of(const std::vector<Source>& sources,
     ConfigValues own = take_settings(words);
     own.merge(all);
     all = std::move(own);
+    note_flags(words, job.script_flags);
     state = std::move(script.state);
     state.arguments = shell_state(names.script).arguments;
   }
-  return all;
 }
 
 /// False for text without any flag, which says nothing of a job.
@@ -308,8 +394,13 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
-  for (const std::string& word : script.words) remember_substitution(word, job);
+  for (const std::string& word : script.words) remember_substitutions(word, job);
   (void)take_settings(script.words);
+  const auto nodes = state.variables.find("NNODES");
+  const bool factory = std::ranges::find(script.words, "llamafactory-cli") != script.words.end();
+  if (factory && nodes != state.variables.end()) {  // which it hears of in no other way
+    script.words.insert(script.words.end(), {"--nnodes", nodes->second});
+  }
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(source.file, script.words, job);
   tell_by_names(ignored, job.report);
@@ -435,6 +526,21 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
       names_of(sources), printable(job.model_named)));
 }
 
+/// What kept the shape of a model from being read: a value that only a run would tell, or files
+/// that are not there.
+std::string what_is_missing(const ImportedJob& job) {
+  std::string text;
+  for (const std::string& line : job.report.assumed) {
+    const bool shape = line.starts_with("--num-layers is left out: ") ||
+                       line.starts_with("--hidden-size is left out: ");
+    if (!shape && !line.starts_with("nothing of ")) continue;
+    text += "; " + line;
+    if (text.size() > kLongestRefusal) break;
+  }
+  if (text.find("left out: $") != std::string::npos) text += "; --env NAME=VALUE gives it";
+  return text;
+}
+
 /// Whether a variable or a function that was not known before has been asked for.
 bool is_used(const ShellState& before, const ShellState& now) {
   return now.functions.size() > before.functions.size() ||
@@ -458,14 +564,17 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   import.job.cluster = names.cluster;
   import.job.software = names.software;
   std::string unread;
+  bool starts_another = false;  // of the files, which that one names
   ShellState unread_before;
   const std::vector<const Source*> scripts = scripts_that_start(sources, names);
-  import.job.settings = settings_of(sources, scripts, names);
+  const auto& environment = shell_state(names.script).variables;
+  import.job.environment.insert(environment.begin(), environment.end());
+  note_settings(sources, scripts, names, import.job);
   ShellState state = state_before(sources, names);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
-      const std::string text = substituted(source.text, import.job);
+      const std::string text = with_variables(substituted(source.text, import.job), state);
       read_json(Document::parse(source.file, without_infinities(text)), import.job);
     } else if (source.yaml) {
       read_yaml_config(source.file, source.text, import.job);
@@ -476,15 +585,19 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
     } else if (const ShellState before = state; !read_script(source, names, state, import.job)) {
       unread = source.file;
       unread_before = before;
+      starts_another = std::ranges::any_of(sources, [&](const Source& other) {
+        return &other != &source && source.text.find(name_of(other)) != std::string::npos;
+      });
     }
   }
-  if (!unread.empty() && is_used(unread_before, state)) unread.clear();
+  if (!unread.empty() && (is_used(unread_before, state) || starts_another)) unread.clear();
   if (!import.job.settings.empty()) {
     read_config_values(sources.front().file, import.job.settings, import.job);
     import.job.report.read.push_back("the command line's settings, over those of configurations");
   }
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);
+  look_up_model(names.library, import.job);
   if (import.job.script) {
     read_unused_variables(sources.front().file, state, import.job);
     assume_megatron_defaults(import.job);
@@ -501,12 +614,15 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.json; });
   if (!only_json && (!model.layers || !model.hidden)) {
     refuse_known_kinds(sources, import.job);
-    throw InputError(sources.front().file +
-                     ": no --num-layers and --hidden-size found; expected a Megatron launch "
-                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML "
-                     "(torchtitan), a Hugging Face or DeepSpeed config, or a training log (one "
-                     "without its arguments: "
-                     "together with its launch script)");
+    const std::string missing = what_is_missing(import.job);
+    const std::string programs =
+        import.job.programs.empty() ? "" : fmt::format("; it starts {}", import.job.programs);
+    throw InputError(
+        fmt::format("{}: no --num-layers and --hidden-size found{}{}; expected {}",
+                    sources.front().file, programs, missing,
+                    "a Megatron launch script, a configuration in YAML (NeMo, Megatron-Bridge, "
+                    "GPT-NeoX) or TOML (torchtitan), a Hugging Face or DeepSpeed config, or a "
+                    "training log (one without its arguments: together with its launch script)"));
   }
   if (!unread.empty()) {
     refuse_known_kinds(sources, import.job);
@@ -541,21 +657,23 @@ void refuse_half_a_job(const Document& document) {
 
 Import import_files(const std::vector<std::string>& files, const ImportNames& names) {
   std::vector<Source> sources;
-  for (const std::string& file : files) sources.push_back(read_source(file));
+  for (const std::string& file : files) add_sources(file, sources);
   return import_sources(sources, names);
 }
 
 std::optional<Translated> translate_job(const std::string& path, const ImportNames& names) {
   std::error_code ignored;
   if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-  Source source = read_source(path);
+  std::vector<Source> sources;
+  add_sources(path, sources);
+  Source& source = sources.front();
   if (source.json) {
     const Document document = Document::parse(source.file, without_infinities(source.text));
     refuse_half_a_job(document);
     if (path != "-") return std::nullopt;
     return Translated{std::move(source.text), {}, {}};
   }
-  const Import import = import_sources({source}, names);
+  const Import import = import_sources(sources, names);
   return Translated{job_json(import.job, source.file), software_fields(import.job),
                     import.job.report};
 }

@@ -345,6 +345,16 @@ ImportedModel imported_model(const Document& file) {
   return model;
 }
 
+void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
+  const nlohmann::json json(model_object(known, ""));
+  const auto fill = [&](const char* key, auto& value) {
+    if (!value) take(json, key, value);
+  };
+  each_field(model, fill);
+  each_expert_field(model.experts, fill);
+  each_latent_field(model.latent, fill);
+}
+
 std::string model_json(const ImportedModel& model, const std::string& origin) {
   Json json = model_object(model, origin);
   check(json, origin);

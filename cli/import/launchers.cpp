@@ -25,6 +25,8 @@ struct OtherName {
 constexpr OtherName kSlurmBriefs[] = {{"-N", "--nodes"}, {"-n", "--ntasks"}, {"-G", "--gpus"}};
 constexpr OtherName kSlurmVariables[] = {{"--nodes", "SLURM_NNODES"},
                                          {"--nodes", "SLURM_JOB_NUM_NODES"},
+                                         {"--nodes", "NHOSTS"},
+                                         {"--nodes", "PBS_NUM_NODES"},
                                          {"--ntasks", "SLURM_NTASKS"},
                                          {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
                                          {"--gpus", "SLURM_GPUS"},
@@ -34,6 +36,7 @@ constexpr OtherName kSlurmVariables[] = {{"--nodes", "SLURM_NNODES"},
 constexpr OtherName kMpiBriefs[] = {{"-n", "-np"},
                                     {"-N", "--ntasks-per-node"},
                                     {"-npernode", "--ntasks-per-node"},
+                                    {"--npernode", "--ntasks-per-node"},
                                     {"--ppn", "--ntasks-per-node"},
                                     {"-ppn", "--ntasks-per-node"}};
 constexpr OtherName kComposerBriefs[] = {{"-n", "--nproc-per-node"},
@@ -140,10 +143,12 @@ std::vector<std::string> cobalt_options(std::string_view line) {
   return options;
 }
 
-/// `-l rt_F=16`: whole nodes of ABCI.
+/// Whole nodes of ABCI and of TSUBAME: `-l rt_F=16`, `-l node_f=16`.
 std::vector<std::string> grid_engine_options(std::string_view line) {
   std::vector<std::string> options;
-  ask(options, "--nodes", leading_number(value_in(line, "rt_F=")));
+  for (const std::string_view kind : {"rt_F=", "rt_AF=", "node_f=", "f_node="}) {
+    if (options.empty()) ask(options, "--nodes", leading_number(value_in(line, kind)));
+  }
   return options;
 }
 
@@ -211,6 +216,31 @@ void spell_out_resource_sets(std::vector<std::string>& command) {
   command.insert(command.begin(), spelt.begin(), spelt.end());
 }
 
+/// DeepSpeed's `--include host1:0,1@host2:0,1` as nodes and devices of one.
+void spell_out_included(std::vector<std::string>& command) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    std::string value;
+    if (command[i].starts_with("--include=")) value = command[i].substr(10);
+    if (command[i] == "--include" && i + 1 < command.size()) value = command[i + 1];
+    if (value.empty() || value.find('$') != std::string::npos) continue;
+    const std::string_view first = std::string_view(value).substr(0, value.find('@'));
+    const std::size_t colon = first.find(':');
+    std::vector<std::string> spelt;
+    ask(spelt, "--num_nodes", std::ranges::count(value, '@') + 1);
+    if (colon != std::string_view::npos) {
+      ask(spelt, "--num_gpus", std::ranges::count(first.substr(colon), ',') + 1);
+    }
+    command.insert(command.begin() + 1, spelt.begin(), spelt.end());
+    return;
+  }
+}
+
+/// `litgpt pretrain pythia-160m`, which names a model without a flag.
+void spell_out_model(std::vector<std::string>& command) {
+  const bool named = command.size() > 2 && !command[2].starts_with('-');
+  if (named) command[2] = "--litgpt-model=" + command[2];
+}
+
 }  // namespace
 
 std::vector<std::string> scheduler_options(std::string_view line) {
@@ -244,6 +274,8 @@ std::string program_of(const std::vector<std::string>& command) {
 void spell_out_launcher(std::vector<std::string>& command) {
   const std::string program = program_of(command);
   if (program == "jsrun") return spell_out_resource_sets(command);
+  if (program == "deepspeed") return spell_out_included(command);
+  if (program == "litgpt") return spell_out_model(command);
   const auto* const found = std::ranges::find(kLaunchers, program, &Launcher::program);
   if (found != std::end(kLaunchers)) spell_out(command, found->briefs);
 }

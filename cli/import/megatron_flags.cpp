@@ -215,6 +215,12 @@ void gated_in_two_thirds(ImportedJob& job) {
   job.narrowed_mlp = true;
 }
 
+/// GPT-NeoX's: two thirds of four times the width, rounded up as Llama's own code does.
+void llama_mlp(ImportedJob& job) {
+  gated(job);
+  if (!job.ffn_multiple) job.ffn_multiple = 256;
+}
+
 /// Llama's block, where a script names the family and gives sizes alone.
 void llama_block(ImportedJob& job) {
   gated(job);
@@ -396,7 +402,13 @@ constexpr WordFlag kWords[] = {
     {"--activation", "fast-swiglu", gated},
     {"--activation", "geglu", gated},
     {"--activation", "fast-geglu", gated},
-    {"--mlp-type", "llama", gated},
+    {"--mlp-type", "llama", llama_mlp},
+    {"--ffn-type", "mptglu", gated},
+    {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
+    {"--decoder-block", "llama2", llama_block},
+    {"--decoder-block", "mistral", llama_block},
+    {"--mlp-type", "regular", [](ImportedJob&) {}},
+    {"--mlp-type", "standard", [](ImportedJob&) {}},
     {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--norm", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
@@ -721,6 +733,7 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--main-grads-dtype", "fp32"},
     {"--main-params-dtype", "fp32"},
     {"--memory-centric-tiled-linear"},
+    {"--mlp-type"},
     {"--microbatch-group-size-per-virtual-pipeline-stage"},
     {"--no-async-tensor-model-parallel-allreduce"},
     {"--no-bias-dropout-fusion"},

@@ -8,6 +8,7 @@
 
 #include "cli/import/launchers.hpp"
 #include "cli/import/shell_arithmetic.hpp"
+#include "cli/import/shell_filters.hpp"
 #include "cli/import/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -72,6 +73,7 @@ std::optional<std::string> ScriptReader::substitution(std::string_view inside) {
   inside = trimmed(inside);
   if (braces_ >= kMostNested) return std::nullopt;
   if (auto nodes = counted_nodes(inside)) return nodes;
+  if (auto piped = through_filters(inside)) return piped;
   if (inside.starts_with("cat ") || inside.starts_with("cat<")) return printed_document(inside);
   const bool expr = inside.starts_with(kExpr);
   if (!expr && !inside.starts_with(kEcho))
@@ -104,6 +106,40 @@ std::optional<std::string> ScriptReader::counted_nodes(std::string_view inside) 
   const auto nodes = state_.variables.find("SLURM_JOB_NUM_NODES");
   if (!listed || !has("wc -l") || nodes == state_.variables.end()) return std::nullopt;
   return nodes->second;
+}
+
+std::optional<std::string> ScriptReader::through_filters(std::string_view inside) {
+  if (inside.find('\n') != std::string_view::npos) return std::nullopt;
+  std::vector<std::string_view> commands = piped_commands(inside);
+  const std::size_t sign = commands.front().find(kHereString);
+  const bool given = sign != std::string_view::npos;
+  const bool echoes =
+      commands.front().starts_with("echo ") || commands.front().starts_with("printf ");
+  if (!given && (!echoes || commands.size() < 2)) return std::nullopt;
+  std::optional<std::string> text;
+  if (given) {
+    text = expanded(trimmed(commands.front().substr(sign + kHereString.size())));
+    commands.front() = commands.front().substr(0, sign);
+  } else {
+    text = substitution(commands.front());
+    commands.erase(commands.begin());
+  }
+  for (const std::string_view one : commands) {
+    if (!text || text->find_first_of("$`") != std::string::npos) return std::nullopt;
+    std::vector<std::string> command;
+    for (std::size_t at = 0; at < one.size();) {
+      if (is_shell_blank(one[at])) {
+        ++at;
+        continue;
+      }
+      const std::size_t before = at;
+      command.push_back(word(one, at).first);
+      if (at == before) return std::nullopt;
+    }
+    spend(text->size() + 16);
+    text = filtered(*text, command);
+  }
+  return text;
 }
 
 bool ScriptReader::may_print(std::string_view text) const {

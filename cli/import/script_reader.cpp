@@ -21,8 +21,6 @@ constexpr std::size_t kMostExpanded = 4u << 20;
 constexpr std::size_t kLongestTold = 60;    // of a value, in reports
 constexpr std::size_t kLongestTest = 1024;  // words
 
-constexpr std::string_view kHereString = "<<<";
-
 /// Commands that read what to do from a here-document, and those that name a function's own.
 constexpr const char* kReadCommands[] = {"bash", "sh", "sbatch", "srun", "ssh"};
 constexpr const char* kReaders[] = {"read", "mapfile", "readarray"};
@@ -91,7 +89,8 @@ void split_at(std::string_view text, std::string_view between, std::vector<std::
 /// Whether a quoted word is a command with flags, or a program of Python's with settings.
 bool holds_command(std::string_view value) {
   return value.find(" --") != std::string_view::npos ||
-         value.find(".py ") != std::string_view::npos;
+         value.find(".py ") != std::string_view::npos ||
+         value.find(" -m ") != std::string_view::npos;
 }
 
 }  // namespace
@@ -311,6 +310,7 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
   }
   const bool sets = runs_one_of(command, kSetters);
   bool started = false;  // a command has been named
+  bool python = false;
   bool program = false;  // and that of Python, whose arguments follow
   for (std::size_t i = 0; i < command.size(); ++i) {
     std::string& value = command[i];
@@ -333,8 +333,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
       read_inside(value, depth + 1);
     } else {
       started = started || value != "{";
-      program = program || value.ends_with(".py") ||
-                (value == "-m" && i > 0 && command[i - 1].find("python") != std::string::npos);
+      program = program || value.ends_with(".py") || (value == "-m" && python);
+      python = value.find("python") != std::string::npos;
       const bool document = value == "cat" && command.size() == 1;
       if (prints_) opaque_ = opaque_ || !(document || runs_one_of(command, kNoOutput));
       if (!prints_) result_.words.push_back(std::move(value));

@@ -28,6 +28,7 @@ class ScriptReader {
 
  private:
   static constexpr int kMostNested = 8;
+  static constexpr std::string_view kHereString = "<<<";
   static constexpr std::size_t kMostChains = 64;  ///< open at once, and told
 
   /// Commands read while a chain of branches is open: what an alternative sets and starts is put
@@ -97,6 +98,8 @@ class ScriptReader {
   std::optional<std::string> substitution(std::string_view inside);
   /// The old way to write a substitution.
   std::string backticks(std::string_view text, std::size_t& at);
+  /// `echo A,B | tr ',' ' ' | wc -w` and `cut -d, -f1 <<< A,B`, of a known text.
+  std::optional<std::string> through_filters(std::string_view inside);
   /// Whether a substitution could be known: it calls a function, or `echo`.
   [[nodiscard]] bool may_print(std::string_view text) const;
   /// The words of `echo` or `printf`.

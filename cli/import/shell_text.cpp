@@ -250,6 +250,30 @@ std::string file_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
 }
 
+std::vector<std::string_view> piped_commands(std::string_view text) {
+  std::vector<std::string_view> commands;
+  std::size_t begin = 0;
+  char quote = '\0';
+  int open = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\\') {
+      ++at;
+    } else if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == ')') {
+      open += c == '(' ? 1 : -1;
+    } else if (c == '|' && open == 0) {
+      commands.push_back(trimmed(text.substr(begin, at - begin)));
+      begin = at + 1;
+    }
+  }
+  commands.push_back(trimmed(text.substr(std::min(begin, text.size()))));
+  return commands;
+}
+
 void split_words(std::string_view text, std::vector<std::string>& words) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;

@@ -22,6 +22,9 @@ std::string file_name(std::string_view path);
 /// Appends the words between blanks.
 void split_words(std::string_view text, std::vector<std::string>& words);
 
+/// The commands between the signs of a pipe; quotes and brackets may hold others.
+std::vector<std::string_view> piped_commands(std::string_view text);
+
 /// Behind the bracket that closes the one at `at`, of `$(…)` and `((…))`: quotes and comments may
 /// hold others. npos where none does.
 std::size_t end_of_brackets(std::string_view text, std::size_t at);

@@ -38,6 +38,7 @@ constexpr Program kNoTraining[] = {
     {"generate", "generates text"},
     {"inference", "generates text"},
     {"convert", "converts a checkpoint"},
+    {"eval_harness", "evaluates"},
     {"checkpoint/util", "converts a checkpoint"},
     {"checkpoint_util", "converts a checkpoint"},
     {"hf2m", "converts a checkpoint"},
@@ -92,8 +93,13 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
                     ImportedJob& job) {
   std::vector<std::string> programs;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool module = i > 0 && words[i - 1] == "-m";  // of Python, by its name
+    const bool module =  // of Python, by its name
+        i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
     if (module || is_program(words[i])) programs.push_back(words[i]);
+  }
+  for (const std::string& program : programs) {
+    if (job.programs.size() > 100 || job.programs.find(program) != std::string::npos) continue;
+    job.programs += (job.programs.empty() ? "" : " and ") + printable(program, 80);
   }
   const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
     return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr;

@@ -45,6 +45,7 @@ class Reader {
       for (const auto& member : node) {
         if (!member.first.IsScalar()) continue;
         std::string key = member.first.Scalar();
+        key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
         std::replace(key.begin(), key.end(), '-', '_');
         if (key == "peft") adapters(member.second);
         if (is_other_section(key)) continue;
@@ -127,7 +128,7 @@ bool looks_like_yaml(std::string_view text) {
   std::size_t length = 0;
   while (length < line.size() &&
          (std::isalnum(static_cast<unsigned char>(line[length])) != 0 ||
-          std::string_view("_-./").find(line[length]) != std::string_view::npos)) {
+          std::string_view("_-./$").find(line[length]) != std::string_view::npos)) {
     ++length;
   }
   if (length == 0) return false;
@@ -138,7 +139,9 @@ bool looks_like_yaml(std::string_view text) {
 
 bool is_neox_config(std::string_view text) {
   for (const std::string_view key : {"pipe-parallel-size", "pipe_parallel_size", "num-layers"}) {
-    if (text.find(key) != std::string_view::npos) return true;
+    const std::size_t at = text.find(key);
+    const bool flag = at != std::string_view::npos && at > 0 && text[at - 1] == '-';
+    if (at != std::string_view::npos && !flag) return true;
   }
   return false;
 }
@@ -160,6 +163,40 @@ bool is_yaml_in_braces(std::string_view text) {
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') before = c;
   }
   return false;
+}
+
+std::string commands_of_yaml(const std::string& file, std::string_view text) {
+  constexpr const char* kCommands[] = {"run", "command", "commands", "script", "entrypoint"};
+  constexpr const char* kVariables[] = {"envs", "env", "environment_variables", "env_variables"};
+  if (text.size() > kLongestText) return {};
+  std::string script;
+  try {
+    const YAML::Node root = YAML::Load(std::string(text));
+    if (!root.IsMap()) return {};
+    for (const char* key : kVariables) {
+      const YAML::Node variables = root[key];
+      if (!variables || !variables.IsMap()) continue;
+      for (const auto& one : variables) {
+        if (!one.first.IsScalar() || !one.second.IsScalar()) continue;
+        script += fmt::format("{}='{}'\n", one.first.Scalar(), one.second.Scalar());
+      }
+    }
+    const std::size_t variables = script.size();
+    for (const char* key : kCommands) {
+      const YAML::Node command = root[key];
+      if (command && command.IsScalar()) script += command.Scalar() + "\n";
+      if (!command || !command.IsSequence()) continue;
+      for (const auto& line : command) {
+        const bool whole = line.IsScalar() && line.Scalar().find(' ') != std::string::npos;
+        if (whole) script += line.Scalar() + "\n";
+      }
+    }
+    if (script.find(" --", variables) == std::string::npos) return {};
+  } catch (const YAML::Exception&) {
+    return {};  // read_yaml_config says what is wrong
+  }
+  if (script.size() > kMostExpanded) throw InputError(file + ": YAML that expands to over 4 MiB");
+  return script;
 }
 
 void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {

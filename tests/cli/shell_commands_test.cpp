@@ -58,6 +58,38 @@ TEST_CASE("what a function prints stands for its call") {
   CHECK(layers("L=2\nf() { nvidia-smi -L; echo 4; }\nL=$(f)") == 2);
 }
 
+TEST_CASE("filters of known texts are known") {
+  CHECK(layers("C=gpt_32_8\nL=$(echo $C | cut -d_ -f2)") == 32);
+  CHECK(layers("C=gpt_32_8\nL=$(cut -d _ -f 2 <<< \"$C\")") == 32);
+  CHECK(layers("D=0,1,2,3\nN=$(echo $D | tr ',' '\\n' | wc -l)\nL=$((N * 8))") == 32);
+  CHECK(layers("S=\"x 32\"\nL=`echo $S | awk '{print $2}'`") == 32);
+  CHECK(layers("L=2\nL=$(echo $UNKNOWN | cut -d_ -f2)") == 2);
+  CHECK(layers("L=2\nL=$(echo a | python x.py)") == 2);
+}
+
+TEST_CASE("hosts that launchers are given are counted") {
+  const std::string flags =
+      "deepspeed $W pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+      "--seq-length 64 --vocab-size 50257 --micro-batch-size 1\n";
+  const auto devices = [&](const std::string& before) {
+    const ImportedJob job = job_of_script(before + "\n" + flags);
+    return std::pair(job.plan.nodes, job.gpus_per_node);
+  };
+  using Devices = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
+  CHECK(devices("W=\"--include=localhost:0,1,2,3\"") == Devices(1, 4));
+  CHECK(devices("W=\"--include a:0,1@b:0,1\"") == Devices(2, 2));
+  CHECK(devices("cat > hosts <<EOF\na slots=8\nb slots=8\nEOF\nW=--hostfile=hosts") ==
+        Devices(2, 8));
+  const std::string told =
+      "how many nodes and devices: no file says it; predicted with as few as the degrees of "
+      "parallelism need; --nodes N says it";
+  const std::string batch = "python pretrain_gpt.py --global-batch-size 8 " + flags.substr(13);
+  CHECK(lists(job_of_script(batch).report.left_out, told));
+  ImportNames names;
+  names.overrides = {{"plan.nodes", "2"}};
+  CHECK_FALSE(lists(job_of_script(batch, names).report.left_out, told));
+}
+
 TEST_CASE("an outer branch outlives what a function in it calls its own") {
   CHECK(layers("L=2\nf() { local x=1; }\nif [ $Q = 1 ]; then f; Y=$(f); fi") == 2);
 }
