@@ -44,8 +44,10 @@ constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_
 void read_json(const Document& document, ImportedJob& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
   if (is_deepspeed_config(document)) return read_deepspeed_config(document, job);
-  const std::string kind =
-      document.json().contains("traceEvents") ? what_it_looks_like("\"traceEvents\"") : "";
+  std::string kind;
+  for (const char* key : {"traceEvents", "nbformat"}) {
+    if (document.json().contains(key)) kind = what_it_looks_like(fmt::format("\"{}\"", key));
+  }
   throw InputError(document.file() +
                    (kind.empty()
                         ? ": neither a Hugging Face config.json nor a DeepSpeed ds_config.json"
@@ -379,6 +381,24 @@ void note_settings(const std::vector<Source>& sources, const std::vector<const S
   }
 }
 
+/// Programs that start themselves hear of nodes and devices from the environment.
+void hear_of_devices(LaunchScript& script, const ImportedJob& job) {
+  constexpr const char* kPrograms[] = {"llamafactory-cli", "swift", "megatron"};
+  constexpr std::pair<const char*, const char*> kVariables[] = {
+      {"NNODES", "--nnodes"}, {"NPROC_PER_NODE", "--nproc-per-node"}};
+  bool starts = false;
+  for (std::size_t i = 0; i < script.words.size(); ++i) {
+    const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
+    starts =
+        starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
+  }
+  for (const auto& [variable, flag] : kVariables) {
+    const auto found = script.state.variables.find(variable);
+    if (!starts || found == script.state.variables.end() || job.says(flag)) continue;
+    script.words.insert(script.words.end(), {flag, found->second});
+  }
+}
+
 /// False for text without any flag, which says nothing of a job.
 bool read_script(const Source& source, const ImportNames& names, ShellState& state,
                  ImportedJob& job) {
@@ -392,15 +412,11 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   state.scripts.insert(name_of(source));
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
+  hear_of_devices(script, job);
   script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
   for (const std::string& word : script.words) remember_substitutions(word, job);
   (void)take_settings(script.words);
-  const auto nodes = state.variables.find("NNODES");
-  const bool factory = std::ranges::find(script.words, "llamafactory-cli") != script.words.end();
-  if (factory && nodes != state.variables.end()) {  // which it hears of in no other way
-    script.words.insert(script.words.end(), {"--nnodes", nodes->second});
-  }
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(source.file, script.words, job);
   tell_by_names(ignored, job.report);

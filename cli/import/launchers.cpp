@@ -235,6 +235,25 @@ void spell_out_included(std::vector<std::string>& command) {
   }
 }
 
+/// What `qsub -l select=8:ngpus=4` asks for, as a `#PBS` line would.
+void spell_out_request(std::vector<std::string>& command) {
+  const auto options = pbs_options(fmt::format("{}", fmt::join(command, " ")));
+  command.insert(command.begin() + 1, options.begin(), options.end());
+}
+
+/// TorchX's nodes and devices of one: `-j 4x8`.
+void spell_out_replicas(std::vector<std::string>& command) {
+  const auto found = std::ranges::find(command, "-j");
+  if (command.end() - found < 2) return;
+  const std::string value = *(found + 1);
+  const std::size_t sign = std::min(value.find('x'), value.size());
+  std::vector<std::string> spelt;
+  ask(spelt, "--nnodes", parse_integer(value.substr(0, sign)));
+  ask(spelt, "--gpus-per-node",
+      leading_number(std::string_view(value).substr(std::min(sign + 1, value.size()))));
+  command.insert(command.begin() + 1, spelt.begin(), spelt.end());
+}
+
 /// `litgpt pretrain pythia-160m`, which names a model without a flag.
 void spell_out_model(std::vector<std::string>& command) {
   const bool named = command.size() > 2 && !command[2].starts_with('-');
@@ -276,6 +295,12 @@ void spell_out_launcher(std::vector<std::string>& command) {
   if (program == "jsrun") return spell_out_resource_sets(command);
   if (program == "deepspeed") return spell_out_included(command);
   if (program == "litgpt") return spell_out_model(command);
+  if (program == "qsub") return spell_out_request(command);
+  if (program == "torchx") return spell_out_replicas(command);
+  if (program == "flux" && command.size() > 2) {  // flux run -N 8
+    command.erase(command.begin() + 1);
+    return spell_out(command, kSlurmBriefs);
+  }
   const auto* const found = std::ranges::find(kLaunchers, program, &Launcher::program);
   if (found != std::end(kLaunchers)) spell_out(command, found->briefs);
 }

@@ -43,6 +43,8 @@ constexpr const char* kTokenizers[] = {
 constexpr const char* kModelNames[] = {
     "--model-name-or-path", "--model-name", "--base-model", "--hf-path", "--recipe", "--factory",
     "--litgpt-model"};
+/// Flags that name a model where no other does.
+constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--model-variant"};
 /// Flags of trainers that say the same as others.
 constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--optim", "--optimizer"},
@@ -142,6 +144,8 @@ class Arguments {
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
       job_.said.try_emplace(flag == "--factory" ? "--recipe" : flag, 1);
+    } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
+      if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
       job_.said.try_emplace(flag, 1);
       if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);

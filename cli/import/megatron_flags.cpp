@@ -215,6 +215,12 @@ void gated_in_two_thirds(ImportedJob& job) {
   job.narrowed_mlp = true;
 }
 
+/// Sharded within a node.
+void hybrid(ImportedJob& job) {
+  job.plan.zero = 3;
+  job.plan.sharding_group = ShardingGroup::node;
+}
+
 /// GPT-NeoX's: two thirds of four times the width, rounded up as Llama's own code does.
 void llama_mlp(ImportedJob& job) {
   gated(job);
@@ -494,11 +500,9 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
     {"--sharding-strategy", "full", [](ImportedJob& job) { job.plan.zero = 3; }},
-    {"--sharding-strategy", "hybrid",
-     [](ImportedJob& job) {
-       job.plan.zero = 3;
-       job.plan.sharding_group = ShardingGroup::node;
-     }},
+    {"--sharding-strategy", "fsdp", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--sharding-strategy", "hsdp", hybrid},
+    {"--sharding-strategy", "hybrid", hybrid},
     {"--model-type", "llama_v2", llama_block},
     {"--model-type", "llama_v3", llama_block},
     {"--precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},

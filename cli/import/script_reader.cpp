@@ -77,6 +77,24 @@ bool is_unknown(std::string_view value) {
   return value.starts_with('$') && value.find(' ') == std::string_view::npos;
 }
 
+/// `printf -v NAME FORMAT VALUE…` with `%s` and `%d` alone.
+std::optional<std::string> printed(const std::vector<std::string>& command) {
+  const std::string& format = command[3];
+  std::string text;
+  std::size_t value = 4;
+  for (std::size_t at = 0; at < format.size(); ++at) {
+    if (format[at] != '%') {
+      text += format[at];
+    } else if (at + 1 < format.size() && (format[at + 1] == 's' || format[at + 1] == 'd')) {
+      if (value < command.size()) text += command[value++];
+      ++at;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return value == command.size() ? std::optional(text) : std::nullopt;
+}
+
 /// The words between any of these letters.
 void split_at(std::string_view text, std::string_view between, std::vector<std::string>& words) {
   while (!text.empty()) {
@@ -301,8 +319,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
   if (read_words(command)) return command.clear();
   prepare(command);
   keep_locals(command);
-  if (command.size() == 5 && command[0] == "printf" && command[1] == "-v" && command[3] == "%s") {
-    assign(command[2], command[4], runs == Truth::unknown);
+  if (command.size() > 3 && command[0] == "printf" && command[1] == "-v") {
+    if (auto text = printed(command)) assign(command[2], std::move(*text), runs == Truth::unknown);
   }
   if (runs_one_of(command, kSilent)) {
     if (prints_) print(command);
@@ -433,17 +451,22 @@ void ScriptReader::prepare(std::vector<std::string>& command) {
     }
   }
   spell_out_launcher(command);
-  if (program_of(command) != "sbatch") return;
-  for (const std::string& word : command) {
+  const std::string program = program_of(command);
+  if (program != "sbatch" && program != "qsub") return;
+  std::vector<std::string> settings;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
     if (word.starts_with("--")) submitted_.insert(word.substr(0, word.find('=')));
-    if (word.starts_with("--export=")) {
-      std::vector<std::string> settings;
-      split_at(std::string_view(word).substr(9), ",", settings);
-      for (const std::string& one : settings) {
-        const std::size_t length = name_length(one);
-        if (one.substr(length, 1) == "=") assign_word(one, length, false, false);
-      }
+    if (word.starts_with("--export=")) split_at(std::string_view(word).substr(9), ",", settings);
+    if (program == "qsub" && word == "-v" && i + 1 < command.size()) {
+      split_at(command[i + 1], ",", settings);
+      command[i + 1].clear();
     }
+  }
+  std::erase(command, "");
+  for (const std::string& one : settings) {
+    const std::size_t length = name_length(one);
+    if (one.substr(length, 1) == "=") assign_word(one, length, false, false);
   }
   submit(command);
 }

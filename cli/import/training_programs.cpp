@@ -56,6 +56,7 @@ constexpr Program kSeveralModels[] = {
     {"grpo", "learns by reinforcement, which takes several models and generates text"},
     {"rlhf", "learns by reinforcement, which takes several models and generates text"},
     {"distill", "learns from a second model"},
+    {"train_rm", "trains a reward model on pairs of answers"},
 };
 
 /// What stands for a folder may hold blanks: `$(dirname $0)/train.py`.

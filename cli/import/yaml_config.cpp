@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
@@ -108,6 +109,42 @@ class Reader {
   std::size_t spent_{0};
 };
 
+/// What configurations of a launch run, and the variables that they set first.
+struct Commands {
+  std::string variables, commands;
+
+  void collect(const YAML::Node& node, const std::string& key, int depth) {
+    const bool runs = std::find(std::begin(kRun), std::end(kRun), key) != std::end(kRun);
+    const bool sets = std::find(std::begin(kSet), std::end(kSet), key) != std::end(kSet);
+    if (depth > kDeepest || commands.size() + variables.size() > kMostExpanded) return;
+    if (node.IsScalar() && runs && node.Scalar().find(' ') != std::string::npos) {
+      commands += node.Scalar() + "\n";
+    } else if (node.IsSequence()) {
+      for (const auto& item : node) {
+        const bool pair = sets && item.IsMap() && item["name"] && item["value"];
+        if (pair) set(item["name"], item["value"]);  // as Kubernetes has it
+        if (!pair) collect(item, key, depth + 1);
+      }
+    } else if (node.IsMap()) {
+      for (const auto& member : node) {
+        if (!member.first.IsScalar()) continue;
+        if (sets) set(member.first, member.second);
+        if (!sets) collect(member.second, member.first.Scalar(), depth + 1);
+      }
+    }
+  }
+
+ private:
+  static constexpr const char* kRun[] = {"run",    "command",    "commands",
+                                         "script", "entrypoint", "args"};
+  static constexpr const char* kSet[] = {"envs", "env", "environment_variables", "env_variables"};
+
+  void set(const YAML::Node& name, const YAML::Node& value) {
+    if (!name.IsScalar() || !value.IsScalar()) return;
+    variables += fmt::format("{}='{}'\n", name.Scalar(), value.Scalar());
+  }
+};
+
 /// The first line that is neither empty nor a comment nor the begin of a document.
 std::string_view first_line(std::string_view text) {
   while (!text.empty()) {
@@ -166,35 +203,15 @@ bool is_yaml_in_braces(std::string_view text) {
 }
 
 std::string commands_of_yaml(const std::string& file, std::string_view text) {
-  constexpr const char* kCommands[] = {"run", "command", "commands", "script", "entrypoint"};
-  constexpr const char* kVariables[] = {"envs", "env", "environment_variables", "env_variables"};
   if (text.size() > kLongestText) return {};
-  std::string script;
+  Commands found;
   try {
-    const YAML::Node root = YAML::Load(std::string(text));
-    if (!root.IsMap()) return {};
-    for (const char* key : kVariables) {
-      const YAML::Node variables = root[key];
-      if (!variables || !variables.IsMap()) continue;
-      for (const auto& one : variables) {
-        if (!one.first.IsScalar() || !one.second.IsScalar()) continue;
-        script += fmt::format("{}='{}'\n", one.first.Scalar(), one.second.Scalar());
-      }
-    }
-    const std::size_t variables = script.size();
-    for (const char* key : kCommands) {
-      const YAML::Node command = root[key];
-      if (command && command.IsScalar()) script += command.Scalar() + "\n";
-      if (!command || !command.IsSequence()) continue;
-      for (const auto& line : command) {
-        const bool whole = line.IsScalar() && line.Scalar().find(' ') != std::string::npos;
-        if (whole) script += line.Scalar() + "\n";
-      }
-    }
-    if (script.find(" --", variables) == std::string::npos) return {};
+    found.collect(YAML::Load(std::string(text)), "", 0);
   } catch (const YAML::Exception&) {
     return {};  // read_yaml_config says what is wrong
   }
+  if (found.commands.find(" --") == std::string::npos) return {};
+  std::string script = found.variables + found.commands;
   if (script.size() > kMostExpanded) throw InputError(file + ": YAML that expands to over 4 MiB");
   return script;
 }

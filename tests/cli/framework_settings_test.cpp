@@ -379,6 +379,14 @@ TEST_CASE("what hired machines run is read from their configuration") {
                      "distribution:\n  process_count_per_instance: 4\n"}});
   CHECK(azure.gpus == 8);
   CHECK(azure.plan.mbs == 4);
+  const ImportedJob pods =
+      job_of({{"v.yaml",
+               "kind: Job\nspec:\n  tasks:\n    - containers:\n        - env:\n"
+               "            - name: MICRO\n              value: \"3\"\n"
+               "          command: [/bin/bash, -c, \"G=8; " +
+                   launch + " --nnodes 2\"]\n"}});
+  CHECK(pods.gpus == 16);
+  CHECK(pods.plan.mbs == 3);
 }
 
 TEST_CASE("trainers' settings may be JSON, and sizes may change a family's") {
@@ -419,6 +427,18 @@ TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker
                "per_device_train_batch_size: 2\ncutoff_len: 4096\n"}});
   CHECK(factory.plan.nodes == 2);
   CHECK(factory.model.kv_heads == 8);
+  const ImportedJob swift = job_of_script(
+      "NNODES=2 NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-14B --train_type full "
+      "--per_device_train_batch_size 1 --max_length 4096 --deepspeed zero3\n");
+  CHECK(swift.model.layers == 48);
+  CHECK(swift.gpus == 16);
+  CHECK(swift.plan.zero == 3);
+  const ImportedJob fms = job_of_script(
+      "torchrun --nnodes=4 --nproc_per_node=8 main_training_llama.py --model_variant=llama3_8b "
+      "--batch_size=2 --seq_length=4096 --sharding_strategy=hsdp\n");
+  CHECK(fms.model.layers == 32);
+  CHECK(fms.plan.zero == 3);
+  CHECK(fms.plan.sharding_group == ShardingGroup::node);
   const ImportedJob docker =
       job_of_script("docker run --gpus all image bash -c '" + kFlags + "'\n");
   CHECK(docker.model.layers == 24);

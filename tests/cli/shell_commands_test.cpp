@@ -122,6 +122,28 @@ TEST_CASE("scripts that others run or source are read there, wherever they stand
   }
 }
 
+TEST_CASE("what is submitted to PBS, Flux and TorchX is asked for on the command line") {
+  const TemporaryFolder folder;
+  const std::string outer =
+      folder.with("sub.sh", "qsub -l select=8:ngpus=4 -v TP=4,L=40 job.pbs\n");
+  const std::string inner =
+      folder.with("job.pbs",
+                  "#PBS -l walltime=1:00:00\npython pretrain_gpt.py --num-layers $L "
+                  "--hidden-size 64 --num-attention-heads 4 --seq-length 64 "
+                  "--tensor-model-parallel-size $TP\n");
+  const ImportedJob job = import_files({outer, inner}, {}).job;
+  CHECK(job.model.layers == 40);
+  CHECK(job.plan.tp == 4);
+  CHECK(job.gpus == 32);
+  const std::string flags =
+      "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
+      "--seq-length 64\n";
+  CHECK(job_of_script("flux run -N 8 -n 32 python " + flags).plan.nodes == 8);
+  CHECK(job_of_script("torchx run -s slurm dist.ddp -j 4x8 --script " + flags).gpus == 32);
+  CHECK(layers("printf -v L '%d' $((4 * 8))") == 32);
+  CHECK(layers("L=2\nprintf -v L '%5.1f' 3") == 2);
+}
+
 TEST_CASE("schedulers of all kinds are asked for nodes, which their files count") {
   const auto asked = [](const std::string& lines) {
     const PlanRequest plan =
