@@ -437,6 +437,10 @@ void guess_stage(ImportedJob& job) {
       job.plan.zero = stage;
       job.report.assumed.push_back(
           fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
+      if (name.find("offload") != std::string::npos && !job.plan.offload) {
+        job.plan.offload = stage == 3 ? Offload::optimizer_params : Offload::optimizer;
+        job.report.assumed.push_back(fmt::format("offload: by the name of {}", printable(file)));
+      }
       return;
     }
   }

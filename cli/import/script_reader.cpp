@@ -104,6 +104,13 @@ void split_at(std::string_view text, std::string_view between, std::vector<std::
   }
 }
 
+/// `"$@"` and `"${FLAGS[@]}"`, which are as many words as they hold.
+bool is_list(std::string_view word) {
+  return word == "\"$@\"" || word == "\"${@}\"" ||
+         (word.starts_with("\"${") && word.ends_with("[@]}\"") &&
+          is_variable_name(word.substr(3, word.size() - 8)));
+}
+
 /// Whether a quoted word is a command with flags, or a program of Python's with settings.
 bool holds_command(std::string_view value) {
   return value.find(" --") != std::string_view::npos ||
@@ -169,7 +176,9 @@ void ScriptReader::read(std::string_view text, int depth) {
       finish(command, depth, c);
       at = next(loops, begin, at);
     } else if (!(definitions && command.empty() && define(text, at, definitions))) {
+      const std::size_t before = at;
       auto [value, quoted] = word(text, at);
+      if (is_list(text.substr(before, at - before))) quoted = false;
       if (value.ends_with('=') && at < text.size() && text[at] == '(') array(text, ++at, value);
       const std::size_t length = name_length(value);
       const bool assigns =

@@ -90,6 +90,26 @@ TEST_CASE("hosts that launchers are given are counted") {
   CHECK_FALSE(lists(job_of_script(batch, names).report.left_out, told));
 }
 
+TEST_CASE("commands in braces run or do not as one") {
+  const std::string sizes = " && { L=48; N=2; } || { L=24; N=1; }\n";
+  CHECK(layers("[[ xl == xl ]]" + sizes) == 48);
+  CHECK(layers("[[ xl == l ]]" + sizes) == 24);
+  CHECK(job_of_script("[ a = b ]" + sizes + kLaunch).plan.nodes == 1);
+  CHECK(layers("L=2; [ a = a ] && { { L=3; }; L=4; }; N=1") == 4);
+  CHECK(layers("N=1\n{ L=2; N=1; }\n[ a = b ] || { L=5; }") == 5);
+  CHECK(layers("L=2\n[ $Q = b ] && { L=5; exit 1; }") == 2);
+}
+
+TEST_CASE("a quoted list is as many words as it holds") {
+  const std::string rest =
+      " --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8\n";
+  CHECK(job_of_script("go() { torchrun \"$@\" --nproc_per_node 8 t.py" +
+                      rest.substr(0, rest.size() - 1) + "; }\ngo --nnodes 4\n")
+            .gpus == 32);
+  CHECK(job_of_script("A=(--nnodes 4)\ntorchrun \"${A[@]}\" --nproc_per_node 8 t.py" + rest).gpus ==
+        32);
+}
+
 TEST_CASE("an outer branch outlives what a function in it calls its own") {
   CHECK(layers("L=2\nf() { local x=1; }\nif [ $Q = 1 ]; then f; Y=$(f); fi") == 2);
 }
