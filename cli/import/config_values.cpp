@@ -102,6 +102,12 @@ constexpr OtherName kOtherNames[] = {
     {"fsdp_config.reshard_after_forward", "--fsdp-reshard-after-forward"},
     {"fsdp_config.offload_params", "--fsdp-offload-params"},
     {"tensor_parallel_size", "--tensor-model-parallel-size"},
+    {"megatron_lm_tp_degree", "--tensor-model-parallel-size"},
+    {"megatron_lm_pp_degree", "--pipeline-model-parallel-size"},
+    {"megatron_lm_num_micro_batches", "--gradient-accumulation-steps"},
+    {"megatron_lm_sequence_parallelism", "--sequence-parallel"},
+    {"megatron_lm_recompute_activations", "--recompute-activations"},
+    {"megatron_lm_use_distributed_optimizer", "--use-distributed-optimizer"},
     {"flash_attention", "--use-flash-attn"},
     // What starts a job on machines that are hired: Azure's, SkyPilot, dstack
     {"resources.instance_count", "--nnodes"},

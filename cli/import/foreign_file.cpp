@@ -496,6 +496,7 @@ void assume_names(Import& import) {
       (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
     job.software = assume("software", "torchtitan-2025");
   }
+  if (!job.software && !job.maxtext.empty()) job.software = assume("software", "maxtext-2025");
   if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
     // DeepSpeed's stacks were measured before they had flash attention.
     const bool flash = job.plan.attention == AttentionKind::flash;

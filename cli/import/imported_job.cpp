@@ -262,6 +262,10 @@ std::int64_t pipeline_units(const ImportedJob& job) {
 
 void complete_devices(ImportedJob& job) {
   PlanRequest& plan = job.plan;
+  if (!job.gpus && !plan.nodes && job.tasks && job.gpus_per_task && *job.tasks < kMostBatch &&
+      *job.gpus_per_task < kMostBatch) {
+    job.gpus = *job.tasks * *job.gpus_per_task;
+  }
   if (!job.gpus_per_node && job.gpus_per_task && *job.gpus_per_task < kMostBatch &&
       job.tasks_per_node.value_or(1) < kMostBatch) {
     job.gpus_per_node = job.tasks_per_node.value_or(1) * *job.gpus_per_task;

@@ -76,6 +76,7 @@ struct ImportedJob {
   std::optional<std::int64_t> gpus;            ///< all devices of the job
   std::optional<std::int64_t> gpus_per_node;   ///< devices
   std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
+  std::optional<std::int64_t> tasks;           ///< of Slurm
   std::optional<std::int64_t> gpus_per_task;   ///< devices
   std::optional<std::string> device_type;      ///< as Slurm names it: a100, h100
   std::optional<std::int64_t> gradient_accumulation_steps;

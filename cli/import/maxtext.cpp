@@ -138,8 +138,6 @@ void assume_maxtext_defaults(ImportedJob& job) {
     const bool narrow = value_of(job, "quantization").find("fp8") != std::string::npos;
     plan.precision = narrow ? Precision::fp8 : Precision::bf16;
   }
-  job.report.left_out.emplace_back(
-      "MaxText: what XLA fuses and overlaps; predicted with a stack of PyTorch's");
 }
 
 }  // namespace prequel

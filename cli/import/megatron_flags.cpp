@@ -82,6 +82,7 @@ constexpr NumberFlag kNumbers[] = {
     {"--num-nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--nproc-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
     {"--num-gpus", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--ntasks", [](ImportedJob& job) -> Count& { return job.tasks; }},
     {"--ntasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
     {"--tasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
     {"--num-machines", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},

@@ -62,7 +62,8 @@ const nlohmann::json* entry_of(const nlohmann::json& table, const std::string& n
 }  // namespace
 
 void look_up_model(const Library* library, ImportedJob& job) {
-  const std::string& name = job.model_named;
+  // Hugging Face's --config_name is a model's, too.
+  const std::string& name = job.model_named.empty() ? job.yaml_config_file : job.model_named;
   if (library == nullptr || name.empty() || (job.model.layers && job.model.hidden)) return;
   const Document table = library->open("import", "models");
   expect_schema(table.root(), "prequel/named-models/1");

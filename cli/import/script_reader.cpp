@@ -322,7 +322,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
     state_.arguments.emplace(command.begin() + 2, command.end());
     return command.clear();
   }
-  if (command.front() == "let") {
+  const bool counts = runs_one_of(command, kSetters) && std::ranges::count(command, "-i") > 0;
+  if (command.front() == "let" || counts) {  // declare -i A=B*2
     for (std::string& value : command) value = assigned_number(value).value_or(value);
   }
   if (read_words(command)) return command.clear();

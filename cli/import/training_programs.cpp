@@ -110,7 +110,8 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     job.programs += (job.programs.empty() ? "" : " and ") + printable(program, 80);
   }
   const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
-    return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr;
+    return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr &&
+           known_as(program, kNoTraining) == nullptr;
   });
   if (trains_decoder) return;
   for (const std::string& program : programs) {

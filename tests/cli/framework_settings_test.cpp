@@ -401,6 +401,14 @@ TEST_CASE("trainers' settings may be JSON, and sizes may change a family's") {
       "--config_overrides=\"n_embd=1024,n_head=16,n_layer=24,n_positions=1024\"\n");
   CHECK(sizes.model.hidden == 1024);
   CHECK(sizes.model.layers == 24);
+  const ImportedJob plugin =
+      job_of({{"r.sh", "accelerate launch --config_file m.yaml t.py --config_name gpt2-large\n"},
+              {"m.yaml",
+               "distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config:\n"
+               "  megatron_lm_tp_degree: 2\n  megatron_lm_pp_degree: 2\n"}});
+  CHECK(plugin.model.layers == 36);
+  CHECK(plugin.plan.tp == 2);
+  CHECK(plugin.plan.dp == 2);
 }
 
 TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker") {

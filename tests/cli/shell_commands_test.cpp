@@ -80,6 +80,9 @@ TEST_CASE("hosts that launchers are given are counted") {
   CHECK(devices("W=\"--include a:0,1@b:0,1\"") == Devices(2, 2));
   CHECK(devices("cat > hosts <<EOF\na slots=8\nb slots=8\nEOF\nW=--hostfile=hosts") ==
         Devices(2, 8));
+  CHECK(job_of_script("#SBATCH --ntasks=64\n#SBATCH --gpus-per-task=1\nsrun python " +
+                      flags.substr(13))
+            .gpus == 64);
   const std::string told =
       "how many nodes and devices: no file says it; predicted with as few as the degrees of "
       "parallelism need; --nodes N says it";
@@ -197,6 +200,7 @@ TEST_CASE("quotes in substitutions in quotes leave the rest of the script as it 
 TEST_CASE("arithmetic of all spellings is done") {
   CHECK(layers("A=4\n((L = A * 8))") == 32);
   CHECK(layers("A=4\nlet L=A*8") == 32);
+  CHECK(layers("declare -i A=4\ndeclare -i L=A*8") == 32);
   CHECK(layers("A=4\nL=`expr $A \\* 8`") == 32);
   CHECK(layers("A=4\nL=$(expr $A + 28)") == 32);
   CHECK(layers("A=4\nL=$(echo \"$A * 8\" | bc)") == 32);

@@ -35,6 +35,9 @@ TEST_CASE("programs that train nothing are told") {
   CHECK(lists(job_of_script(script_of("tools/run_text_generation_server.py")).report.left_out,
               "tools/run_text_generation_server.py: generates text; what is predicted is training "
               "the same model"));
+  CHECK(lists(job_of_script(script_of("gpt_static_inference.py")).report.left_out,
+              "gpt_static_inference.py: generates text; what is predicted is training the same "
+              "model"));
   CHECK(lists(job_of_script(script_of("hf2mcore_qwen.py")).report.left_out,
               "hf2mcore_qwen.py: converts a checkpoint; what is predicted is training the same "
               "model"));
