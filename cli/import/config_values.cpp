@@ -65,6 +65,7 @@ constexpr OtherName kOtherNames[] = {
     {"model.dtype", "--precision"},
     {"is_llama_config", "--llama-block"},
     {"is_qwen2_config", "--llama-block"},
+    {"is_mistral_config", "--llama-block"},
     {"attention_bias", "--add-qkv-bias"},
     {"qkv_bias", "--add-qkv-bias"},
     {"recompute_layer", "--checkpoint-activations"},

@@ -143,6 +143,9 @@ TEST_CASE("nanotron's Llama has Llama's block") {
   CHECK(job.plan.sequence_parallel == true);
   CHECK(job.plan.schedule == Schedule::gpipe);
   CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job_of_yaml("model:\n  model_config:\n    is_mistral_config: true\n    hidden_size: 2048\n"
+                    "    num_hidden_layers: 24\n    num_attention_heads: 32\n")
+            .model.position == PositionEmbedding::rope);
 }
 
 TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
