@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/argument_dump.hpp"
+#include "cli/import/config_templates.hpp"
 #include "cli/import/config_values.hpp"
 #include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
@@ -20,7 +21,7 @@
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/named_models.hpp"
-#include "cli/import/shell_text.hpp"
+#include "cli/import/source_files.hpp"
 #include "cli/import/telling_names.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
@@ -37,8 +38,7 @@ namespace prequel {
 
 namespace {
 
-constexpr std::size_t kLongestRefusal = 400;     // of what is missing
-constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
+constexpr std::size_t kLongestRefusal = 400;  // of what is missing
 constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
 
 void read_json(const Document& document, ImportedJob& job) {
@@ -52,145 +52,6 @@ void read_json(const Document& document, ImportedJob& job) {
                    (kind.empty()
                         ? ": neither a Hugging Face config.json nor a DeepSpeed ds_config.json"
                         : ": looks like " + kind));
-}
-
-/// All files that are JSON hold an object; a log may well begin with a bracket, or with a
-/// dictionary of Python's.
-bool is_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return false;
-  const std::size_t second = text.find_first_not_of(" \t\r\n", first + 1);
-  return second == std::string_view::npos || text[second] != '\'';
-}
-
-/// Python writes Infinity and NaN, which JSON has not: null stands in for them.
-std::string without_infinities(std::string_view text) {
-  std::string json;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::string_view rest = text.substr(at);
-    if (text[at] == '"') quoted = !quoted;
-    if (quoted && text[at] == '\\' && rest.size() > 1) json += text[at++];
-    const std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
-    const auto* const word = std::ranges::find_if(
-        words, [&](std::string_view one) { return !quoted && rest.starts_with(one); });
-    if (word == std::end(words)) {
-      json += text[at];
-    } else {
-      json += "null";
-      at += word->size() - 1;
-    }
-  }
-  return json;
-}
-
-/// A file and what kind of file it is.
-struct Source {
-  std::string file;  ///< for messages
-  std::string text;  ///< its first 16 MiB
-  bool json{};
-  bool yaml{};
-  bool toml{};
-  TrainingLog log;  ///< empty for other files
-};
-
-Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, {}};
-  TrainingLogReader log;
-  bool longer = false;
-  read_pieces(path, [&](std::string_view piece) {
-    const std::size_t kept = std::min(piece.size(), kLongestText - source.text.size());
-    source.text += piece.substr(0, kept);
-    longer = longer || kept < piece.size();
-    // Neither scripts nor logs nor JSON have such a byte; devices without end have them at once.
-    if (longer && piece.find('\0') != std::string_view::npos) {
-      throw InputError(source.file +
-                       ": holds a NUL byte, so it is not text; expected a config, a "
-                       "launch script or a training log");
-    }
-    source.json = is_json(source.text);
-    if (source.json) return !longer;
-    log.take(piece);
-    return true;
-  });
-  if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
-  // GPT-NeoX writes YAML in braces.
-  const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
-  // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
-  const bool trainer = source.text.find("\"per_device_train_batch_size\"") != std::string::npos;
-  source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
-                                  is_yaml_in_braces(source.text)
-                            : !source.log.found() && looks_like_yaml(source.text);
-  source.json = source.json && !source.yaml;
-  source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
-  if (longer && !source.log.found()) {
-    throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
-  }
-  return source;
-}
-
-/// A file, and the script that a configuration in YAML holds.
-void add_sources(const std::string& path, std::vector<Source>& sources) {
-  sources.push_back(read_source(path));
-  const Source& source = sources.back();
-  if (!source.yaml) return;
-  std::string commands = commands_of_yaml(source.file, source.text);
-  if (commands.empty()) return;
-  sources.push_back(
-      {source.file + " (its commands)", std::move(commands), false, false, false, {}});
-}
-
-/// `s/WORD/VALUE/` of `sed`, by which scripts fill the template of a config: with any sign, and one
-/// behind the other.
-void remember_substitutions(std::string_view word, ImportedJob& job) {
-  while (word.size() > 5 && word[0] == 's' &&
-         std::ispunct(static_cast<unsigned char>(word[1])) != 0) {
-    const char sign = word[1];
-    const std::size_t middle = word.find(sign, 2);
-    const std::size_t end = middle == std::string_view::npos ? middle : word.find(sign, middle + 1);
-    if (end == std::string_view::npos) return;
-    const std::string_view name = word.substr(2, middle - 2);
-    const std::string_view value = word.substr(middle + 1, end - middle - 1);
-    if (name.size() > 2 && is_variable_name(name) && value.find('$') == std::string_view::npos) {
-      job.substitutions.emplace_back(name, value);
-    }
-    word.remove_prefix(end + 1);
-    word.remove_prefix(std::min(word.find_first_of(";\n"), word.size()));
-    word.remove_prefix(std::min(word.find_first_not_of("; \n"), word.size()));
-  }
-}
-
-/// A template of JSON with what `envsubst` would put in the place of variables. JSON has no `$`
-/// outside of quotes.
-std::string with_variables(std::string_view text, const ShellState& state) {
-  std::string filled;
-  for (std::size_t at = 0; at < text.size();) {
-    const bool braces = text.substr(at, 2) == "${";
-    const std::size_t begin = at + (braces ? 2 : 1);
-    std::size_t end = begin;
-    while (end < text.size() && is_name_letter(text[end])) ++end;
-    const auto known = text[at] == '$' ? state.variables.find(text.substr(begin, end - begin))
-                                       : state.variables.end();
-    if (known == state.variables.end() || (braces && text.substr(end, 1) != "}")) {
-      filled += text[at++];
-      continue;
-    }
-    filled += known->second;
-    at = end + (braces ? 1 : 0);
-    if (filled.size() > kLongestText) throw InputError("envsubst: makes over 16 MiB of a config");
-  }
-  return filled;
-}
-
-std::string substituted(std::string text, const ImportedJob& job) {
-  for (const auto& [name, value] : job.substitutions) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
-      text.replace(at, name.size(), value);
-      at += value.size();
-      if (text.size() > kLongestText) throw InputError("sed: makes over 16 MiB of a config");
-    }
-  }
-  return text;
 }
 
 /// Whether the host waits for each kernel belongs to the software; only a script says it.
@@ -311,19 +172,11 @@ ConfigValues take_settings(std::vector<std::string>& words) {
   return settings;
 }
 
-bool is_script(const Source& source) {
-  return !source.json && !source.yaml && !source.toml && !source.log.found();
-}
-
-std::string name_of(const Source& source) {
-  return std::filesystem::path(source.file).filename().string();
-}
-
 /// What a script starts from: what the user gives it, and the others, which it may run.
 ShellState state_before(const std::vector<Source>& sources, const ImportNames& names) {
   ShellState state = shell_state(names.script);
   for (const Source& source : sources) {
-    if (is_script(source)) state.files.emplace(name_of(source), source.text);
+    if (source.script()) state.files.emplace(source.name(), source.text);
   }
   return state;
 }
@@ -333,7 +186,7 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
                                               const ImportNames& names) {
   std::vector<const Source*> scripts;
   for (const Source& source : sources) {
-    if (is_script(source)) scripts.push_back(&source);
+    if (source.script()) scripts.push_back(&source);
   }
   if (scripts.size() < 2) return scripts;
   std::set<std::string, std::less<>> run;
@@ -342,9 +195,8 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
         read_launch_script(source->file, source->text, state_before(sources, names)).state.scripts);
   }
   const bool circle = std::ranges::all_of(
-      scripts, [&](const Source* source) { return run.contains(name_of(*source)); });
-  if (!circle)
-    std::erase_if(scripts, [&](const Source* one) { return run.contains(name_of(*one)); });
+      scripts, [&](const Source* source) { return run.contains(source->name()); });
+  if (!circle) std::erase_if(scripts, [&](const Source* one) { return run.contains(one->name()); });
   return scripts;
 }
 
@@ -409,7 +261,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   for (const std::string& run : state.scripts) {
     if (!before.contains(run)) job.report.read.push_back(run + ": run by " + source.file);
   }
-  state.scripts.insert(name_of(source));
+  state.scripts.insert(source.name());
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   hear_of_devices(script, job);
@@ -527,7 +379,7 @@ std::string names_of(const std::vector<Source>& sources) {
 /// Says what a file looks like that gives no model, and what would do.
 void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
   for (const Source& source : sources) {
-    if (source.json || source.yaml || source.toml || source.log.found()) continue;
+    if (!source.script()) continue;
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
@@ -591,7 +443,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
-      const std::string text = with_variables(substituted(source.text, import.job), state);
+      const std::string text = filled_template(source.text, import.job, state);
       read_json(Document::parse(source.file, without_infinities(text)), import.job);
     } else if (source.yaml) {
       read_yaml_config(source.file, source.text, import.job);
@@ -603,7 +455,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       unread = source.file;
       unread_before = before;
       starts_another = std::ranges::any_of(sources, [&](const Source& other) {
-        return &other != &source && source.text.find(name_of(other)) != std::string::npos;
+        return &other != &source && source.text.find(other.name()) != std::string::npos;
       });
     }
   }
