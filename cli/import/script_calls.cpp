@@ -183,12 +183,12 @@ void ScriptReader::repeat(const std::vector<std::string>& repetition) {
   });
   if (open || repetition.size() < 2 || !is_variable_name(repetition.front())) return;
   if (repetition.size() > 2) {
-    assume(fmt::format(
-        "{0}={1}: the last of what a loop goes through ({0} in {2})", repetition.front(),
-        printable(repetition.back()),
-        printable(fmt::format("{}", fmt::join(repetition.begin() + 1, repetition.end(), ", ")))));
+    assume(fmt::format("{0}={1}: the last of what a loop goes through ({0} in {2})",
+                       repetition.front(), printable(with_blanks(repetition.back())),
+                       printable(with_blanks(fmt::format(
+                           "{}", fmt::join(repetition.begin() + 1, repetition.end(), ", "))))));
   }
-  set(repetition.front(), repetition.back());
+  set(repetition.front(), with_blanks(repetition.back()));
 }
 
 std::size_t ScriptReader::next(std::vector<Loop>& loops, std::size_t begin, std::size_t behind) {

@@ -64,7 +64,7 @@ std::pair<std::string, bool> ScriptReader::word(std::string_view text, std::size
     }
   }
   spend(value.size());
-  return {value, quoted};
+  return {keeps_elements_ ? value : with_blanks(std::move(value)), quoted};
 }
 
 std::optional<std::string> ScriptReader::substitution(std::string_view inside) {
@@ -199,7 +199,7 @@ std::string ScriptReader::expanded(std::string_view text) {
   }
   --braces_;
   spend(value.size());
-  return value;
+  return with_blanks(std::move(value));
 }
 
 std::string ScriptReader::expansion(std::string_view text, std::size_t& at) {
@@ -349,7 +349,11 @@ void ScriptReader::array(std::string_view text, std::size_t& at, std::string& va
       at += text[at] == '\\' ? 2 : 1;
     } else {
       const std::size_t before = at;
-      value += word(text, at).first + " ";
+      auto [one, quoted] = word(text, at);
+      if (quoted && !is_list(text.substr(before, at - before))) {
+        std::ranges::replace_if(one, is_shell_blank, kBlankInside);
+      }
+      value += one + " ";
       if (at == before) ++at;
     }
   }

@@ -104,13 +104,6 @@ void split_at(std::string_view text, std::string_view between, std::vector<std::
   }
 }
 
-/// `"$@"` and `"${FLAGS[@]}"`, which are as many words as they hold.
-bool is_list(std::string_view word) {
-  return word == "\"$@\"" || word == "\"${@}\"" ||
-         (word.starts_with("\"${") && word.ends_with("[@]}\"") &&
-          is_variable_name(word.substr(3, word.size() - 8)));
-}
-
 /// Whether a quoted word is a command with flags, or a program of Python's with settings.
 bool holds_command(std::string_view value) {
   return value.find(" --") != std::string_view::npos ||
@@ -177,7 +170,9 @@ void ScriptReader::read(std::string_view text, int depth) {
       at = next(loops, begin, at);
     } else if (!(definitions && command.empty() && define(text, at, definitions))) {
       const std::size_t before = at;
+      keeps_elements_ = !command.empty() && command.front() == "for";
       auto [value, quoted] = word(text, at);
+      keeps_elements_ = false;
       if (is_list(text.substr(before, at - before))) quoted = false;
       if (value.ends_with('=') && at < text.size() && text[at] == '(') array(text, ++at, value);
       const std::size_t length = name_length(value);
@@ -216,6 +211,7 @@ LaunchScript ScriptReader::finished() {
                        taken.empty() ? "another" : printable(taken, 40), told(chain),
                        how_to_say(chain)));
   }
+  for (auto& [name, value] : state_.variables) value = with_blanks(std::move(value));
   result_.state = std::move(state_);
   return std::move(result_);
 }
@@ -284,6 +280,7 @@ void ScriptReader::here_document(std::string_view text, std::size_t& at, const A
     }
     body += '\n';
   }
+  body = with_blanks(std::move(body));
   spend(body.size());
   if (branches_.skips()) return;
   if (!one.name.empty()) return set(one.name, std::move(body));

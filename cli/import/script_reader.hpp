@@ -171,7 +171,8 @@ class ScriptReader {
   std::vector<ShellBranches::Event> loop_events_;  ///< of the command that was taken last
   int rounds_{0};                                  ///< of all `while`
   std::size_t spent_{0};
-  int braces_{0};  ///< how deep in defaults of defaults
+  bool keeps_elements_{};  ///< of arrays apart, for a `for`
+  int braces_{0};          ///< how deep in defaults of defaults
   ShellBranches branches_;
   std::map<std::string, std::string> defaults_;  ///< taken from `${NAME:-…}` in this command
   std::set<std::string> assumed_;

@@ -213,15 +213,15 @@ std::optional<std::string> element(std::string_view value, std::string_view chan
   const std::string words = " " + std::string(value);
   if (const std::size_t at = words.rfind(named); at != kNone) {
     const std::size_t begin = at + named.size();
-    return std::string(
-        trimmed(std::string_view(words).substr(begin, next_name(words, begin) - begin)));
+    return with_blanks(std::string(
+        trimmed(std::string_view(words).substr(begin, next_name(words, begin) - begin))));
   }
   const auto number = parse_integer(key);
   std::istringstream each{std::string(value)};
   std::string word;
   for (std::size_t i = 0; i < kMostValues && number && each >> word; ++i) {
     if (word.starts_with('[')) return std::nullopt;
-    if (static_cast<std::size_t>(*number) == i) return word;
+    if (static_cast<std::size_t>(*number) == i) return with_blanks(word);
   }
   return std::nullopt;
 }
@@ -244,6 +244,17 @@ std::size_t name_length(std::string_view text) {
   std::size_t length = 0;
   while (length < text.size() && is_name_letter(text[length])) ++length;
   return length;
+}
+
+std::string with_blanks(std::string text) {
+  std::ranges::replace(text, kBlankInside, ' ');
+  return text;
+}
+
+bool is_list(std::string_view word) {
+  return word == "\"$@\"" || word == "\"${@}\"" ||
+         (word.starts_with("\"${") && word.ends_with("[@]}\"") &&
+          is_variable_name(word.substr(3, word.size() - 8)));
 }
 
 std::string file_name(std::string_view path) {

@@ -17,6 +17,11 @@ bool is_shell_blank(char c);
 bool is_variable_name(std::string_view name);
 /// How many letters at the begin could be a variable's name.
 std::size_t name_length(std::string_view text);
+/// Stands for a blank inside an element of an array, whose elements blanks part.
+inline constexpr char kBlankInside = '\x1f';
+std::string with_blanks(std::string text);
+/// `"$@"` and `"${FLAGS[@]}"`, which are as many words as they hold.
+bool is_list(std::string_view word);
 /// The last part of a path.
 std::string file_name(std::string_view path);
 /// Appends the words between blanks.

@@ -93,6 +93,24 @@ TEST_CASE("hosts that launchers are given are counted") {
   CHECK_FALSE(lists(job_of_script(batch, names).report.left_out, told));
 }
 
+TEST_CASE("elements of an array may hold blanks") {
+  const std::string sizes = "S=(\"7b 32 4096\" '13b 40 5120')\n";
+  CHECK(layers(sizes + "read -r X L Y <<< \"${S[1]}\"") == 40);
+  CHECK(layers(sizes + "I=0\nset -- ${S[$I]}\nL=$2") == 32);
+  CHECK(layers(sizes + "L=$((${#S[@]} * 8))") == 16);
+  const ImportedJob last = job_of_script(
+      sizes + "for C in \"${S[@]}\"; do\n  read -r X L Y <<< \"$C\"\n" + kLaunch + "\ndone\n");
+  CHECK(last.model.layers == 40);
+  CHECK(
+      lists(last.report.assumed,
+            "C=13b 40 5120: the last of what a loop goes through (C in 7b 32 4096, 13b 40 5120)"));
+  const std::string flags =
+      "F=(\"--tensor-model-parallel-size 2\" --bf16)\nF+=(\"${F[@]}\")\nL=2\n";
+  CHECK(job_of_script(flags + kLaunch + "\"${F[@]}\"\n").plan.tp == 2);
+  CHECK(job_of_script(flags + kLaunch + "${F[*]}\n").plan.precision == Precision::bf16);
+  CHECK(job_of_script(flags + "bash -c \"" + kLaunch + "${F[*]}\"\n").plan.tp == 2);
+}
+
 TEST_CASE("commands in braces run or do not as one") {
   const std::string sizes = " && { L=48; N=2; } || { L=24; N=1; }\n";
   CHECK(layers("[[ xl == xl ]]" + sizes) == 48);
