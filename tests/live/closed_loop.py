@@ -88,8 +88,24 @@ def write_json(path, content):
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 
+def over(base, patch):
+    """The JSON merge patch of `base` (RFC 7396)."""
+    if not isinstance(base, dict) or not isinstance(patch, dict):
+        return patch
+    merged = base | {key: over(base.get(key), value) for key, value in patch.items()}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
 def shipped(kind):
-    return [json.loads(path.read_text()) for path in sorted((DATA / kind).glob("*.json"))]
+    """All files of a kind, whole: with what those that they are like say."""
+    files = {path.stem: json.loads(path.read_text()) for path in (DATA / kind).glob("*.json")}
+
+    def whole(name):
+        said = dict(files[name])
+        like = said.pop("like", None)
+        return over(whole(like), said) if like else said
+
+    return [whole(name) for name in sorted(files)]
 
 
 def gpu_base(context):
