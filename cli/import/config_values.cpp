@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/telling_names.hpp"
 #include "hw/base/errors.hpp"
@@ -41,6 +42,7 @@ constexpr OtherName kOtherNames[] = {
     // GPT-NeoX
     {"zero_optimization.stage", "--zero-stage"},
     {"fp16.enabled", "--fp16"},
+    {"fp16.type", "--precision"},
     {"bf16.enabled", "--bf16"},
     {"bfloat16.enabled", "--bf16"},
     {"train_batch_size", "--global-batch-size"},
@@ -63,6 +65,7 @@ constexpr OtherName kOtherNames[] = {
     {"model.dtype", "--precision"},
     {"is_llama_config", "--llama-block"},
     {"is_qwen2_config", "--llama-block"},
+    {"is_mistral_config", "--llama-block"},
     {"attention_bias", "--add-qkv-bias"},
     {"qkv_bias", "--add-qkv-bias"},
     {"recompute_layer", "--checkpoint-activations"},
@@ -100,7 +103,31 @@ constexpr OtherName kOtherNames[] = {
     {"fsdp_config.reshard_after_forward", "--fsdp-reshard-after-forward"},
     {"fsdp_config.offload_params", "--fsdp-offload-params"},
     {"tensor_parallel_size", "--tensor-model-parallel-size"},
+    {"megatron_lm_tp_degree", "--tensor-model-parallel-size"},
+    {"megatron_lm_pp_degree", "--pipeline-model-parallel-size"},
+    {"megatron_lm_num_micro_batches", "--gradient-accumulation-steps"},
+    {"megatron_lm_sequence_parallelism", "--sequence-parallel"},
+    {"megatron_lm_recompute_activations", "--recompute-activations"},
+    {"megatron_lm_use_distributed_optimizer", "--use-distributed-optimizer"},
     {"flash_attention", "--use-flash-attn"},
+    // What starts a job on machines that are hired: Azure's, SkyPilot, dstack
+    {"resources.instance_count", "--nnodes"},
+    {"process_count_per_instance", "--gpus-per-node"},
+    {"resources.accelerators", "--gpus-per-node"},
+    {"resources.gpu", "--gpus-per-node"},
+    {"n_embd", "--hidden-size"},
+    {"enable_activation_checkpointing", "--checkpoint-activations"},  // of torchtune
+    // MaxText and Modalities
+    {"base_emb_dim", "--hidden-size"},
+    {"base_num_query_heads", "--num-attention-heads"},
+    {"base_num_kv_heads", "--num-key-value-heads"},
+    {"base_mlp_dim", "--ffn-hidden-size"},
+    {"base_num_decoder_layers", "--num-layers"},
+    {"max_target_length", "--seq-length"},
+    {"decoder_block", "--decoder-block"},
+    {"n_head_q", "--num-attention-heads"},
+    {"n_head_kv", "--num-key-value-heads"},
+    {"local_train_micro_batch_size", "--micro-batch-size"},
     // llm-foundry and OLMo
     {"d_model", "--hidden-size"},
     {"n_heads", "--num-attention-heads"},
@@ -126,7 +153,7 @@ constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds",      
 
 /// Keys that name the model where others hold its shape.
 constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",
-                                            "pretrained_model_name_or_path"};
+                                            "pretrained_model_name_or_path", "model_name"};
 
 bool is_off(std::string_view value) {
   return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
@@ -153,13 +180,17 @@ constexpr OtherName kContraries[] = {
 };
 
 /// `${model.hidden_size}` of OmegaConf, `${PRIMUS_TP:1}` of Primus; the text itself of others.
-std::string resolved(const ConfigValues& values, std::string value) {
+std::string resolved(const ConfigValues& values, const ConfigValues& environment,
+                     std::string value) {
   for (int i = 0; i < kMostReferences && value.starts_with("${") && value.ends_with('}'); ++i) {
     const std::string name = value.substr(2, value.size() - 3);
     const auto found = values.find(name);
+    const auto variable = environment.find(name.substr(0, name.find(':')));
     const std::size_t colon = name.find(':');
     if (found != values.end()) {
       value = found->second;
+    } else if (variable != environment.end()) {
+      value = variable->second;
     } else if (colon != std::string::npos && colon + 1 < name.size() &&
                name.find(',') == std::string::npos && name[0] != '.') {
       value = name.substr(colon + 1);
@@ -219,12 +250,14 @@ bool is_other_section(std::string_view key) {
 namespace {
 
 /// The values with those that a command line sets: by their path, or by one that has more or fewer
-/// sections before the same name.
-ConfigValues with_settings(ConfigValues values, const ConfigValues& settings) {
+/// sections before the same name; flags, which are other programs' too, by their path alone.
+ConfigValues with_settings(ConfigValues values, const ConfigValues& settings,
+                           const ConfigValues& flags) {
   const auto ends = [](const std::string& longer, const std::string& shorter) {
     return longer == shorter || longer.ends_with("." + shorter);
   };
   for (auto& [path, value] : values) {
+    if (const auto flag = flags.find(path); flag != flags.end()) value = flag->second;
     for (const auto& [name, set] : settings) {
       if (ends(path, name) || ends(name, path)) value = set;
     }
@@ -244,7 +277,7 @@ bool is_in_other_section(std::string_view path) {
 }  // namespace
 
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
-  const ConfigValues values = with_settings(own, job.settings);
+  const ConfigValues values = with_settings(own, job.settings, job.script_flags);
   std::vector<std::string> words;
   std::map<std::string, std::string> path_of;  // a flag's
   if (values.contains("runconfig.num_csx")) {
@@ -256,12 +289,25 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
     if (is_in_other_section(path)) continue;
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
+    if (is_maxtext_key(key)) {
+      job.maxtext[key] = resolved(values, job.environment, value);
+      continue;
+    }
+    if (path == "model._component_") {  // of torchtune: torchtune.models.llama3_1.llama3_1_8b
+      job.model_named = value.substr(value.rfind('.') + 1);
+      words.emplace_back("--use-fsdp");
+      continue;
+    }
+    if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
     }
     const std::size_t said = words.size();
-    add_flag(path, key, resolved(values, value), words);
+    add_flag(path, key, resolved(values, job.environment, value), words);
     if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
+  }
+  if (values.contains("model_name") && values.contains("train.micro_batch_size")) {
+    words.insert(words.end(), {"--litgpt-model", values.at("model_name")});
   }
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);

@@ -48,6 +48,8 @@ constexpr Kind kKinds[] = {
      "an SQLite database, as Nsight Systems exports; the job is in its launch script or log"},
     {[](std::string_view head) { return has(head, "\"traceEvents\""); },
      "a trace of kernels, as PyTorch's profiler writes; the job is in its launch script or log"},
+    {[](std::string_view head) { return has(head, "\"nbformat\""); },
+     "a notebook, which is not run; its log, its launch script or its configuration would do"},
     {[](std::string_view head) {
        return head.starts_with("\x1f\x8b") || head.starts_with("PK\x03");
      },

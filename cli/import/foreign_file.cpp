@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/argument_dump.hpp"
+#include "cli/import/config_templates.hpp"
 #include "cli/import/config_values.hpp"
 #include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
@@ -19,12 +20,15 @@
 #include "cli/import/hugging_face_config.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/named_models.hpp"
+#include "cli/import/source_files.hpp"
 #include "cli/import/telling_names.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
 #include "cli/import/training_programs.hpp"
 #include "cli/import/yaml_config.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -34,112 +38,20 @@ namespace prequel {
 
 namespace {
 
-constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
+constexpr std::size_t kLongestRefusal = 400;  // of what is missing
 constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
 
 void read_json(const Document& document, ImportedJob& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
   if (is_deepspeed_config(document)) return read_deepspeed_config(document, job);
-  const std::string kind =
-      document.json().contains("traceEvents") ? what_it_looks_like("\"traceEvents\"") : "";
+  std::string kind;
+  for (const char* key : {"traceEvents", "nbformat"}) {
+    if (document.json().contains(key)) kind = what_it_looks_like(fmt::format("\"{}\"", key));
+  }
   throw InputError(document.file() +
                    (kind.empty()
                         ? ": neither a Hugging Face config.json nor a DeepSpeed ds_config.json"
                         : ": looks like " + kind));
-}
-
-/// All files that are JSON hold an object; a log may well begin with a bracket, or with a
-/// dictionary of Python's.
-bool is_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return false;
-  const std::size_t second = text.find_first_not_of(" \t\r\n", first + 1);
-  return second == std::string_view::npos || text[second] != '\'';
-}
-
-/// Python writes Infinity and NaN, which JSON has not: null stands in for them.
-std::string without_infinities(std::string_view text) {
-  std::string json;
-  bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::string_view rest = text.substr(at);
-    if (text[at] == '"') quoted = !quoted;
-    if (quoted && text[at] == '\\' && rest.size() > 1) json += text[at++];
-    const std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
-    const auto* const word = std::ranges::find_if(
-        words, [&](std::string_view one) { return !quoted && rest.starts_with(one); });
-    if (word == std::end(words)) {
-      json += text[at];
-    } else {
-      json += "null";
-      at += word->size() - 1;
-    }
-  }
-  return json;
-}
-
-/// A file and what kind of file it is.
-struct Source {
-  std::string file;  ///< for messages
-  std::string text;  ///< its first 16 MiB
-  bool json{};
-  bool yaml{};
-  bool toml{};
-  TrainingLog log;  ///< empty for other files
-};
-
-Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, {}};
-  TrainingLogReader log;
-  bool longer = false;
-  read_pieces(path, [&](std::string_view piece) {
-    const std::size_t kept = std::min(piece.size(), kLongestText - source.text.size());
-    source.text += piece.substr(0, kept);
-    longer = longer || kept < piece.size();
-    // Neither scripts nor logs nor JSON have such a byte; devices without end have them at once.
-    if (longer && piece.find('\0') != std::string_view::npos) {
-      throw InputError(source.file +
-                       ": holds a NUL byte, so it is not text; expected a config, a "
-                       "launch script or a training log");
-    }
-    source.json = is_json(source.text);
-    if (source.json) return !longer;
-    log.take(piece);
-    return true;
-  });
-  if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
-  // GPT-NeoX writes YAML in braces.
-  source.yaml = source.json ? is_neox_config(source.text) || is_yaml_in_braces(source.text)
-                            : !source.log.found() && looks_like_yaml(source.text);
-  source.json = source.json && !source.yaml;
-  source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
-  if (longer && !source.log.found()) {
-    throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
-  }
-  return source;
-}
-
-/// `s/WORD/VALUE/` of `sed`, by which scripts fill the template of a config.
-void remember_substitution(const std::string& word, ImportedJob& job) {
-  if (word.size() < 6 || !word.starts_with("s/")) return;
-  const std::size_t middle = word.find('/', 2);
-  const std::size_t end = middle == std::string::npos ? middle : word.find('/', middle + 1);
-  if (end == std::string::npos || middle < 5 || word.find('$') != std::string::npos) return;
-  const std::string name = word.substr(2, middle - 2);
-  const bool plain =
-      std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-  if (plain) job.substitutions.emplace_back(name, word.substr(middle + 1, end - middle - 1));
-}
-
-std::string substituted(std::string text, const ImportedJob& job) {
-  for (const auto& [name, value] : job.substitutions) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
-      text.replace(at, name.size(), value);
-      at += value.size();
-      if (text.size() > kLongestText) throw InputError("sed: makes over 16 MiB of a config");
-    }
-  }
-  return text;
 }
 
 /// Whether the host waits for each kernel belongs to the software; only a script says it.
@@ -181,8 +93,29 @@ void assume_one_node(const LaunchScript& script, ImportedJob& job) {
                   job.says("--nproc-per-node") ? "--nproc-per-node" : "--num-gpus"));
 }
 
+/// A list of hosts as DeepSpeed has it: `worker-1 slots=8`.
+void read_hosts(const std::string& body, ImportedJob& job) {
+  std::istringstream lines(body);
+  std::int64_t hosts = 0;
+  std::optional<long long> slots;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(" slots=");
+    if (at == std::string::npos || at == 0) {
+      if (!trimmed(line).empty()) return;
+      continue;
+    }
+    slots = parse_integer(std::string(trimmed(std::string_view(line).substr(at + 7))));
+    if (!slots || *slots < 1 || *slots > 1024) return;
+    ++hosts;
+  }
+  if (hosts == 0 || job.plan.nodes) return;
+  job.plan.nodes = hosts;
+  job.gpus_per_node = *slots;
+  job.report.read.push_back(fmt::format("a list of {} hosts with {} slots each", hosts, *slots));
+}
+
 void read_here_document(const std::string& file, const std::string& body, ImportedJob& job) {
-  if (!is_json(body)) return;
+  if (!is_json(body)) return read_hosts(body, job);
   std::optional<Document> document;
   try {
     document = Document::parse(file + " (here-document)", body);
@@ -239,21 +172,83 @@ ConfigValues take_settings(std::vector<std::string>& words) {
   return settings;
 }
 
-/// What scripts set in a configuration has the last word on it, wherever it is among the files.
-ConfigValues settings_of(const std::vector<Source>& sources, const ImportNames& names) {
-  ConfigValues all;
+/// What a script starts from: what the user gives it, and the others, which it may run.
+ShellState state_before(const std::vector<Source>& sources, const ImportNames& names) {
   ShellState state = shell_state(names.script);
   for (const Source& source : sources) {
-    if (source.json || source.yaml || source.toml || source.log.found()) continue;
-    LaunchScript script = read_launch_script(source.file, source.text, state);
+    if (source.script()) state.files.emplace(source.name(), source.text);
+  }
+  return state;
+}
+
+/// Scripts that others run or source are read as those do.
+std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources,
+                                              const ImportNames& names) {
+  std::vector<const Source*> scripts;
+  for (const Source& source : sources) {
+    if (source.script()) scripts.push_back(&source);
+  }
+  if (scripts.size() < 2) return scripts;
+  std::set<std::string, std::less<>> run;
+  for (const Source* source : scripts) {
+    run.merge(
+        read_launch_script(source->file, source->text, state_before(sources, names)).state.scripts);
+  }
+  const bool circle = std::ranges::all_of(
+      scripts, [&](const Source* source) { return run.contains(source->name()); });
+  if (!circle) std::erase_if(scripts, [&](const Source* one) { return run.contains(one->name()); });
+  return scripts;
+}
+
+/// Flags with a value, by their names as configurations have them.
+void note_flags(const std::vector<std::string>& words, ConfigValues& flags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_flag(words[i])) continue;
+    const std::size_t equals = words[i].find('=');
+    std::string name = words[i].substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::ranges::replace(name, '-', '_');
+    if (equals != std::string::npos) {
+      flags[name] = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+      flags[name] = words[i + 1];
+    }
+  }
+  std::erase_if(flags, [](const auto& flag) { return flag.second.find('$') != std::string::npos; });
+}
+
+/// What scripts set in a configuration has the last word on it, wherever it is among the files.
+void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
+                   const ImportNames& names, ImportedJob& job) {
+  ConfigValues& all = job.settings;
+  ShellState state = state_before(sources, names);
+  for (const Source* source : scripts) {
+    LaunchScript script = read_launch_script(source->file, source->text, state);
     std::vector<std::string> words = words_of_training(script.words);
     ConfigValues own = take_settings(words);
     own.merge(all);
     all = std::move(own);
+    note_flags(words, job.script_flags);
     state = std::move(script.state);
     state.arguments = shell_state(names.script).arguments;
   }
-  return all;
+}
+
+/// Programs that start themselves hear of nodes and devices from the environment.
+void hear_of_devices(LaunchScript& script, const ImportedJob& job) {
+  constexpr const char* kPrograms[] = {"llamafactory-cli", "swift", "megatron"};
+  constexpr std::pair<const char*, const char*> kVariables[] = {
+      {"NNODES", "--nnodes"}, {"NPROC_PER_NODE", "--nproc-per-node"}};
+  bool starts = false;
+  for (std::size_t i = 0; i < script.words.size(); ++i) {
+    const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
+    starts =
+        starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
+  }
+  for (const auto& [variable, flag] : kVariables) {
+    const auto found = script.state.variables.find(variable);
+    if (!starts || found == script.state.variables.end() || job.says(flag)) continue;
+    script.words.insert(script.words.end(), {flag, found->second});
+  }
 }
 
 /// False for text without any flag, which says nothing of a job.
@@ -261,14 +256,18 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
                  ImportedJob& job) {
   LaunchScript script = read_launch_script(source.file, source.text, state);
   refuse_open_sizes(source.file, source.text, state, script);
-  state = script.state;
+  const auto before = std::exchange(state, script.state).scripts;
   state.arguments = shell_state(names.script).arguments;  // without what was shifted out
-  state.scripts.insert(std::filesystem::path(source.file).filename().string());
+  for (const std::string& run : state.scripts) {
+    if (!before.contains(run)) job.report.read.push_back(run + ": run by " + source.file);
+  }
+  state.scripts.insert(source.name());
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
+  hear_of_devices(script, job);
   script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
-  for (const std::string& word : script.words) remember_substitution(word, job);
+  for (const std::string& word : script.words) remember_substitutions(word, job);
   (void)take_settings(script.words);
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(source.file, script.words, job);
@@ -349,6 +348,7 @@ void assume_names(Import& import) {
       (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
     job.software = assume("software", "torchtitan-2025");
   }
+  if (!job.software && !job.maxtext.empty()) job.software = assume("software", "maxtext-2025");
   if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
     // DeepSpeed's stacks were measured before they had flash attention.
     const bool flash = job.plan.attention == AttentionKind::flash;
@@ -379,7 +379,7 @@ std::string names_of(const std::vector<Source>& sources) {
 /// Says what a file looks like that gives no model, and what would do.
 void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
   for (const Source& source : sources) {
-    if (source.json || source.yaml || source.toml || source.log.found()) continue;
+    if (!source.script()) continue;
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
@@ -393,6 +393,21 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
       "{}: names the model {} and not its shape; that file or its config.json beside it "
       "would do",
       names_of(sources), printable(job.model_named)));
+}
+
+/// What kept the shape of a model from being read: a value that only a run would tell, or files
+/// that are not there.
+std::string what_is_missing(const ImportedJob& job) {
+  std::string text;
+  for (const std::string& line : job.report.assumed) {
+    const bool shape = line.starts_with("--num-layers is left out: ") ||
+                       line.starts_with("--hidden-size is left out: ");
+    if (!shape && !line.starts_with("nothing of ")) continue;
+    text += "; " + line;
+    if (text.size() > kLongestRefusal) break;
+  }
+  if (text.find("left out: $") != std::string::npos) text += "; --env NAME=VALUE gives it";
+  return text;
 }
 
 /// Whether a variable or a function that was not known before has been asked for.
@@ -418,30 +433,40 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   import.job.cluster = names.cluster;
   import.job.software = names.software;
   std::string unread;
+  bool starts_another = false;  // of the files, which that one names
   ShellState unread_before;
-  import.job.settings = settings_of(sources, names);
-  ShellState state = shell_state(names.script);
+  const std::vector<const Source*> scripts = scripts_that_start(sources, names);
+  const auto& environment = shell_state(names.script).variables;
+  import.job.environment.insert(environment.begin(), environment.end());
+  note_settings(sources, scripts, names, import.job);
+  ShellState state = state_before(sources, names);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
     if (source.json) {
-      const std::string text = substituted(source.text, import.job);
+      const std::string text = filled_template(source.text, import.job, state);
       read_json(Document::parse(source.file, without_infinities(text)), import.job);
     } else if (source.yaml) {
       read_yaml_config(source.file, source.text, import.job);
     } else if (source.toml) {
       read_toml_config(source.file, source.text, import.job);
+    } else if (std::ranges::find(scripts, &source) == scripts.end()) {
+      continue;
     } else if (const ShellState before = state; !read_script(source, names, state, import.job)) {
       unread = source.file;
       unread_before = before;
+      starts_another = std::ranges::any_of(sources, [&](const Source& other) {
+        return &other != &source && source.text.find(other.name()) != std::string::npos;
+      });
     }
   }
-  if (!unread.empty() && is_used(unread_before, state)) unread.clear();
+  if (!unread.empty() && (is_used(unread_before, state) || starts_another)) unread.clear();
   if (!import.job.settings.empty()) {
     read_config_values(sources.front().file, import.job.settings, import.job);
     import.job.report.read.push_back("the command line's settings, over those of configurations");
   }
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);
+  look_up_model(names.library, import.job);
   if (import.job.script) {
     read_unused_variables(sources.front().file, state, import.job);
     assume_megatron_defaults(import.job);
@@ -458,12 +483,15 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.json; });
   if (!only_json && (!model.layers || !model.hidden)) {
     refuse_known_kinds(sources, import.job);
-    throw InputError(sources.front().file +
-                     ": no --num-layers and --hidden-size found; expected a Megatron launch "
-                     "script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML "
-                     "(torchtitan), a Hugging Face or DeepSpeed config, or a training log (one "
-                     "without its arguments: "
-                     "together with its launch script)");
+    const std::string missing = what_is_missing(import.job);
+    const std::string programs =
+        import.job.programs.empty() ? "" : fmt::format("; it starts {}", import.job.programs);
+    throw InputError(
+        fmt::format("{}: no --num-layers and --hidden-size found{}{}; expected {}",
+                    sources.front().file, programs, missing,
+                    "a Megatron launch script, a configuration in YAML (NeMo, Megatron-Bridge, "
+                    "GPT-NeoX) or TOML (torchtitan), a Hugging Face or DeepSpeed config, or a "
+                    "training log (one without its arguments: together with its launch script)"));
   }
   if (!unread.empty()) {
     refuse_known_kinds(sources, import.job);
@@ -498,21 +526,23 @@ void refuse_half_a_job(const Document& document) {
 
 Import import_files(const std::vector<std::string>& files, const ImportNames& names) {
   std::vector<Source> sources;
-  for (const std::string& file : files) sources.push_back(read_source(file));
+  for (const std::string& file : files) add_sources(file, sources);
   return import_sources(sources, names);
 }
 
 std::optional<Translated> translate_job(const std::string& path, const ImportNames& names) {
   std::error_code ignored;
   if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
-  Source source = read_source(path);
+  std::vector<Source> sources;
+  add_sources(path, sources);
+  Source& source = sources.front();
   if (source.json) {
     const Document document = Document::parse(source.file, without_infinities(source.text));
     refuse_half_a_job(document);
     if (path != "-") return std::nullopt;
     return Translated{std::move(source.text), {}, {}};
   }
-  const Import import = import_sources({source}, names);
+  const Import import = import_sources(sources, names);
   return Translated{job_json(import.job, source.file), software_fields(import.job),
                     import.job.report};
 }

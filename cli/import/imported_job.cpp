@@ -262,6 +262,10 @@ std::int64_t pipeline_units(const ImportedJob& job) {
 
 void complete_devices(ImportedJob& job) {
   PlanRequest& plan = job.plan;
+  if (!job.gpus && !plan.nodes && job.tasks && job.gpus_per_task && *job.tasks < kMostBatch &&
+      *job.gpus_per_task < kMostBatch) {
+    job.gpus = *job.tasks * *job.gpus_per_task;
+  }
   if (!job.gpus_per_node && job.gpus_per_task && *job.gpus_per_task < kMostBatch &&
       job.tasks_per_node.value_or(1) < kMostBatch) {
     job.gpus_per_node = job.tasks_per_node.value_or(1) * *job.gpus_per_task;
@@ -343,6 +347,16 @@ ImportedModel imported_model(const Document& file) {
   each_expert_field(model.experts, read);
   each_latent_field(model.latent, read);
   return model;
+}
+
+void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
+  const nlohmann::json json(model_object(known, ""));
+  const auto fill = [&](const char* key, auto& value) {
+    if (!value) take(json, key, value);
+  };
+  each_field(model, fill);
+  each_expert_field(model.experts, fill);
+  each_latent_field(model.latent, fill);
 }
 
 std::string model_json(const ImportedModel& model, const std::string& origin) {

@@ -76,6 +76,7 @@ struct ImportedJob {
   std::optional<std::int64_t> gpus;            ///< all devices of the job
   std::optional<std::int64_t> gpus_per_node;   ///< devices
   std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
+  std::optional<std::int64_t> tasks;           ///< of Slurm
   std::optional<std::int64_t> gpus_per_task;   ///< devices
   std::optional<std::string> device_type;      ///< as Slurm names it: a100, h100
   std::optional<std::int64_t> gradient_accumulation_steps;
@@ -93,8 +94,12 @@ struct ImportedJob {
   std::optional<std::int64_t> ffn_multiple, ffn_halves, ffn_ratio;
   /// What a command line sets in configurations, by the path of the value.
   std::map<std::string, std::string> settings;
-  std::optional<std::int64_t> shared_experts;  ///< each as wide as the others
+  std::map<std::string, std::string> script_flags;  ///< of scripts, which go over values so named
+  std::map<std::string, std::string> environment;   ///< that the user gives
+  std::map<std::string, std::string> maxtext;       ///< values of the keys that are its own
+  std::optional<std::int64_t> shared_experts;       ///< each as wide as the others
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
+  std::string programs;     ///< that scripts start, for messages
   std::vector<std::string> tokenizer;     ///< what names it: its files, then its type
   std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
   std::string expert_layers;              ///< Megatron's --moe-layer-freq, as it is spelt
@@ -155,6 +160,8 @@ std::string_view word(PositionEmbedding position);
 
 /// What a `prequel/model/1` file says. Throws InputError.
 ImportedModel imported_model(const Document& file);
+/// Fills what a model's shape lacks with what another one says.
+void take_what_is_missing(const ImportedModel& known, ImportedModel& model);
 /// The `prequel/model/1` object. Throws InputError when what is said contradicts itself.
 std::string model_json(const ImportedModel& model, const std::string& origin);
 /// The `prequel/job/1` file of a completed job; `origin` names the files it was made from.

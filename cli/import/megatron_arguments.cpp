@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_flags.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "hw/base/csv.hpp"
@@ -39,11 +40,19 @@ constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
     "--vocab-file",     "--tokenizer",         "--tokenizer-file"};
-constexpr const char* kModelNames[] = {"--model-name-or-path", "--model-name", "--base-model",
-                                       "--hf-path", "--recipe"};
+constexpr const char* kModelNames[] = {
+    "--model-name-or-path", "--model-name", "--base-model", "--hf-path", "--recipe", "--factory",
+    "--litgpt-model"};
+/// Flags that name a model where no other does.
+constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--model-variant"};
 /// Flags of trainers that say the same as others.
 constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--optim", "--optimizer"},
+    {"--devices", "--nproc-per-node"},
+    {"--n-embd", "--hidden-size"},
+    {"--n-layer", "--num-layers"},
+    {"--n-head", "--num-attention-heads"},
+    {"--n-positions", "--max-position-embeddings"},
     {"--gas", "--gradient-accumulation-steps"},
     {"--max-len", "--max-seq-length"},
     {"--device-train-microbatch-size", "--micro-batch-size"},
@@ -134,6 +143,9 @@ class Arguments {
       fully_sharded(value);
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
+      job_.said.try_emplace(flag == "--factory" ? "--recipe" : flag, 1);
+    } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
+      if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
       job_.said.try_emplace(flag, 1);
       if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
@@ -149,6 +161,8 @@ class Arguments {
       number(flag, value, train_batch_);
     } else if (flag == "--use-fsdp" || flag == "--fsdp") {
       job_.said.try_emplace("--use-fsdp", 1);
+    } else if (flag == "--config-overrides") {
+      overrides(value);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
     } else {
@@ -175,6 +189,19 @@ class Arguments {
       plan.zero = 0;
     } else {
       leave_out("--fsdp", value, "says that states are sharded, not how; --zero N does");
+    }
+  }
+
+  /// Hugging Face's `n_embd=1024,n_layer=24` over the sizes of a family.
+  void overrides(const std::string& settings) {
+    for (std::size_t at = 0; at < settings.size();) {
+      const std::size_t end = std::min(settings.find(',', at), settings.size());
+      const std::size_t equals = settings.find('=', at);
+      if (equals < end) {
+        take("--" + settings.substr(at, equals - at),
+             settings.substr(equals + 1, end - equals - 1));
+      }
+      at = end + 1;
     }
   }
 
@@ -278,6 +305,10 @@ class Arguments {
   /// `8`, `a100:8`, `gpu:8` or `gpu:a100:8`, of a list with commas the first of GPUs; one device
   /// where there is no number. Other resources (`--gres=nvme`) are none of ours.
   void devices(const std::string& flag, const std::string& value, Count& field) {
+    if (value == "all") {  // of docker
+      job_.report.assumed.push_back(flag + " all: all devices of a node");
+      return;
+    }
     std::string mine = value;
     if (flag == "--gres") {
       mine.clear();
@@ -406,6 +437,10 @@ void guess_stage(ImportedJob& job) {
       job.plan.zero = stage;
       job.report.assumed.push_back(
           fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
+      if (name.find("offload") != std::string::npos && !job.plan.offload) {
+        job.plan.offload = stage == 3 ? Offload::optimizer_params : Offload::optimizer;
+        job.report.assumed.push_back(fmt::format("offload: by the name of {}", printable(file)));
+      }
       return;
     }
   }
@@ -743,10 +778,17 @@ void assume_megatron_defaults(ImportedJob& job) {
   guess_stage(job);
   follow_train_batch(job);
   assume_torchtitan_defaults(job);
+  assume_maxtext_defaults(job);
   if (!plan.zero && job.says("--use-fsdp")) {
     plan.zero = 3;
     job.report.assumed.emplace_back(
         "ZeRO 3: PyTorch's FSDP shards parameters too, as no sharding strategy says otherwise");
+  }
+  if (!plan.zero && job.says("--litgpt-model")) {
+    plan.zero = 3;
+    plan.sharding_group = ShardingGroup::node;
+    job.report.assumed.emplace_back(
+        "ZeRO 3 within a node: LitGPT's, which trains with PyTorch's hybrid sharding");
   }
   if (!plan.recompute && job.says("--finetuning-type") &&
       !job.says("--disable-gradient-checkpointing")) {

@@ -82,6 +82,7 @@ constexpr NumberFlag kNumbers[] = {
     {"--num-nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--nproc-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
     {"--num-gpus", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
+    {"--ntasks", [](ImportedJob& job) -> Count& { return job.tasks; }},
     {"--ntasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
     {"--tasks-per-node", [](ImportedJob& job) -> Count& { return job.tasks_per_node; }},
     {"--num-machines", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
@@ -213,6 +214,18 @@ void gated(ImportedJob& job) {
 void gated_in_two_thirds(ImportedJob& job) {
   gated(job);
   job.narrowed_mlp = true;
+}
+
+/// Sharded within a node.
+void hybrid(ImportedJob& job) {
+  job.plan.zero = 3;
+  job.plan.sharding_group = ShardingGroup::node;
+}
+
+/// GPT-NeoX's: two thirds of four times the width, rounded up as Llama's own code does.
+void llama_mlp(ImportedJob& job) {
+  gated(job);
+  if (!job.ffn_multiple) job.ffn_multiple = 256;
 }
 
 /// Llama's block, where a script names the family and gives sizes alone.
@@ -404,7 +417,13 @@ constexpr WordFlag kWords[] = {
     {"--activation", "fast-swiglu", gated},
     {"--activation", "geglu", gated},
     {"--activation", "fast-geglu", gated},
-    {"--mlp-type", "llama", gated},
+    {"--mlp-type", "llama", llama_mlp},
+    {"--ffn-type", "mptglu", gated},
+    {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
+    {"--decoder-block", "llama2", llama_block},
+    {"--decoder-block", "mistral", llama_block},
+    {"--mlp-type", "regular", [](ImportedJob&) {}},
+    {"--mlp-type", "standard", [](ImportedJob&) {}},
     {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--norm", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
@@ -490,11 +509,9 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
     {"--sharding-strategy", "full", [](ImportedJob& job) { job.plan.zero = 3; }},
-    {"--sharding-strategy", "hybrid",
-     [](ImportedJob& job) {
-       job.plan.zero = 3;
-       job.plan.sharding_group = ShardingGroup::node;
-     }},
+    {"--sharding-strategy", "fsdp", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--sharding-strategy", "hsdp", hybrid},
+    {"--sharding-strategy", "hybrid", hybrid},
     {"--model-type", "llama_v2", llama_block},
     {"--model-type", "llama_v3", llama_block},
     {"--precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
@@ -727,6 +744,7 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--main-grads-dtype", "fp32"},
     {"--main-params-dtype", "fp32"},
     {"--memory-centric-tiled-linear"},
+    {"--mlp-type"},
     {"--microbatch-group-size-per-virtual-pipeline-stage"},
     {"--no-async-tensor-model-parallel-allreduce"},
     {"--no-bias-dropout-fusion"},

@@ -56,6 +56,7 @@ class Completion {
 
   void run() {
     if (!job_.plan.gbs && (job_.script || job_.deepspeed_config)) tell_missing_batch();
+    if (job_.plan.gbs && job_.script) tell_missing_devices();
     const bool megatron = job_.says("--num-layers");  // in a script or a log
     if (!job_.script && !job_.deepspeed_config && !megatron) return;
     if (job_.script) tell_config();
@@ -76,6 +77,14 @@ class Completion {
  private:
   void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
+
+  void tell_missing_devices() {
+    const bool known = job_.plan.dp || job_.plan.nodes || job_.gpus;
+    if (known || names_.replaces("plan.dp") || names_.replaces("plan.nodes")) return;
+    leave_out(
+        "how many nodes and devices: no file says it; predicted with as few as the degrees of "
+        "parallelism need; --nodes N says it");
+  }
 
   void tell_missing_batch() {
     const PlanRequest& plan = job_.plan;

@@ -265,6 +265,22 @@ Truth ShellBranches::take_condition(std::vector<std::string>& command, char befo
   return around;
 }
 
+void ShellBranches::take_group(std::vector<std::string>& command, bool& gated, Truth& gate) {
+  const bool inside = !levels_.empty() && levels_.back().construct == Construct::group;
+  if (command.front() == "{" && (gated || inside)) {
+    open(Construct::group, gate, Kind::body);
+    gated = false;
+    gate = Truth::yes;
+  } else if (command.front() == "}" && inside) {
+    gated = true;
+    gate = levels_.back().now;
+    close();
+  } else {
+    return;
+  }
+  command.erase(command.begin());
+}
+
 Truth ShellBranches::take(std::vector<std::string>& command, char end) {
   const char before = before_;
   before_ = end;
@@ -280,10 +296,11 @@ Truth ShellBranches::take(std::vector<std::string>& command, char end) {
     joined_ = false;
     return skips() ? Truth::no : Truth::yes;
   }
-  const bool gated = next_.has_value();
-  const Truth gate = next_.value_or(Truth::yes);
+  bool gated = next_.has_value();
+  Truth gate = next_.value_or(Truth::yes);
   next_.reset();
   joined_ = false;
+  take_group(command, gated, gate);
   while (keyword(command)) {
   }
   if (!levels_.empty() && levels_.back().kind == Kind::pattern) return take_pattern(command, end);

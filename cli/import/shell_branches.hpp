@@ -36,7 +36,7 @@ class ShellBranches {
   [[nodiscard]] bool skips() const { return running() == Truth::no; }
 
  private:
-  enum class Construct { choice, selection, loop, repetition };  ///< if, case, while, for
+  enum class Construct { choice, selection, loop, repetition, group };  ///< if, case, while, for, {
   enum class Kind { condition, body, pattern };
   struct Level {
     Construct construct{};
@@ -53,6 +53,8 @@ class ShellBranches {
   void open(Construct construct, Truth now, Kind kind, std::string subject = {});
   void close();
 
+  /// `{` behind `&&` or `||`, whose commands run or do not as one, and its `}`.
+  void take_group(std::vector<std::string>& command, bool& gated, Truth& gate);
   bool keyword(std::vector<std::string>& command);
   void open_case(std::vector<std::string>& command);
   void next_branch();

@@ -18,13 +18,10 @@ constexpr std::size_t kLongest = 256;     // of a value that a pattern is held a
 constexpr std::size_t kMostValues = 256;  // of an array
 constexpr std::size_t kLongestSubstitution = 1u << 14;
 
+/// Of a function's name, too.
 bool is_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  return is_name_letter(c) || c == '-';
 }
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /// Walks over a script's text, past what quotes, comments and here-documents hold.
 class Walk {
  public:
@@ -51,9 +48,9 @@ class Walk {
     int open = 0;
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      const bool begins = at_ == 0 || is_blank(text_[at_ - 1]) || text_[at_ - 1] == ';' ||
+      const bool begins = at_ == 0 || is_shell_blank(text_[at_ - 1]) || text_[at_ - 1] == ';' ||
                           text_[at_ - 1] == ')' || text_[at_ - 1] == '{';
-      const bool ends = at_ + 1 == text_.size() || is_blank(text_[at_ + 1]) ||
+      const bool ends = at_ + 1 == text_.size() || is_shell_blank(text_[at_ + 1]) ||
                         std::string_view(";|&)").find(text_[at_ + 1]) != kNone;
       if (c == '{' && begins && ends) ++open;
       if (c == '}' && begins && ends && --open == 0) return at_;
@@ -81,7 +78,7 @@ class Walk {
       at_ = text_.find('}', at_);  // those inside of it come in pairs and are no words
       if (at_ == kNone) return false;
       ++at_;
-    } else if (c == '#' && (at_ == 0 || is_blank(text_[at_ - 1]) || text_[at_ - 1] == ';')) {
+    } else if (c == '#' && (at_ == 0 || is_shell_blank(text_[at_ - 1]) || text_[at_ - 1] == ';')) {
       at_ = std::min(text_.find('\n', at_), text_.size());
     } else if (text_.substr(at_, 2) == "<<" && text_.substr(at_, 3) != "<<<") {
       announce();
@@ -149,7 +146,7 @@ class Walk {
 };
 
 std::size_t behind_blanks(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_blank(text[at])) ++at;
+  while (at < text.size() && is_shell_blank(text[at])) ++at;
   return at;
 }
 
@@ -216,20 +213,86 @@ std::optional<std::string> element(std::string_view value, std::string_view chan
   const std::string words = " " + std::string(value);
   if (const std::size_t at = words.rfind(named); at != kNone) {
     const std::size_t begin = at + named.size();
-    return std::string(
-        trimmed(std::string_view(words).substr(begin, next_name(words, begin) - begin)));
+    return with_blanks(std::string(
+        trimmed(std::string_view(words).substr(begin, next_name(words, begin) - begin))));
   }
   const auto number = parse_integer(key);
   std::istringstream each{std::string(value)};
   std::string word;
   for (std::size_t i = 0; i < kMostValues && number && each >> word; ++i) {
     if (word.starts_with('[')) return std::nullopt;
-    if (static_cast<std::size_t>(*number) == i) return word;
+    if (static_cast<std::size_t>(*number) == i) return with_blanks(word);
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+bool is_name_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool is_shell_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, is_name_letter);
+}
+
+std::size_t name_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_name_letter(text[length])) ++length;
+  return length;
+}
+
+std::string with_blanks(std::string text) {
+  std::ranges::replace(text, kBlankInside, ' ');
+  return text;
+}
+
+bool is_list(std::string_view word) {
+  return word == "\"$@\"" || word == "\"${@}\"" ||
+         (word.starts_with("\"${") && word.ends_with("[@]}\"") &&
+          is_variable_name(word.substr(3, word.size() - 8)));
+}
+
+std::string file_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
+}
+
+std::vector<std::string_view> piped_commands(std::string_view text) {
+  std::vector<std::string_view> commands;
+  std::size_t begin = 0;
+  char quote = '\0';
+  int open = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\\') {
+      ++at;
+    } else if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == ')') {
+      open += c == '(' ? 1 : -1;
+    } else if (c == '|' && open == 0) {
+      commands.push_back(trimmed(text.substr(begin, at - begin)));
+      begin = at + 1;
+    }
+  }
+  commands.push_back(trimmed(text.substr(std::min(begin, text.size()))));
+  return commands;
+}
+
+void split_words(std::string_view text, std::vector<std::string>& words) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    while (at < text.size() && !is_shell_blank(text[at])) ++at;
+    if (at > begin) words.emplace_back(text.substr(begin, at - begin));
+    while (at < text.size() && is_shell_blank(text[at])) ++at;
+  }
+}
 
 std::size_t end_of_brackets(std::string_view text, std::size_t at) {
   return Walk(text.substr(0, at + kLongestSubstitution), at).brackets(0);

@@ -6,8 +6,29 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prequel {
+
+/// Whether a variable's name may hold it.
+bool is_name_letter(char c);
+bool is_shell_blank(char c);
+/// Whether it is the name of a variable, or of an argument.
+bool is_variable_name(std::string_view name);
+/// How many letters at the begin could be a variable's name.
+std::size_t name_length(std::string_view text);
+/// Stands for a blank inside an element of an array, whose elements blanks part.
+inline constexpr char kBlankInside = '\x1f';
+std::string with_blanks(std::string text);
+/// `"$@"` and `"${FLAGS[@]}"`, which are as many words as they hold.
+bool is_list(std::string_view word);
+/// The last part of a path.
+std::string file_name(std::string_view path);
+/// Appends the words between blanks.
+void split_words(std::string_view text, std::vector<std::string>& words);
+
+/// The commands between the signs of a pipe; quotes and brackets may hold others.
+std::vector<std::string_view> piped_commands(std::string_view text);
 
 /// Behind the bracket that closes the one at `at`, of `$(…)` and `((…))`: quotes and comments may
 /// hold others. npos where none does.

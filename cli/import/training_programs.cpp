@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/launch_script.hpp"
+#include "cli/import/shell_text.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
@@ -22,6 +23,8 @@ constexpr Program kNoDecoders[] = {
     {"pretrain_t5", "an encoder and a decoder (T5)"},
     {"pretrain_bert", "an encoder (BERT)"},
     {"pretrain_esm", "an encoder (ESM)"},
+    {"train_esm", "an encoder (ESM)"},
+    {"train_geneformer", "an encoder (Geneformer)"},
     {"pretrain_ict", "encoders for retrieval (ICT)"},
     {"pretrain_realm", "encoders for retrieval (REALM)"},
     {"pretrain_biencoder", "encoders for retrieval"},
@@ -38,6 +41,7 @@ constexpr Program kNoTraining[] = {
     {"generate", "generates text"},
     {"inference", "generates text"},
     {"convert", "converts a checkpoint"},
+    {"eval_harness", "evaluates"},
     {"checkpoint/util", "converts a checkpoint"},
     {"checkpoint_util", "converts a checkpoint"},
     {"hf2m", "converts a checkpoint"},
@@ -55,19 +59,24 @@ constexpr Program kSeveralModels[] = {
     {"grpo", "learns by reinforcement, which takes several models and generates text"},
     {"rlhf", "learns by reinforcement, which takes several models and generates text"},
     {"distill", "learns from a second model"},
+    {"train_rm", "trains a reward model on pairs of answers"},
 };
-
-/// What stands for a folder may hold blanks: `$(dirname $0)/train.py`.
-bool is_program(std::string_view word) {
-  const std::size_t folder = word.find_last_of(")`");
-  if (folder != std::string_view::npos) word.remove_prefix(folder);
-  return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
-}
 
 const Program* known_as(std::string_view word, std::span<const Program> programs) {
   const auto found = std::ranges::find_if(
       programs, [&](const Program& one) { return word.find(one.part) != std::string_view::npos; });
   return found == programs.end() ? nullptr : &*found;
+}
+
+/// What stands for a folder may hold blanks: `$(dirname $0)/train.py`.
+bool is_program(std::string_view word) {
+  const std::size_t folder = word.find_last_of(")`");
+  if (folder != std::string_view::npos) word.remove_prefix(folder);
+  // What a package installs has no ending: train_esm2.
+  if (word.starts_with("train_") && is_variable_name(word) && known_as(word, kNoDecoders)) {
+    return true;
+  }
+  return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
 }
 
 }  // namespace
@@ -92,15 +101,23 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
                     ImportedJob& job) {
   std::vector<std::string> programs;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool module = i > 0 && words[i - 1] == "-m";  // of Python, by its name
+    const bool module =  // of Python, by its name
+        i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
     if (module || is_program(words[i])) programs.push_back(words[i]);
   }
+  for (const std::string& program : programs) {
+    if (job.programs.size() > 100 || job.programs.find(program) != std::string::npos) continue;
+    job.programs += (job.programs.empty() ? "" : " and ") + printable(program, 80);
+  }
   const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
-    return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr;
+    return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr &&
+           known_as(program, kNoTraining) == nullptr;
   });
   if (trains_decoder) return;
   for (const std::string& program : programs) {
-    const std::string_view own = std::string_view(program).substr(program.rfind('/') + 1);
+    const bool ended = program.ends_with(".py");  // else a module: openrlhf.cli.train_sft
+    const std::string_view own =
+        std::string_view(program).substr(program.rfind(ended ? '/' : '.') + 1);
     if (const Program* several = known_as(own, kSeveralModels)) {
       job.report.left_out.push_back(
           fmt::format("{}: {}; what is predicted is training one model on the same tokens",

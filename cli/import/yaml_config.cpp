@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
@@ -45,6 +46,7 @@ class Reader {
       for (const auto& member : node) {
         if (!member.first.IsScalar()) continue;
         std::string key = member.first.Scalar();
+        key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
         std::replace(key.begin(), key.end(), '-', '_');
         if (key == "peft") adapters(member.second);
         if (is_other_section(key)) continue;
@@ -107,6 +109,42 @@ class Reader {
   std::size_t spent_{0};
 };
 
+/// What configurations of a launch run, and the variables that they set first.
+struct Commands {
+  std::string variables, commands;
+
+  void collect(const YAML::Node& node, const std::string& key, int depth) {
+    const bool runs = std::find(std::begin(kRun), std::end(kRun), key) != std::end(kRun);
+    const bool sets = std::find(std::begin(kSet), std::end(kSet), key) != std::end(kSet);
+    if (depth > kDeepest || commands.size() + variables.size() > kMostExpanded) return;
+    if (node.IsScalar() && runs && node.Scalar().find(' ') != std::string::npos) {
+      commands += node.Scalar() + "\n";
+    } else if (node.IsSequence()) {
+      for (const auto& item : node) {
+        const bool pair = sets && item.IsMap() && item["name"] && item["value"];
+        if (pair) set(item["name"], item["value"]);  // as Kubernetes has it
+        if (!pair) collect(item, key, depth + 1);
+      }
+    } else if (node.IsMap()) {
+      for (const auto& member : node) {
+        if (!member.first.IsScalar()) continue;
+        if (sets) set(member.first, member.second);
+        if (!sets) collect(member.second, member.first.Scalar(), depth + 1);
+      }
+    }
+  }
+
+ private:
+  static constexpr const char* kRun[] = {"run",    "command",    "commands",
+                                         "script", "entrypoint", "args"};
+  static constexpr const char* kSet[] = {"envs", "env", "environment_variables", "env_variables"};
+
+  void set(const YAML::Node& name, const YAML::Node& value) {
+    if (!name.IsScalar() || !value.IsScalar()) return;
+    variables += fmt::format("{}='{}'\n", name.Scalar(), value.Scalar());
+  }
+};
+
 /// The first line that is neither empty nor a comment nor the begin of a document.
 std::string_view first_line(std::string_view text) {
   while (!text.empty()) {
@@ -127,7 +165,7 @@ bool looks_like_yaml(std::string_view text) {
   std::size_t length = 0;
   while (length < line.size() &&
          (std::isalnum(static_cast<unsigned char>(line[length])) != 0 ||
-          std::string_view("_-./").find(line[length]) != std::string_view::npos)) {
+          std::string_view("_-./$").find(line[length]) != std::string_view::npos)) {
     ++length;
   }
   if (length == 0) return false;
@@ -138,7 +176,9 @@ bool looks_like_yaml(std::string_view text) {
 
 bool is_neox_config(std::string_view text) {
   for (const std::string_view key : {"pipe-parallel-size", "pipe_parallel_size", "num-layers"}) {
-    if (text.find(key) != std::string_view::npos) return true;
+    const std::size_t at = text.find(key);
+    const bool flag = at != std::string_view::npos && at > 0 && text[at - 1] == '-';
+    if (at != std::string_view::npos && !flag) return true;
   }
   return false;
 }
@@ -160,6 +200,20 @@ bool is_yaml_in_braces(std::string_view text) {
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') before = c;
   }
   return false;
+}
+
+std::string commands_of_yaml(const std::string& file, std::string_view text) {
+  if (text.size() > kLongestText) return {};
+  Commands found;
+  try {
+    found.collect(YAML::Load(std::string(text)), "", 0);
+  } catch (const YAML::Exception&) {
+    return {};  // read_yaml_config says what is wrong
+  }
+  if (found.commands.find(" --") == std::string::npos) return {};
+  std::string script = found.variables + found.commands;
+  if (script.size() > kMostExpanded) throw InputError(file + ": YAML that expands to over 4 MiB");
+  return script;
 }
 
 void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {

@@ -22,6 +22,10 @@ bool is_neox_config(std::string_view text);
 /// a closing brace, or words as Python writes them.
 bool is_yaml_in_braces(std::string_view text);
 
+/// What a configuration of a job's launch (SkyPilot, Azure, dstack) runs, as a script that sets its
+/// variables first; empty where nothing in it has flags.
+std::string commands_of_yaml(const std::string& file, std::string_view text);
+
 /// Reads a configuration into `job`. Keys are known by their names, whatever section they are in
 /// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
 /// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is

@@ -19,6 +19,10 @@ bool is_yaml_in_braces(std::string_view /*text*/) {
   return false;
 }
 
+std::string commands_of_yaml(const std::string& /*file*/, std::string_view /*text*/) {
+  return {};
+}
+
 void read_yaml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
   throw InputError(printable(file) + ": the page reads no YAML; JSON would do");
 }

@@ -143,6 +143,9 @@ TEST_CASE("nanotron's Llama has Llama's block") {
   CHECK(job.plan.sequence_parallel == true);
   CHECK(job.plan.schedule == Schedule::gpipe);
   CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job_of_yaml("model:\n  model_config:\n    is_mistral_config: true\n    hidden_size: 2048\n"
+                    "    num_hidden_layers: 24\n    num_attention_heads: 32\n")
+            .model.position == PositionEmbedding::rope);
 }
 
 TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
@@ -316,6 +319,152 @@ TEST_CASE("a stack with flash attention is assumed where DeepSpeed's have none")
         "megatron-core-2024");
   CHECK(job_of_script(kFlags + "--deepspeed --use-flash-attn-v2 --zero-stage 3\n").software ==
         "pytorch-fsdp2-2024");
+}
+
+TEST_CASE("flags as keys of YAML are flags, and take variables that the user gives") {
+  ImportNames names;
+  names.script.environment = {"TP=4"};
+  const ImportedJob job = job_of({{"m.yaml",
+                                   "ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 24\n"
+                                   "  --hidden-size: 2048\n  --num-attention-heads: 16\n"
+                                   "  --seq-length: 2048\n  --tensor-model-parallel-size: ${TP}\n"
+                                   "  --moe-layer-freq: ([0]*3+[1]*21)\n  --bf16: true\n"}},
+                                 names);
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.tp == 4);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK_FALSE(job.deepspeed);
+}
+
+TEST_CASE("GPT-NeoX's words for half precision and for Llama's MLP are read") {
+  const std::string braces =
+      R"({"pipe_parallel_size": 0, "num_layers": 24, "hidden_size": 4096, "num_attention_heads": 32,
+          "seq_length": 2048, "mlp_type": "llama", "fp16": {"enabled": true, "type": "bfloat16"}})";
+  for (const char* name : {"a.yml", "a.json"}) {
+    const ImportedJob job = job_of({{name, braces}});
+    CHECK(job.model.ffn_hidden == 11008);
+    CHECK(job.plan.precision == Precision::bf16);
+  }
+  const std::string small = R"({"launcher": "slurm", "tokenizer_type": "GPT2BPETokenizer"})";
+  CHECK(job_of({{"a.yml", braces}, {"b.yml", small}}).model.layers == 24);
+  const ImportedJob residual = job_of_script(kFlags + "--mlp-type residual\n");
+  CHECK(lists_part(residual.report.left_out, "--mlp-type changes"));
+}
+
+TEST_CASE("a flag goes over the key of a configuration that has its name") {
+  const std::pair<std::string, std::string> config = {
+      "c.yaml",
+      "model:\n  d_model: 2048\n  n_layers: 24\n  n_heads: 16\n  name: x\n"
+      "global_train_batch_size: 2048\n"};
+  const std::pair<std::string, std::string> script = {
+      "s.sh",
+      "torchrun --nproc_per_node 8 --nnodes 4 train.py c.yaml --name y "
+      "--global_train_batch_size=2160\n"};
+  CHECK(job_of({script, config}).plan.gbs == 2160);
+  CHECK(job_of({config, script}).plan.gbs == 2160);
+}
+
+TEST_CASE("what hired machines run is read from their configuration") {
+  const std::string launch =
+      "torchrun --nproc_per_node=$G pretrain_gpt.py --num-layers 24 "
+      "--hidden-size 2048 --num-attention-heads 16 --seq-length 2048 "
+      "--micro-batch-size ${MICRO}";
+  const ImportedJob sky = job_of({{"s.yaml",
+                                   "num_nodes: 4\nresources:\n  accelerators: H100:8\n"
+                                   "envs:\n  MICRO: 2\nrun: |\n  cd x\n  " +
+                                       launch + "\n"}});
+  CHECK(sky.model.layers == 24);
+  CHECK(sky.gpus == 32);
+  CHECK(sky.plan.mbs == 2);
+  const ImportedJob azure = job_of(
+      {{"a.yml", "$schema: https://x\ncommand: >-\n  " + launch +
+                     "\nenvironment_variables:\n  MICRO: 4\nresources:\n  instance_count: 2\n"
+                     "distribution:\n  process_count_per_instance: 4\n"}});
+  CHECK(azure.gpus == 8);
+  CHECK(azure.plan.mbs == 4);
+  const ImportedJob pods =
+      job_of({{"v.yaml",
+               "kind: Job\nspec:\n  tasks:\n    - containers:\n        - env:\n"
+               "            - name: MICRO\n              value: \"3\"\n"
+               "          command: [/bin/bash, -c, \"G=8; " +
+                   launch + " --nnodes 2\"]\n"}});
+  CHECK(pods.gpus == 16);
+  CHECK(pods.plan.mbs == 3);
+}
+
+TEST_CASE("trainers' settings may be JSON, and sizes may change a family's") {
+  const ImportedJob job =
+      job_of({{"run.sh", "torchrun --nproc_per_node 8 --nnodes 2 run_clm.py args.json\n"},
+              {"args.json", R"({"model_name_or_path": "Qwen/Qwen2.5-7B", "block_size": 4096,
+                               "per_device_train_batch_size": 4, "bf16": true})"}});
+  CHECK(job.model.layers == 28);
+  CHECK(job.plan.mbs == 4);
+  const ImportedJob sizes = job_of_script(
+      "torchrun --nproc_per_node 8 run_clm.py --model_type gpt2 --block_size 1024 "
+      "--config_overrides=\"n_embd=1024,n_head=16,n_layer=24,n_positions=1024\"\n");
+  CHECK(sizes.model.hidden == 1024);
+  CHECK(sizes.model.layers == 24);
+  const ImportedJob plugin =
+      job_of({{"r.sh", "accelerate launch --config_file m.yaml t.py --config_name gpt2-large\n"},
+              {"m.yaml",
+               "distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config:\n"
+               "  megatron_lm_tp_degree: 2\n  megatron_lm_pp_degree: 2\n"}});
+  CHECK(plugin.model.layers == 36);
+  CHECK(plugin.plan.tp == 2);
+  CHECK(plugin.plan.dp == 2);
+}
+
+TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker") {
+  const ImportedJob tune =
+      job_of({{"r.sh", "tune run --nproc_per_node 8 full_finetune_distributed --config t.yaml\n"},
+              {"t.yaml",
+               "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\n"
+               "batch_size: 2\ngradient_accumulation_steps: 4\n"
+               "enable_activation_checkpointing: true\n"}});
+  CHECK(tune.model.layers == 32);
+  CHECK(tune.plan.gbs == 64);
+  CHECK(tune.plan.zero == 3);
+  CHECK(tune.plan.recompute == Recompute::full);
+  const ImportedJob lit = job_of_script(
+      "litgpt pretrain pythia-160m --train.global_batch_size 256 --train.micro_batch_size 8 "
+      "--train.max_seq_length 2048 --devices 4\n");
+  CHECK(lit.model.layers == 12);
+  CHECK(lit.gpus_per_node == 4);
+  CHECK(lit.plan.zero == 3);
+  const ImportedJob factory =
+      job_of({{"r.sh", "NNODES=2 llamafactory-cli train t.yaml\n"},
+              {"t.yaml",
+               "model_name_or_path: mistralai/Mistral-7B-v0.1\nfinetuning_type: full\n"
+               "per_device_train_batch_size: 2\ncutoff_len: 4096\n"}});
+  CHECK(factory.plan.nodes == 2);
+  CHECK(factory.model.kv_heads == 8);
+  const ImportedJob swift = job_of_script(
+      "NNODES=2 NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-14B --train_type full "
+      "--per_device_train_batch_size 1 --max_length 4096 --deepspeed zero3\n");
+  CHECK(swift.model.layers == 48);
+  CHECK(swift.gpus == 16);
+  CHECK(swift.plan.zero == 3);
+  const ImportedJob fms = job_of_script(
+      "torchrun --nnodes=4 --nproc_per_node=8 main_training_llama.py --model_variant=llama3_8b "
+      "--batch_size=2 --seq_length=4096 --sharding_strategy=hsdp\n");
+  CHECK(fms.model.layers == 32);
+  CHECK(fms.plan.zero == 3);
+  CHECK(fms.plan.sharding_group == ShardingGroup::node);
+  const ImportedJob docker =
+      job_of_script("docker run --gpus all image bash -c '" + kFlags + "'\n");
+  CHECK(docker.model.layers == 24);
+  CHECK(docker.gpus == 32);
+}
+
+TEST_CASE("what kept a shape from being read is said") {
+  const std::string flags = "torchrun train.py --num-layers ${L[$SLURM_ARRAY_TASK_ID]} --x 1\n";
+  CHECK(refusal_of_script("L=(24 32)\n. sizes.sh\n" + flags) ==
+        "s.sh: no --num-layers and --hidden-size found; it starts train.py; nothing of sizes.sh, "
+        "which the script sources; give sizes.sh, too; --num-layers is left out: "
+        "${L[$SLURM_ARRAY_TASK_ID]} could not be resolved; --env NAME=VALUE gives it; expected a "
+        "Megatron launch script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML "
+        "(torchtitan), a Hugging Face or DeepSpeed config, or a training log (one without its "
+        "arguments: together with its launch script)");
 }
 
 TEST_CASE("names of shapes and layouts that nothing reads are told") {

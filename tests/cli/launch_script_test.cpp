@@ -253,8 +253,8 @@ TEST_CASE("a known value outlives what may be set, and it is said") {
                                    "X=${NAME:-\"7B\"}\nif [ $X = 13B ]; then MBS=8; fi\n");
   CHECK(job.plan.mbs == 1);
   CHECK(lists(job.report.assumed, "MBS stays 1: that it becomes 4 is not known here"));
-  CHECK(lists(job.report.assumed,
-              "nothing of more.sh, which the script sources; give more.sh before it"));
+  CHECK(
+      lists(job.report.assumed, "nothing of more.sh, which the script sources; give more.sh, too"));
   CHECK(lists(job.report.assumed, "NAME=7B: the script's default"));
 }
 
@@ -357,6 +357,29 @@ TEST_CASE("a template of DeepSpeed's config is filled as the script's sed fills 
   CHECK(job.plan.mbs == 4);
   CHECK(job.plan.zero == 1);
   CHECK(job.plan.precision == Precision::fp16);
+}
+
+TEST_CASE("a template may be filled by envsubst, or by several expressions of sed") {
+  const TemporaryFolder folder;
+  const auto filled = [&](const std::string& script, const std::string& config) {
+    return import_files({folder.with("r.sh", script + "\ndeepspeed --num_gpus 8 pretrain_gpt.py "
+                                                      "--deepspeed_config ds.json --num-layers 2 "
+                                                      "--hidden-size 64 --num-attention-heads 4 "
+                                                      "--seq-length 64\n"),
+                         folder.with("ds.json", config)},
+                        {})
+        .job.plan;
+  };
+  const PlanRequest variables = filled(
+      "BS=4\nSTAGE=2\nenvsubst < t.json > ds.json",
+      R"({"train_micro_batch_size_per_gpu": $BS, "zero_optimization": {"stage": ${STAGE}}})");
+  CHECK(variables.mbs == 4);
+  CHECK(variables.zero == 2);
+  const PlanRequest words = filled(
+      "B=4\ncat t.json | sed \"s/__BS__/$B/g; s|__STAGE__|3|\" > ds.json",
+      R"({"train_micro_batch_size_per_gpu": __BS__, "zero_optimization": {"stage": __STAGE__}})");
+  CHECK(words.mbs == 4);
+  CHECK(words.zero == 3);
 }
 
 TEST_CASE("text without a flag is no launch script") {

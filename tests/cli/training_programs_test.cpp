@@ -19,6 +19,7 @@ TEST_CASE("programs that train no decoder are refused by name") {
       {"Megatron-LM/pretrain_bert.py", "an encoder (BERT)"},
       {"pretrain_ict.py", "encoders for retrieval (ICT)"},
       {"tools/retro/pretrain_retro.py", "a decoder with retrieval (Retro)"},
+      {"train_esm2", "an encoder (ESM)"},
       {"pretrain_mamba.py", "state-space layers (Mamba)"},
       {"pretrain_vlm.py", "a vision-language model"},
       {"examples/multimodal/train.py", "a vision-language model"}};
@@ -34,9 +35,19 @@ TEST_CASE("programs that train nothing are told") {
   CHECK(lists(job_of_script(script_of("tools/run_text_generation_server.py")).report.left_out,
               "tools/run_text_generation_server.py: generates text; what is predicted is training "
               "the same model"));
+  CHECK(lists(job_of_script(script_of("gpt_static_inference.py")).report.left_out,
+              "gpt_static_inference.py: generates text; what is predicted is training the same "
+              "model"));
   CHECK(lists(job_of_script(script_of("hf2mcore_qwen.py")).report.left_out,
               "hf2mcore_qwen.py: converts a checkpoint; what is predicted is training the same "
               "model"));
+  CHECK(lists(job_of_script(script_of("--module openrlhf.cli.train_rm")).report.left_out,
+              "openrlhf.cli.train_rm: trains a reward model on pairs of answers; what is predicted "
+              "is training one model on the same tokens"));
+  for (const std::string& line :
+       job_of_script(script_of("--module openrlhf.cli.train_sft")).report.left_out) {
+    CHECK(line.find("openrlhf") == std::string::npos);
+  }
 }
 
 TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero bubbles") {

@@ -1,0 +1,88 @@
+#include "cli/import/named_models.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/import/hugging_face_config.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
+#include "hw/base/text.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+namespace {
+
+/// What names have beside the model's own: who publishes it, what was trained on top, what a recipe
+/// is for.
+constexpr std::string_view kBeside[] = {"meta", "hf",     "instruct", "chat",   "base",    "it",
+                                        "sft",  "config", "pretrain", "recipe", "finetune"};
+
+bool is_version(std::string_view word) {
+  return word.size() > 1 && word[0] == 'v' &&
+         std::isdigit(static_cast<unsigned char>(word[1])) != 0 &&
+         word.find('.') != std::string_view::npos;
+}
+
+/// Letters and digits alone of `meta-llama/Llama-3.1-8B-Instruct`: llama318b.
+std::string bare(std::string_view name, bool versions) {
+  name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+  std::string all;
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find_first_of("-_ "), name.size());
+    std::string word(name.substr(0, end));
+    std::ranges::transform(word, word.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool beside = std::ranges::find(kBeside, word) != std::end(kBeside);
+    if (!beside && (versions || !is_version(word))) all += word;
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  std::erase(all, '.');
+  return all;
+}
+
+/// The entry of the table that has the name; null where none does.
+const nlohmann::json* entry_of(const nlohmann::json& table, const std::string& name) {
+  for (const bool versions : {true, false}) {
+    const std::string wanted = bare(name, versions);
+    for (const nlohmann::json& one : table.at("models")) {
+      for (const nlohmann::json& known : one.at("names")) {
+        if (!wanted.empty() && bare(known.get<std::string>(), true) == wanted) return &one;
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void look_up_model(const Library* library, ImportedJob& job) {
+  // Hugging Face's --config_name is a model's, too.
+  const std::string& name = job.model_named.empty() ? job.yaml_config_file : job.model_named;
+  if (library == nullptr || name.empty() || (job.model.layers && job.model.hidden)) return;
+  const Document table = library->open("import", "models");
+  expect_schema(table.root(), "prequel/named-models/1");
+  const nlohmann::json* entry = entry_of(table.json(), name);
+  if (entry == nullptr) return;
+  ImportedJob known;
+  if (const auto model = entry->find("model"); model != entry->end()) {
+    known.model = imported_model(library->open("models", model->get<std::string>()));
+  } else {
+    read_hugging_face_config(Document::from(name, entry->at("config")), known);
+  }
+  take_what_is_missing(known.model, job.model);
+  if (job.says("--recipe")) {
+    job.report.left_out.push_back(
+        fmt::format("{}: its batches, layout, precision and recomputation where the command line "
+                    "does not say them; what it trains with by itself is not known here",
+                    printable(name)));
+  }
+  job.report.read.push_back(fmt::format("{}: its shape, which prequel knows", printable(name)));
+}
+
+}  // namespace prequel

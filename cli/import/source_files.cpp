@@ -1,0 +1,97 @@
+#include "cli/import/source_files.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "cli/import/file_kinds.hpp"
+#include "cli/import/yaml_config.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
+
+Source read_source(const std::string& path) {
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, {}};
+  TrainingLogReader log;
+  bool longer = false;
+  read_pieces(path, [&](std::string_view piece) {
+    const std::size_t kept = std::min(piece.size(), kLongestText - source.text.size());
+    source.text += piece.substr(0, kept);
+    longer = longer || kept < piece.size();
+    // Neither scripts nor logs nor JSON have such a byte; devices without end have them at once.
+    if (longer && piece.find('\0') != std::string_view::npos) {
+      throw InputError(source.file +
+                       ": holds a NUL byte, so it is not text; expected a config, a "
+                       "launch script or a training log");
+    }
+    source.json = is_json(source.text);
+    if (source.json) return !longer;
+    log.take(piece);
+    return true;
+  });
+  if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
+  // GPT-NeoX writes YAML in braces.
+  const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
+  // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
+  const bool trainer = source.text.find("\"per_device_train_batch_size\"") != std::string::npos;
+  source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
+                                  is_yaml_in_braces(source.text)
+                            : !source.log.found() && looks_like_yaml(source.text);
+  source.json = source.json && !source.yaml;
+  source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
+  if (longer && !source.log.found()) {
+    throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
+  }
+  return source;
+}
+
+}  // namespace
+
+bool is_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return false;
+  const std::size_t second = text.find_first_not_of(" \t\r\n", first + 1);
+  return second == std::string_view::npos || text[second] != '\'';
+}
+
+std::string without_infinities(std::string_view text) {
+  std::string json;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::string_view rest = text.substr(at);
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted && text[at] == '\\' && rest.size() > 1) json += text[at++];
+    const std::string_view words[] = {"-Infinity", "Infinity", "NaN"};
+    const auto* const word = std::ranges::find_if(
+        words, [&](std::string_view one) { return !quoted && rest.starts_with(one); });
+    if (word == std::end(words)) {
+      json += text[at];
+    } else {
+      json += "null";
+      at += word->size() - 1;
+    }
+  }
+  return json;
+}
+
+void add_sources(const std::string& path, std::vector<Source>& sources) {
+  sources.push_back(read_source(path));
+  const Source& source = sources.back();
+  if (!source.yaml) return;
+  std::string commands = commands_of_yaml(source.file, source.text);
+  if (commands.empty()) return;
+  sources.push_back(
+      {source.file + " (its commands)", std::move(commands), false, false, false, {}});
+}
+
+std::string Source::name() const {
+  return std::filesystem::path(file).filename().string();
+}
+
+}  // namespace prequel

@@ -1,0 +1,39 @@
+#pragma once
+
+/// Files of other tools as they come in, and what kind each of them is.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/training_log.hpp"
+
+namespace prequel {
+
+/// A file and what kind of file it is.
+struct Source {
+  std::string file;  ///< for messages
+  std::string text;  ///< its first 16 MiB
+  bool json{};
+  bool yaml{};
+  bool toml{};
+  TrainingLog log;  ///< empty for other files
+
+  /// Whether it is none of these.
+  [[nodiscard]] bool script() const { return !json && !yaml && !toml && !log.found(); }
+  /// Without its folders.
+  [[nodiscard]] std::string name() const;
+};
+
+/// Reads a file (`-` is stdin), and the script that a configuration in YAML holds. Throws
+/// InputError for what is no text, or over 16 MiB and no log.
+void add_sources(const std::string& path, std::vector<Source>& sources);
+
+/// All files that are JSON hold an object; a log may well begin with a bracket, or with a
+/// dictionary of Python's.
+bool is_json(std::string_view text);
+
+/// Python writes Infinity and NaN, which JSON has not: null stands in for them.
+std::string without_infinities(std::string_view text);
+
+}  // namespace prequel

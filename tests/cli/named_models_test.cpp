@@ -1,0 +1,88 @@
+#include "cli/import/named_models.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "hw/base/json_cursor.hpp"
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+ImportedJob named(const std::string& name) {
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  ImportedJob job;
+  job.model_named = name;
+  look_up_model(&library, job);
+  count_parameters(job);
+  return job;
+}
+
+double billions(const std::string& name) {
+  const ImportedJob job = named(name);
+  return job.report.parameters ? static_cast<double>(*job.report.parameters) * 1e-9 : 0;
+}
+
+TEST_CASE("a model's name is known in all its spellings") {
+  for (const char* name : {"meta-llama/Llama-3.1-8B-Instruct", "llama31_8b", "llama3.1-8b",
+                           "llama31_8b_pretrain_config", "Meta-Llama-3.1-8B"}) {
+    CAPTURE(name);
+    CHECK(named(name).model.layers == 32);
+    CHECK(named(name).model.kv_heads == 8);
+  }
+  CHECK(named("mistralai/Mistral-7B-v0.1").model.vocab == 32000);
+  CHECK(named("mistralai/Mistral-7B-Instruct-v0.3").model.vocab == 32768);
+  CHECK_FALSE(named("roberta-base").model.layers);
+  CHECK_FALSE(named("llama").model.layers);
+  CHECK_FALSE(named("").model.layers);
+}
+
+TEST_CASE("models known by name have the parameters that their publishers count") {
+  const std::pair<const char*, double> published[] = {
+      {"Llama-3.2-1B", 1.236},    {"Llama-3.2-3B", 3.213},   {"Llama-3.3-70B-Instruct", 70.55},
+      {"Qwen2.5-0.5B", 0.494},    {"Qwen2.5-1.5B", 1.544},   {"Qwen2.5-3B", 3.086},
+      {"Qwen2.5-7B", 7.616},      {"Qwen2.5-14B", 14.77},    {"Qwen2.5-32B", 32.76},
+      {"Qwen2.5-72B", 72.71},     {"Qwen3-1.7B", 1.721},     {"Qwen3-4B", 4.022},
+      {"Mistral-7B-v0.1", 7.242}, {"TinyLlama-1.1B", 1.100}, {"SmolLM2-1.7B", 1.711},
+      {"SmolLM2-135M", 0.1345},   {"gpt2-xl", 1.558},        {"gpt2-large", 0.774},
+      {"pythia-160m", 0.1623},    {"pythia-1b", 1.012},      {"pythia-6.9b", 6.857},
+      {"pythia-12b", 11.85},      {"gpt-neox-20b", 20.55},   {"Phi-3-mini-4k-instruct", 3.821},
+      {"phi-4", 14.66},           {"gemma-2b", 2.506},       {"gemma-7b", 8.538},
+      {"gemma-2-2b", 2.614},      {"gemma-2-9b", 9.242}};
+  for (const auto& [name, count] : published) {
+    CAPTURE(name);
+    CHECK(std::abs(billions(name) / count - 1) < 2e-3);
+  }
+}
+
+TEST_CASE("every model of the table has a shape, and names of its own") {
+  const Document table = Document::read(PREQUEL_SOURCE_DIR "/data/import/models.json");
+  std::vector<std::string> seen;
+  for (const nlohmann::json& one : table.json().at("models")) {
+    for (const nlohmann::json& name : one.at("names")) {
+      CAPTURE(name);
+      CHECK(billions(name.get<std::string>()) > 0);
+      CHECK_FALSE(lists(seen, name.get<std::string>()));
+      seen.push_back(name.get<std::string>());
+    }
+  }
+}
+
+TEST_CASE("what files say of a named model goes over its own shape") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 --nnodes 2 run_recipe.py --recipe llama3_8b_pretrain_config "
+      "model.num_layers=16 train.global_batch_size=64 train.micro_batch_size=1\n");
+  CHECK(job.model.layers == 16);
+  CHECK(job.model.hidden == 4096);
+  CHECK(job.plan.gbs == 64);
+  CHECK(lists(job.report.left_out,
+              "llama3_8b_pretrain_config: its batches, layout, precision and recomputation where "
+              "the command line does not say them; what it trains with by itself is not known "
+              "here"));
+}
+
+}  // namespace
+}  // namespace prequel
