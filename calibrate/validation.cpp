@@ -456,6 +456,25 @@ std::string build_of(const Document& cluster, const std::string& release,
   return known ? builds[release].get<std::string>() : release;
 }
 
+/// The stack of a row, or the nearest release of its framework. Tables are full of frameworks that
+/// no file is of and that stand on PyTorch's own sharding or on Megatron-Core's layout: the newest
+/// of these that lays parameters out as the row does then stands in, as any other release would.
+Document stack_of(const Library& library, const MeasuredRun& run, const std::string& asked) {
+  try {
+    return library.open("software", asked);
+  } catch (const InputError&) {
+    const std::vector<std::string> known = library.names("software");
+    const bool is_path = asked.find('/') != std::string::npos || asked.ends_with(".json");
+    const bool mistyped = !did_you_mean(asked, known).empty();
+    if (is_path || mistyped || std::ranges::find(known, asked) != known.end()) throw;
+  }
+  const bool shards_all = run.plan.zero.value_or(0) == 3;
+  Document stack =
+      library.open("software", shards_all ? "nemo-automodel-2026" : "megatron-core-2026");
+  stack.set("stands_for", asked);
+  return stack;
+}
+
 }  // namespace
 
 Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& overrides) const {
@@ -467,8 +486,8 @@ Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& over
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = device.read_once(read_device);
-  Document software = library_.open(
-      "software",
+  Document software = stack_of(
+      library_, run,
       build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   apply_overrides(software, overrides, "software");

@@ -74,7 +74,7 @@ class Explainer {
   [[nodiscard]] PriceExplanation explained(const ContextRing& ring, double exposed) const {
     PriceExplanation step = explain_collective(scenario_.cluster, CollectiveOp::send_recv,
                                                shape_of(GroupAxis::context), ring.bytes);
-    const double steps = (ring.backward ? 2.0 : 1.0) * static_cast<double>(scenario_.plan.cp - 1);
+    const auto steps = static_cast<double>(scenario_.plan.cp - 1);
     step.model = fmt::format(
         "{} steps of a {}, each of {:.4g} MB at {:.4g} GB/s: {:.4g} ms beside attention, of which "
         "{:.4g} ms show",
