@@ -54,14 +54,19 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-/// How many words of a device file's name the driver's name has (its "SXM4" is the file's "sxm");
-/// 0 where it lacks the first, the chip.
-std::size_t shared_words(const std::string& file, const std::vector<std::string>& driver) {
+/// How well a device file's name fits the driver's: words that both have (its "SXM4" is the file's
+/// "sxm") less those that the driver's lacks, but for "sxm", which drivers leave out. Nothing where
+/// the first word differs, the chip, whose name may begin another's (H20, H200).
+std::optional<int> likeness(const std::string& file, const std::vector<std::string>& driver) {
   const std::vector<std::string> words = words_of(file);
-  const auto has = [&](const std::string& word) {
-    return std::ranges::any_of(driver, [&](const auto& each) { return each.starts_with(word); });
-  };
-  return has(words.front()) ? static_cast<std::size_t>(std::ranges::count_if(words, has)) : 0;
+  if (std::ranges::find(driver, words.front()) == driver.end()) return {};
+  int score = 0;
+  for (const std::string& word : words) {
+    const bool has =
+        std::ranges::any_of(driver, [&](const auto& each) { return each.starts_with(word); });
+    score += has ? 2 : word == "sxm" ? 0 : -1;
+  }
+  return score;
 }
 
 /// The device that the measurement says it was made on; nothing where it does not say.
@@ -74,13 +79,14 @@ std::optional<std::string> measured_device(const Library& library, const Measure
   if (said("device").empty()) return {};
   const std::vector<std::string> driver = words_of(said("device"));
   std::string best;
-  std::size_t most = 0;
+  std::optional<int> most;
   for (const std::string& name : library.names("devices")) {
-    const std::size_t shared = shared_words(name, driver);
-    if (shared > most || (shared == most && name.size() < best.size())) best = name;
-    most = std::max(most, shared);
+    const std::optional<int> score = likeness(name, driver);
+    if (!score || (most && *score <= *most)) continue;
+    best = name;
+    most = score;
   }
-  if (most == 0) {
+  if (!most) {
     throw InputError(fmt::format(
         "calibrate fit: measured on {}, of which no device file is known; --device NAME would do, "
         "of one that is like it (prequel show devices)",

@@ -234,6 +234,10 @@ TEST_CASE("a measurement's own context says of which device the rest is") {
   };
   CHECK(base(R"("backend":"cpu")") == "cpu");
   CHECK(base(R"("backend":"cuda","device":"NVIDIA H100 80GB HBM3")") == "h100-sxm");
+  CHECK(base(R"("backend":"cuda","device":"NVIDIA H100 PCIe")") == "h100-pcie");
+  CHECK(base(R"("backend":"cuda","device":"NVIDIA H200")") == "h200-sxm");
+  CHECK(base(R"("backend":"cuda","device":"NVIDIA H20")") == "h20-sxm");
+  CHECK(base(R"("backend":"cuda","device":"NVIDIA GH200 480GB")") == "gh200-96gb");
   CHECK(base(R"("backend":"cuda","device":"NVIDIA GB200")") == "gb200");
   CHECK(base(R"("backend":"hip","device":"AMD Instinct MI300X OAM")") == "mi300x");
   CHECK(base(R"("backend":"hip","device":"AMD Instinct MI325X")") == "mi325x");

@@ -16,7 +16,7 @@ TEST_CASE("show lists all kinds, or the names of one") {
     CHECK(all.out.find(name) != std::string::npos);
   }
   const ProgramResult devices = run_prequel("show devices");
-  CHECK(devices.out.find("a100-sxm-40gb\na100-sxm-80gb\n") != std::string::npos);
+  CHECK(devices.out.find("a100-pcie-80gb\na100-sxm-40gb\n") != std::string::npos);
   CHECK(run_prequel("show device").out == devices.out);
 }
 
