@@ -76,10 +76,10 @@ class Explainer {
                                                shape_of(GroupAxis::context), ring.bytes);
     const auto steps = static_cast<double>(scenario_.plan.cp - 1);
     step.model = fmt::format(
-        "{} steps of a {}, each of {:.4g} MB at {:.4g} GB/s: {:.4g} ms beside attention, of which "
-        "{:.4g} ms show",
-        steps, step.model, ring.bytes.value / 1e6, ring.bytes.value / step.time.value / kGB,
-        1e3 * steps * step.time.value, 1e3 * exposed);
+        "{} steps of a {}, each of {:.4g} MB{} at {:.4g} GB/s: {:.4g} ms beside attention, of "
+        "which {:.4g} ms show",
+        steps, step.model, ring.bytes.value / 1e6, ring.backward ? " with gradients" : "",
+        ring.bytes.value / step.time.value / kGB, 1e3 * steps * step.time.value, 1e3 * exposed);
     step.bytes = {};  // what is moved behind attention has no rate of its own
     for (Limit& limit : step.limits) limit.time = limit.time * steps;
     step.time = {exposed};

@@ -89,7 +89,26 @@ def write_json(path, content):
 
 
 def shipped(kind):
-    return [json.loads(path.read_text()) for path in sorted((DATA / kind).glob("*.json"))]
+    return [whole(path) for path in sorted((DATA / kind).glob("*.json"))]
+
+
+def whole(path):
+    """A file with what it leaves to the one that it is like (a JSON merge patch)."""
+    content = json.loads(path.read_text())
+    like = content.pop("like", None)
+    return patched(whole(path.with_name(like + ".json")), content) if like else content
+
+
+def patched(base, patch):
+    if not isinstance(patch, dict) or not isinstance(base, dict):
+        return patch
+    result = dict(base)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = patched(result.get(key), value)
+    return result
 
 
 def gpu_base(context):

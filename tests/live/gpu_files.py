@@ -24,7 +24,7 @@ def nearest_device(name, memory_bytes, shipped):
 
     def distance(device):
         parts = device["name"].split("-")
-        connector = ("pcie" in words) != ("pcie" in parts)
+        connector = any((kind in words) != (kind in parts) for kind in ("pcie", "nvl"))
         return connector, abs(bytes_of(device["memory"]) - memory_bytes)
 
     family = [device for device in shipped if device["name"].split("-")[0] in words]
