@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/error_statistics.hpp"
+#include "calibrate/stack_spread.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/stack/software.hpp"
@@ -25,17 +26,37 @@ constexpr int kRounds = 14;
 constexpr double kPriorCases = 2.0;
 constexpr double kHeld = 0.01;  ///< spread of what is as good as known
 
-std::vector<Uncertain> constants_of_time() {
+/// What tables tell of: times of seconds, memory of printed bytes.
+enum class Told : std::uint8_t { time, memory };
+
+bool tells(const MeasuredRun& run, Told told) {
+  if (run.status != RunStatus::ok || !run.apart.empty()) return false;
+  return told == Told::time ? run.sec_per_iter.has_value() : run.mem_gib.has_value();
+}
+
+std::vector<ObservedRun> observed(const Library& library, const std::vector<MeasuredRun>& runs,
+                                  Told told) {
+  return told == Told::time ? observed_times(library, runs) : observed_memory(library, runs);
+}
+
+std::vector<Uncertain> constants_of(Told told) {
   std::vector<Uncertain> constants;
-  for (std::size_t i = 0; i < kUncertainOfTime; ++i) constants.push_back(Uncertain(i));
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    if ((i < kUncertainOfTime) == (told == Told::time)) constants.push_back(Uncertain(i));
+  }
   return constants;
 }
 
+const NoisePrior& noise_of(const Uncertainty& uncertainty, Told told) {
+  return told == Told::time ? uncertainty.time_noise : uncertainty.memory_noise;
+}
+
 /// Rows of one file, cluster and stack, thinned.
-std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<MeasuredRun>& runs) {
+std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<MeasuredRun>& runs,
+                                                          Told told) {
   std::map<std::string, std::vector<MeasuredRun>> tables;
   for (const MeasuredRun& run : runs) {
-    if (run.status != RunStatus::ok || !run.sec_per_iter || !run.apart.empty()) continue;
+    if (!tells(run, told)) continue;
     tables[fmt::format("{} {} {}", run.file, run.cluster, run.software)].push_back(run);
   }
   for (auto& [name, rows] : tables) {
@@ -49,10 +70,12 @@ std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<Meas
   return tables;
 }
 
-/// Which constants an exchange of stacks exchanges: those that stand in the stack's file.
-using Exchanged = std::array<bool, kUncertainOfTime>;
+/// Which constants tables tell of: of time what an exchange of stacks exchanges, which stands in
+/// the stack's file; all of memory.
+using Exchanged = std::array<bool, kUncertain>;
 Exchanged exchanged_in(const Library& library, const std::vector<MeasuredRun>& runs) {
   Exchanged exchanged{};
+  std::fill(exchanged.begin() + kUncertainOfTime, exchanged.end(), true);
   const std::vector<ObservedRun> observed = observed_times(library, runs);
   if (observed.empty()) return exchanged;
   const Scenario& scenario = observed.front().scenario;
@@ -68,7 +91,8 @@ Exchanged exchanged_in(const Library& library, const std::vector<MeasuredRun>& r
 /// own in every case, so that what a foreign stack errs by is not theirs.
 Uncertainty before_tables(const Uncertainty& present, const Exchanged& exchanged) {
   Uncertainty before = present;
-  for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+  before.memory_noise = {kMemoryNoiseGuess};
+  for (std::size_t k = 0; k < kUncertain; ++k) {
     ConstantPrior& prior = before.constants[k];
     if (!exchanged[k]) {
       prior.sd = kHeld;
@@ -87,13 +111,19 @@ struct Case {
 };
 
 std::optional<Case> case_of(const Library& library, const std::string& table,
-                            std::vector<MeasuredRun> rows, const std::string& software, bool own,
+                            std::vector<MeasuredRun> rows, const Software& own,
+                            const std::string& software, Told told,
                             const Uncertainty& uncertainty) {
-  for (MeasuredRun& row : rows) row.software = software;
-  const std::vector<ObservedRun> observed = observed_times(library, rows);
+  for (MeasuredRun& row : rows) {
+    row.software = software;
+    // How the host launches is a name, not a number: a stack that blocks says nothing of how far
+    // one that does not lies from it.
+    if (!row.launch) row.launch = own.host.launch;
+  }
+  const std::vector<ObservedRun> observed = prequel::observed(library, rows, told);
   if (observed.size() < kFewestRows || 2 * observed.size() < rows.size()) return std::nullopt;
-  const std::vector<Uncertain> constants = constants_of_time();
-  const Prior wide = prior_of(uncertainty, constants, uncertainty.time_noise, 1.5);
+  const std::vector<Uncertain> constants = constants_of(told);
+  const Prior wide = prior_of(uncertainty, constants, noise_of(uncertainty, told), 1.5);
   const LogQuantities quantities = log_quantities(observed, uncertainty, constants, {});
   Case result;
   std::vector<double> gaps;
@@ -106,14 +136,19 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
   if (std::abs(quantile(gaps, 0.5)) > std::log(2.0)) return std::nullopt;
   const Posterior fit = posterior(wide, result.seen, quantities, std::move(start));
   result.model = fit.model;
-  result.told = {table,    observed.front().scenario.cluster.name, software, own, observed.size(),
+  result.told = {table,
+                 observed.front().scenario.cluster.name,
+                 software,
+                 own.name == software,
+                 told == Told::memory,
+                 observed.size(),
                  fit.noise};
   return result;
 }
 
 /// Stacks that were validated and shard as the table's own does: others differ in structure.
-std::vector<std::string> foreign_stacks(const Library& library, const std::string& own) {
-  const Software mine = library.open("software", own).read_once(read_software);
+std::vector<std::string> foreign_stacks(const Library& library, const Software& mine,
+                                        const std::string& own) {
   std::vector<std::string> stacks;
   for (const std::string& name : library.names("software")) {
     const Software other = library.open("software", name).read_once(read_software);
@@ -138,28 +173,33 @@ bool is_known(const Library& library, const std::string& software) {
 
 /// Second moments of the constants' posteriors in the cases that feel them.
 struct Moments {
-  std::vector<double> sums = std::vector<double>(kUncertainOfTime);
-  std::vector<std::size_t> cases = std::vector<std::size_t>(kUncertainOfTime);
+  std::vector<double> sums = std::vector<double>(kUncertain);
+  std::vector<std::size_t> cases = std::vector<std::size_t>(kUncertain);
 
   void add(const Case& one, const Prior& prior) {
     const LogQuantities linear = [&](const VectorXd& u) -> VectorXd {
       return one.model.values + one.model.slopes * (u - one.model.at);
     };
     const Posterior found = posterior(prior, one.seen, linear, one.model);
-    for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+    const std::vector<Uncertain> constants =
+        constants_of(one.told.memory ? Told::memory : Told::time);
+    for (std::size_t k = 0; k < constants.size(); ++k) {
       const auto i = static_cast<Index>(k);
       if (one.model.slopes.col(i).isZero()) continue;
-      sums[k] += found.constants[i] * found.constants[i] + found.covariance(i, i);
-      ++cases[k];
+      const auto place = static_cast<std::size_t>(constants[k]);
+      sums[place] += found.constants[i] * found.constants[i] + found.covariance(i, i);
+      ++cases[place];
     }
   }
 };
 
-Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, bool own) {
+/// Of cases of times by the constants of their own or of other stacks, or of memory.
+Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, Told told,
+                   bool own) {
   Moments moments;
-  const Prior prior = prior_of(uncertainty, constants_of_time(), uncertainty.time_noise);
+  const Prior prior = prior_of(uncertainty, constants_of(told), noise_of(uncertainty, told));
   for (const Case& one : cases) {
-    if (one.told.own == own) moments.add(one, prior);
+    if (one.told.own == own && one.told.memory == (told == Told::memory)) moments.add(one, prior);
   }
   return moments;
 }
@@ -170,7 +210,7 @@ double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty)
   for (int round = 0; round < kRounds; ++round) {
     Uncertainty narrowed = uncertainty;
     for (ConstantPrior& prior : narrowed.constants) prior.sd *= level;
-    const Moments moments = moments_of(cases, narrowed, true);
+    const Moments moments = moments_of(cases, narrowed, Told::time, true);
     double sum = 0.0, count = 0.0;
     for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
       const double sd = uncertainty.constants[k].sd;
@@ -183,34 +223,52 @@ double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty)
   return level;
 }
 
+/// Each table with the constants of its own stack, and its times with those of all others.
+std::vector<Case> cases_of(const Library& library, const std::vector<MeasuredRun>& runs,
+                           const Uncertainty& before) {
+  std::vector<Case> cases;
+  for (const Told told : {Told::time, Told::memory}) {
+    for (const auto& [table, rows] : tables_of(runs, told)) {
+      const Document cluster = library.open("clusters", rows.front().cluster);
+      const std::string named = rows.front().software.empty()
+                                    ? cluster.read_once(read_cluster).software
+                                    : rows.front().software;
+      if (!is_known(library, named)) continue;
+      Software own = library.open("software", named).read_once(read_software);
+      own.name = named;
+      std::vector<std::string> stacks{named};
+      if (told == Told::time) {
+        for (std::string& other : foreign_stacks(library, own, named)) {
+          stacks.push_back(std::move(other));
+        }
+      }
+      for (const std::string& software : stacks) {
+        if (auto one = case_of(library, table, rows, own, software, told, before)) {
+          cases.push_back(std::move(*one));
+        }
+      }
+    }
+  }
+  return cases;
+}
+
 }  // namespace
 
 SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredRun>& runs,
                              const Uncertainty& present) {
   const Exchanged exchanged = exchanged_in(library, runs);
   const Uncertainty before = before_tables(present, exchanged);
-  std::vector<Case> cases;
-  for (const auto& [table, rows] : tables_of(runs)) {
-    const Document cluster = library.open("clusters", rows.front().cluster);
-    const std::string own = rows.front().software.empty() ? cluster.read_once(read_cluster).software
-                                                          : rows.front().software;
-    if (!is_known(library, own)) continue;
-    if (auto one = case_of(library, table, rows, own, true, before)) {
-      cases.push_back(std::move(*one));
-    }
-    for (const std::string& software : foreign_stacks(library, own)) {
-      if (auto one = case_of(library, table, rows, software, false, before)) {
-        cases.push_back(std::move(*one));
-      }
-    }
-  }
+  const std::vector<Case> cases = cases_of(library, runs, before);
   if (cases.empty()) throw InputError("no table of at least three runs that can be predicted");
 
   Uncertainty estimate = before;
   Moments moments;
   for (int round = 0; round < kRounds; ++round) {
-    moments = moments_of(cases, estimate, false);
-    for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+    moments = moments_of(cases, estimate, Told::time, false);
+    const Moments memory = moments_of(cases, estimate, Told::memory, true);
+    for (std::size_t k = 0; k < kUncertain; ++k) {
+      moments.sums[k] += memory.sums[k];
+      moments.cases[k] += memory.cases[k];
       if (!exchanged[k]) continue;
       const double guess = before.constants[k].sd;
       const double second = (moments.sums[k] + kPriorCases * guess * guess) /
@@ -223,15 +281,15 @@ SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredR
   std::vector<double> noise;
   for (const Case& one : cases) {
     report.cases.push_back(one.told);
-    if (one.told.own) noise.push_back(std::log(one.told.noise));
+    if (one.told.own && !one.told.memory) noise.push_back(std::log(one.told.noise));
   }
-  for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
+  for (std::size_t k = 0; k < kUncertain; ++k) {
     if (!exchanged[k]) {
       estimate.constants[k].sd = present.constants[k].sd;
       moments.cases[k] = 0;
     }
-    report.constants.push_back(
-        {Uncertain(k), moments.cases[k], present.constants[k].sd, estimate.constants[k].sd});
+    report.constants.push_back({Uncertain(k), exchanged[k], moments.cases[k],
+                                present.constants[k].sd, estimate.constants[k].sd});
   }
   report.own_level = own_level(cases, estimate);
   const double middle = quantile(noise, 0.5);

@@ -17,12 +17,14 @@ struct SpreadCase {
   std::string cluster;
   std::string software;  ///< whose constants
   bool own{};            ///< the table's own
+  bool memory{};         ///< its printed memory, not its times
   std::size_t rows{};
   double noise{};  ///< scale of the scatter after its fit
 };
 
 struct SpreadEstimate {
   Uncertain constant{};
+  bool sought{};        ///< from tables; without a case the guess stays
   std::size_t cases{};  ///< that tell of it
   double before{};      ///< the present prior's spread
   double after{};
@@ -30,16 +32,18 @@ struct SpreadEstimate {
 
 struct SpreadReport {
   std::vector<SpreadCase> cases;
-  std::vector<SpreadEstimate> constants;  ///< of time
+  std::vector<SpreadEstimate> constants;
   double own_level{};                     ///< spread of own constants over that of others
   double noise_median{}, noise_log_sd{};  ///< over the own cases
 };
 
 /// Expectation maximisation: each case's posterior under the spreads so far, then each spread from
 /// the posteriors' second moments, the guess before any table counting as two cases. Only stacks
-/// are exchanged: spreads of constants that stand in files of devices and clusters stay as
-/// `present` has them, and these constants are held. A stack whose constants are off by more than a
-/// factor of two differs in structure and is left out. Throws InputError where no case is left.
+/// are exchanged, numbers and not names: spreads of constants that stand in files of devices and
+/// clusters stay as `present` has them, and these constants are held. A stack whose constants are
+/// off by more than a factor of two differs in structure and is left out. Spreads of memory are
+/// those that tables leave with the constants of their own stacks. Throws InputError where no case
+/// is left.
 SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredRun>& runs,
                              const Uncertainty& present);
 

@@ -5,17 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/gap_cause.hpp"
 #include "calibrate/run_quantities.hpp"
 
 namespace prequel {
-
-/// One cause alone, with how large it would have to be.
-struct GapCause {
-  std::string what;               ///< "network between nodes 0.55 of its rate (0.48-0.63)"
-  std::string path;               ///< the number of a file that it moves; empty: all times, or none
-  double probability{};           ///< among the causes told, and scatter from run to run
-  double value{}, low{}, high{};  ///< over what the files say; 80 % interval
-};
 
 /// One constant at a time is free under its prior, the others are as the files say: each such
 /// hypothesis weighs by its evidence, and so does that nothing is off but the usual scatter. The

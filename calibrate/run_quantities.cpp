@@ -221,11 +221,14 @@ WhatIsKnown what_is_known(const std::vector<ObservedRun>& runs, const Uncertaint
     for (NoisePart& part : known.noise) part.weight *= 1.0 - kKnownNoise;
     known.noise.push_back({kKnownNoise, std::exp(log_noise / count), kKnownNoiseLogSd});
   } else {
-    known.covariance *= uncertainty.levels.own * uncertainty.levels.own;
+    const double own = of_time ? uncertainty.levels.own : uncertainty.levels.own_memory;
+    known.covariance *= own * own;
   }
   const auto site = std::ranges::find(constants, Uncertain::all) - constants.begin();
   if (static_cast<std::size_t>(site) < constants.size()) {
-    known.covariance(site, site) += uncertainty.levels.drift * uncertainty.levels.drift;
+    // What runs of a stack share on a cluster holds what a site drifts by.
+    double& shared = known.covariance(site, site);
+    shared = std::max(shared, uncertainty.levels.drift * uncertainty.levels.drift);
   }
   WhatIsKnown result{{}, checked ? kOtherNameChecked : kOtherNameUnseen};
   for (const Share& one : kShares) {

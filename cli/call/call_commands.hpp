@@ -6,13 +6,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/call/call_session.hpp"
 #include "cli/compare/compare_options.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/json/context.hpp"
-#include "cli/predict/predict_options.hpp"
+#include "cli/predict/predict_answer.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/show/show_options.hpp"
 #include "cli/translate/import_options.hpp"
@@ -62,5 +63,8 @@ struct CallReport {
   std::string (*report)(const ReadCall& call, const std::string& document);
 };
 std::span<const CallReport> program_reports();
+
+/// What could explain the measured time of the job that is predicted, if it has one.
+std::vector<GapCause> program_causes(const Library& library, const PredictAnswer& answer);
 
 }  // namespace prequel

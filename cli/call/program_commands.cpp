@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "calibrate/gap.hpp"
 #include "cli/calibrate/calibrate_parser.hpp"
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/calibrate/runs_format.hpp"
@@ -13,6 +14,7 @@
 #include "cli/validate/validate_answer.hpp"
 #include "cli/validate/validate_parser.hpp"
 #include "cli/validate/validation_format.hpp"
+#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
@@ -67,6 +69,15 @@ std::span<const CallCommand> program_commands() {
                   },
                   runs_call}};
   return kCommands;
+}
+
+std::vector<GapCause> program_causes(const Library& library, const PredictAnswer& answer) {
+  const auto& measured = answer.job.measured;
+  if (!measured || !measured->sec_per_iter) return {};
+  const double seconds = portable::log(measured->sec_per_iter->value);
+  const ObservedRun run{
+      nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
+  return gap_causes({run}, shipped_uncertainty(library));
 }
 
 std::span<const CallReport> program_reports() {

@@ -43,6 +43,7 @@ CallAnswer predict_call(const ReadCall& call) {
   PredictAnswer predicted =
       answer_predict(call.library, call.options.predict, remarks_of(answer), call.progress());
   predicted.details.context = call.context();
+  predicted.details.causes = program_causes(call.library, predicted);
   answer.document = prediction_json(predicted);
   if (call.session.drawn_slices > 0) {
     answer.drawing = drawing_json(predicted, call.session.drawn_slices).dump();

@@ -47,6 +47,7 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
     cases.push_back({{"table", one.table},
                      {"software", one.software},
                      {"own", one.own},
+                     {"memory", one.memory},
                      {"rows", one.rows},
                      {"noise", one.noise}});
   }
@@ -72,14 +73,18 @@ std::string report_text(const SpreadReport& report) {
     table.add({std::string(name(one.constant)), fmt::format("{}", one.cases),
                fmt::format("{:.2f}", one.before), fmt::format("{:.2f}", one.after)});
   }
-  std::size_t own = 0;
-  for (const SpreadCase& one : report.cases) own += one.own;
+  std::size_t own = 0, memory = 0;
+  for (const SpreadCase& one : report.cases) {
+    own += one.own && !one.memory;
+    memory += one.memory;
+  }
   return table.text() +
          fmt::format(
              "  {} tables with the constants of other stacks, {} with their own, whose spread is "
-             "{:.2f} of it\n  scatter from run to run: median {:.1f} %, log sd {:.2f}\n",
-             report.cases.size() - own, own, report.own_level, 100 * report.noise_median,
-             report.noise_log_sd);
+             "{:.2f} of it, {} of memory\n  scatter from run to run: median {:.1f} %, log sd "
+             "{:.2f}\n",
+             report.cases.size() - own - memory, own, report.own_level, memory,
+             100 * report.noise_median, report.noise_log_sd);
 }
 
 std::string coverage_text(const Coverage& coverage) {
@@ -110,9 +115,12 @@ std::string stacks_text(const StackSpreadReport& report) {
   add("all", report.time, report.held_out, report.memory, report.memory_held_out);
   return stacks.text() +
          fmt::format(
-             "  levels are shares of the priors' spread: {:.2f} for a checked stack before "
-             "its runs, {:.2f} for one that was not ({:.2f} in memory)\n\n",
-             report.own, report.other, report.other_memory) +
+             "  levels are shares of the priors' spread: {:.2f} for a checked stack before its "
+             "runs, "
+             "{:.2f} for one that was not (of memory {:.2f} and {:.2f})\n"
+             "  runs of a stack share an error on a cluster: sd {:.1f} % (of memory {:.1f} %)\n\n",
+             report.own, report.other, report.own_memory, report.other_memory, 100 * report.cluster,
+             100 * report.cluster_memory) +
          tables.text();
 }
 
@@ -124,7 +132,7 @@ Json known_json(const KnownSpread& known) {
 /// The priors with the spreads that were found, as their file will say them.
 Uncertainty with_spreads(Uncertainty present, const SpreadReport& report) {
   for (const SpreadEstimate& one : report.constants) {
-    if (one.cases == 0) continue;
+    if (!one.sought) continue;
     present.constants[static_cast<std::size_t>(one.constant)].sd = rounded(one.after, 2);
   }
   return present;
@@ -135,17 +143,28 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
                            const StackSpreadReport& stacks, std::size_t tables) {
   Json json = Json::parse(read_file(priors.file()));
   for (const SpreadEstimate& one : report.constants) {
-    if (one.cases > 0)
+    if (one.sought) {
       json["constants"][std::string(name(one.constant))]["sd"] = rounded(one.after, 2);
+    }
   }
+  json["memory_noise"] = {{{"weight", stacks.memory_noise.weight},
+                           {"median", rounded(stacks.memory_noise.median, 2)},
+                           {"log_sd", rounded(stacks.memory_noise.log_sd, 2)}}};
   json["levels"]["own"] = rounded(stacks.own, 2);
+  json["levels"]["own_memory"] = rounded(stacks.own_memory, 2);
   json["levels"]["other"] = rounded(stacks.other, 2);
   json["levels"]["other_memory"] = rounded(stacks.other_memory, 2);
   Json checked = Json::array();
   for (const CheckedStack& one : stacks.stacks) {
+    Json clusters = Json::array();
+    for (const CheckedCluster& cluster : one.clusters) {
+      clusters.push_back({{"name", cluster.name},
+                          {"time", rounded(cluster.time, 2)},
+                          {"memory", rounded(cluster.memory, 2)}});
+    }
     checked.push_back({{"software", one.software},
                        {"experts", one.experts},
-                       {"clusters", one.clusters},
+                       {"clusters", clusters},
                        {"releases", one.releases},
                        {"time", known_json(one.time)},
                        {"memory", known_json(one.memory)}});

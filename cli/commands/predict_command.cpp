@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/gap.hpp"
+#include "cli/call/call_commands.hpp"
 #include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
@@ -16,7 +17,6 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
@@ -68,15 +68,9 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
 }
 
 /// Which single cause could explain that the job's own run took another time.
-void print_gap(const Library& library, const PredictAnswer& answer, const Terminal& out) {
-  const auto& measured = answer.job.measured;
-  if (!measured || !measured->sec_per_iter) return;
-  const double seconds = portable::log(measured->sec_per_iter->value);
-  const ObservedRun run{
-      nullptr, answer.scenario, &LogAnswer::time, {Observation::Kind::value, seconds}};
-  const Uncertainty uncertainty = shipped_uncertainty(library);
-  const std::string told =
-      "What could explain the measured time: " + text(gap_causes({run}, uncertainty));
+void print_gap(const std::vector<GapCause>& causes, const Terminal& out) {
+  if (causes.empty()) return;
+  const std::string told = "What could explain the measured time: " + text(causes);
   fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
 }
 
@@ -88,18 +82,23 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     ProgressLine progress(common.quiet);
     return answer_predict(library, options, tell_stderr(common.quiet), progress.of("samples"));
   }();
+  answer.details.causes = program_causes(library, answer);
   answer.details.context = {common.call, library.inputs()};
   const auto& [job, scenario, prediction, details] = answer;
   write_timeline_files(options, answer);
   if (!options.report.empty()) write_file(options.report, prediction_report(answer));
   if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));
   if (!options.emit.empty()) {
+    if (answer.is_no() && !common.quiet) {
+      fmt::print(stderr, "warning: this plan does not fit: {:.1f} of {:.1f} GiB\n",
+                 prediction.peak_memory.value / kGiB, scenario.device.memory.value / kGiB);
+    }
     print_emitted(options.emit, scenario, common.quiet);
   } else if (options.format == OutputFormat::json) {
     fmt::print("{}", prediction_json(answer));
   } else {
     print_text(options, answer, terminal(stdout, common.color));
-    print_gap(library, answer, terminal(stdout, common.color));
+    print_gap(details.causes, terminal(stdout, common.color));
   }
   return answer.is_no() ? kExitNo : kExitDone;
 }

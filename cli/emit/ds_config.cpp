@@ -82,8 +82,8 @@ EmittedPlan emit_deepspeed(const Scenario& scenario) {
   if (half) config[std::string(name(plan.precision))] = {{"enabled", true}};
   if (half) config["data_types"] = {{"grad_accum_dtype", name(plan.grad_precision)}};
   if (plan.recompute != Recompute::none) {
-    config["activation_checkpointing"] = {{"partition_activations", false},
-                                          {"cpu_checkpointing", false}};
+    config["activation_checkpointing"] = {
+        {"partition_activations", plan.distribute_saved_activations}, {"cpu_checkpointing", false}};
   }
   return {config.dump(2) + "\n", left_out_of(scenario)};
 }

@@ -43,6 +43,10 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   if (plan.tp > 1) {
     leave("tp", fmt::format("{}: torch.distributed.tensor.parallel splits layers", plan.tp));
   }
+  if (plan.ep > 1) leave("ep", fmt::format("{}: the model's code deals its experts", plan.ep));
+  if (plan.cp > 1) {
+    leave("cp", fmt::format("{}: torch.distributed.tensor.experimental.context_parallel", plan.cp));
+  }
   if (plan.sequence_parallel) {
     leave("sequence_parallel", "SequenceParallel of torch.distributed.tensor.parallel");
   }

@@ -23,6 +23,11 @@ class MegatronCommand {
     if (scenario_.software.host.launch == Launch::blocking) {
       emitted_.text = "export CUDA_LAUNCH_BLOCKING=1\n";
     }
+    // Megatron-LM asks for it before Blackwell, where collectives of a layer run beside its
+    // products.
+    if (!deepspeed_ && (plan_.tp > 1 || plan_.cp > 1) && !plan_.overlap.has(Overlapped::ep)) {
+      emitted_.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+    }
     emitted_.text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py",
                                  plan_.nodes, plan_.gpus / plan_.nodes);
     add_shape();
@@ -52,7 +57,10 @@ class MegatronCommand {
     model_.is_latent() ? add_latent_attention() : add_heads();
     line("--ffn-hidden-size", model_.ffn_hidden);
     line("--vocab-size", model_.vocab);
-    line("--max-position-embeddings", model_.max_positions);
+    // Megatron-LM refuses longer sequences, also of models whose positions are not learned.
+    const bool learned = model_.position == PositionEmbedding::learned;
+    line("--max-position-embeddings",
+         learned ? model_.max_positions : std::max(model_.max_positions, plan_.seq_len));
     if (model_.next_token_layers > 0) line("--mtp-num-layers", model_.next_token_layers);
     if (model_.window > 0) line(fmt::format("--window-size {},0", model_.window));
     if (model_.window > 0 && model_.full_every > 0) {
@@ -99,7 +107,10 @@ class MegatronCommand {
     add_experts();
     switch (model_.position) {
       case PositionEmbedding::learned: break;
-      case PositionEmbedding::rope: line("--position-embedding-type rope"); break;
+      case PositionEmbedding::rope:
+        line("--position-embedding-type rope");
+        leave_out("position", "the base of its rotations and their scaling, as the model's config");
+        break;
       case PositionEmbedding::none: line("--position-embedding-type none"); break;
       case PositionEmbedding::alibi:
         if (deepspeed_) {
@@ -142,8 +153,11 @@ class MegatronCommand {
                        experts.groups_chosen));
     }
     if (scenario_.software.kernels.grouped_products) line("--moe-grouped-gemm");
+    leave_out("model", "how its router scores and balances experts, as the model's config");
     if (plan_.router_balance == kForcedBalance) {
-      line("--moe-router-force-load-balancing");
+      leave_out("router_balance",
+                "forced: predicted as if experts got equal loads, which "
+                "--moe-router-force-load-balancing does in benchmarks; with it nothing is learnt");
     } else if (const auto factor = capacity_factor(plan_.router_balance)) {
       line(fmt::format("--moe-expert-capacity-factor {} --moe-pad-expert-input-to-capacity",
                        *factor));
@@ -172,6 +186,11 @@ class MegatronCommand {
                                                 : name(plan_.cp_comm)));
     } else if (plan_.cp_comm != ContextComm::p2p) {
       leave_out("cp_comm", "Megatron-DeepSpeed exchanges heads for tokens (a2a)");
+    }
+    if (plan_.cp > 1 && plan_.cp_comm == ContextComm::a2a_p2p && !deepspeed_) {
+      leave_out("cp_comm",
+                "a2a+p2p: --hierarchical-context-parallel-sizes, the ranks that exchange "
+                "heads and those of the ring");
     }
     if (model_.has_experts() && !deepspeed_) add_expert_ranks();
     if (!plan_.layout.empty() && !deepspeed_) {
@@ -258,6 +277,9 @@ class MegatronCommand {
                : fmt::format("--recompute-granularity full --recompute-method uniform "
                              "--recompute-num-layers {}",
                              plan_.recompute_layers));
+      if (plan_.distribute_saved_activations) {
+        line(deepspeed_ ? "--partition-activations" : "--distribute-saved-activations");
+      }
     } else if (plan_.recompute == Recompute::selective) {
       if (deepspeed_) {
         leave_out("recompute", "Megatron-DeepSpeed recomputes whole layers or nothing");
@@ -278,7 +300,8 @@ class MegatronCommand {
       if (plan_.offload != Offload::none) leave_out("offload", "ds_config.json says it");
       return;
     }
-    if (plan_.zero == 1) line("--use-distributed-optimizer");
+    const bool muon = plan_.optimizer == Optimizer::muon;
+    if (plan_.zero == 1 && !muon) line("--use-distributed-optimizer");
     const std::int64_t instances = shard_groups(plan_, GroupAxis::data).copies.size;
     if (plan_.zero == 1 && instances > 1) {
       line("--num-distributed-optimizer-instances", instances);
@@ -331,7 +354,9 @@ class MegatronCommand {
   }
 
   void add_optimizer() {
-    if (plan_.optimizer == Optimizer::muon) line("--optimizer muon");
+    if (plan_.optimizer == Optimizer::muon) {
+      line(plan_.zero == 1 ? "--optimizer dist_muon" : "--optimizer muon");
+    }
     if (plan_.optimizer_offload > 0 || plan_.offload == Offload::optimizer ||
         plan_.moments_precision != Precision::fp32) {
       line("--use-precision-aware-optimizer");
@@ -369,7 +394,12 @@ class MegatronCommand {
         {wgrad, "--delay-wgrad-compute"},
         {shared_experts, "--moe-shared-expert-overlap"}};
     for (const auto& [work, flag] : kFlags) {
-      if (plan_.overlap.has(work)) line(flag);
+      if (!plan_.overlap.has(work)) continue;
+      if (work == tp && !(plan_.tp > 1 && plan_.sequence_parallel)) {
+        leave_out("overlap", "tp: Megatron-LM has it with sequence parallelism over tensor ranks");
+      } else {
+        line(flag);
+      }
     }
     if (plan_.overlap.has(grads) || plan_.overlap.has(params) || plan_.overlap.has(p2p)) {
       leave_out("overlap", fmt::format("grads, params, p2p: as {} does it by itself",
@@ -379,6 +409,9 @@ class MegatronCommand {
     if (overlap == GradientOverlap::none ||
         (overlap == GradientOverlap::no_pipeline && plan_.pp > 1)) {
       return;
+    }
+    if (plan_.optimizer == Optimizer::muon) {
+      return leave_out("overlap", "gradients: Megatron-LM's Muon reduces them after the passes");
     }
     line("--overlap-grad-reduce");
     if (plan_.zero == 1) line("--overlap-param-gather");

@@ -149,16 +149,18 @@ class ConfigReader {
     }
   }
 
-  /// What splits or moves the checkpoints is not modelled; the model's code says whether there are
-  /// any.
+  /// The model's code says whether there are any checkpoints; moving them is not modelled.
   void read_checkpointing(const Cursor& section) {
     if (!section.is_object()) return;
     ignore_others(section, kCheckpointing, "activation_checkpointing.");
-    for (const char* key : kCheckpointing) {
+    const auto is_set = [&](const char* key) {
       const auto flag = section.find(key);
-      if (!flag || !flag->boolean()) continue;
+      return flag && flag->boolean();
+    };
+    if (is_set("partition_activations")) job_.plan.distribute_saved_activations = true;
+    if (is_set("cpu_checkpointing")) {
       job_.report.left_out.push_back(
-          fmt::format("activation_checkpointing.{}: not modelled; predicted as without it", key));
+          "activation_checkpointing.cpu_checkpointing: not modelled; predicted as without it");
     }
   }
 

@@ -237,6 +237,11 @@ void recompute_by_method(ImportedJob& job) {
   if (!job.says("--activations-checkpoint-granularity")) recompute_all(job);
 }
 
+/// Megatron's name since 2022, its older one, and DeepSpeed's.
+void distribute_saved_activations(ImportedJob& job) {
+  job.plan.distribute_saved_activations = true;
+}
+
 void recompute_first(ImportedJob& job) {
   recompute_by_method(job);
   job.recomputes_first_layers = true;
@@ -299,6 +304,9 @@ constexpr SwitchFlag kSwitches[] = {
     {"--fp8-hybrid", products_in_fp8},
     {"--fp4-format", [](ImportedJob& job) { job.plan.precision = Precision::fp4; }},
     {"--fp4", [](ImportedJob& job) { job.plan.precision = Precision::fp4; }},
+    {"--distribute-saved-activations", distribute_saved_activations},
+    {"--distribute-checkpointed-activations", distribute_saved_activations},
+    {"--partition-activations", distribute_saved_activations},
     {"--fp8-param-gather", [](ImportedJob& job) { job.plan.fp8_param_gather = true; }},
     {"--enable-cuda-graph", [](ImportedJob& job) { job.graphs = true; }},
     {"--external-cuda-graph", [](ImportedJob& job) { job.graphs = true; }},
@@ -714,8 +722,6 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--DDP-impl", "local"},
     {"--defer-embedding-wgrad-compute"},
     {"--delay-grad-reduce"},
-    {"--distribute-checkpointed-activations"},
-    {"--distribute-saved-activations"},
     {"--empty-unused-memory-level", "0"},
     {"--fp16-lm-cross-entropy"},
     {"--main-grads-dtype", "fp32"},
@@ -735,7 +741,6 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-scatter-gather-tensors-in-pipeline"},
     {"--overlap-p2p-communication-warmup-flush"},
     {"--overlap-param-gather-with-optimizer-step"},
-    {"--partition-activations"},
     {"--pipeline-model-parallel-split-rank"},
     {"--split-transformer-layers"},
     {"--standalone-embedding-stage"},

@@ -18,4 +18,18 @@ nlohmann::ordered_json interval_json(const Interval& interval) {
           {"basis", interval.basis}};
 }
 
+nlohmann::ordered_json causes_json(const std::vector<GapCause>& causes) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const GapCause& one : causes) {
+    Json cause{{"cause", one.what}, {"probability", one.probability}};
+    if (!one.path.empty()) cause["path"] = one.path;
+    cause["times"] = one.value;
+    cause["low"] = one.low;
+    cause["high"] = one.high;
+    list.push_back(std::move(cause));
+  }
+  return list;
+}
+
 }  // namespace prequel

@@ -1,9 +1,12 @@
 #pragma once
 
-/// The `interval` object of JSON answers.
+/// How sure an answer is, and what could explain a gap to what was measured, in JSON answers.
+
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "calibrate/gap_cause.hpp"
 #include "sim/answer/interval.hpp"
 
 namespace prequel {
@@ -11,5 +14,8 @@ namespace prequel {
 /// {"level", "sec_per_iter": [low, high], "memory_gib": [low, high], "fits_probability", "sources",
 /// "basis"}
 nlohmann::ordered_json interval_json(const Interval& interval);
+
+/// [{"cause", "probability", "path", "times", "low", "high"}, …]
+nlohmann::ordered_json causes_json(const std::vector<GapCause>& causes);
 
 }  // namespace prequel

@@ -17,7 +17,7 @@ FlopsConvention convention_named(const std::string& text) {
   throw InputError(
       "--flops " + printable(text) + ": unknown convention" +
       did_you_mean(text, {kFlopsConventionNames.begin(), kFlopsConventionNames.end()}) +
-      "; prequel, megatron-hw, bs-noemb, mosaic-2023 and mosaic-2023-star are known");
+      "; prequel, megatron-hw, bs-noemb, mosaic-2023, mosaic-2023-star and causal are known");
 }
 
 /// What the options ask for beside the prediction.
@@ -41,14 +41,6 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
     details.origin = origins(library, request, job);
   }
   return details;
-}
-
-/// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
-/// it is wider.
-void state_error(const Interval& interval, Prediction& prediction) {
-  if (interval.earned || interval.expected_error() <= prediction.relative_error) return;
-  prediction.relative_error = interval.expected_error();
-  prediction.error_basis = interval.basis;
 }
 
 }  // namespace

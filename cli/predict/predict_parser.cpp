@@ -73,7 +73,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
   add_job(command, options.request);
   add_script(command, options.script);
   command.add_option("--flops", options.flops_convention, "how FLOPs are counted")
-      ->type_name("prequel|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
+      ->type_name("prequel|causal|megatron-hw|bs-noemb|mosaic-2023|mosaic-2023-star");
   add_what_if(command, options.request.overrides);
   command
       .add_flag("--contention", options.contention,

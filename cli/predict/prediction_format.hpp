@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/gap_cause.hpp"
 #include "cli/json/context.hpp"
 #include "cli/predict/kernel_format.hpp"
 #include "cli/text/terminal.hpp"
@@ -40,7 +41,8 @@ struct PredictionDetails {
   std::optional<StageShares> shares;  ///< unless too many passes would have to be played
   std::optional<ContendedIteration> contended;
   std::vector<ExplainedKernel> kernels;
-  OriginOf origin;  ///< of the kernels' constants
+  OriginOf origin;               ///< of the kernels' constants
+  std::vector<GapCause> causes;  ///< of the gap to the job's measured time
   std::optional<Context> context;
 };
 

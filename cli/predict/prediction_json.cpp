@@ -117,6 +117,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
     if (!measured->source.empty()) was["source"] = measured->source;
     json["measured"] = was;
   }
+  if (!details.causes.empty()) json["causes"] = causes_json(details.causes);
   if (const auto& distribution = details.distribution) {
     json["what_if_sec_per_iter"] = {{"mean", distribution->mean},
                                     {"p5", distribution->p5},

@@ -6,6 +6,7 @@
 #include "cli/predict/prediction_format.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
+#include "models/plan/router_balance.hpp"
 #include "sim/answer/exposure.hpp"
 
 namespace prequel {
@@ -35,12 +36,21 @@ std::string heading(const Scenario& scenario, const Terminal& terminal) {
   const std::string text =
       fmt::format("{} on {} {} ({}), {}", scenario.model.name, where, scenario.device.name,
                   scenario.cluster.name, scenario.software.name);
-  const std::string layout = fmt::format(
-      "dp {}  tp {}  pp {}{}  mbs {}  gbs {}  seq {}  {}  zero {}  recompute {}  "
+  const auto beyond_one = [](const char* axis, std::int64_t degree) {
+    return degree > 1 ? fmt::format("  {} {}", axis, degree) : std::string();
+  };
+  std::string layout = fmt::format(
+      "dp {}  tp {}{}  pp {}{}{}  mbs {}  gbs {}  seq {}  {}  zero {}  recompute {}  "
       "attention {}  {}",
-      plan.dp, plan.tp, plan.pp, plan.vpp > 1 ? fmt::format("  vpp {}", plan.vpp) : "", plan.mbs,
-      plan.gbs, plan.seq_len, name(plan.precision), plan.zero, name(plan.recompute),
-      name(plan.attention), name(plan.schedule));
+      plan.dp, plan.tp, beyond_one("cp", plan.cp), plan.pp, beyond_one("vpp", plan.vpp),
+      beyond_one("ep", plan.ep) + beyond_one("etp", plan.etp), plan.mbs, plan.gbs, plan.seq_len,
+      name(plan.precision), plan.zero, name(plan.recompute), name(plan.attention),
+      name(plan.schedule));
+  if (scenario.model.has_experts()) {
+    layout += fmt::format("  dispatcher {}  router balance {}", name(plan.dispatcher),
+                          plan.router_balance);
+    if (plan.router_balance == kForcedBalance) layout += " (equal loads)";
+  }
   const std::size_t width = terminal.at_most(1000);
   return inked(terminal, Ink::bold, wrapped(text, width, "  ")) + "\n" +
          wrapped(layout, width, "  ") + "\n";
@@ -99,9 +109,13 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
                   inked(terminal, ink(prediction.verdict), std::string(name(prediction.verdict)))),
       compared ? measured->memory_gib : std::nullopt, prediction.peak_memory.value / kGiB, "GiB");
   const std::size_t width = terminal.at_most(1000);
-  const std::string flops =
-      fmt::format("FLOPs counted as \"{}\", of a peak of {:.0f} TFLOP/s ({})",
-                  name(prediction.convention), prediction.peak.value / kTera, name(plan.precision));
+  const std::string flops = fmt::format("FLOPs counted as \"{}\", of a peak of {:.0f} TFLOP/s ({})",
+                                        name(prediction.convention), prediction.peak.value / kTera,
+                                        name(plan.precision)) +
+                            (prediction.convention == FlopsConvention::prequel
+                                 ? "; attention in full, where Megatron-Bridge and NeMo count its "
+                                   "causal half (--flops causal)"
+                                 : "");
   return table.text(terminal.width) + "  " + wrapped(flops, width - 2, "    ") + "\n  " +
          wrapped("error: " + prediction.error_basis, width - 2, "    ") + "\n";
 }

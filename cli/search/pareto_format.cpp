@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json/plan_json.hpp"
+#include "cli/search/plan_columns.hpp"
 #include "cli/text/table.hpp"
 #include "sim/search/pareto.hpp"
 
@@ -11,13 +12,19 @@ namespace prequel {
 
 using Json = nlohmann::ordered_json;
 
-std::string pareto_text(const SearchResult& result, bool shaped, const Terminal& terminal) {
-  std::vector<std::string> header{"rank", "nodes", "dp",   "tp",        "pp",     "vpp",
-                                  "mbs",  "gbs",   "zero", "recompute", "sec/it", "GiB"};
+std::string pareto_text(const SearchResult& result, const SearchInputs& inputs, bool shaped,
+                        const Terminal& terminal) {
+  std::vector<std::string> header{"rank", "nodes", "dp",        "tp",       "pp",     "vpp", "mbs",
+                                  "gbs",  "zero",  "recompute", "schedule", "sec/it", "GiB"};
+  const std::vector<std::size_t> front = pareto_front(result.plans);
+  std::vector<const Plan*> plans;
+  for (const std::size_t place : front) plans.push_back(&result.plans[place].plan);
+  const std::vector<ColumnOfAxis> others = further_columns(plans, inputs);
+  for (const ColumnOfAxis& column : others) header.push_back(column.name);
   if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
   TextTable table(header);
-  const std::vector<std::size_t> front = pareto_front(result.plans);
-  for (const std::size_t place : front) {
+  for (std::size_t i = 0; i < front.size(); ++i) {
+    const std::size_t place = front[i];
     const FoundPlan& found = result.plans[place];
     const Plan& plan = found.plan;
     std::vector<std::string> row{place < result.ranked ? fmt::format("{}", place + 1) : ""};
@@ -31,8 +38,10 @@ std::string pareto_text(const SearchResult& result, bool shaped, const Terminal&
       row.push_back(fmt::format("{}", value));
     }
     row.push_back(std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""));
+    row.push_back(std::string(name(plan.schedule)));
     row.push_back(fmt::format("{:.2f}", found.sec_per_iter));
     row.push_back(fmt::format("{:.1f}", found.peak_memory.value / kGiB));
+    for (const ColumnOfAxis& column : others) row.push_back(column.cells[i]);
     table.add(std::move(row));
   }
   return fmt::format(

@@ -12,7 +12,8 @@
 namespace prequel {
 
 /// A table for people; `shaped` adds the model's shape to each.
-std::string pareto_text(const SearchResult& result, bool shaped, const Terminal& terminal);
+std::string pareto_text(const SearchResult& result, const SearchInputs& inputs, bool shaped,
+                        const Terminal& terminal);
 /// The member `pareto` of the document of a search: rank, time, memory and plan of each.
 nlohmann::ordered_json pareto_json(const SearchResult& result);
 

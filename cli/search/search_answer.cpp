@@ -246,6 +246,7 @@ void add_odds(const Library& library, SearchAnswer& answer) {
   if (answer.intervals.empty()) return;
   parallel_for(answer.intervals.size(), [&](std::size_t i) {
     answer.intervals[i] = interval(scenario(i), answer.best[i], uncertainty);
+    state_error(answer.intervals[i], answer.best[i]);
   });
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {

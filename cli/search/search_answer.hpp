@@ -39,6 +39,8 @@ struct SearchAnswer {
   std::optional<FoundPlan> fewest_gpus, cheapest;
   std::vector<std::string> notes;  ///< what was assumed or widened; values that no plan takes
 
+  /// Of the best plan, as `predict` states it.
+  [[nodiscard]] double stated_error() const;
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
   /// The plans to run first, `options.try_first` of them: those that are most probably the best.

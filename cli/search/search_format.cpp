@@ -11,6 +11,7 @@
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/search/pareto_format.hpp"
+#include "cli/search/plan_columns.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
@@ -198,40 +199,21 @@ std::string try_text(const SearchAnswer& answer, std::size_t width) {
          "\n";
 }
 
-/// An axis that has no column of its own.
-struct ColumnOfAxis {
-  std::string name;
-  std::vector<std::string> cells;  ///< of each of the best plans
-};
+std::vector<const Plan*> plans_of(const SearchAnswer& answer) {
+  std::vector<const Plan*> plans;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    plans.push_back(&answer.result.plans[i].plan);
+  }
+  return plans;
+}
 
-constexpr std::string_view kShown[] = {"nodes",
-                                       "dp",
-                                       "tp",
-                                       "pp",
-                                       "vpp",
-                                       "mbs",
-                                       "gbs",
-                                       "zero",
-                                       "recompute",
-                                       "schedule",
-                                       "sequence_parallel"};
-
-/// Degrees beyond 1, and axes of which the best plans have several values.
-std::vector<ColumnOfAxis> further_columns(const SearchAnswer& answer) {
-  std::vector<ColumnOfAxis> columns;
-  each_axis([&](const auto& axis) {
-    if (std::ranges::find(kShown, axis.name) != std::end(kShown)) return;
-    ColumnOfAxis column{std::string(axis.name), {}};
-    std::ranges::replace(column.name, '_', ' ');
-    for (std::size_t i = 0; i < answer.best.size(); ++i) {
-      column.cells.push_back(cell_of(axis.of(answer.result.plans[i].plan)));
-    }
-    const std::string usual = axis.role == RankRole::none ? column.cells.front() : "1";
-    const bool is_usual =
-        std::ranges::all_of(column.cells, [&](const std::string& cell) { return cell == usual; });
-    if (!is_usual) columns.push_back(std::move(column));
-  });
-  return columns;
+/// Whether a plan fits, with the odds of it where they are no matter of course.
+std::string verdict_text(const SearchAnswer& answer, std::size_t rank) {
+  constexpr double kSure = 0.95;
+  std::string text(name(answer.result.plans[rank].verdict));
+  if (rank >= answer.intervals.size()) return text;
+  const double odds = answer.intervals[rank].fits_probability;
+  return odds < kSure ? fmt::format("{} ({:.0f} %)", text, 100 * odds) : text;
 }
 
 /// What the whole training takes by this plan.
@@ -277,11 +259,15 @@ Json gains_json(const std::vector<Gain>& gains) {
 bool SearchAnswer::is_tie(std::size_t rank) const {
   const double least = result.plans.front().value;
   if (rank == 0) return false;
-  const double error = 1 + inputs.software.relative_error;
+  const double error = 1 + stated_error();
   const FoundPlan& first = result.plans.front();
   const FoundPlan& found = result.plans[rank];
   if (!options.fewest_gpus) return found.value <= least * error;
   return found.plan.gpus == first.plan.gpus && found.sec_per_iter <= first.sec_per_iter * error;
+}
+
+double SearchAnswer::stated_error() const {
+  return best.empty() ? inputs.software.relative_error : best.front().relative_error;
 }
 
 double tokens_per_gpu(const FoundPlan& found) {
@@ -337,7 +323,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   const bool priced = answer.options.tokens && answer.price() > 0;
   if (priced) header.insert(header.begin() + 12, "cost");
   if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
-  const std::vector<ColumnOfAxis> others = further_columns(answer);
+  const std::vector<ColumnOfAxis> others = further_columns(plans_of(answer), inputs);
   for (const ColumnOfAxis& column : others) header.push_back(column.name);
   const bool shaped = answer.has_shapes();
   if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
@@ -369,7 +355,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
         fmt::format("{:.0f}", 100 * headroom(inputs, found.peak_memory)),
         fmt::format("{:.1f}", 100 * prediction.breakdown.bubble / step),
         fmt::format("{:.1f}", 100 * exposed(prediction.breakdown) / step),
-        std::string(name(found.verdict))};
+        verdict_text(answer, i)};
     for (const auto& total : {answer.cost(found), answer.gpu_hours(found)}) {
       if (total) row.insert(row.begin() + 12, fmt::format("{:.0f}", *total));
     }
@@ -387,7 +373,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   text += gains_text(answer.gains.front(), terminal.at_most(100));
   if (ties) {
     text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
-                        100 * inputs.software.relative_error);
+                        100 * answer.stated_error());
   }
   text += try_text(answer, terminal.at_most(100));
   text += confirmation_text(answer);
@@ -395,7 +381,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   if (!answer.result.refused.empty()) {
     text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
   }
-  if (answer.options.pareto) text += "\n" + pareto_text(answer.result, shaped, terminal);
+  if (answer.options.pareto) text += "\n" + pareto_text(answer.result, inputs, shaped, terminal);
   return text + explanations(answer, terminal);
 }
 
@@ -474,7 +460,9 @@ std::string search_json(const SearchAnswer& answer) {
       {"warnings", answer.notes},
       {"objective", answer.options.fewest_gpus ? "fewest-gpus" : answer.options.objective},
       {"error",
-       {{"sec_per_iter", inputs.software.relative_error}, {"basis", inputs.software.error_basis}}},
+       {{"sec_per_iter", answer.stated_error()},
+        {"basis",
+         answer.best.empty() ? inputs.software.error_basis : answer.best.front().error_basis}}},
       {"model", inputs.model.name},
       {"cluster", inputs.cluster.name},
       {"device", inputs.device.name},

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json/errors_json.hpp"
+#include "cli/json/interval_json.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/portable_math.hpp"
@@ -304,19 +305,6 @@ Json group_json(const ValidationGroup& group) {
           {"ranking", ranking_json(group.ranking)},
           {"layout_ranking", ranking_json(group.layouts)},
           {"layout_odds", layout_odds_json(group.odds)}};
-}
-
-Json causes_json(const std::vector<GapCause>& causes) {
-  Json list = Json::array();
-  for (const GapCause& one : causes) {
-    Json cause{{"cause", one.what}, {"probability", one.probability}};
-    if (!one.path.empty()) cause["path"] = one.path;
-    cause["times"] = one.value;
-    cause["low"] = one.low;
-    cause["high"] = one.high;
-    list.push_back(std::move(cause));
-  }
-  return list;
 }
 
 /// Rows of releases that are not known, by the release that stood in for theirs.

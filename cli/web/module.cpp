@@ -65,6 +65,10 @@ prequel::CallSession session(int drawn_slices) {
 
 }  // namespace
 
+std::vector<prequel::GapCause> prequel::program_causes(const Library& /*library*/,
+                                                       const PredictAnswer& /*answer*/) {
+  return {};
+}
 std::span<const prequel::CallCommand> prequel::program_commands() {
   return {};
 }

@@ -30,8 +30,9 @@ struct AxisValues {
   Box<Recompute> recompute;
   Box<std::int64_t> recompute_layers;  ///< full recompute keeps the input of every n-th layer
   Box<std::int64_t> recompute_first;  ///< full recompute of so many layers a chunk alone; 0: of all
-  Box<Precision> precision;           ///< of matrix products
-  Box<Precision> grad_precision;      ///< in which gradients are accumulated and reduced
+  Box<bool> distribute_saved_activations;  ///< inputs that full recompute keeps, over tensor ranks
+  Box<Precision> precision;                ///< of matrix products
+  Box<Precision> grad_precision;           ///< in which gradients are accumulated and reduced
   Box<AttentionKind> attention;
   Box<bool> sequence_parallel;
   Box<Schedule> schedule;
@@ -177,6 +178,10 @@ inline constexpr std::tuple kPlanAxes(
              AxisUse::offered},
     PlanAxis{"recompute_first", [](auto& of) { return &of.recompute_first; }, kLayers, "",
              "layers of a chunk that full recompute is of (0: all)", AxisUse::usual},
+    PlanAxis{"distribute_saved_activations",
+             [](auto& of) { return &of.distribute_saved_activations; }, Domain<bool>{}, "",
+             "split the inputs that full recompute keeps over the tensor-parallel group",
+             AxisUse::usual},
     PlanAxis{"precision", [](auto& of) { return &of.precision; }, kFormats, "",
              "of matrix products", AxisUse::offered},
     PlanAxis{"grad_precision", [](auto& of) { return &of.grad_precision; }, kFormats, "",

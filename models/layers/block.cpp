@@ -43,7 +43,7 @@ class BlockTeller {
         token_bytes_(real(tokens_ * model.hidden) * element_) {}
 
   Layer tell() && {
-    layer_.input = token_bytes_ / real(setting_.token_split());
+    tell_input();
     tell_norm();
     layer_.pieces.back().feeds = OffloadModule::qkv_linear;
     tell_input_gather();
@@ -65,6 +65,15 @@ class BlockTeller {
 
  private:
   /// How a linear layer is split over the tensor group, and what it belongs to.
+  /// Megatron's --distribute-saved-activations, DeepSpeed's partition_activations.
+  void tell_input() {
+    layer_.input = token_bytes_ / real(setting_.token_split());
+    layer_.saved_input = layer_.input / real(setting_.saved_input_ranks);
+    if (setting_.saved_input_ranks > 1) {
+      layer_.input_gather = {layer_.input / real(setting_.saved_input_layers)};
+    }
+  }
+
   struct Split {
     bool inputs{};  ///< else outputs are, unless neither is
     std::int64_t ranks{1};

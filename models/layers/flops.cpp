@@ -10,8 +10,9 @@ namespace prequel {
 namespace {
 
 /// FLOP of the products of a told layer's forward pass, of pieces of `modules`. Attention counts
-/// every pair of query and key, as far as a window lets them see each other.
-double forward_flops(const Layer& layer, WordSet<Module> modules) {
+/// every pair of query and key, as far as a window lets them see each other, and where `causal` as
+/// far as the mask does.
+double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal) {
   double flops = 0;
   for (const LayerPiece& piece : layer.pieces) {
     const double share = piece.repeated_share(modules);
@@ -22,14 +23,15 @@ double forward_flops(const Layer& layer, WordSet<Module> modules) {
       const FusedAttention& shape = attention->shape;
       const std::int64_t seen =
           shape.window > 0 ? std::min(shape.window, shape.keys()) : shape.keys();
-      flops += 2 * real(shape.batch * shape.heads) * real(shape.seq) * real(seen) *
+      const double masked = causal ? real(seen) / 2 : 0.0;  // each of the first queries sees less
+      flops += 2 * real(shape.batch * shape.heads) * (real(shape.seq) - masked) * real(seen) *
                real(shape.head_dim + shape.value_size());
     }
   }
   return flops;
 }
 
-StepFlops prequel_flops(const Transformer& model, const StepShape& step) {
+StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool causal) {
   LayerSetting setting;
   setting.seq_len = step.seq_len;
   setting.attention = AttentionKind::flash;
@@ -46,13 +48,13 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step) {
   double again = 0;
   for (const auto& [kind, count] : kinds) {
     const Layer block = tell_block(model, kind, setting, plain);
-    once += real(count) * forward_flops(block, WordSet<Module>::all());
-    again += real(count) * forward_flops(block, repeated);
+    once += real(count) * forward_flops(block, WordSet<Module>::all(), causal);
+    again += real(count) * forward_flops(block, repeated, causal);
   }
   const double heads = real(1 + model.next_token_layers);
-  once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all());
+  once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all(), causal);
   once += real(model.next_token_layers) *
-          forward_flops(tell_next_token(model, setting, plain), WordSet<Module>::all());
+          forward_flops(tell_next_token(model, setting, plain), WordSet<Module>::all(), causal);
   const double sequences = real(step.gbs);
   return {{3 * sequences * once}, {sequences * (3 * once + step.repeated_blocks * again)}};
 }
@@ -97,7 +99,8 @@ std::optional<FlopsConvention> flops_convention(std::string_view name) {
 
 StepFlops step_flops(const Transformer& model, const StepShape& step, FlopsConvention convention) {
   switch (convention) {
-    case FlopsConvention::prequel: return prequel_flops(model, step);
+    case FlopsConvention::prequel: return prequel_flops(model, step, false);
+    case FlopsConvention::causal: return prequel_flops(model, step, true);
     case FlopsConvention::megatron_hw: return megatron_hw_flops(model, step);
     case FlopsConvention::bs_noemb: return bs_noemb_flops(model, step);
     case FlopsConvention::mosaic_2023: return mosaic_flops(model, step, true);

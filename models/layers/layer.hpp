@@ -90,6 +90,9 @@ struct LayerPiece {
 struct Layer {
   std::vector<LayerPiece> pieces;
   double input{};  ///< bytes of what comes in, which the backward pass needs in any case
+  /// Of it, what this rank keeps until the whole layer is repeated; the rest is gathered then.
+  double saved_input{};
+  Bytes input_gather{};  ///< over the tensor group, nccl-tests convention; a mean over layers
 };
 
 /// Of one norm over the hidden state.

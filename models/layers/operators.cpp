@@ -138,10 +138,19 @@ class Lister {
   Operators list_;
 };
 
+/// The forward pass of the pieces of `repeated`.
+Operators forward_again(const Layer& layer, const Software& software, WordSet<Module> repeated) {
+  Lister lister(Pass::forward, software);
+  for (const LayerPiece& piece : layer.pieces) {
+    lister.add(piece, piece.repeated_share(repeated));
+  }
+  return std::move(lister).list();
+}
+
 }  // namespace
 
 Operators forward_operators(const Layer& layer, const Software& software) {
-  return repeated_operators(layer, software, WordSet<Module>::all());
+  return forward_again(layer, software, WordSet<Module>::all());
 }
 
 Operators backward_operators(const Layer& layer, const Software& software) {
@@ -154,11 +163,12 @@ Operators backward_operators(const Layer& layer, const Software& software) {
 
 Operators repeated_operators(const Layer& layer, const Software& software,
                              WordSet<Module> repeated) {
-  Lister lister(Pass::forward, software);
-  for (const LayerPiece& piece : layer.pieces) {
-    lister.add(piece, piece.repeated_share(repeated));
+  Operators again = forward_again(layer, software, repeated);
+  if (layer.input_gather.value > 0 && repeated == WordSet<Module>::all()) {
+    const GroupCollective gather{GroupAxis::tensor, CollectiveOp::all_gather, layer.input_gather};
+    again.insert(again.begin(), {"saved input gather", gather});
   }
-  return std::move(lister).list();
+  return again;
 }
 
 }  // namespace prequel

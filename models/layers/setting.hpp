@@ -80,6 +80,9 @@ struct LayerSetting {
   double imbalance{1.0};  ///< tokens of the busiest rank's experts over the mean
   bool fixed_capacity{};  ///< each expert gets as many tokens as it may, others are dropped
   bool one_graph{};       ///< a whole iteration is launched at once
+  std::int64_t saved_input_ranks{
+      1};  ///< that share an input which waits for the layer's repetition
+  std::int64_t saved_input_layers{1};  ///< that are repeated from one such input
 
   /// Tokens of a micro batch on one rank.
   [[nodiscard]] std::int64_t tokens() const { return mbs * seq_len / cp; }

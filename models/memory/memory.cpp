@@ -62,8 +62,10 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     weights[part].whole = kept_bytes(block, {});
     weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
     weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
-    weights[part].checkpoint = block.input;
+    weights[part].input = block.input;
+    weights[part].checkpoint = block.saved_input;
     const double repeated = repeated_blocks(plan);
+    weights[part].kept -= repeated * (block.input - block.saved_input);
     const auto offloaded = [&](WordSet<Module> modules) {
       return offloaded_bytes(block, modules, plan.offload_modules);
     };
@@ -186,8 +188,8 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const double in_flight =
       std::min(real(chunks_in_flight) + extra, real(plan.micro_batches() * plan.vpp));
   // One more checkpoint a micro batch: the input that the stage received.
-  const double inputs = plan.pp > 1 && extra > 0 ? heaviest.checkpoint : 0.0;
-  memory.activations = {in_flight * (most_kept + inputs)};
+  const double inputs = plan.pp > 1 && extra > 0 ? heaviest.input : 0.0;
+  memory.activations = {stack.activation_factor * in_flight * (most_kept + inputs)};
   // One layer's are on their way to the host while the next one's are made.
   const double one_layer = heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0);
   const double in_transit = std::min(in_flight * most_offloaded, 2 * one_layer);

@@ -53,7 +53,8 @@ struct PartWeight {
   double whole{};       ///< everything that the backward pass reads
   double kept{};        ///< of that, what is not computed again; a mean where blocks differ
   double repeated{};    ///< what is computed again, in a block that it is in
-  double checkpoint{};  ///< the input of the block alone
+  double input{};       ///< that of the block alone
+  double checkpoint{};  ///< of it, what full recompute keeps
   double offloaded{};   ///< what waits in host memory instead; a mean where blocks differ
 };
 using PartWeights = PerPart<PartWeight>;

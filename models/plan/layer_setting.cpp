@@ -36,6 +36,24 @@ double repeated_blocks(const Plan& plan) {
   return repeated_blocks(plan.recompute, plan.recompute_modules);
 }
 
+WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeModule> set) {
+  using enum RecomputeModule;
+  const auto has = [&](RecomputeModule each) {
+    switch (each) {
+      case mla_up_proj: return model.is_latent();
+      case moe_act:
+      case moe: return model.has_experts();
+      case shared_experts: return model.experts.shared_hidden > 0;
+      default: return true;
+    }
+  };
+  WordSet<RecomputeModule> held;
+  for (const RecomputeModule each : all_of<RecomputeModule>()) {
+    if (set.has(each) && has(each)) held.add(each);
+  }
+  return held;
+}
+
 LayerSetting layer_setting(const Plan& plan) {
   LayerSetting setting;
   setting.mbs = plan.mbs;
@@ -54,6 +72,10 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.imbalance = plan.imbalance;
   setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
   setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
+  if (plan.distribute_saved_activations && plan.recompute == Recompute::full) {
+    setting.saved_input_ranks = plan.tp;
+    setting.saved_input_layers = plan.recompute_layers;
+  }
   return setting;
 }
 

@@ -4,6 +4,7 @@
 
 #include "models/layers/setting.hpp"
 #include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 
@@ -14,5 +15,7 @@ Precision activation_precision(const Plan& plan);
 WordSet<Module> repeated_modules(const Plan& plan);
 /// In which share of the blocks.
 double repeated_blocks(const Plan& plan);
+/// Of the modules of selective recompute, those that the model has.
+WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeModule> set);
 
 }  // namespace prequel

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMostLetters = 1 << 16;
 constexpr std::size_t kMostRepeats = 1 << 13;
+constexpr double kNoBlocks = 1e9;  ///< a load beside which no block is dealt
 
 /// Writes out what repeats.
 class Expander {
@@ -157,9 +158,15 @@ std::string layout_problem(const std::string& text, const Transformer& model, st
         in_quotes(text), all.blocks, all.next_token, model.name, model.layers,
         model.next_token_layers);
   }
-  if (!dealt.front().embedding || !dealt.back().head) {
-    return fmt::format("layout {}: the first chunk has to hold E and the last one L",
-                       in_quotes(text));
+  const std::string letters = Expander(text).expand();
+  if (letters.find('m') != std::string::npos && letters.find('m') < letters.rfind('t')) {
+    return fmt::format(
+        "layout {}: multi-token prediction (m) begins with what the last layer (t) says; m after "
+        "the last t would do",
+        in_quotes(text));
+  }
+  if (letters.front() != 'E' || letters.back() != 'L') {
+    return fmt::format("layout {}: it has to begin with E and to end with L", in_quotes(text));
   }
   return {};
 }
@@ -201,13 +208,19 @@ std::vector<std::string> balanced_layouts(const Transformer& model, std::int64_t
       static_cast<double>(embedding_parameters(model, model.vocab)) / passed_parameters(model);
   const std::int64_t more = model.next_token_layers;
   const auto last = static_cast<std::size_t>(chunks - 1);
-  const std::size_t place_of_more = chunks >= 4 ? last - 1 : last;
+  const double weight_of_more = static_cast<double>(more) * (1 + head);
+  const double mean =
+      (static_cast<double>(model.layers) + head + weight_of_more) / static_cast<double>(chunks);
+  // What predicts more tokens comes after the last block: beside the head, or before it where the
+  // head is load enough for a chunk.
+  const bool head_alone = more > 0 && chunks >= 4 && 2 * head >= mean;
+  const std::size_t place_of_more = head_alone ? last - 1 : last;
   std::vector<std::string> layouts;
   for (const double embedding : {0.0, 1.0}) {
     std::vector<double> loads(last + 1);
     loads.front() = embedding;
-    loads[last] += head;
-    loads[place_of_more] += static_cast<double>(more) * (1 + head);
+    loads[last] += head_alone ? kNoBlocks : head;
+    loads[place_of_more] += weight_of_more;
     const std::vector<std::int64_t> dealt = level(loads, model.layers);
     std::vector<std::string> texts;
     for (std::size_t i = 0; i <= last; ++i) {

@@ -37,8 +37,8 @@ std::vector<StageContent> deal_layout(const std::string& text, const Transformer
 std::string layout_of(const std::vector<StageContent>& chunks);
 
 /// Layouts of `chunks` chunks, two or more, for stages that take as long as each other: the last
-/// chunk has fewer blocks by as many as its head weighs, a layer of multi-token prediction is a
-/// chunk of its own where there are enough, and the embedding counts as none or as one.
+/// chunk has fewer blocks by as many as its head weighs, multi-token prediction comes after the
+/// last block, before a head that fills a chunk alone, and the embedding counts as none or as one.
 std::vector<std::string> balanced_layouts(const Transformer& model, std::int64_t chunks);
 
 }  // namespace prequel

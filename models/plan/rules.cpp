@@ -17,6 +17,7 @@
 #include "models/layers/parameters.hpp"
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/layout.hpp"
 #include "models/plan/router_balance.hpp"
 #include "models/plan/stages.hpp"
@@ -293,10 +294,25 @@ class Resolver {
         !plan_.recompute_modules.empty()) {
       warn("recompute_modules: no effect with recompute {}", name(plan_.recompute));
     }
+    if (request_.recompute_modules) warn_of_modules_without_layer();
+  }
+
+  void warn_of_modules_without_layer() {
+    const WordSet<RecomputeModule> held = modules_of(model_, plan_.recompute_modules);
+    for (const RecomputeModule each : all_of<RecomputeModule>()) {
+      if (plan_.recompute_modules.has(each) && !held.has(each)) {
+        warn("recompute_modules {}: {} has none", name(each), model_.name);
+      }
+    }
   }
 
   /// What the stack does by itself is not switched here.
   void warn_of_overlap() {
+    if (request_.overlap && plan_.overlap.has(Overlapped::tp) && plan_.tp > 1 &&
+        software_.communication.exposed_tensor >= 1) {
+      warn("overlap tp: no effect, {} hides none of its tensor-parallel communication so",
+           software_.name);
+    }
     for (const Overlapped each : all_of<Overlapped>()) {
       const bool switched =
           each == Overlapped::tp || each == Overlapped::ep || each == Overlapped::shared_experts;
@@ -669,8 +685,24 @@ class Resolver {
     }
   }
 
+  /// As Megatron asserts: of full recompute, whose inputs sequence parallelism splits anyway.
+  void check_saved_activations() {
+    if (!plan_.distribute_saved_activations) return;
+    constexpr const char* kField = "distribute_saved_activations";
+    if (plan_.recompute != Recompute::full) {
+      warn("{}: no effect without full recompute", kField);
+    } else if (plan_.tp == 1) {
+      warn("{}: no effect with tp 1", kField);
+    } else if (plan_.sequence_parallel) {
+      problem([&] {
+        return fmt::format("{}: sequence_parallel splits them already; off would do", kField);
+      });
+    }
+  }
+
   void check_recompute() {
     check_recomputed_layers();
+    check_saved_activations();
     if (plan_.recompute_layers == 1) return;
     if (plan_.recompute != Recompute::full) {
       warn("recompute_layers {}: no effect without full recompute", plan_.recompute_layers);

@@ -240,6 +240,7 @@ struct MemoryStack {
   double gradient_bytes{};          ///< per parameter
   double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
   double unsharded_bytes{};         ///< per parameter, copies that the optimizer makes without ZeRO
+  double activation_factor{1.0};    ///< over what layers keep by their shapes
   double layer_workspace_factor{};  ///< over the activations of the one layer that is live
   /// Gradients that are live in a layer's backward pass, per token and column of its hidden states
   /// and its MLP; what logits take instead, where that is more.

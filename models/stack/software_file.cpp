@@ -219,6 +219,7 @@ MemoryStack read_memory(const Cursor& section) {
   memory.gradient_bytes = section.at("gradient_bytes").number(kNonNegative);
   memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);
   memory.unsharded_bytes = factor_or(section, "unsharded_bytes", 0.0);
+  memory.activation_factor = factor_or(section, "activation_factor", 1.0);
   memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
   memory.backward_bytes = factor_or(section, "backward_bytes", 0.0);
   if (const auto copies = section.find("keeps_copies")) memory.keeps_copies = copies->boolean();

@@ -16,8 +16,7 @@
 namespace prequel {
 namespace {
 
-constexpr double kStep = 0.35;         ///< of a difference, in deviations
-constexpr double kCardScatter = 0.06;  ///< of what a device can really give, of its memory
+constexpr double kStep = 0.35;  ///< of a difference, in deviations
 constexpr std::size_t kShownSources = 3;
 
 constexpr std::size_t at(Uncertain constant) {
@@ -27,9 +26,15 @@ constexpr std::size_t at(Uncertain constant) {
 /// How far answers may be off beside what files state, and why.
 struct Level {
   KnownSpread time, memory;
-  bool earned{};  ///< by runs of this stack on this cluster
+  CheckedCluster here;  ///< what runs share on this cluster
+  bool earned{};        ///< by runs of this stack on this cluster
   std::string basis;
 };
+
+const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string& name) {
+  const auto found = std::ranges::find(stack.clusters, name, &CheckedCluster::name);
+  return found == stack.clusters.end() ? nullptr : &*found;
+}
 
 Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Software& software = scenario.software;
@@ -38,18 +43,19 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const auto unchecked = [&](double times) {
     return Level{{times * levels.other, typical(uncertainty.time_noise), 0},
                  {times * levels.other_memory, typical(uncertainty.memory_noise), 0},
+                 {},
                  false,
                  fmt::format("constants of {} were not checked on {}", software.name, cluster)};
   };
   const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
     const auto& releases = stack.releases;
     return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
-           std::ranges::find(stack.clusters, cluster) != stack.clusters.end() &&
+           find_cluster(stack, cluster) != nullptr &&
            (software.stands_for.empty() ||
             std::ranges::find(releases, software.stands_for) != releases.end());
   });
   if (known != uncertainty.checked.end()) {
-    return {known->time, known->memory, true,
+    return {known->time, known->memory, *find_cluster(*known, cluster), true,
             fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
                         cluster, known->time.rows, known->experts ? "expert" : "dense")};
   }
@@ -293,6 +299,8 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     spread.covariance[at(second)][at(first)] = covariance;
   };
   double& all = spread.covariance[at(Uncertain::all)][at(Uncertain::all)];
+  double& peak = spread.covariance[at(Uncertain::peak)][at(Uncertain::peak)];
+  peak += level.here.memory * level.here.memory;
   if (calibration) {
     for (const Calibration::Correlation& one : calibration->correlations) {
       const auto first = uncertain_named(one.first), second = uncertain_named(one.second);
@@ -302,7 +310,7 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   } else {
     // Runs of other devices tell nothing of kernels that nobody measured on this one.
     const double unmeasured = scenario.device.errors.unmeasured;
-    all += unmeasured * unmeasured;
+    all += unmeasured * unmeasured + level.here.time * level.here.time;
     for (const Correlation& one : uncertainty.correlations) {
       correlate(one.first, one.second, one.value);
     }
@@ -360,19 +368,25 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   const double memory_factor = portable::exp(width * result.memory_scale);
   result.memory_low = prediction.peak_memory / memory_factor;
   // No more is printed than there is, unless the plan does not fit.
-  result.memory_high =
-      std::max(prediction.peak_memory,
-               std::min(prediction.peak_memory * memory_factor, scenario.device.memory));
+  const Bytes high = prediction.peak_memory * memory_factor;
+  const bool fits = prediction.peak_memory <= scenario.device.memory;
+  result.memory_high = fits ? std::min(high, scenario.device.memory) : high;
   const double need_scale = portable::hypot(std::sqrt(variance_of(slopes.needed, spread)),
                                             portable::hypot(spread.memory_noise, kCardScatter));
-  result.fits_probability =
-      t4_below(portable::log(scenario.device.memory.value / most_needed(prediction)) / need_scale);
+  result.memory_room = portable::log(scenario.device.memory.value / most_needed(prediction));
+  result.fits_probability = t4_below(result.memory_room / need_scale);
   result.time_prior = prior_scale(slopes.time, uncertainty);
   result.time_unmeasured = scenario.device.errors.unmeasured;
   result.memory_prior = prior_scale(slopes.printed, uncertainty);
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;
+}
+
+void state_error(const Interval& interval, Prediction& prediction) {
+  if (interval.earned || interval.expected_error() <= prediction.relative_error) return;
+  prediction.relative_error = interval.expected_error();
+  prediction.error_basis = interval.basis;
 }
 
 double better_probability(const UncertainPlan& first, const UncertainPlan& second,

@@ -57,6 +57,7 @@ struct Interval {
   double time_prior{};                ///< that of ln seconds by all constants at the priors' spread
   double time_unmeasured{};           ///< that by kernels that nobody measured on the device
   double memory_prior{};              ///< of ln bytes, as printed
+  double memory_room{};               ///< ln of the device's memory over what is needed
   Deviations slopes{};                ///< of ln seconds over each u
   bool earned{};                      ///< as of the spread
   std::string basis;
@@ -66,7 +67,12 @@ struct Interval {
   [[nodiscard]] double expected_error() const { return time_scale; }
 };
 
+/// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
+/// it is wider.
+void state_error(const Interval& interval, Prediction& prediction);
+
 inline constexpr double kIntervalLevel = 0.8;
+inline constexpr double kCardScatter = 0.06;  ///< of what a device can really give, of its memory
 
 Interval interval(const Scenario& scenario, const Prediction& prediction,
                   const Uncertainty& uncertainty, double level = kIntervalLevel);

@@ -204,6 +204,9 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("software.memory.parallel_framework", memory.parallel_framework.value, Course::up);
       one("software.memory.allocator_cache", memory.allocator_cache.value, Course::up);
       break;
+    case Uncertain::activations:
+      one("software.memory.activation_factor", memory.activation_factor, Course::up);
+      break;
     case Uncertain::logits:
       one("software.memory.logit_bytes", memory.logit_bytes, Course::up);
       break;
@@ -298,7 +301,8 @@ Uncertainty read_uncertainty(const Document& document) {
     stack.software = item.at("software").text();
     stack.experts = item.at("experts").boolean();
     for (const Cursor& cluster : item.at("clusters").items()) {
-      stack.clusters.push_back(cluster.text());
+      stack.clusters.push_back({cluster.at("name").text(), cluster.at("time").number(kNonNegative),
+                                cluster.at("memory").number(kNonNegative)});
     }
     if (const auto releases = item.find("releases")) {
       for (const Cursor& release : releases->items()) stack.releases.push_back(release.text());
@@ -308,10 +312,10 @@ Uncertainty read_uncertainty(const Document& document) {
     uncertainty.checked.push_back(std::move(stack));
   }
   const Cursor levels = root.at("levels");
-  uncertainty.levels = {levels.at("own").number(kPositive), levels.at("other").number(kPositive),
-                        levels.at("other_memory").number(kPositive),
-                        levels.at("unknown").number(kPositive),
-                        levels.at("drift").number(kNonNegative)};
+  uncertainty.levels = {
+      levels.at("own").number(kPositive),     levels.at("own_memory").number(kPositive),
+      levels.at("other").number(kPositive),   levels.at("other_memory").number(kPositive),
+      levels.at("unknown").number(kPositive), levels.at("drift").number(kNonNegative)};
   for (const Cursor& item : root.at("benchmarks").items()) {
     uncertainty.benchmarks.push_back({constant_at(item.at("constant")), item.at("what").text(),
                                       item.at("sd").number(kPositive),

@@ -39,16 +39,17 @@ enum class Uncertain : std::uint8_t {
   offload,        ///< host link and fixed time of CPU offload
   all,            ///< every time: clocks, power, containers of a site
   framework,      ///< context, buffers and the allocator's cache
+  activations,    ///< what layers keep for the backward pass
   logits,         ///< bytes a logit
   workspace,      ///< live layer and scores
   peak            ///< all memory
 };
 
-inline constexpr std::array<std::string_view, 20> kUncertainNames{
-    "gemm",       "attention", "pointwise",     "cross-entropy", "optimizer",
-    "node-links", "network",   "latency",       "overlap",       "host",
-    "fixed",      "blocking",  "small-kernels", "rank-limit",    "offload",
-    "all",        "framework", "logits",        "workspace",     "peak"};
+inline constexpr std::array<std::string_view, 21> kUncertainNames{
+    "gemm",          "attention",  "pointwise", "cross-entropy", "optimizer", "node-links",
+    "network",       "latency",    "overlap",   "host",          "fixed",     "blocking",
+    "small-kernels", "rank-limit", "offload",   "all",           "framework", "activations",
+    "logits",        "workspace",  "peak"};
 inline constexpr std::size_t kUncertain = kUncertainNames.size();
 inline constexpr std::size_t kUncertainOfTime = static_cast<std::size_t>(Uncertain::framework);
 
@@ -93,11 +94,18 @@ struct KnownSpread {
   std::size_t rows{};
 };
 
+/// A cluster on which a stack was checked: sd of what all its runs there are off by alike, of
+/// their seconds and of their bytes.
+struct CheckedCluster {
+  std::string name;
+  double time{}, memory{};
+};
+
 /// A stack whose constants were checked against runs of dense models, or of experts.
 struct CheckedStack {
   std::string software;
   bool experts{};
-  std::vector<std::string> clusters;
+  std::vector<CheckedCluster> clusters;
   std::vector<std::string> releases;  ///< without a file, for whose runs it stood in
   KnownSpread time, memory;
 };
@@ -105,6 +113,7 @@ struct CheckedStack {
 /// How much of the priors' spread remains.
 struct SpreadLevels {
   double own{1.0};           ///< around which those of checked stacks lie
+  double own_memory{1.0};    ///< likewise, of the constants that move memory
   double other{1.0};         ///< for a stack that was not checked on the cluster
   double other_memory{1.0};  ///< likewise, of the constants that move memory
   double unknown{1.0};       ///< a release that no file is known of, over `other`

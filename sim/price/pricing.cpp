@@ -79,7 +79,10 @@ class OperatorPricer {
   /// Keeps of tensor-parallel communication what the stack's overlap leaves exposed. What experts
   /// exchange is hidden by the schedule.
   void hide_overlapped(const Operators& operators, KernelCosts& costs) const {
-    if (!scenario_.plan.overlap.has(Overlapped::tp)) return hide_behind_dgrad(operators, costs);
+    if (!scenario_.plan.overlap.has(Overlapped::tp) ||
+        scenario_.software.communication.exposed_tensor >= 1) {
+      return hide_behind_dgrad(operators, costs);
+    }
     for (KernelCost& cost : costs) {
       if (cost.kind != WorkKind::tensor_comm) continue;
       hide(cost, (1.0 - scenario_.software.communication.exposed_tensor) * cost.seconds);

@@ -13,6 +13,7 @@
 #include "hw/dispatch_model.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/layout.hpp"
 #include "models/plan/stages.hpp"
 
@@ -240,15 +241,6 @@ WordSet<Enum> without(WordSet<Enum> set, std::initializer_list<Enum> values) {
   return rest;
 }
 
-/// The modules that a model has.
-WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeModule> set) {
-  using enum RecomputeModule;
-  if (!model.is_latent()) set = without(set, {mla_up_proj});
-  if (!model.has_experts()) set = without(set, {moe_act, moe, shared_experts});
-  if (model.experts.shared_hidden == 0) set = without(set, {shared_experts});
-  return set;
-}
-
 /// Combines the axes from the outside in: what decides most about legality first.
 class Combiner {
  public:
@@ -456,8 +448,10 @@ class Combiner {
 
   [[nodiscard]] std::vector<WordSet<RecomputeModule>> modules_for(Recompute recompute) const {
     if (recompute != Recompute::selective) return {axes_.recompute_modules.front()};
-    return distinct(axes_.recompute_modules,
-                    [&](const auto& set) { return modules_of(model(), set); });
+    const auto held = [&](const auto& set) { return modules_of(model(), set); };
+    std::vector<WordSet<RecomputeModule>> sets = distinct(axes_.recompute_modules, held);
+    for (WordSet<RecomputeModule>& set : sets) set = held(set);
+    return sets;
   }
 
   void consider() {

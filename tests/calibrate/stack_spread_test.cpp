@@ -52,6 +52,49 @@ TEST_CASE("a stack whose runs scatter more is said to be known less, and both ar
   }
 }
 
+TEST_CASE("a cluster whose rows all err alike is wider, and no other of the stack") {
+  std::vector<ValidatedRun> runs = rows("stack", 40, 0.03, 0.3);
+  for (ValidatedRun run : rows("stack", 20, 0.03, 0.3)) {
+    run.run.cluster = "elsewhere";
+    run.time_error = std::expm1(std::log1p(*run.time_error) + 0.15);
+    runs.push_back(std::move(run));
+  }
+  const StackSpreadReport report = stack_spreads(runs, priors());
+  REQUIRE(report.stacks.size() == 1);
+  const CheckedStack& stack = report.stacks.front();
+  REQUIRE(stack.clusters.size() == 2);
+  CHECK(stack.clusters[0].name == "elsewhere");
+  CHECK(stack.clusters[0].time == doctest::Approx(0.15).epsilon(0.15));
+  CHECK(stack.clusters[1].time < 0.02);
+  CHECK(std::hypot(stack.time.level * 0.3, stack.time.noise) == doctest::Approx(0.03).epsilon(0.3));
+  CHECK(report.cluster > 0.02);
+}
+
+TEST_CASE(
+    "runs that ran where the card was said to be full tell of memory, as those that did not") {
+  const auto memory_of = [](double room, RunStatus status) {
+    std::vector<ValidatedRun> runs = rows("printing", 40, 0.05, 0.3);
+    for (ValidatedRun& run : runs) {
+      run.memory_error = run.time_error;
+      run.interval->memory_prior = 0.3;
+    }
+    for (ValidatedRun run : rows("silent", 20, 0.05, 0.3)) {
+      run.run.status = status;
+      run.interval->memory_prior = 0.3;
+      run.interval->memory_room = room;
+      runs.push_back(std::move(run));
+    }
+    const StackSpreadReport report = stack_spreads(runs, priors());
+    return report.stacks.back().memory;
+  };
+  const KnownSpread with_room = memory_of(0.1, RunStatus::ok);
+  const KnownSpread too_full = memory_of(-0.3, RunStatus::ok);
+  const KnownSpread too_little = memory_of(0.3, RunStatus::oom);
+  CHECK(with_room.rows == 0);
+  CHECK(too_full.level > with_room.level);
+  CHECK(too_little.level > with_room.level);
+}
+
 TEST_CASE("few, equal or no rows give finite spreads") {
   CHECK(stack_spreads({}, priors()).stacks.empty());
   for (const double error : {0.0, 0.4}) {

@@ -39,6 +39,24 @@ std::string program_says(const std::string& arguments, int status = 0) {
   return result.out;
 }
 
+TEST_CASE("a job that was run is told with what could explain its time, others without") {
+  const Json ran = Json::parse(called("predict", {{"job", "bloom-176b-jean-zay"}}).document);
+  REQUIRE(ran.contains("causes"));
+  REQUIRE_FALSE(ran["causes"].empty());
+  double sum = 0.0;
+  for (const Json& cause : ran["causes"]) {
+    sum += cause["probability"].get<double>();
+    CHECK(cause["low"].get<double>() <= cause["times"].get<double>());
+    CHECK(cause["times"].get<double>() <= cause["high"].get<double>());
+  }
+  CHECK(sum <= 1.0 + 1e-9);
+  const Json asked = Json::parse(
+      called("predict",
+             {{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}, {"nodes", 48}, {"gbs", 1920}})
+          .document);
+  CHECK_FALSE(asked.contains("causes"));
+}
+
 TEST_CASE("a call is answered with the program's document, byte for byte") {
   const std::string job = "bloom-176b-jean-zay";
   CHECK(called("predict", {{"job", job}}).document == program_says("predict " + job));

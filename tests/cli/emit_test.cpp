@@ -214,6 +214,27 @@ TEST_CASE("PyTorch FSDP gets its sharding strategy, precisions and accumulation 
         "left out: attention: flash: the model's code\n");
 }
 
+TEST_CASE("a launch asks for nothing that Megatron-LM refuses, or that trains nothing") {
+  const auto launch = [](const std::string& plan) {
+    return run_prequel("predict --cluster dgx-h100 --gbs 64 --mbs 1 --emit megatron " + plan);
+  };
+  const ProgramResult experts = launch("--model qwen3-30b-a3b --nodes 2 --ep 8 --seq-len 4096");
+  CHECK(experts.out.find("force-load-balancing") == std::string::npos);
+  CHECK(experts.err.find("left out: router_balance: forced") != std::string::npos);
+  const ProgramResult alone = launch("--model llama-3-8b --nodes 1");
+  CHECK(alone.out.find("--tp-comm-overlap") == std::string::npos);
+  CHECK(alone.out.find("CUDA_DEVICE_MAX_CONNECTIONS") == std::string::npos);
+  CHECK(alone.err.find("warning: this plan does not fit: ") != std::string::npos);
+  const ProgramResult tensor =
+      launch("--model llama-3-70b --nodes 8 --tp 8 --cp 8 --seq-len 131072 --recompute full");
+  CHECK(tensor.out.starts_with("export CUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+  CHECK(tensor.out.find("--tp-comm-overlap") != std::string::npos);
+  CHECK(tensor.out.find("--max-position-embeddings 131072") != std::string::npos);
+  const ProgramResult muon = launch("--model llama-3-8b --nodes 1 --optimizer muon");
+  CHECK(muon.out.find("--optimizer dist_muon") != std::string::npos);
+  CHECK(muon.out.find("--use-distributed-optimizer") == std::string::npos);
+}
+
 TEST_CASE("FSDP2 is told by its own functions") {
   const std::string predict =
       "predict --model llama-3-8b --cluster dgx-h100 --software pytorch-fsdp2-2024 --nodes 4 --gbs "

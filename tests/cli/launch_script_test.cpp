@@ -139,14 +139,14 @@ TEST_CASE("flags that matter and are not modelled are told apart from those that
       job_with(
           "--bf16 --micro-batch-size 1 --use-nccl-ub --optimizer sgd "
           "--empty-unused-memory-level 0 --lr 1e-4 "
-          "--partition-activations --position-embedding-type mrope --attention-backend auto")
+          "--checkpoint-in-cpu --position-embedding-type mrope --attention-backend auto")
           .report;
-  CHECK(report.left_out ==
-        std::vector<std::string>{
-            "--use-nccl-ub changes time or memory and is not modelled; predicted without it",
-            "--optimizer sgd is not modelled; predicted with Adam's",
-            "--partition-activations changes time or memory and is not modelled; predicted without "
-            "it"});
+  CHECK(
+      report.left_out ==
+      std::vector<std::string>{
+          "--use-nccl-ub changes time or memory and is not modelled; predicted without it",
+          "--optimizer sgd is not modelled; predicted with Adam's",
+          "--checkpoint-in-cpu changes time or memory and is not modelled; predicted without it"});
   CHECK(report.ignored == std::vector<std::string>{"--lr", "--position-embedding-type mrope",
                                                    "--attention-backend auto"});
 }

@@ -52,9 +52,10 @@ TEST_CASE("the Pareto front is of all plans, though only the best are listed") {
 TEST_CASE("--pareto shows it below the best") {
   const std::string text = run_prequel(kSearch + "--pareto --top 1").out;
   CHECK(text.find(" plans that no other beats in time, memory and nodes at once\n"
-                  "  rank  nodes  dp  tp  pp  vpp  mbs   gbs  zero  recompute  sec/it   GiB\n"
-                  "  1        48   4   8  12    1    1  2048     1       none   99.18  75.5\n") !=
-        std::string::npos);
+                  "  rank  nodes  dp  tp  pp  vpp  mbs   gbs  zero  recompute  schedule  sec/it   "
+                  "GiB\n"
+                  "  1        48   4   8  12    1    1  2048     1       none      1f1b   99.18  "
+                  "75.5\n") != std::string::npos);
 }
 
 }  // namespace

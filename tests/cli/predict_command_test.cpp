@@ -149,7 +149,7 @@ TEST_CASE("bad values name flag, field and what would do, with status 2") {
   CHECK(refusal("bloom-176b-jean-zay --flops megatron") ==
         "prequel: --flops megatron: unknown convention (did you mean \"megatron-hw\"?); prequel, "
         "megatron-hw, bs-noemb, "
-        "mosaic-2023 and mosaic-2023-star are known\n");
+        "mosaic-2023, mosaic-2023-star and causal are known\n");
   CHECK(refusal("bloom-176b-jean-zay --set plan") == "prequel: --set plan: expected PATH=VALUE\n");
 }
 

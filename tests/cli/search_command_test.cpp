@@ -67,6 +67,25 @@ TEST_CASE("with --tokens GPU-hours come out, and the cost with a price") {
   CHECK(plan.at("cost").get<double>() == doctest::Approx(2 * plan.at("gpu_hours").get<double>()));
 }
 
+TEST_CASE("a row says all that predict would take otherwise, also where all rows have it") {
+  const std::string asked =
+      "--model qwen3-30b-a3b --cluster dgx-h100 --nodes 2 --gbs 256 --seq-len 4096 --top 1";
+  const Json plan = searched(asked).at("plans")[0].at("plan");
+  CHECK(plan.at("dispatcher") == "deepep");
+  const std::string text = run_prequel("search " + asked).out;
+  CHECK(text.find("dispatcher") != std::string::npos);
+  CHECK(text.find("deepep") != std::string::npos);
+  CHECK(text.find(plan.at("layout").get<std::string>()) != std::string::npos);
+}
+
+TEST_CASE("a search states the error of its best plan, which is wider where nobody checked") {
+  const std::string asked = "--model llama-3-70b --gbs 256 --seq-len 8192 --nodes 8 --top 1 ";
+  const Json unchecked = searched(asked + "--cluster mi300x-node").at("error");
+  const Json checked = searched(asked + "--cluster nvidia-dgx-h100").at("error");
+  CHECK(unchecked.at("sec_per_iter") > checked.at("sec_per_iter"));
+  CHECK(unchecked.at("basis") == "constants of megatron-core-2025 were not checked on mi300x-node");
+}
+
 TEST_CASE("what plans are ranked by stands in the table, too") {
   const std::string totals = "--nodes 48 --top 1 --tokens 366e9 ";
   const std::string priced = "search " + kBloom + totals + "--price 2 --objective cost ";

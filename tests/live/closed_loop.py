@@ -88,27 +88,24 @@ def write_json(path, content):
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def shipped(kind):
-    return [whole(path) for path in sorted((DATA / kind).glob("*.json"))]
-
-
-def whole(path):
-    """A file with what it leaves to the one that it is like (a JSON merge patch)."""
-    content = json.loads(path.read_text())
-    like = content.pop("like", None)
-    return patched(whole(path.with_name(like + ".json")), content) if like else content
-
-
-def patched(base, patch):
-    if not isinstance(patch, dict) or not isinstance(base, dict):
+def over(base, patch):
+    """The JSON merge patch of `base` (RFC 7396)."""
+    if not isinstance(base, dict) or not isinstance(patch, dict):
         return patch
-    result = dict(base)
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = patched(result.get(key), value)
-    return result
+    merged = base | {key: over(base.get(key), value) for key, value in patch.items()}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def shipped(kind):
+    """All files of a kind, whole: with what those that they are like say."""
+    files = {path.stem: json.loads(path.read_text()) for path in (DATA / kind).glob("*.json")}
+
+    def whole(name):
+        said = dict(files[name])
+        like = said.pop("like", None)
+        return over(whole(like), said) if like else said
+
+    return [whole(name) for name in sorted(files)]
 
 
 def gpu_base(context):

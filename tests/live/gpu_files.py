@@ -21,10 +21,11 @@ def nearest_device(name, memory_bytes, shipped):
     """The shipped device file for a GPU's own name ("NVIDIA H100 80GB HBM3"): the same family, then
     the same connector, then the nearest memory. None where no file is of the family."""
     words = name.lower().replace("-", " ").split()
+    connectors = {"pcie", "nvl"}  # names of other GPUs may leave theirs out
 
     def distance(device):
         parts = device["name"].split("-")
-        connector = any((kind in words) != (kind in parts) for kind in ("pcie", "nvl"))
+        connector = connectors & set(words) != connectors & set(parts)
         return connector, abs(bytes_of(device["memory"]) - memory_bytes)
 
     family = [device for device in shipped if device["name"].split("-")[0] in words]

@@ -96,6 +96,21 @@ TEST_CASE("hardware FLOPs grow from no over selective to full recompute") {
   CHECK(selective_flash.hardware.value == selective.hardware.value);
 }
 
+TEST_CASE("the causal count leaves out half of the pairs of queries and keys, and nothing else") {
+  const Transformer model = shipped_model("llama-3-8b");
+  StepShape step;
+  step.gbs = 4;
+  step.seq_len = 8192;
+  step.vocab = model.vocab;
+  step.recompute = Recompute::full;
+  const StepFlops full = step_flops(model, step, FlopsConvention::prequel);
+  const StepFlops causal = step_flops(model, step, FlopsConvention::causal);
+  const double pairs = 4.0 * 8192 * 8192 / 2 * 32 * 32 * 128;  // sequences, layers, heads, head
+  CHECK(full.model.value - causal.model.value == doctest::Approx(3 * 4 * pairs).epsilon(1e-12));
+  CHECK(full.hardware.value - causal.hardware.value ==
+        doctest::Approx(4 * 4 * pairs).epsilon(1e-12));
+}
+
 TEST_CASE("conventions are known by their names") {
   for (const std::string_view name : kFlopsConventionNames) {
     REQUIRE(flops_convention(name).has_value());

@@ -39,6 +39,21 @@ TEST_CASE("DeepSeek-V3 is dealt as Megatron-Core's recipe says, next-token layer
   CHECK(layers == model.layers);
 }
 
+TEST_CASE("multi-token prediction comes after the last layer, also where layouts are balanced") {
+  const Transformer model = shipped_model("deepseek-v3");
+  for (const char* text : {"Et*3|(tt|)*28ttm|tL", "mEt*3|(tt|)*29|L", "Et*3|(tt|)*29|Lm"}) {
+    CAPTURE(text);
+    CHECK_FALSE(layout_problem(text, model, 32).empty());
+  }
+  CHECK(layout_problem("Et*3|(tt|)*29|mL", model, 32).empty());
+  for (const std::int64_t chunks : {2, 3, 4, 8, 16, 24, 31, 32, 61, 64}) {
+    for (const std::string& layout : balanced_layouts(model, chunks)) {
+      CAPTURE(layout);
+      CHECK(layout_problem(layout, model, chunks).empty());
+    }
+  }
+}
+
 TEST_CASE("what is no layout, or deals another model, is told") {
   const Transformer model = shipped_model("llama-2-7b");
   for (const char* text :

@@ -135,6 +135,24 @@ TEST_CASE("full recompute keeps the input of every block, for every micro batch 
   CHECK(full.memory(4).activations.value == (4 + buffers) * (6 + 1) * checkpoint);
 }
 
+TEST_CASE(
+    "tensor ranks share the inputs that full recompute keeps, not those that stages receive") {
+  Case whole;
+  whole.plan.tp = 4;
+  whole.plan.pp = 4;
+  whole.chunks = {{6, false, false}};
+  Case shared = whole;
+  shared.plan.distribute_saved_activations = true;
+  const double checkpoint = 2.0 * 2 * 1024 * 1024;
+  const auto buffers = static_cast<double>(whole.software.memory.extra_pipeline_buffers);
+  CHECK(whole.memory(4).activations.value == (4 + buffers) * (6 + 1) * checkpoint);
+  CHECK(shared.memory(4).activations.value == (4 + buffers) * (6.0 / 4 + 1) * checkpoint);
+  // Of layers that are not repeated nothing is split.
+  whole.plan.recomputed = shared.plan.recomputed = 0.5;
+  CHECK(whole.memory(4).activations.value - shared.memory(4).activations.value ==
+        doctest::Approx((4 + buffers) * 3 * checkpoint * 3 / 4));
+}
+
 TEST_CASE("no more micro batches are held than there are") {
   Case few;
   few.plan.pp = 4;
@@ -156,6 +174,17 @@ TEST_CASE("activations grow from full over selective to no recompute") {
   // arXiv 2205.05198: 34·s·b·h without scores, 5·a·s²·b for them.
   CHECK(selective == 24 * 34.0 * 2 * 1024 * 1024);
   CHECK(none - selective == 24 * 5.0 * 16 * 1024 * 1024 * 2);
+}
+
+TEST_CASE("a stack can keep more than its layers' shapes say, of activations alone") {
+  Case kept;
+  kept.plan.recompute = Recompute::none;
+  const StageMemory as_told = kept.memory();
+  kept.software.memory.activation_factor = 1.25;
+  const StageMemory more = kept.memory();
+  CHECK(more.activations.value == doctest::Approx(1.25 * as_told.activations.value));
+  CHECK((more.total() - more.activations).value ==
+        doctest::Approx((as_told.total() - as_told.activations).value));
 }
 
 TEST_CASE("sequence parallelism shares all activations of a block") {

@@ -138,6 +138,18 @@ TEST_CASE("full recompute repeats the forward pass, selective the core of attent
   CHECK(block_recompute(model, setting(8), stack(), Recompute::none).empty());
 }
 
+TEST_CASE("inputs that tensor ranks share are gathered once before their layers are repeated") {
+  const Transformer model = shipped_model("gpt3-175b");
+  LayerSetting shared = setting(8);
+  const double whole = ring_bytes(block_recompute(model, shared, stack(), Recompute::full));
+  shared.saved_input_ranks = 8;
+  const double input = 2.0 * 4 * 2048 * 12288;  // bytes of s·b·h in bf16
+  CHECK(ring_bytes(block_recompute(model, shared, stack(), Recompute::full)) == whole + input);
+  CHECK(ring_bytes(block_forward(model, shared, stack())) == whole);
+  shared.saved_input_layers = 4;
+  CHECK(ring_bytes(block_recompute(model, shared, stack(), Recompute::full)) == whole + input / 4);
+}
+
 TEST_CASE("selective recompute repeats a flash kernel's forward, as Megatron-Core's does") {
   const Transformer model = shipped_model("gpt3-175b");
   const Operators repeated =

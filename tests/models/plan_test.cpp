@@ -315,6 +315,21 @@ TEST_CASE("full recompute of a chunk's first layers is a share of the blocks") {
   CHECK(question.warnings() == Warnings{"recompute_first 2: no effect without full recompute"});
 }
 
+TEST_CASE("saved activations are distributed where full recompute keeps them whole") {
+  Question question;
+  question.request.recompute = Recompute::full;
+  question.request.distribute_saved_activations = true;
+  question.request.sequence_parallel = false;
+  CHECK(question.resolve().plan.distribute_saved_activations);
+  question.request.sequence_parallel = true;
+  CHECK(question.problems() ==
+        "plan: distribute_saved_activations: sequence_parallel splits them already; off would do");
+  question.request.sequence_parallel = false;
+  question.request.recompute = Recompute::none;
+  CHECK(question.warnings() ==
+        Warnings{"distribute_saved_activations: no effect without full recompute"});
+}
+
 TEST_CASE("Muon works on the device, with a momentum of 16 bits at least") {
   Question question;
   question.request.optimizer = Optimizer::muon;

@@ -52,6 +52,35 @@ TEST_CASE("a stack that was not checked here, or whose release is not known, is 
   CHECK(interval_of(elsewhere).time_scale > other);
 }
 
+TEST_CASE("what the runs on a cluster share widens the answers there, and no pair of plans") {
+  const Scenario scenario = shipped_scenario();
+  const Prediction prediction = predict(scenario);
+  const auto with = [](double time, double memory) {
+    Uncertainty known = priors();
+    for (CheckedStack& stack : known.checked) {
+      for (CheckedCluster& cluster : stack.clusters) {
+        cluster.time = time;
+        cluster.memory = memory;
+      }
+    }
+    return known;
+  };
+  const auto variance = [](double scale) { return scale * scale; };
+  const Interval alone = interval(scenario, prediction, with(0, 0));
+  const Interval shared = interval(scenario, prediction, with(0.2, 0.1));
+  CHECK(variance(shared.time_scale) ==
+        doctest::Approx(variance(alone.time_scale) + 0.2 * 0.2).epsilon(1e-9));
+  CHECK(variance(shared.memory_scale) ==
+        doctest::Approx(variance(alone.memory_scale) + 0.1 * 0.1).epsilon(1e-9));
+  const UncertainPlan here{prediction.sec_per_iter.value, alone.slopes};
+  UncertainPlan slower = here;
+  slower.value *= 1.05;
+  const auto odds = [&](const Uncertainty& known) {
+    return better_probability(here, slower, spread_of(scenario, known));
+  };
+  CHECK(odds(with(0.2, 0.1)) == doctest::Approx(odds(with(0, 0))));
+}
+
 TEST_CASE("kernels that nobody measured on a device widen the time that they take, not memory") {
   Scenario scenario = shipped_scenario();
   const Interval fitted = interval_of(scenario);
