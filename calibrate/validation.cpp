@@ -29,10 +29,16 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
   return found == run.cells.end() ? std::string() : found->second;
 }
 
+/// Whether ranks share out parameters, too.
+bool shards_all(const MeasuredRun& run) {
+  return run.plan.zero.value_or(0) == 3;
+}
+
 /// What of a row says which files it is predicted from, and with which of their fields replaced.
 std::string files_key(const MeasuredRun& run) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
-         cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source;
+         cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" +
+         (shards_all(run) ? "sharded" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -119,6 +125,11 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
     result.prediction->warnings.insert(result.prediction->warnings.begin(),
                                        scenario.warnings.begin(), scenario.warnings.end());
+    if (software.framework == "pytorch-fsdp" && cell(row, "compile") == "0") {
+      result.prediction->warnings.push_back(fmt::format(
+          "compile 0: {} is priced with compiled blocks, which are faster and keep less",
+          software.name));
+    }
   } catch (const InputError& error) {
     result.outcome = Outcome::unsupported;
     result.reason = error.problems().front();
@@ -456,6 +467,42 @@ std::string build_of(const Document& cluster, const std::string& release,
   return known ? builds[release].get<std::string>() : release;
 }
 
+/// A release without its year or version: "torchtitan" of "torchtitan-2024-12".
+std::string without_version(const std::string& release) {
+  std::size_t end = release.find('-');
+  while (end != std::string::npos) {
+    const std::size_t first = end + (release.compare(end + 1, 1, "v") == 0 ? 2 : 1);
+    if (first < release.size() && release[first] >= '0' && release[first] <= '9') break;
+    end = release.find('-', end + 1);
+  }
+  return release.substr(0, end);
+}
+
+/// Whether a name is one of a known framework, but for a letter or two.
+bool is_mistyped(const std::string& asked, const std::vector<std::string>& known) {
+  std::vector<std::string> frameworks;
+  for (const std::string& name : known) frameworks.push_back(without_version(name));
+  return nearest(without_version(asked), frameworks).has_value();
+}
+
+/// The stack of a row, or the nearest release of its framework. Tables are full of frameworks that
+/// no file is of and that stand on PyTorch's own sharding or on Megatron-Core's layout: the newest
+/// of these that lays parameters out as the row does then stands in, as any other release would.
+Document stack_of(const Library& library, const MeasuredRun& run, const std::string& asked) {
+  try {
+    return library.open("software", asked);
+  } catch (const InputError&) {
+    const std::vector<std::string> known = library.names("software");
+    const bool is_path = asked.find('/') != std::string::npos || asked.ends_with(".json");
+    const bool is_known = std::ranges::find(known, asked) != known.end();
+    if (is_path || is_known || is_mistyped(asked, known)) throw;
+  }
+  Document stack =
+      library.open("software", shards_all(run) ? "nemo-automodel-2026" : "megatron-core-2026");
+  stack.set("stands_for", asked);
+  return stack;
+}
+
 }  // namespace
 
 Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& overrides) const {
@@ -467,8 +514,8 @@ Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& over
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = device.read_once(read_device);
-  Document software = library_.open(
-      "software",
+  Document software = stack_of(
+      library_, run,
       build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   apply_overrides(software, overrides, "software");

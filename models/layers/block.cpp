@@ -35,6 +35,7 @@ class BlockTeller {
         kind_(kind),
         setting_(setting),
         software_(software),
+        ring_(software.communication.context_ring),
         tokens_(setting.tokens()),
         shared_tokens_(tokens_ / setting.token_split()),
         element_(bytes_per_element(setting.precision)),
@@ -275,21 +276,20 @@ class BlockTeller {
   void tell_context_exchange() {
     if (setting_.cp == 1) return;
     const auto tp = real(setting_.tp);
-    const double kv = real(tokens_ * std::max(model_.kv_heads, setting_.tp)) *
-                      real(model_.key_dim() + model_.value_dim()) / tp * element_;
+    const std::int64_t heads = std::max(model_.kv_heads, setting_.tp);
+    const double widths = real(model_.key_dim() + model_.value_dim());
+    const double kv = real(tokens_ * heads) * widths / tp * element_;
     switch (setting_.context_comm) {
       case ContextComm::p2p:
       case ContextComm::a2a_p2p:
-        layer_.pieces.push_back({"context ring", KeyValueRing{{kv}}, Module::core_attention});
-        tell_context_merge();
+        tell_context_ring(real(tokens_ * (ring_.whole_heads ? model_.heads : heads)) * widths / tp);
         break;
       case ContextComm::all_gather:
         tell_collective("context gather", GroupAxis::context, kv * real(setting_.cp),
                         CollectiveOp::all_gather, CollectiveOp::reduce_scatter);
         break;
       case ContextComm::a2a: {
-        const double q_and_out = real(tokens_ * model_.heads) *
-                                 real(model_.key_dim() + model_.value_dim()) / tp * element_;
+        const double q_and_out = real(tokens_ * model_.heads) * widths / tp * element_;
         tell_collective("context exchange", GroupAxis::context, kv + q_and_out,
                         CollectiveOp::all_to_all, CollectiveOp::all_to_all);
         break;
@@ -297,15 +297,19 @@ class BlockTeller {
     }
   }
 
-  /// Each step of a ring adds what it computed to what earlier ones did: 12 bytes an element of the
-  /// result, 8 of them forward (context in fp32 read and written), 4 backward (gradients in 16
-  /// bits).
-  void tell_context_merge() {
-    const double elements =
+  /// `elements` of keys and values a step; and each step adds what it computed to what earlier ones
+  /// did.
+  void tell_context_ring(double elements) {
+    const double gradient = ring_.gradient_bytes > 0 ? ring_.gradient_bytes : element_;
+    layer_.pieces.push_back({"context ring",
+                             KeyValueRing{{elements * element_}, {elements * gradient}},
+                             Module::core_attention});
+    const double results =
         real(tokens_ * model_.attention_width()) / real(setting_.tp) * real(setting_.cp);
     layer_.pieces.push_back(
         {"context merge",
-         PointwiseKernels{StreamKind::fused_pointwise, 8.0 * elements, 4.0 * elements},
+         PointwiseKernels{StreamKind::fused_pointwise, ring_.forward_bytes * results,
+                          ring_.backward_bytes * results},
          Module::core_attention});
   }
 
@@ -484,6 +488,7 @@ class BlockTeller {
   LayerKind kind_;
   const LayerSetting& setting_;
   const Software& software_;
+  const ContextRingStack& ring_;
   std::int64_t tokens_;
   std::int64_t shared_tokens_;  ///< of the rank where tensor ranks share them
   double element_;              ///< bytes of an activation

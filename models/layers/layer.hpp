@@ -58,7 +58,8 @@ struct LayerCollective {
 
 /// Keys and values that go round a ring of context ranks behind the attention that they feed.
 struct KeyValueRing {
-  Bytes bytes{};  ///< of one step, forward; twice that backward
+  Bytes bytes{};      ///< of one step
+  Bytes gradients{};  ///< that go beside them backward
 };
 
 /// Tokens to their experts, and the results back; the backward pass has the opposite.

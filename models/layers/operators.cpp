@@ -120,7 +120,9 @@ class Lister {
     }
   }
 
-  void add(const KeyValueRing& ring) { push(ContextRing{ring.bytes, backward_}); }
+  void add(const KeyValueRing& ring) {
+    push(ContextRing{backward_ ? ring.bytes + ring.gradients : ring.bytes, backward_});
+  }
 
   void add(const TokenTransfer& dispatch) {
     Dispatch transfer = dispatch.what;

@@ -19,7 +19,8 @@ struct GroupCollective {
   bool beside_dgrad{};  ///< it goes on beside the last dgrad before it
 };
 
-/// Keys and values that go round the context ranks, so many bytes a step, behind attention.
+/// Keys and values, backward with their gradients, that go round the context ranks, so many bytes a
+/// step, behind attention.
 struct ContextRing {
   Bytes bytes{};
   bool backward{};

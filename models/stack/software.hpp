@@ -177,6 +177,16 @@ struct HostStack {
   Seconds fixed_per_iteration{};  ///< optimizer launches, gradient norm, logging, data
 };
 
+/// What goes round a ring of context ranks, and what adding each step's result to those before it
+/// moves, per element of the context.
+struct ContextRingStack {
+  bool whole_heads{};          ///< keys and values are repeated for each query head beforehand
+  double gradient_bytes{};     ///< of an element of their gradients; 0: those of an activation
+  double forward_bytes{8.0};   ///< the context in fp32, read and written
+  double backward_bytes{4.0};  ///< gradients in 16 bits
+  double contention{};         ///< share of the shorter of transfers and attention that both lose
+};
+
 /// How the stack communicates. The bytes of a gradient on the wire follow the plan's
 /// grad_precision.
 struct CommunicationStack {
@@ -198,17 +208,20 @@ struct CommunicationStack {
   double weight_bytes{2.0};        ///< per parameter, all-gather of weights (ZeRO 1 to 3)
   int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
   ShardedStages sharded_stages{};
-  int prefetch_layers{1};  ///< gathered ahead of the one that computes; 0: beside no pass
+  /// Layers gathered ahead of the one that computes. 0: nothing that ZeRO shares out goes beside
+  /// passes.
+  int prefetch_layers{1};
   /// Share of the shorter of two overlapping tasks that both lose: gathers and reductions beside
   /// the layers.
   double overlap_contention{};
   /// What each step of a ring of context ranks costs beside its transfer where no graph launches
   /// it: launches, waits between streams. Forward; twice that backward.
   Seconds context_step{};
+  ContextRingStack context_ring;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
   bool reduces_to_all{};    ///< gradients are all-reduced with ZeRO-1 too, not to their owners
-  Bytes gradient_bucket{};  ///< of one reduction; 0: a layer's, or a stage's
+  Bytes gradient_bucket{};  ///< of one all-reduce, half of one to owners; 0: a layer's or stage's
 };
 
 /// States of an optimizer that a stack has for bf16 alone, bytes per parameter (DeepSpeed's

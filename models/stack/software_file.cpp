@@ -159,6 +159,16 @@ HostStack read_host(const Cursor& section) {
   return host;
 }
 
+ContextRingStack read_context_ring(const Cursor& section) {
+  ContextRingStack ring;
+  if (const auto whole = section.find("whole_heads")) ring.whole_heads = whole->boolean();
+  ring.gradient_bytes = factor_or(section, "gradient_bytes", ring.gradient_bytes);
+  ring.forward_bytes = factor_or(section, "forward_bytes", ring.forward_bytes);
+  ring.backward_bytes = factor_or(section, "backward_bytes", ring.backward_bytes);
+  ring.contention = factor_or(section, "contention", ring.contention);
+  return ring;
+}
+
 CommunicationStack read_communication(const Cursor& section) {
   CommunicationStack communication;
   communication.gradient_overlap = section.at("gradient_overlap").word<GradientOverlap>();
@@ -184,6 +194,9 @@ CommunicationStack read_communication(const Cursor& section) {
   }
   communication.overlap_contention = factor_or(section, "overlap_contention", 0.0);
   communication.context_step = {factor_or(section, "context_step_s", 0.0)};
+  if (const auto ring = section.find("context_ring")) {
+    communication.context_ring = read_context_ring(*ring);
+  }
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();
   }

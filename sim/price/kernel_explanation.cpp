@@ -74,12 +74,12 @@ class Explainer {
   [[nodiscard]] PriceExplanation explained(const ContextRing& ring, double exposed) const {
     PriceExplanation step = explain_collective(scenario_.cluster, CollectiveOp::send_recv,
                                                shape_of(GroupAxis::context), ring.bytes);
-    const double steps = (ring.backward ? 2.0 : 1.0) * static_cast<double>(scenario_.plan.cp - 1);
+    const auto steps = static_cast<double>(scenario_.plan.cp - 1);
     step.model = fmt::format(
-        "{} steps of a {}, each of {:.4g} MB at {:.4g} GB/s: {:.4g} ms beside attention, of which "
-        "{:.4g} ms show",
-        steps, step.model, ring.bytes.value / 1e6, ring.bytes.value / step.time.value / kGB,
-        1e3 * steps * step.time.value, 1e3 * exposed);
+        "{} steps of a {}, each of {:.4g} MB{} at {:.4g} GB/s: {:.4g} ms beside attention, of "
+        "which {:.4g} ms show",
+        steps, step.model, ring.bytes.value / 1e6, ring.backward ? " with gradients" : "",
+        ring.bytes.value / step.time.value / kGB, 1e3 * steps * step.time.value, 1e3 * exposed);
     step.bytes = {};  // what is moved behind attention has no rate of its own
     for (Limit& limit : step.limits) limit.time = limit.time * steps;
     step.time = {exposed};

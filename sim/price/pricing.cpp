@@ -203,18 +203,17 @@ class OperatorPricer {
   /// last step has nothing to send.
   void price_ring(const ContextRing& ring, double attention, KernelCost& cost) const {
     const double steps = real(scenario_.plan.cp - 1);
-    const double passes = ring.backward ? 2.0 : 1.0;
-    const double sent =
-        passes * steps *
-        collective_time(scenario_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes)
-            .value;
+    const double sent = steps * collective_time(scenario_.cluster, CollectiveOp::send_recv,
+                                                context_group_, ring.bytes)
+                                    .value;
     const double behind = attention * steps / (steps + 1);
     const WordSet<GraphedModule> graphs = scenario_.plan.cuda_graphs;
     const bool launched = !graphs.has(GraphedModule::full) && !graphs.has(GraphedModule::attn);
     const double step = launched ? scenario_.software.communication.context_step.value : 0.0;
     const double steering = step * (steps + 1);
-    cost.seconds = std::max(0.0, sent - behind) + passes * steering;
-    cost.hidden = std::min(sent, behind);
+    const double loss = scenario_.software.communication.context_ring.contention;
+    cost.hidden = (1.0 - loss) * std::min(sent, behind);
+    cost.seconds = sent - cost.hidden + (ring.backward ? 2.0 : 1.0) * steering;
   }
 
   const Scenario& scenario_;
@@ -629,15 +628,20 @@ double overlap_loss(const Scenario& scenario) {
   return fitted > 0 ? fitted : scenario.device.overlap_loss;
 }
 
+/// An all-reduce takes the tensors of a bucket as they lie; on the way to owners they are copied
+/// together, so that fewer and larger collectives carry them.
+constexpr double kBucketsToOwners = 2;
+
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
   const CommunicationStack& stack = scenario.software.communication;
   const double element = bytes_per_element(plan.grad_precision);
   return over_groups(parameters, [&](GroupAxis axis, double count) {
     const Bytes bytes{count * element};
-    const double bucket = stack.gradient_bucket.value;
+    const bool to_all = plan.zero == 0 || (plan.zero == 1 && stack.reduces_to_all);
+    const double bucket = (to_all ? 1.0 : kBucketsToOwners) * stack.gradient_bucket.value;
     const double buckets = bucket > 0 ? std::max(1.0, bytes.value / bucket) : 1.0;
-    if (plan.zero == 0 || (plan.zero == 1 && stack.reduces_to_all)) {
+    if (to_all) {
       return buckets * data_collective_time(scenario, CollectiveOp::all_reduce,
                                             rank_group(plan, axis), bytes / buckets);
     }

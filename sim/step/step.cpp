@@ -34,7 +34,11 @@ bool gradients_overlap(const Scenario& scenario) {
   if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {
     return false;
   }
-  const GradientOverlap overlap = scenario.software.communication.gradient_overlap;
+  // What owners alone get, a stack that gathers from them beside no pass reduces beside none.
+  const CommunicationStack& stack = scenario.software.communication;
+  const bool to_owners = scenario.plan.zero == 1 && !stack.reduces_to_all;
+  if (to_owners && stack.prefetch_layers == 0) return false;
+  const GradientOverlap overlap = stack.gradient_overlap;
   const bool wanted = overlap == GradientOverlap::always ||
                       (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
   return wanted && any_replicas(scenario);

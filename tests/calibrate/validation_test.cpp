@@ -188,6 +188,42 @@ TEST_CASE("a site's tables mean the release that their source or their day says"
         doctest::Approx(18).epsilon(0.25));
 }
 
+TEST_CASE("a framework that no file is of is stood in for by one that shards as the row does") {
+  std::istringstream in(
+      "id,cluster,software,model,gpus,dp,zero_stage,mbs,gbs,seq_len,precision,recompute,status\n"
+      "sharded,dgx-h100,some-trainer,llama-3-8b,8,8,3,1,8,4096,bf16,full,ok\n"
+      "whole,dgx-h100,some-trainer,llama-3-8b,8,8,1,1,8,4096,bf16,full,ok\n"
+      "mistyped,dgx-h100,torchtitn,llama-3-8b,8,8,3,1,8,4096,bf16,full,ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 3);
+  CHECK(runs[0].stand_in == "nemo-automodel-2026");
+  CHECK(runs[1].stand_in == "megatron-core-2026");
+  for (const ValidatedRun& run : {runs[0], runs[1]}) {
+    REQUIRE(run.prediction);
+    CHECK(run.prediction->relative_error == kUnknownReleaseError);
+    CHECK(run.prediction->warnings.front().starts_with("software some-trainer is not known"));
+  }
+  CHECK(runs[2].outcome == Outcome::unsupported);
+  CHECK(runs[2].reason.starts_with("unknown software \"torchtitn\""));
+}
+
+TEST_CASE("a row of eager blocks is told that compiled ones are priced") {
+  std::istringstream in(
+      "id,cluster,software,model,gpus,dp,zero_stage,mbs,gbs,seq_len,precision,recompute,compile,"
+      "status\n"
+      "eager,dgx-h100,torchtitan-2024,llama-3-8b,8,8,3,1,8,4096,bf16,full,0,ok\n"
+      "compiled,dgx-h100,torchtitan-2024,llama-3-8b,8,8,3,1,8,4096,bf16,full,1,ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 2);
+  const auto told = [](const ValidatedRun& run) {
+    return std::ranges::any_of(run.prediction->warnings, [](const std::string& warning) {
+      return warning.starts_with("compile 0: torchtitan-2024 is priced with compiled blocks");
+    });
+  };
+  CHECK(told(runs[0]));
+  CHECK_FALSE(told(runs[1]));
+}
+
 TEST_CASE("an unknown cluster makes a row unsupported, with the nearest name") {
   const auto runs = validate_text(
       "a,s,t,jean-zay-a10,48,384,78,13824,64,2048,250880,alibi,8,8,6,1,4,2048,bf16,1,,ok\n");

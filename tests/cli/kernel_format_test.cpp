@@ -54,10 +54,10 @@ TEST_CASE("steps of a ring are explained by message, rate and what attention hid
   const ProgramResult result = run_prequel(
       "predict --model llama-3-8b --cluster dgx-h100 --nodes 2 --cp 4 --gbs 64 --seq-len 32768 "
       "--explain all --json");
-  CHECK(result.out.find("\"3 steps of a ring of 4 ranks over device links, each of ") !=
-        std::string::npos);
-  CHECK(result.out.find("\"6 steps of a ring of 4 ranks over device links, each of ") !=
-        std::string::npos);
+  // Keys and values of 8192 tokens, 8 heads of 128 in 2 bytes; backward their gradients go along.
+  const std::string steps = "\"3 steps of a ring of 4 ranks over device links, each of ";
+  CHECK(result.out.find(steps + "33.55 MB at ") != std::string::npos);
+  CHECK(result.out.find(steps + "67.11 MB with gradients at ") != std::string::npos);
   CHECK(result.out.find(" ms beside attention, of which ") != std::string::npos);
 }
 

@@ -53,6 +53,7 @@ class Files(unittest.TestCase):
         shipped = closed_loop.shipped("devices")
         for name, gigabytes, expected in (
                 ("NVIDIA H100 80GB HBM3", 85, "h100-sxm"), ("NVIDIA H200", 150, "h200-sxm"),
+                ("NVIDIA H200 NVL", 150, "h200-nvl"),
                 ("NVIDIA A100-SXM4-40GB", 42, "a100-sxm-40gb"),
                 ("NVIDIA A100-SXM4-80GB", 85, "a100-sxm-80gb"),
                 ("NVIDIA A100 80GB PCIe", 85, "a100-pcie-80gb"),

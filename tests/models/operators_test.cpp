@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/layers/flops.hpp"
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
@@ -182,6 +184,56 @@ TEST_CASE("tensor ranks share the products of a layer evenly") {
     CHECK(gemm_flops(block_forward(model, setting(tp), stack())) * static_cast<double>(tp) ==
           whole);
   }
+}
+
+TEST_CASE(
+    "keys and values go round once a head of theirs, or of the queries where they are repeated") {
+  const Transformer model = shipped_model("llama-3-8b");
+  LayerSetting four = setting(1, AttentionKind::flash);
+  four.cp = 4;
+  Software software = stack();
+  const auto ring = [&](const Operators& operators) {
+    const auto found = std::find_if(operators.begin(), operators.end(), [](const Operator& op) {
+      return std::holds_alternative<ContextRing>(op.what);
+    });
+    REQUIRE(found != operators.end());
+    return std::get<ContextRing>(found->what).bytes.value;
+  };
+  const auto forward = [&] { return ring(block_forward(model, four, software)); };
+  const auto backward = [&] { return ring(block_backward(model, four, software)); };
+  // Tokens of a rank, 8 heads of 128, keys and values of 2 bytes; backward their gradients, too.
+  const double bytes = 4 * 512 * 8 * 128 * 2 * 2.0;
+  CHECK(forward() == bytes);
+  CHECK(backward() == 2 * bytes);
+  software.communication.context_ring.gradient_bytes = 4;
+  CHECK(backward() == 3 * bytes);
+  software.communication.context_ring.whole_heads = true;
+  CHECK(forward() == 4 * bytes);
+  CHECK(backward() == 3 * 4 * bytes);
+}
+
+TEST_CASE("each step of a ring adds its result to those before it") {
+  const Transformer model = shipped_model("llama-3-8b");
+  LayerSetting four = setting(1, AttentionKind::flash);
+  four.cp = 4;
+  Software software = stack();
+  const auto streamed = [&](const Operators& operators) {
+    double bytes = 0;
+    for (const Operator& op : operators) {
+      if (const auto* stream = std::get_if<Stream>(&op.what)) bytes += stream->bytes.value;
+    }
+    return bytes;
+  };
+  const auto forward = [&] { return streamed(block_forward(model, four, software)); };
+  const auto backward = [&] { return streamed(block_backward(model, four, software)); };
+  const double once = forward();
+  const double back = backward();
+  software.communication.context_ring.forward_bytes += 1;
+  software.communication.context_ring.backward_bytes += 2;
+  // A result of 512 tokens a sequence, 4096 wide, in each of 4 steps.
+  const double elements = 4 * 512 * 4096 * 4.0;
+  CHECK(forward() - once == doctest::Approx(elements));
+  CHECK(backward() - back == doctest::Approx(2 * elements));
 }
 
 TEST_CASE("an attention that the software does not have is refused") {

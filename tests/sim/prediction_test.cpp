@@ -84,6 +84,11 @@ TEST_CASE("buckets of gradients cost their latencies, a sum for all more than on
   const double scattered = reduce();
   scenario.software.communication.reduces_to_all = true;
   CHECK(reduce() > 1.5 * scattered);
+  // To owners, what two buckets hold goes at once.
+  CommunicationStack& stack = scenario.software.communication;
+  stack.reduces_to_all = false;
+  stack.gradient_bucket = {4e9 * bytes_per_element(scenario.plan.grad_precision) / 2};
+  CHECK(reduce() == doctest::Approx(scattered));
 }
 
 TEST_CASE("ZeRO-2 reduces its gradients after every micro batch, ZeRO-1 once") {
@@ -453,6 +458,22 @@ TEST_CASE("a step of a context ring costs its launches, but for those of a graph
   CHECK(predict(scenario).breakdown.cp_comm == doctest::Approx(free));
 }
 
+TEST_CASE("attention and a ring beside it lose a share of the shorter of both") {
+  Scenario scenario =
+      planned("llama-3-8b", "dgx-h100", "torchtitan-2024",
+              {{"plan.nodes", "1"}, {"plan.cp", "4"}, {"plan.mbs", "1"}, {"plan.gbs", "2"}});
+  double& contention = scenario.software.communication.context_ring.contention;
+  contention = 0;
+  const auto cost = [&] { return price_layers(scenario)[Part::dense_block].forward; };
+  const PassCost free = cost();
+  CHECK(free.hidden.cp_comm > 0);
+  contention = 0.25;
+  const PassCost slowed = cost();
+  const double lost = 0.25 * free.hidden.cp_comm;
+  CHECK(slowed.cp_comm - free.cp_comm == doctest::Approx(lost));
+  CHECK(slowed.hidden.cp_comm == doctest::Approx(free.hidden.cp_comm - lost));
+}
+
 TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's factor") {
   Scenario scenario = shipped_scenario({{"plan.precision", "bf16"}});
   const auto products = [&] {
@@ -492,6 +513,23 @@ TEST_CASE("without prefetch, gathers of fully sharded layers hold up the passes"
   };
   CHECK(seconds_with("0") > seconds_with("1"));
   CHECK(seconds_with("1") >= seconds_with("2"));
+}
+
+TEST_CASE("without prefetch, ZeRO-1 hides neither gradients nor weights, copies of all states do") {
+  const auto with = [](const char* zero, const char* layers) {
+    return predict(planned("llama-3-8b", "dgx-h100", "nanotron-2025",
+                           {{"plan.nodes", "16"},
+                            {"plan.tp", "8"},
+                            {"plan.gbs", "256"},
+                            {"plan.mbs", "4"},
+                            {"plan.seq_len", "4096"},
+                            {"plan.zero", zero},
+                            {"software.communication.prefetch_layers", layers}}));
+  };
+  CHECK(with("0", "0").hidden.dp_comm > 0);
+  CHECK(with("1", "0").hidden.dp_comm == 0);
+  CHECK(with("1", "1").hidden.dp_comm > 0);
+  CHECK(with("1", "0").sec_per_iter > with("1", "1").sec_per_iter);
 }
 
 }  // namespace
