@@ -334,9 +334,20 @@ void read_log(const std::string& file, const TrainingLog& log, const ImportNames
   import.job.report = std::move(report);
 }
 
+/// The stack that the cluster's file names, where both can be read.
+std::optional<Software> stack_of_cluster(const ImportedJob& job, const ImportNames& names) {
+  if (names.library == nullptr || !job.cluster) return {};
+  try {
+    const Cluster cluster = names.library->open("clusters", *job.cluster).read_once(read_cluster);
+    return names.library->open("software", cluster.software).read_once(read_software);
+  } catch (const InputError&) {
+    return {};  // its reader tells later
+  }
+}
+
 /// For runs a cluster, where the user names none; and the stack that the arguments fit, where that
 /// cluster's own is not known to (it may lack what they ask for).
-void assume_names(Import& import) {
+void assume_names(Import& import, const ImportNames& names) {
   ImportedJob& job = import.job;
   const auto assume = [&job](const char* what, const std::string& chosen) {
     job.report.assumed.push_back(
@@ -349,9 +360,15 @@ void assume_names(Import& import) {
     job.software = assume("software", "torchtitan-2025");
   }
   if (!job.software && !job.maxtext.empty()) job.software = assume("software", "maxtext-2025");
-  if (!job.software && (modern || (!job.cluster && !import.runs.empty()))) {
+  const bool flash = job.plan.attention == AttentionKind::flash;
+  const std::optional<Software> usual = stack_of_cluster(job, names);
+  const bool suits = usual &&
+                     usual->framework == (job.deepspeed ? "megatron-deepspeed" : "megatron-lm") &&
+                     (!flash || !usual->kernels.flash_kernel.empty());
+  if (!job.software && modern && suits) job.software = assume("software", usual->name);
+  const bool foreign = usual && !suits && job.deepspeed && job.says("--num-layers");
+  if (!job.software && (modern || foreign || (!job.cluster && !import.runs.empty()))) {
     // DeepSpeed's stacks were measured before they had flash attention.
-    const bool flash = job.plan.attention == AttentionKind::flash;
     const char* with_flash =
         job.plan.zero.value_or(0) > 1 ? "pytorch-fsdp2-2024" : "megatron-core-2024";
     const char* deepspeed = flash    ? with_flash
@@ -499,7 +516,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   }
   replace_by_names(import.job, names);
   complete(import.job);
-  if (!only_json) assume_names(import);
+  if (!only_json) assume_names(import, names);
   complete_by_names(import.job, names);
   count_parameters(import.job);
   ImportReport& report = import.job.report;
