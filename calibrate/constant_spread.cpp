@@ -111,6 +111,11 @@ struct Case {
   std::vector<Observation> seen;
   LinearModel model;
   LinearModel start;  ///< around the constants as their files have them
+
+  /// ln(measured / predicted) of a row by these.
+  [[nodiscard]] double gap(std::size_t row) const {
+    return seen[row].log_value - start.values[static_cast<Index>(row)];
+  }
 };
 
 std::optional<Case> case_of(const Library& library, const std::string& table,
@@ -131,14 +136,13 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
   Case result;
   std::vector<double> gaps;
   const VectorXd deviations = wide.covariance.diagonal().cwiseSqrt();
-  LinearModel start = linear_model(quantities, VectorXd::Zero(deviations.size()), deviations);
+  result.start = linear_model(quantities, VectorXd::Zero(deviations.size()), deviations);
   for (std::size_t i = 0; i < observed.size(); ++i) {
     result.seen.push_back(observed[i].seen);
-    gaps.push_back(observed[i].seen.log_value - start.values[static_cast<Index>(i)]);
+    gaps.push_back(result.gap(i));
   }
   if (std::abs(quantile(gaps, 0.5)) > std::log(2.0)) return std::nullopt;
-  result.start = start;
-  const Posterior fit = posterior(wide, result.seen, quantities, std::move(start));
+  const Posterior fit = posterior(wide, result.seen, quantities, result.start);
   result.model = fit.model;
   result.told = {table,
                  observed.front().scenario.cluster.name,
@@ -227,29 +231,47 @@ double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty)
   return level;
 }
 
-/// The share of the spreads at which times that the constants of other stacks give are covered as
-/// stated: all that is known of a stack of which no run was seen. Tables count by their rows, no
-/// more than a few, which its cases share.
+/// Times of each table by the constants of other stacks. A user names a stack that is like his own:
+/// of all others the half whose median error is smaller.
+std::map<std::string, std::vector<const Case*>> by_likely_stacks(const std::vector<Case>& cases) {
+  std::map<std::string, std::vector<const Case*>> tables;
+  for (const Case& one : cases) {
+    if (!one.told.own && !one.told.memory) tables[one.told.table].push_back(&one);
+  }
+  const auto median_error = [](const Case* one) {
+    std::vector<double> gaps;
+    for (std::size_t i = 0; i < one->seen.size(); ++i) gaps.push_back(one->gap(i));
+    return std::abs(quantile(gaps, 0.5));
+  };
+  for (auto& [table, stacks] : tables) {
+    std::ranges::stable_sort(stacks, {}, median_error);
+    stacks.resize((stacks.size() + 1) / 2);
+  }
+  return tables;
+}
+
+/// The share of the spreads at which these times are covered as stated: all that is known of a
+/// stack of which no run was seen. Tables count by their rows, no more than a few.
 double unseen_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
   constexpr double kCounted = 20.0;
   constexpr double kLeast = 0.1, kMost = 3.0, kStep = 1.05;
   const Prior prior = prior_of(uncertainty, constants_of(Told::time), uncertainty.time_noise);
   const double noise = typical(uncertainty.time_noise);
   const double width = t4_half_width(kCoverageLevels[1]);
-  std::map<std::string, double> foreign;
-  for (const Case& one : cases) foreign[one.told.table] += !one.told.own && !one.told.memory;
+  const auto tables = by_likely_stacks(cases);
   const auto covered = [&](double level) {
     double inside = 0.0, rows = 0.0;
-    for (const Case& one : cases) {
-      if (one.told.own || one.told.memory) continue;
-      const double weight = std::min(kCounted, static_cast<double>(one.told.rows)) /
-                            (static_cast<double>(one.told.rows) * foreign[one.told.table]);
-      for (std::size_t i = 0; i < one.seen.size(); ++i) {
-        const VectorXd slopes = one.start.slopes.row(static_cast<Index>(i));
-        const double spread = level * std::sqrt(slopes.dot(prior.covariance * slopes));
-        const double gap = one.seen[i].log_value - one.start.values[static_cast<Index>(i)];
-        inside += std::abs(gap) <= width * std::hypot(spread, noise) ? weight : 0.0;
-        rows += weight;
+    for (const auto& [table, stacks] : tables) {
+      for (const Case* one : stacks) {
+        const auto count = static_cast<double>(one->seen.size());
+        const double weight =
+            std::min(kCounted, count) / (count * static_cast<double>(stacks.size()));
+        for (std::size_t i = 0; i < one->seen.size(); ++i) {
+          const VectorXd slopes = one->start.slopes.row(static_cast<Index>(i));
+          const double spread = level * std::sqrt(slopes.dot(prior.covariance * slopes));
+          inside += std::abs(one->gap(i)) <= width * std::hypot(spread, noise) ? weight : 0.0;
+          rows += weight;
+        }
       }
     }
     return rows > 0 ? inside / rows : 1.0;
