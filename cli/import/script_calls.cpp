@@ -174,7 +174,8 @@ void ScriptReader::shift(const std::vector<std::string>& command) {
   const auto count = command.size() > 1 ? parse_integer(command[1]) : std::optional(1LL);
   const auto held = static_cast<long long>(state_.arguments->size());
   const long long dropped = std::clamp(count.value_or(1), 0LL, held);
-  state_.arguments->erase(state_.arguments->begin(), state_.arguments->begin() + dropped);
+  state_.arguments->erase(state_.arguments->begin(),
+                          state_.arguments->begin() + static_cast<std::ptrdiff_t>(dropped));
 }
 
 void ScriptReader::repeat(const std::vector<std::string>& repetition) {

@@ -351,7 +351,7 @@ void ScriptReader::array(std::string_view text, std::size_t& at, std::string& va
       const std::size_t before = at;
       auto [one, quoted] = word(text, at);
       if (quoted && !is_list(text.substr(before, at - before))) {
-        std::ranges::replace_if(one, is_shell_blank, kBlankInside);
+        std::replace_if(one.begin(), one.end(), is_shell_blank, kBlankInside);
       }
       value += one + " ";
       if (at == before) ++at;
