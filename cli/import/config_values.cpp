@@ -134,6 +134,7 @@ constexpr OtherName kOtherNames[] = {
     {"n_layers", "--num-layers"},
     {"kv_n_heads", "--num-key-value-heads"},
     {"n_kv_heads", "--num-key-value-heads"},
+    {"multi_query_attention", "--multi-query-attention"},
     {"max_sequence_length", "--seq-length"},
     {"embedding_size", "--padded-vocab-size"},
     {"weight_tying", "--tied-embeddings"},
@@ -147,9 +148,9 @@ constexpr OtherName kOtherNames[] = {
 };
 
 /// Sections that say nothing of the training itself.
-constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds",       "inference",
-                                               "peft",          "vision_config", "wandb",
-                                               "logging",       "profiling",     "rollout"};
+constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds", "inference", "peft",
+                                               "vision_config", "wandb",   "logging",   "profiling",
+                                               "rollout",       "encoder"};
 
 /// Keys that name the model where others hold its shape.
 constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",

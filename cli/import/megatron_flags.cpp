@@ -317,6 +317,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--fp8-hybrid", products_in_fp8},
     {"--fp4-format", [](ImportedJob& job) { job.plan.precision = Precision::fp4; }},
     {"--fp4", [](ImportedJob& job) { job.plan.precision = Precision::fp4; }},
+    {"--multi-query-attention", [](ImportedJob& job) { job.model.kv_heads = 1; }},  // OLMo's
     {"--distribute-saved-activations", distribute_saved_activations},
     {"--distribute-checkpointed-activations", distribute_saved_activations},
     {"--partition-activations", distribute_saved_activations},

@@ -305,6 +305,19 @@ TEST_CASE("a container's arguments are a command line") {
   CHECK(job.model.layers == 24);
 }
 
+TEST_CASE("OLMo's multi-query attention has one head of keys and values") {
+  const std::string olmo = "model:\n  d_model: 4096\n  n_heads: 32\n  n_layers: 32\n";
+  CHECK_FALSE(job_of_yaml(olmo).model.kv_heads);
+  CHECK(job_of_yaml(olmo + "  multi_query_attention: true\n").model.kv_heads == 1);
+  CHECK_FALSE(job_of_yaml(olmo + "  multi_query_attention: false\n").model.kv_heads);
+}
+
+TEST_CASE("the shape of an encoder is not that of a decoder") {
+  CHECK_THROWS_AS(job_of_yaml("model:\n  encoder:\n    d_model: 512\n    n_heads: 8\n"
+                              "    n_layers: 17\n"),
+                  InputError);
+}
+
 TEST_CASE("a part of a node is no whole one") {
   ImportNames names;
   names.cluster = "dgx-a100";
