@@ -371,9 +371,9 @@ void assume_names(Import& import, const ImportNames& names) {
     // DeepSpeed's stacks were measured before they had flash attention.
     const char* with_flash =
         job.plan.zero.value_or(0) > 1 ? "pytorch-fsdp2-2024" : "megatron-core-2024";
-    const char* deepspeed = flash    ? with_flash
-                            : modern ? "megatron-deepspeed-2023"
-                                     : "megatron-deepspeed-2022";
+    const char* deepspeed = flash               ? with_flash
+                            : modern || foreign ? "megatron-deepspeed-2023"
+                                                : "megatron-deepspeed-2022";
     const char* megatron = modern ? "megatron-core-2024" : "megatron-lm-2021";
     job.software = assume("software", job.deepspeed ? deepspeed : megatron);
   }

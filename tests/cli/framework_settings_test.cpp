@@ -334,6 +334,19 @@ TEST_CASE("a stack with flash attention is assumed where DeepSpeed's have none")
         "pytorch-fsdp2-2024");
 }
 
+TEST_CASE("a script takes the stack of its cluster where that suits it") {
+  ImportNames names;
+  names.cluster = "dgx-h100";
+  const auto stack = [&](const std::string& flags) {
+    return job_of({{"s.sh", kFlags + flags}}, names).software;
+  };
+  CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2025");
+  CHECK(stack("--deepspeed --zero-stage 1\n") == "megatron-deepspeed-2023");
+  names.cluster = "jean-zay-a100";
+  CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2024");
+  CHECK_FALSE(stack("--deepspeed --zero-stage 1\n"));
+}
+
 TEST_CASE("flags as keys of YAML are flags, and take variables that the user gives") {
   ImportNames names;
   names.script.environment = {"TP=4"};
