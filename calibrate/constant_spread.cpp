@@ -116,6 +116,11 @@ struct Case {
   [[nodiscard]] double gap(std::size_t row) const {
     return seen[row].log_value - start.values[static_cast<Index>(row)];
   }
+  [[nodiscard]] double median_error() const {
+    std::vector<double> gaps;
+    for (std::size_t i = 0; i < seen.size(); ++i) gaps.push_back(gap(i));
+    return std::abs(quantile(gaps, 0.5));
+  }
 };
 
 std::optional<Case> case_of(const Library& library, const std::string& table,
@@ -134,14 +139,10 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
   const Prior wide = prior_of(uncertainty, constants, noise_of(uncertainty, told), 1.5);
   const LogQuantities quantities = log_quantities(observed, uncertainty, constants, {});
   Case result;
-  std::vector<double> gaps;
   const VectorXd deviations = wide.covariance.diagonal().cwiseSqrt();
   result.start = linear_model(quantities, VectorXd::Zero(deviations.size()), deviations);
-  for (std::size_t i = 0; i < observed.size(); ++i) {
-    result.seen.push_back(observed[i].seen);
-    gaps.push_back(result.gap(i));
-  }
-  if (std::abs(quantile(gaps, 0.5)) > std::log(2.0)) return std::nullopt;
+  for (const ObservedRun& run : observed) result.seen.push_back(run.seen);
+  if (result.median_error() > std::log(2.0)) return std::nullopt;
   const Posterior fit = posterior(wide, result.seen, quantities, result.start);
   result.model = fit.model;
   result.told = {table,
@@ -238,13 +239,8 @@ std::map<std::string, std::vector<const Case*>> by_likely_stacks(const std::vect
   for (const Case& one : cases) {
     if (!one.told.own && !one.told.memory) tables[one.told.table].push_back(&one);
   }
-  const auto median_error = [](const Case* one) {
-    std::vector<double> gaps;
-    for (std::size_t i = 0; i < one->seen.size(); ++i) gaps.push_back(one->gap(i));
-    return std::abs(quantile(gaps, 0.5));
-  };
   for (auto& [table, stacks] : tables) {
-    std::ranges::stable_sort(stacks, {}, median_error);
+    std::ranges::stable_sort(stacks, {}, &Case::median_error);
     stacks.resize((stacks.size() + 1) / 2);
   }
   return tables;
@@ -253,28 +249,34 @@ std::map<std::string, std::vector<const Case*>> by_likely_stacks(const std::vect
 /// The share of the spreads at which these times are covered as stated: all that is known of a
 /// stack of which no run was seen. Tables count by their rows, no more than a few.
 double unseen_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
-  constexpr double kCounted = 20.0;
   constexpr double kLeast = 0.1, kMost = 3.0, kStep = 1.05;
   const Prior prior = prior_of(uncertainty, constants_of(Told::time), uncertainty.time_noise);
-  const double noise = typical(uncertainty.time_noise);
-  const double width = t4_half_width(kCoverageLevels[1]);
-  const auto tables = by_likely_stacks(cases);
-  const auto covered = [&](double level) {
-    double inside = 0.0, rows = 0.0;
-    for (const auto& [table, stacks] : tables) {
-      for (const Case* one : stacks) {
-        const auto count = static_cast<double>(one->seen.size());
-        const double weight =
-            std::min(kCounted, count) / (count * static_cast<double>(stacks.size()));
-        for (std::size_t i = 0; i < one->seen.size(); ++i) {
-          const VectorXd slopes = one->start.slopes.row(static_cast<Index>(i));
-          const double spread = level * std::sqrt(slopes.dot(prior.covariance * slopes));
-          inside += std::abs(one->gap(i)) <= width * std::hypot(spread, noise) ? weight : 0.0;
-          rows += weight;
-        }
+  struct Row {
+    double gap{}, spread{}, weight{};
+  };
+  std::vector<Row> rows;
+  double all = 0.0;
+  for (const auto& [table, stacks] : by_likely_stacks(cases)) {
+    for (const Case* one : stacks) {
+      const std::size_t count = one->seen.size();
+      const double weight = static_cast<double>(std::min(kCountedRows, count)) /
+                            static_cast<double>(count * stacks.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        const VectorXd slopes = one->start.slopes.row(static_cast<Index>(i));
+        rows.push_back({one->gap(i), std::sqrt(slopes.dot(prior.covariance * slopes)), weight});
+        all += weight;
       }
     }
-    return rows > 0 ? inside / rows : 1.0;
+  }
+  const double noise = typical(uncertainty.time_noise);
+  const double width = t4_half_width(kCoverageLevels[1]);
+  const auto covered = [&](double level) {
+    double inside = 0.0;
+    for (const Row& row : rows) {
+      const bool is_inside = std::abs(row.gap) <= width * std::hypot(level * row.spread, noise);
+      inside += is_inside ? row.weight : 0.0;
+    }
+    return rows.empty() ? 1.0 : inside / all;
   };
   double level = kLeast;
   while (level < kMost && covered(level) < kCoverageLevels[1]) level *= kStep;

@@ -10,15 +10,13 @@
 namespace prequel {
 namespace {
 
-constexpr double kLevelLogSd = 0.6;       ///< of stacks around the common level
-constexpr int kRounds = 8;                ///< of finding what stacks have in common
-constexpr std::size_t kTelling = 10;      ///< rows of a stack that tell of it
-constexpr std::size_t kCountedRows = 20;  ///< of a table, in a coverage that weighs tables
-constexpr int kLevels = 28;               ///< of the grid, 0.05 to 20
-constexpr int kScatters = 24;             ///< of the grid, 0.005 to 0.5
-constexpr double kGuessedCases = 2.0;     ///< for which a guess counts
-constexpr double kSharedGuess = 0.03;     ///< sd of what the rows of a cluster share
-constexpr double kNothing = 1e-3;         ///< the same where nothing is shared
+constexpr double kLevelLogSd = 0.6;    ///< of stacks around the common level
+constexpr int kRounds = 8;             ///< of finding what stacks have in common
+constexpr int kLevels = 28;            ///< of the grid, 0.05 to 20
+constexpr int kScatters = 24;          ///< of the grid, 0.005 to 0.5
+constexpr double kGuessedCases = 2.0;  ///< for which a guess counts
+constexpr double kSharedGuess = 0.03;  ///< sd of what the rows of a cluster share
+constexpr double kNothing = 1e-3;      ///< the same where nothing is shared
 
 double grid(int index, int count, double least, double most) {
   return least * std::pow(most / least, index / (count - 1.0));
@@ -206,7 +204,7 @@ Common common_of(const std::vector<Row>& rows, Of of, Common common, bool finds_
                               std::log(noise_guess.median));
     for (const Key& key : keys_of(rows)) {
       const Misses misses = misses_of(rows, key, of);
-      if (count(misses) < kTelling) continue;
+      if (count(misses) < kTellingRuns) continue;
       const Known known = known_spread(misses, common);
       levels += std::log(known.spread.level);
       level_count += 1.0;
@@ -259,7 +257,7 @@ class HeldOut {
       auto [known, is_new] = known_.try_emplace({row.table, key});
       if (!is_new) continue;
       const Misses misses = misses_of(rows, key, of, row.table);
-      if (count(misses) >= kTelling) known->second = known_spread(misses, common);
+      if (count(misses) >= kTellingRuns) known->second = known_spread(misses, common);
     }
   }
 

@@ -12,6 +12,9 @@ namespace prequel {
 /// The prior of memory's scatter before any table tells of it.
 inline constexpr NoisePart kMemoryNoiseGuess{1.0, 0.05, 0.5};
 
+/// Rows of a table, at most, in a coverage that weighs tables.
+inline constexpr std::size_t kCountedRows = 20;
+
 /// Intervals of one table.
 struct TableCoverage {
   std::string table;  ///< its file

@@ -334,17 +334,6 @@ void read_log(const std::string& file, const TrainingLog& log, const ImportNames
   import.job.report = std::move(report);
 }
 
-/// The stack that the cluster's file names, where both can be read.
-std::optional<Software> stack_of_cluster(const ImportedJob& job, const ImportNames& names) {
-  if (names.library == nullptr || !job.cluster) return {};
-  try {
-    const Cluster cluster = names.library->open("clusters", *job.cluster).read_once(read_cluster);
-    return names.library->open("software", cluster.software).read_once(read_software);
-  } catch (const InputError&) {
-    return {};  // its reader tells later
-  }
-}
-
 /// For runs a cluster, where the user names none; and the stack that the arguments fit, where that
 /// cluster's own is not known to (it may lack what they ask for).
 void assume_names(Import& import, const ImportNames& names) {
@@ -361,7 +350,7 @@ void assume_names(Import& import, const ImportNames& names) {
   }
   if (!job.software && !job.maxtext.empty()) job.software = assume("software", "maxtext-2025");
   const bool flash = job.plan.attention == AttentionKind::flash;
-  const std::optional<Software> usual = stack_of_cluster(job, names);
+  const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
   const bool suits = usual &&
                      usual->framework == (job.deepspeed ? "megatron-deepspeed" : "megatron-lm") &&
                      (!flash || !usual->kernels.flash_kernel.empty());

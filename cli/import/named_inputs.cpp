@@ -25,12 +25,8 @@ std::optional<std::int64_t> whole_of(const ImportNames& names, std::string_view 
   return value;
 }
 
-/// The cluster and the software that the job will be predicted with, where they can be read; what
-/// is wrong with them their reader tells later.
-struct NamedInputs {
-  std::optional<Cluster> cluster;
-  std::optional<Software> software;
-};
+}  // namespace
+
 NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
   NamedInputs inputs;
   if (names.library == nullptr) return inputs;
@@ -48,6 +44,8 @@ NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
   }
   return inputs;
 }
+
+namespace {
 
 class Completion {
  public:

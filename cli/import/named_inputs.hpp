@@ -25,6 +25,14 @@ struct ImportNames {
   [[nodiscard]] bool replaces(std::string_view path) const;
 };
 
+struct NamedInputs {
+  std::optional<Cluster> cluster;
+  std::optional<Software> software;
+};
+/// The cluster and the software that the job will be predicted with, where they can be read; what
+/// is wrong with them their reader tells later.
+NamedInputs look_up(const ImportedJob& job, const ImportNames& names);
+
 /// Puts the degrees, nodes and batch sizes that the user asks for, and the devices of a node that
 /// the named cluster has, in the place of the files'; what followed from those follows anew. To be
 /// called before `complete`.

@@ -64,7 +64,6 @@ class BlockTeller {
   }
 
  private:
-  /// How a linear layer is split over the tensor group, and what it belongs to.
   /// Megatron's --distribute-saved-activations, DeepSpeed's partition_activations.
   void tell_input() {
     layer_.input = token_bytes_ / real(setting_.token_split());
@@ -74,6 +73,7 @@ class BlockTeller {
     }
   }
 
+  /// How a linear layer is split over the tensor group, and what it belongs to.
   struct Split {
     bool inputs{};  ///< else outputs are, unless neither is
     std::int64_t ranks{1};

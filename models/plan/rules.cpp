@@ -309,7 +309,7 @@ class Resolver {
   /// What the stack does by itself is not switched here.
   void warn_of_overlap() {
     if (request_.overlap && plan_.overlap.has(Overlapped::tp) && plan_.tp > 1 &&
-        software_.communication.exposed_tensor >= 1) {
+        !software_.communication.overlaps_tensor()) {
       warn("overlap tp: no effect, {} hides none of its tensor-parallel communication so",
            software_.name);
     }

@@ -144,6 +144,12 @@ struct CollectiveLaunches {
   }
 };
 
+/// What one launch takes where the host is tuned (pinned processes, graphs near by, no logging
+/// between kernels) and where it is not.
+struct LaunchRange {
+  Seconds tuned, untuned;
+};
+
 /// Time that the host adds. A stack either states what each layer waits for, or how long a launch
 /// takes and how many there are; then the host runs ahead of the device, and a layer takes
 ///
@@ -151,12 +157,6 @@ struct CollectiveLaunches {
 ///
 /// as the queue runs empty where the host has to wait for the device, mostly in layers of dropless
 /// experts, which read their token counts back.
-/// What one launch takes where the host is tuned (pinned processes, graphs near by, no logging
-/// between kernels) and where it is not.
-struct LaunchRange {
-  Seconds tuned, untuned;
-};
-
 struct HostStack {
   Launch launch{};
   Seconds async_launch_per_layer{};         ///< forward, and the same for recompute
@@ -197,6 +197,7 @@ struct CommunicationStack {
   /// Share of tensor-parallel communication that stays exposed where products run beside it (user
   /// buffers).
   double exposed_tensor{1.0};
+  [[nodiscard]] bool overlaps_tensor() const { return exposed_tensor < 1; }
   /// Whether the gather of an input for its weight gradient goes on beside the dgrad (sequence
   /// parallelism), where nothing else of tensor parallelism is overlapped.
   bool gathers_beside_dgrad{};

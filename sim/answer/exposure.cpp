@@ -8,7 +8,7 @@ namespace {
 constexpr double kNoted = 0.01;  // of the iteration
 
 std::string why_tensor(const Scenario& scenario) {
-  if (scenario.software.communication.exposed_tensor >= 1) {
+  if (!scenario.software.communication.overlaps_tensor()) {
     return "between the products that need it: the stack runs nothing beside it";
   }
   if (scenario.plan.overlap.has(Overlapped::tp)) {

@@ -38,12 +38,11 @@ const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string&
 
 /// Whether enough runs tell of a stack's constants, on whatever cluster.
 bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
-  constexpr std::size_t kTelling = 10;
   if (software.validated) return true;
   const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
     return stack.software == software.name && stack.experts == experts;
   });
-  return known != uncertainty.checked.end() && known->time.rows >= kTelling;
+  return known != uncertainty.checked.end() && known->time.rows >= kTellingRuns;
 }
 
 Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {

@@ -101,6 +101,9 @@ struct CheckedCluster {
   double time{}, memory{};
 };
 
+/// Runs of a stack, from which on they tell of its constants.
+inline constexpr std::size_t kTellingRuns = 10;
+
 /// A stack whose constants were checked against runs of dense models, or of experts.
 struct CheckedStack {
   std::string software;

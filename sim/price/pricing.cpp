@@ -80,7 +80,7 @@ class OperatorPricer {
   /// exchange is hidden by the schedule.
   void hide_overlapped(const Operators& operators, KernelCosts& costs) const {
     if (!scenario_.plan.overlap.has(Overlapped::tp) ||
-        scenario_.software.communication.exposed_tensor >= 1) {
+        !scenario_.software.communication.overlaps_tensor()) {
       return hide_behind_dgrad(operators, costs);
     }
     for (KernelCost& cost : costs) {

@@ -489,7 +489,7 @@ class Combiner {
     const Software& software = inputs_.software;
     const auto overlapped = [&](WordSet<Overlapped> set) {
       const CommunicationStack& stack = software.communication;
-      if (*request_.tp == 1 || stack.exposed_tensor >= 1) set = without(set, {Overlapped::tp});
+      if (*request_.tp == 1 || !stack.overlaps_tensor()) set = without(set, {Overlapped::tp});
       const bool exposed = !exchanges || stack.beside <= 0;
       return exposed ? without(set, {Overlapped::ep}) : set;
     };

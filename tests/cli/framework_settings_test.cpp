@@ -6,19 +6,8 @@
 namespace prequel {
 namespace {
 
-/// The job of files with these names and texts, in this order.
-ImportedJob job_of(const std::vector<std::pair<std::string, std::string>>& files,
-                   ImportNames names = {}) {
-  const TemporaryFolder folder;
-  const Library library({PREQUEL_SOURCE_DIR "/data"});
-  names.library = &library;
-  std::vector<std::string> paths;
-  for (const auto& [name, text] : files) paths.push_back(folder.with(name, text));
-  return import_files(paths, names).job;
-}
-
 ImportedJob job_of_yaml(const std::string& text) {
-  return job_of({{"c.yaml", text}});
+  return job_of_files({{"c.yaml", text}});
 }
 
 bool lists_part(const std::vector<std::string>& lines, const std::string& part) {
@@ -44,39 +33,39 @@ TEST_CASE("settings of a command line change the configuration, wherever it stan
       "python train.py --config-name=c trainer.num_nodes=8 "
       "+model.tensor_model_parallel_size=4 ++model.use_flash_attention=True\n"};
   for (const auto& files : {std::vector{config, script}, std::vector{script, config}}) {
-    const ImportedJob job = job_of(files);
+    const ImportedJob job = job_of_files(files);
     CHECK(job.plan.nodes == 8);
     CHECK(job.plan.tp == 4);
     CHECK(job.plan.dp == 16);
     CHECK(job.plan.attention == AttentionKind::flash);
     CHECK(lists(job.report.read, "the command line's settings, over those of configurations"));
   }
-  const ImportedJob titan =
-      job_of({{"t.toml",
-               "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"
-               "seq_len = 8192\n[parallelism]\ntensor_parallel_degree = 1\n"},
-              {"run.sh",
-               "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file t.toml "
-               "--training.local_batch_size 2 --parallelism.tensor_parallel_degree=4\n"}});
+  const ImportedJob titan = job_of_files(
+      {{"t.toml",
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"
+        "seq_len = 8192\n[parallelism]\ntensor_parallel_degree = 1\n"},
+       {"run.sh",
+        "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file t.toml "
+        "--training.local_batch_size 2 --parallelism.tensor_parallel_degree=4\n"}});
   CHECK(titan.plan.tp == 4);
   CHECK(titan.plan.mbs == 2);
-  const ImportedJob alone = job_of({{"run.sh",
-                                     "python train.py trainer.devices=8 trainer.num_nodes=2 "
-                                     "model.num_layers=24 model.hidden_size=2048 "
-                                     "model.num_attention_heads=16 model.bias=False\n"}});
+  const ImportedJob alone = job_of_files({{"run.sh",
+                                           "python train.py trainer.devices=8 trainer.num_nodes=2 "
+                                           "model.num_layers=24 model.hidden_size=2048 "
+                                           "model.num_attention_heads=16 model.bias=False\n"}});
   CHECK(alone.model.layers == 24);
   CHECK(alone.model.linear_bias == false);
   CHECK(alone.gpus == 16);
 }
 
 TEST_CASE("a setting that switches off undoes what the configuration switches on") {
-  const ImportedJob job =
-      job_of({{"c.yaml",
-               "model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n"
-               "  sequence_parallel: true\nfsdp_config:\n  activation_checkpointing: true\n"},
-              {"run.sh",
-               "SETS=\"model.sequence_parallel=False fsdp_config.activation_checkpointing=false\"\n"
-               "python train.py c.yaml $SETS\n"}});
+  const ImportedJob job = job_of_files(
+      {{"c.yaml",
+        "model:\n  num_layers: 24\n  hidden_size: 2048\n  num_attention_heads: 16\n"
+        "  sequence_parallel: true\nfsdp_config:\n  activation_checkpointing: true\n"},
+       {"run.sh",
+        "SETS=\"model.sequence_parallel=False fsdp_config.activation_checkpointing=false\"\n"
+        "python train.py c.yaml $SETS\n"}});
   CHECK(job.plan.sequence_parallel == false);
   CHECK(job.plan.recompute == Recompute::none);
 }
@@ -149,16 +138,16 @@ TEST_CASE("nanotron's Llama has Llama's block") {
 }
 
 TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
-  const ImportedJob job =
-      job_of({{"m.yml",
-               "# a model\n{\n  \"pipe-parallel-size\": 0,\n  \"num-layers\": 24,\n  "
-               "\"hidden-size\": 2048,\n"
-               "  \"num-attention-heads\": 16,\n  \"seq-length\": 2048,\n  \"gas\": 4,\n"
-               "  \"use_bias_in_attn_linear\": false,\n"
-               "  \"train_micro_batch_size_per_gpu\": 2,\n  \"fp16\": {\"enabled\": true,},\n}\n"},
-              {"setup.yml",
-               "{\n  \"vocab-file\": \"gpt2-vocab.json\",\n  \"num_nodes\": 2,\n"
-               "  \"num_gpus\": 8,\n}\n"}});
+  const ImportedJob job = job_of_files(
+      {{"m.yml",
+        "# a model\n{\n  \"pipe-parallel-size\": 0,\n  \"num-layers\": 24,\n  "
+        "\"hidden-size\": 2048,\n"
+        "  \"num-attention-heads\": 16,\n  \"seq-length\": 2048,\n  \"gas\": 4,\n"
+        "  \"use_bias_in_attn_linear\": false,\n"
+        "  \"train_micro_batch_size_per_gpu\": 2,\n  \"fp16\": {\"enabled\": true,},\n}\n"},
+       {"setup.yml",
+        "{\n  \"vocab-file\": \"gpt2-vocab.json\",\n  \"num_nodes\": 2,\n"
+        "  \"num_gpus\": 8,\n}\n"}});
   CHECK(job.model.layers == 24);
   CHECK(job.gpus == 16);
   CHECK(job.plan.gbs == 128);
@@ -192,8 +181,8 @@ TEST_CASE("experts of Megatron-DeepSpeed are in every second layer") {
 
 TEST_CASE("states are sharded and kept where trainers say it") {
   const auto with = [](const std::string& flags) {
-    return job_of({{"s.sh", "torchrun --nproc_per_node 8 train.py " + flags + "\n"},
-                   {"config.json", kLlama}});
+    return job_of_files({{"s.sh", "torchrun --nproc_per_node 8 train.py " + flags + "\n"},
+                         {"config.json", kLlama}});
   };
   CHECK(with("--fsdp 'full_shard auto_wrap offload'").plan.offload == Offload::optimizer_params);
   CHECK(with("--fsdp_sharding_strategy SHARD_GRAD_OP").plan.zero == 2);
@@ -203,28 +192,29 @@ TEST_CASE("states are sharded and kept where trainers say it") {
   CHECK(with("--use_fsdp").plan.zero == 3);
   CHECK(with("--block_size 1024 --optim adamw_torch").plan.seq_len == 1024);
   const ImportedJob host =
-      job_of({{"a.yaml",
-               "deepspeed_config:\n  zero_stage: 3\n"
-               "  offload_optimizer_device: cpu\n  offload_param_device: none\n"},
-              {"config.json", kLlama}});
+      job_of_files({{"a.yaml",
+                     "deepspeed_config:\n  zero_stage: 3\n"
+                     "  offload_optimizer_device: cpu\n  offload_param_device: none\n"},
+                    {"config.json", kLlama}});
   CHECK(host.plan.offload == Offload::optimizer);
   const ImportedJob second =
-      job_of({{"y.yaml",
-               "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"
-               "  activation_checkpointing: true\ntensor_parallel_size: 2\n"},
-              {"config.json", kLlama}});
+      job_of_files({{"y.yaml",
+                     "fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\n"
+                     "  activation_checkpointing: true\ntensor_parallel_size: 2\n"},
+                    {"config.json", kLlama}});
   CHECK(second.plan.zero == 3);
   CHECK(second.plan.recompute == Recompute::full);
   CHECK(second.plan.tp == 2);
-  CHECK(job_of({{"x.yaml", "fsdp_config:\n  fsdp_offload_params: true\nflash_attention: true\n"},
-                {"config.json", kLlama}})
+  CHECK(job_of_files(
+            {{"x.yaml", "fsdp_config:\n  fsdp_offload_params: true\nflash_attention: true\n"},
+             {"config.json", kLlama}})
             .plan.offload == Offload::optimizer_params);
 }
 
 TEST_CASE("DeepSpeed's stage is known by its configuration's name where that is all there is") {
   const auto with = [](const std::string& config) {
-    return job_of({{"s.sh", "deepspeed --num_gpus 8 train.py --deepspeed " + config + "\n"},
-                   {"config.json", kLlama}});
+    return job_of_files({{"s.sh", "deepspeed --num_gpus 8 train.py --deepspeed " + config + "\n"},
+                         {"config.json", kLlama}});
   };
   CHECK(with("configs/ds_z2_config.json").plan.zero == 2);
   CHECK(lists(with("zero3").report.assumed, "ZeRO 3: by the name of zero3"));
@@ -240,10 +230,10 @@ TEST_CASE("experts and batches by the names of other programs") {
   CHECK(job.model.experts.shared_hidden == 2816);
   CHECK(job.model.experts.first_dense == 1);
   const ImportedJob batches =
-      job_of({{"s.sh",
-               "torchrun --nproc_per_node 8 train.py --train_batch_size 256 "
-               "--micro_train_batch_size 2 --max_len 2048 --flash_attn\n"},
-              {"config.json", kLlama}});
+      job_of_files({{"s.sh",
+                     "torchrun --nproc_per_node 8 train.py --train_batch_size 256 "
+                     "--micro_train_batch_size 2 --max_len 2048 --flash_attn\n"},
+                    {"config.json", kLlama}});
   CHECK(batches.plan.gbs == 256);
   CHECK(batches.plan.mbs == 2);
   CHECK(batches.plan.seq_len == 2048);
@@ -260,22 +250,23 @@ TEST_CASE("what trains adapters, or beside other models, is told") {
       lists_part(job_of_script(kFlags + "--q_lora False\n").report.left_out, "adapters alone"));
   CHECK(lists_part(job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n").report.left_out,
                    "adapters alone"));
-  const ImportedJob full =
-      job_of({{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
+  const ImportedJob full = job_of_files(
+      {{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
   CHECK(full.plan.recompute == Recompute::full);
   CHECK(full.plan.seq_len == 2048);
-  CHECK(lists(job_of({{"s.sh", "torchrun --nproc_per_node 8 scripts/run_dpo.py --bf16\n"},
-                      {"config.json", kLlama}})
+  CHECK(lists(job_of_files({{"s.sh", "torchrun --nproc_per_node 8 scripts/run_dpo.py --bf16\n"},
+                            {"config.json", kLlama}})
                   .report.left_out,
               "scripts/run_dpo.py: prefers one answer to another, which takes a second model; what "
               "is predicted is training one model on the same tokens"));
 }
 
 TEST_CASE("how answers are generated says nothing of the training") {
-  const ImportedJob job = job_of({{"s.sh",
-                                   "python3 -m verl.trainer.main_ppo actor.ppo_mini_batch_size=256 "
-                                   "actor.rollout.tensor_model_parallel_size=2\n"},
-                                  {"config.json", kLlama}});
+  const ImportedJob job =
+      job_of_files({{"s.sh",
+                     "python3 -m verl.trainer.main_ppo actor.ppo_mini_batch_size=256 "
+                     "actor.rollout.tensor_model_parallel_size=2\n"},
+                    {"config.json", kLlama}});
   CHECK_FALSE(job.plan.tp);
   CHECK(lists_part(job.report.left_out, "verl.trainer.main_ppo: learns by reinforcement"));
 }
@@ -321,7 +312,7 @@ TEST_CASE("the shape of an encoder is not that of a decoder") {
 TEST_CASE("a part of a node is no whole one") {
   ImportNames names;
   names.cluster = "dgx-a100";
-  const ImportedJob job = job_of(
+  const ImportedJob job = job_of_files(
       {{"s.sh", "torchrun --nproc_per_node=4 train.py --bf16\n"}, {"config.json", kLlama}}, names);
   CHECK_FALSE(job.plan.nodes);
   CHECK(job.plan.dp == 4);
@@ -338,7 +329,7 @@ TEST_CASE("a script takes the stack of its cluster where that suits it") {
   ImportNames names;
   names.cluster = "dgx-h100";
   const auto stack = [&](const std::string& flags) {
-    return job_of({{"s.sh", kFlags + flags}}, names).software;
+    return job_of_files({{"s.sh", kFlags + flags}}, names).software;
   };
   CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2025");
   CHECK(stack("--deepspeed --zero-stage 1\n") == "megatron-deepspeed-2023");
@@ -350,12 +341,13 @@ TEST_CASE("a script takes the stack of its cluster where that suits it") {
 TEST_CASE("flags as keys of YAML are flags, and take variables that the user gives") {
   ImportNames names;
   names.script.environment = {"TP=4"};
-  const ImportedJob job = job_of({{"m.yaml",
-                                   "ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 24\n"
-                                   "  --hidden-size: 2048\n  --num-attention-heads: 16\n"
-                                   "  --seq-length: 2048\n  --tensor-model-parallel-size: ${TP}\n"
-                                   "  --moe-layer-freq: ([0]*3+[1]*21)\n  --bf16: true\n"}},
-                                 names);
+  const ImportedJob job =
+      job_of_files({{"m.yaml",
+                     "ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 24\n"
+                     "  --hidden-size: 2048\n  --num-attention-heads: 16\n"
+                     "  --seq-length: 2048\n  --tensor-model-parallel-size: ${TP}\n"
+                     "  --moe-layer-freq: ([0]*3+[1]*21)\n  --bf16: true\n"}},
+                   names);
   CHECK(job.model.layers == 24);
   CHECK(job.plan.tp == 4);
   CHECK(job.plan.precision == Precision::bf16);
@@ -367,12 +359,12 @@ TEST_CASE("GPT-NeoX's words for half precision and for Llama's MLP are read") {
       R"({"pipe_parallel_size": 0, "num_layers": 24, "hidden_size": 4096, "num_attention_heads": 32,
           "seq_length": 2048, "mlp_type": "llama", "fp16": {"enabled": true, "type": "bfloat16"}})";
   for (const char* name : {"a.yml", "a.json"}) {
-    const ImportedJob job = job_of({{name, braces}});
+    const ImportedJob job = job_of_files({{name, braces}});
     CHECK(job.model.ffn_hidden == 11008);
     CHECK(job.plan.precision == Precision::bf16);
   }
   const std::string small = R"({"launcher": "slurm", "tokenizer_type": "GPT2BPETokenizer"})";
-  CHECK(job_of({{"a.yml", braces}, {"b.yml", small}}).model.layers == 24);
+  CHECK(job_of_files({{"a.yml", braces}, {"b.yml", small}}).model.layers == 24);
   const ImportedJob residual = job_of_script(kFlags + "--mlp-type residual\n");
   CHECK(lists_part(residual.report.left_out, "--mlp-type changes"));
 }
@@ -386,8 +378,8 @@ TEST_CASE("a flag goes over the key of a configuration that has its name") {
       "s.sh",
       "torchrun --nproc_per_node 8 --nnodes 4 train.py c.yaml --name y "
       "--global_train_batch_size=2160\n"};
-  CHECK(job_of({script, config}).plan.gbs == 2160);
-  CHECK(job_of({config, script}).plan.gbs == 2160);
+  CHECK(job_of_files({script, config}).plan.gbs == 2160);
+  CHECK(job_of_files({config, script}).plan.gbs == 2160);
 }
 
 TEST_CASE("what hired machines run is read from their configuration") {
@@ -395,33 +387,33 @@ TEST_CASE("what hired machines run is read from their configuration") {
       "torchrun --nproc_per_node=$G pretrain_gpt.py --num-layers 24 "
       "--hidden-size 2048 --num-attention-heads 16 --seq-length 2048 "
       "--micro-batch-size ${MICRO}";
-  const ImportedJob sky = job_of({{"s.yaml",
-                                   "num_nodes: 4\nresources:\n  accelerators: H100:8\n"
-                                   "envs:\n  MICRO: 2\nrun: |\n  cd x\n  " +
-                                       launch + "\n"}});
+  const ImportedJob sky = job_of_files({{"s.yaml",
+                                         "num_nodes: 4\nresources:\n  accelerators: H100:8\n"
+                                         "envs:\n  MICRO: 2\nrun: |\n  cd x\n  " +
+                                             launch + "\n"}});
   CHECK(sky.model.layers == 24);
   CHECK(sky.gpus == 32);
   CHECK(sky.plan.mbs == 2);
-  const ImportedJob azure = job_of(
+  const ImportedJob azure = job_of_files(
       {{"a.yml", "$schema: https://x\ncommand: >-\n  " + launch +
                      "\nenvironment_variables:\n  MICRO: 4\nresources:\n  instance_count: 2\n"
                      "distribution:\n  process_count_per_instance: 4\n"}});
   CHECK(azure.gpus == 8);
   CHECK(azure.plan.mbs == 4);
   const ImportedJob pods =
-      job_of({{"v.yaml",
-               "kind: Job\nspec:\n  tasks:\n    - containers:\n        - env:\n"
-               "            - name: MICRO\n              value: \"3\"\n"
-               "          command: [/bin/bash, -c, \"G=8; " +
-                   launch + " --nnodes 2\"]\n"}});
+      job_of_files({{"v.yaml",
+                     "kind: Job\nspec:\n  tasks:\n    - containers:\n        - env:\n"
+                     "            - name: MICRO\n              value: \"3\"\n"
+                     "          command: [/bin/bash, -c, \"G=8; " +
+                         launch + " --nnodes 2\"]\n"}});
   CHECK(pods.gpus == 16);
   CHECK(pods.plan.mbs == 3);
 }
 
 TEST_CASE("trainers' settings may be JSON, and sizes may change a family's") {
   const ImportedJob job =
-      job_of({{"run.sh", "torchrun --nproc_per_node 8 --nnodes 2 run_clm.py args.json\n"},
-              {"args.json", R"({"model_name_or_path": "Qwen/Qwen2.5-7B", "block_size": 4096,
+      job_of_files({{"run.sh", "torchrun --nproc_per_node 8 --nnodes 2 run_clm.py args.json\n"},
+                    {"args.json", R"({"model_name_or_path": "Qwen/Qwen2.5-7B", "block_size": 4096,
                                "per_device_train_batch_size": 4, "bf16": true})"}});
   CHECK(job.model.layers == 28);
   CHECK(job.plan.mbs == 4);
@@ -430,23 +422,23 @@ TEST_CASE("trainers' settings may be JSON, and sizes may change a family's") {
       "--config_overrides=\"n_embd=1024,n_head=16,n_layer=24,n_positions=1024\"\n");
   CHECK(sizes.model.hidden == 1024);
   CHECK(sizes.model.layers == 24);
-  const ImportedJob plugin =
-      job_of({{"r.sh", "accelerate launch --config_file m.yaml t.py --config_name gpt2-large\n"},
-              {"m.yaml",
-               "distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config:\n"
-               "  megatron_lm_tp_degree: 2\n  megatron_lm_pp_degree: 2\n"}});
+  const ImportedJob plugin = job_of_files(
+      {{"r.sh", "accelerate launch --config_file m.yaml t.py --config_name gpt2-large\n"},
+       {"m.yaml",
+        "distributed_type: MEGATRON_LM\nnum_processes: 8\nmegatron_lm_config:\n"
+        "  megatron_lm_tp_degree: 2\n  megatron_lm_pp_degree: 2\n"}});
   CHECK(plugin.model.layers == 36);
   CHECK(plugin.plan.tp == 2);
   CHECK(plugin.plan.dp == 2);
 }
 
 TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker") {
-  const ImportedJob tune =
-      job_of({{"r.sh", "tune run --nproc_per_node 8 full_finetune_distributed --config t.yaml\n"},
-              {"t.yaml",
-               "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\n"
-               "batch_size: 2\ngradient_accumulation_steps: 4\n"
-               "enable_activation_checkpointing: true\n"}});
+  const ImportedJob tune = job_of_files(
+      {{"r.sh", "tune run --nproc_per_node 8 full_finetune_distributed --config t.yaml\n"},
+       {"t.yaml",
+        "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\n"
+        "batch_size: 2\ngradient_accumulation_steps: 4\n"
+        "enable_activation_checkpointing: true\n"}});
   CHECK(tune.model.layers == 32);
   CHECK(tune.plan.gbs == 64);
   CHECK(tune.plan.zero == 3);
@@ -458,10 +450,10 @@ TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker
   CHECK(lit.gpus_per_node == 4);
   CHECK(lit.plan.zero == 3);
   const ImportedJob factory =
-      job_of({{"r.sh", "NNODES=2 llamafactory-cli train t.yaml\n"},
-              {"t.yaml",
-               "model_name_or_path: mistralai/Mistral-7B-v0.1\nfinetuning_type: full\n"
-               "per_device_train_batch_size: 2\ncutoff_len: 4096\n"}});
+      job_of_files({{"r.sh", "NNODES=2 llamafactory-cli train t.yaml\n"},
+                    {"t.yaml",
+                     "model_name_or_path: mistralai/Mistral-7B-v0.1\nfinetuning_type: full\n"
+                     "per_device_train_batch_size: 2\ncutoff_len: 4096\n"}});
   CHECK(factory.plan.nodes == 2);
   CHECK(factory.model.kv_heads == 8);
   const ImportedJob swift = job_of_script(
@@ -515,7 +507,7 @@ TEST_CASE("files of Cerebras and of Python are refused as such") {
           (void)job_of_yaml(kShape + "runconfig:\n  num_csx: 1\n");
         }).find("Cerebras") != std::string::npos);
   CHECK(error_text([] {
-          (void)job_of({{"c.py", "batch_size = 12\nblock_size = 1024\n"}});
+          (void)job_of_files({{"c.py", "batch_size = 12\nblock_size = 1024\n"}});
         }).find("looks like a program in Python") != std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/import/foreign_file.hpp"
@@ -13,12 +14,19 @@
 
 namespace prequel {
 
-/// The job of a script, predicted with prequel's own data.
-inline ImportedJob job_of_script(const std::string& script, ImportNames names = {}) {
+/// The job of files with these names and texts, in this order, predicted with prequel's own data.
+inline ImportedJob job_of_files(const std::vector<std::pair<std::string, std::string>>& files,
+                                ImportNames names = {}) {
   const TemporaryFolder folder;
   const Library library({PREQUEL_SOURCE_DIR "/data"});
   names.library = &library;
-  return import_files({folder.with("s.sh", script)}, names).job;
+  std::vector<std::string> paths;
+  for (const auto& [name, text] : files) paths.push_back(folder.with(name, text));
+  return import_files(paths, names).job;
+}
+
+inline ImportedJob job_of_script(const std::string& script, ImportNames names = {}) {
+  return job_of_files({{"s.sh", script}}, std::move(names));
 }
 
 /// What is said of the script `s.sh` where it is refused, without its folder.

@@ -8,10 +8,7 @@ namespace prequel {
 namespace {
 
 ImportedJob job_of(const std::string& toml, ImportNames names = {}) {
-  const TemporaryFolder folder;
-  const Library library({PREQUEL_SOURCE_DIR "/data"});
-  names.library = &library;
-  return import_files({folder.with("train.toml", toml)}, names).job;
+  return job_of_files({{"train.toml", toml}}, std::move(names));
 }
 
 const std::string kModel = "# a preset\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n";

@@ -8,10 +8,7 @@ namespace prequel {
 namespace {
 
 ImportedJob job_of(const std::string& yaml, ImportNames names = {}) {
-  const TemporaryFolder folder;
-  const Library library({PREQUEL_SOURCE_DIR "/data"});
-  names.library = &library;
-  return import_files({folder.with("config.yaml", yaml)}, names).job;
+  return job_of_files({{"config.yaml", yaml}}, std::move(names));
 }
 
 std::string refusal(const std::string& yaml) {
