@@ -8,6 +8,7 @@
 
 #include "hw/base/errors.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/overlap.hpp"
 #include "sim/schedule/beside.hpp"
 
 namespace prequel {
@@ -34,14 +35,7 @@ bool gradients_overlap(const Scenario& scenario) {
   if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {
     return false;
   }
-  // What owners alone get, a stack that gathers from them beside no pass reduces beside none.
-  const CommunicationStack& stack = scenario.software.communication;
-  const bool to_owners = scenario.plan.zero == 1 && !stack.reduces_to_all;
-  if (to_owners && stack.prefetch_layers == 0) return false;
-  const GradientOverlap overlap = stack.gradient_overlap;
-  const bool wanted = overlap == GradientOverlap::always ||
-                      (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
-  return wanted && any_replicas(scenario);
+  return reduces_beside(scenario.plan, scenario.software) && any_replicas(scenario);
 }
 
 PipelineShape shape_of(const Scenario& scenario) {
@@ -51,7 +45,11 @@ PipelineShape shape_of(const Scenario& scenario) {
   PipelineShape shape;
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
-  shape.prefetch = static_cast<std::uint32_t>(stack.prefetch_layers);
+  const bool gathers_ahead = gathers_beside(plan, scenario.software);
+  shape.prefetch =
+      gathers_ahead ? std::max(1U, static_cast<std::uint32_t>(stack.prefetch_layers)) : 0;
+  // Layers that are gathered one by one are reduced so, unless the plan says that they are not.
+  shape.reduces_beside = !plan.overlap.has(Overlapped::no_grads);
   shape.copies = offloads_activations(plan);
   if (plan.pp == 1 && in_every_micro_batch(gathers)) {
     shape.gathers = gathers;
@@ -59,14 +57,15 @@ PipelineShape shape_of(const Scenario& scenario) {
     return shape;
   }
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
-  shape.sends = stack.blocking_p2p ? Sends::blocking : Sends::overlapped;
+  shape.sends = sends_beside(plan, scenario.software) ? Sends::overlapped : Sends::blocking;
   if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
   const bool by_layer = gathers == Gathers::once || in_every_micro_batch(gathers);
   if (by_layer || gradients_overlap(scenario)) {
     // A bucket a layer.
     const std::int64_t blocks = plan.pp * plan.vpp;
     shape.buckets = static_cast<std::uint32_t>((scenario.model.layers + blocks - 1) / blocks);
-    shape.gathers = gathers;
+    shape.gathers_at_end = gathers == Gathers::updates && !gathers_ahead;
+    shape.gathers = shape.gathers_at_end ? Gathers::never : gathers;
     shape.reduces_each = !by_layer && gradient_reductions(plan) > 1.0;
   }
   return shape;
@@ -237,6 +236,9 @@ class StepBuilder {
       const double times = gradient_reductions(plan_);
       communicate(TaskKind::gradient_reduce, stage, 0,
                   {times * reduce.all + gather.all, times * reduce.network + gather.network});
+    }
+    if (step_.shape.gathers_at_end) {
+      communicate(TaskKind::gather_updates, stage, 0, communicated(parameters).gather);
     }
     if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
     step_.durations.at(TaskKind::optimizer, stage) =
