@@ -5,13 +5,14 @@
 
 #include <string>
 
-#include "models/axes/axis_words.hpp"
+#include "models/stack/software.hpp"
 
 namespace prequel {
 
 struct Plan;
-struct Software;
 
+/// When gradients are reduced.
+GradientOverlap gradient_overlap(const Plan& plan, const Software& software);
 /// Whether gradients are reduced while a backward pass runs.
 bool reduces_beside(const Plan& plan, const Software& software);
 /// Whether parameters are gathered while passes run that do not need them.
