@@ -68,7 +68,8 @@ const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
 
 /// Arithmetic that the kernel does: 2·b·a·pairs·(d + dv) forward, times the pass' factor. Pairs of
 /// query and key are s·keys; where a causal mask is skipped half of them; with a window that of
-/// u = L / keys, L = window + 128 as blocks are whole, u·(1 - u/2).
+/// u = L / keys, L = window + 128 as blocks are whole, u·(1 - u/2). Chunks are sequences of their
+/// own: of them each query sees half of its own.
 Flops flops(const AttentionKernel& kernel, const FusedAttention& attention);
 
 /// Time of one pass, without the host's launch; `rates.peak` is that of 16-bit formats. Constants
