@@ -11,6 +11,7 @@
 
 #include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/python_config.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -63,11 +64,16 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--fsdp-sharding-strategy", "--fsdp"},
     {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
     {"--enable-fsdp", "--use-fsdp"},
-    {"--pure-bf16", "--bf16"}};
+    {"--pure-bf16", "--bf16"},
+    {"--dtype", "--precision"},
+    {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {"--finetuning-type", "--adapter",    "--lora-r", "--lora-rank",
                                      "--use-lora",        "--use-peft",   "--q-lora", "--qlora",
                                      "--load-in-4bit",    "--peft-scheme"};
+/// What generates the text to learn from.
+constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
+                                       "--n-samples-per-prompt"};
 constexpr std::string_view kNoAdapters[] = {"full", "none", "null", "None", "False", "false", "0"};
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
@@ -110,13 +116,25 @@ class Arguments {
       if (flag == known.flag) return list(known, value);
     }
     if (read_special(flag, value)) return;
-    const bool open = is_word_flag || value.find('$') != std::string::npos;
+    const bool resolved = value.find('$') == std::string::npos;
+    if (is_word_flag && resolved && !says_nothing(flag, value)) {
+      return leave_out(flag, value, "is not known; predicted without it");
+    }
+    const bool open = is_word_flag || !resolved;
     if (seen_.insert(flag).second) {
       job_.report.ignored.push_back(open ? flag + " " + value : flag);
     }
   }
 
  private:
+  /// Words that leave a choice to the program, and flags whose word only names a family.
+  static bool says_nothing(const std::string& flag, const std::string& value) {
+    constexpr std::string_view kNothing[] = {"",      "auto",  "null", "none", "None",
+                                             "false", "False", "no",   "off",  "default"};
+    return flag == "--model-type" || flag == "--recompute-method" ||
+           std::ranges::find(kNothing, value) != std::end(kNothing);
+  }
+
   /// Flags that are neither read nor passed over as they are.
   bool read_special(const std::string& flag, const std::string& value) {
     if (flag == "--nodes") {  // Slurm takes a range, too: at least that many
@@ -139,8 +157,10 @@ class Arguments {
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
-    } else if (flag == "--fsdp" && !value.empty()) {
+    } else if ((flag == "--fsdp" || flag == "--sharding-strategy") && !value.empty()) {
       fully_sharded(value);
+    } else if (std::ranges::find(kReinforced, flag) != std::end(kReinforced)) {
+      reinforced(flag, value);
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
       job_.said.try_emplace(flag == "--factory" ? "--recipe" : flag, 1);
@@ -203,6 +223,14 @@ class Arguments {
       }
       at = end + 1;
     }
+  }
+
+  void reinforced(const std::string& flag, const std::string& value) {
+    if (!seen_.insert("reinforced").second) return;
+    job_.report.left_out.push_back(
+        fmt::format("{} {}: learns by reinforcement, which takes several models and generates "
+                    "text; what is predicted is training one model on the same tokens",
+                    flag, printable(value)));
   }
 
   void adapters(const std::string& flag, const std::string& value) {
@@ -777,6 +805,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   follow_config(job);
   guess_stage(job);
   follow_train_batch(job);
+  assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
   if (!plan.zero && job.says("--use-fsdp")) {

@@ -114,7 +114,8 @@ TEST_CASE("more nodes than the cluster has are refused") {
   Question question;
   question.request.nodes = 54;
   question.request.gbs = 36 * 50;
-  CHECK(question.problems() == "plan: 54 nodes are needed, but jean-zay-a100 has 52");
+  CHECK(question.problems() ==
+        "plan: 54 nodes are needed, but jean-zay-a100 has 52; --set cluster.nodes=54 says more");
 }
 
 TEST_CASE("a missing global batch is refused") {
