@@ -21,6 +21,7 @@
 #include "cli/import/internevo.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_defaults.hpp"
 #include "cli/import/named_models.hpp"
 #include "cli/import/python_config.hpp"
 #include "cli/import/source_files.hpp"

@@ -15,6 +15,7 @@
 
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/portable_math.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -73,6 +74,17 @@ Value text_of(std::string text) {
   return made;
 }
 
+/// Whole powers are exact as far as a double is.
+double power(double base, double exponent) {
+  constexpr double kMostFactors = 1024;
+  if (!(exponent >= 0 && exponent <= kMostFactors) || exponent != std::floor(exponent)) {
+    return portable::pow(base, exponent);
+  }
+  double product = 1;
+  for (double i = 0; i < exponent; ++i) product *= base;
+  return product;
+}
+
 Value combined(std::string_view sign, const Value& left, const Value& right) {
   const bool texts = left.kind == Value::Kind::text && right.kind == Value::Kind::text;
   if (sign == "+" && texts) return text_of(left.text + right.text);
@@ -84,7 +96,7 @@ Value combined(std::string_view sign, const Value& left, const Value& right) {
   if (sign == "+") return number_of(a + b, whole);
   if (sign == "-") return number_of(a - b, whole);
   if (sign == "*") return number_of(a * b, whole);
-  if (sign == "**") return number_of(std::pow(a, b), whole && b >= 0);
+  if (sign == "**") return number_of(power(a, b), whole && b >= 0);
   if (b == 0) return {};
   if (sign == "/") return number_of(a / b, false);
   const double quotient = std::floor(a / b);

@@ -161,8 +161,8 @@ class Resolver {
     if (plan_.nodes > cluster_.nodes) {
       problem([&] {
         return fmt::format(
-            "{0} nodes are needed, but {1} has {2}; --set cluster.nodes={0} says more", plan_.nodes,
-            cluster_.name, cluster_.nodes);
+            "{0} nodes are needed, but {1} has {2}; cluster.nodes={0} says that there are more",
+            plan_.nodes, cluster_.name, cluster_.nodes);
       });
     }
   }

@@ -104,7 +104,9 @@ TEST_CASE("nanoGPT's accumulation steps are of all ranks, and its defaults are t
   CHECK(job.model.layers == 12);
   CHECK(job.model.vocab == 50304);
   CHECK(job.model.linear_bias == false);
-  CHECK(has(job.report.assumed, "n_layer 12, n_head 12, n_embd 768, vocab_size 50304: nanoGPT's"));
+  CHECK(lists(job.report.assumed,
+              "n_layer 12, n_head 12, n_embd 768, vocab_size 50304, bias False, dtype bfloat16: "
+              "nanoGPT's, as the configuration does not say it"));
   CHECK(job_of(kNano, {"dgx-a100", {}, {}, {{"plan.nodes", "4"}}}).plan.gbs == 480);
   const ImportedJob both = job_of_files(
       {{"r.sh", "torchrun --nproc_per_node=8 train.py config/c.py --batch_size=4\n"},
@@ -112,6 +114,7 @@ TEST_CASE("nanoGPT's accumulation steps are of all ranks, and its defaults are t
   CHECK(both.plan.gbs == 160);
   CHECK(both.plan.precision == Precision::fp16);
   CHECK(both.model.layers == 48);
+  CHECK(job_of(kNano + "bias = True\n", one).model.linear_bias == true);
   CHECK(refusal_of_script("torchrun --nproc_per_node=8 train.py config/c.py\n")
             .find("names the configuration config/c.py") != std::string::npos);
 }

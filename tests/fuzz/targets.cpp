@@ -16,6 +16,7 @@
 #include "cli/import/launch_script.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_defaults.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/python_config.hpp"
 #include "cli/import/python_values.hpp"
