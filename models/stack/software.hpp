@@ -187,6 +187,13 @@ struct ContextRingStack {
   double contention{};         ///< share of the shorter of transfers and attention that both lose
 };
 
+/// Gradients that are reduced together; nothing stated: a layer's while passes run, else a stage's.
+struct GradientBucket {
+  Bytes size{};                     ///< of one all-reduce, half of one to owners
+  double parameters{};              ///< or, while passes run, at least so many by either way,
+  double parameters_per_replica{};  ///< and as many times the replicas where that is more
+};
+
 /// How the stack communicates. The bytes of a gradient on the wire follow the plan's
 /// grad_precision.
 struct CommunicationStack {
@@ -221,8 +228,8 @@ struct CommunicationStack {
   ContextRingStack context_ring;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
-  bool reduces_to_all{};    ///< gradients are all-reduced with ZeRO-1 too, not to their owners
-  Bytes gradient_bucket{};  ///< of one all-reduce, half of one to owners; 0: a layer's or stage's
+  bool reduces_to_all{};  ///< gradients are all-reduced with ZeRO-1 too, not to their owners
+  GradientBucket gradient_bucket{};
 };
 
 /// States of an optimizer that a stack has for bf16 alone, bytes per parameter (DeepSpeed's

@@ -169,6 +169,13 @@ ContextRingStack read_context_ring(const Cursor& section) {
   return ring;
 }
 
+/// A size, or the parameters that a bucket has at least.
+GradientBucket read_gradient_bucket(const Cursor& bucket) {
+  const auto parameters = bucket.is_object() ? bucket.find("parameters") : std::nullopt;
+  if (!parameters) return {bucket.bytes()};
+  return {{}, parameters->number(kPositive), factor_or(bucket, "parameters_per_replica", 0.0)};
+}
+
 CommunicationStack read_communication(const Cursor& section) {
   CommunicationStack communication;
   communication.gradient_overlap = section.at("gradient_overlap").word<GradientOverlap>();
@@ -205,7 +212,7 @@ CommunicationStack read_communication(const Cursor& section) {
     communication.reduces_to_all = to_all->boolean();
   }
   if (const auto bucket = section.find("gradient_bucket")) {
-    communication.gradient_bucket = bucket->bytes();
+    communication.gradient_bucket = read_gradient_bucket(*bucket);
   }
   return communication;
 }

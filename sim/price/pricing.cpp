@@ -628,19 +628,39 @@ double overlap_loss(const Scenario& scenario) {
   return fitted > 0 ? fitted : scenario.device.overlap_loss;
 }
 
-/// An all-reduce takes the tensors of a bucket as they lie; on the way to owners they are copied
-/// together, so that fewer and larger collectives carry them.
-constexpr double kBucketsToOwners = 2;
+namespace {
+
+/// Whether every replica gets the sum of all gradients.
+bool reduces_to_all(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  return plan.zero == 0 || (plan.zero == 1 && scenario.software.communication.reduces_to_all);
+}
+
+}  // namespace
+
+double bucket_parameters(const Scenario& scenario, GroupAxis axis) {
+  // An all-reduce takes the tensors of a bucket as they lie; on the way to owners they are copied
+  // together, so that fewer and larger collectives carry them.
+  constexpr double kBucketsToOwners = 2;
+  const CommunicationStack& stack = scenario.software.communication;
+  const GradientBucket& bucket = stack.gradient_bucket;
+  if (bucket.size.value > 0) {
+    return (reduces_to_all(scenario) ? 1.0 : kBucketsToOwners) * bucket.size.value /
+           bytes_per_element(scenario.plan.grad_precision);
+  }
+  if (stack.gradient_overlap == GradientOverlap::none) return 0;
+  const double replicas = real(rank_group(scenario.plan, axis).size);
+  return std::max(bucket.parameters, bucket.parameters_per_replica * replicas);
+}
 
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {
   const Plan& plan = scenario.plan;
-  const CommunicationStack& stack = scenario.software.communication;
   const double element = bytes_per_element(plan.grad_precision);
+  const bool to_all = reduces_to_all(scenario);
   return over_groups(parameters, [&](GroupAxis axis, double count) {
     const Bytes bytes{count * element};
-    const bool to_all = plan.zero == 0 || (plan.zero == 1 && stack.reduces_to_all);
-    const double bucket = (to_all ? 1.0 : kBucketsToOwners) * stack.gradient_bucket.value;
-    const double buckets = bucket > 0 ? std::max(1.0, bytes.value / bucket) : 1.0;
+    const double bucket = bucket_parameters(scenario, axis);
+    const double buckets = bucket > 0 ? std::max(1.0, count / bucket) : 1.0;
     if (to_all) {
       return buckets * data_collective_time(scenario, CollectiveOp::all_reduce,
                                             rank_group(plan, axis), bytes / buckets);

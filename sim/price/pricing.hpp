@@ -124,6 +124,9 @@ bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t
 /// as all ranks do at once: over device links where these join the two, else over the network.
 CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::int64_t to);
 
+/// Gradients per rank that the stack reduces together over a group of replicas; 0: it states none.
+double bucket_parameters(const Scenario& scenario, GroupAxis axis);
+
 /// Reduction of the gradients of `parameters` per rank over the data-parallel group: to all of
 /// them, or with ZeRO to the rank that owns them (with hybrid sharding: to those of all nodes).
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);

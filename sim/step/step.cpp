@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -44,7 +45,27 @@ bool gradients_overlap(const Scenario& scenario) {
   return wanted && any_replicas(scenario);
 }
 
-PipelineShape shape_of(const Scenario& scenario) {
+/// Whether parameters are gathered layer by layer.
+bool gathers_layers(Gathers gathers) {
+  return gathers == Gathers::once || in_every_micro_batch(gathers);
+}
+
+/// Parts of a block's backward, each of which has its gradients reduced behind it: one a layer, or
+/// fewer where a bucket holds more than a layer has.
+std::int64_t parts_of_block(const Scenario& scenario, const LayerCosts& costs) {
+  const Plan& plan = scenario.plan;
+  const std::int64_t blocks = plan.pp * plan.vpp;
+  const std::int64_t layers = (scenario.model.layers + blocks - 1) / blocks;
+  const double bucket = bucket_parameters(scenario, GroupAxis::data);
+  if (gathers_layers(gathers_of(plan, scenario.software)) || bucket <= 0) return layers;
+  const double parameters = stage_parameters(costs.weights, scenario.model, plan, scenario.software,
+                                             {whole_model(scenario.model)})
+                                .total() /
+                            real(blocks);
+  return std::clamp<std::int64_t>(std::llround(parameters / bucket), 1, layers);
+}
+
+PipelineShape shape_of(const Scenario& scenario, const LayerCosts& layers) {
   const Plan& plan = scenario.plan;
   const CommunicationStack& stack = scenario.software.communication;
   const Gathers gathers = gathers_of(plan, scenario.software);
@@ -61,13 +82,10 @@ PipelineShape shape_of(const Scenario& scenario) {
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
   shape.sends = stack.blocking_p2p ? Sends::blocking : Sends::overlapped;
   if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
-  const bool by_layer = gathers == Gathers::once || in_every_micro_batch(gathers);
-  if (by_layer || gradients_overlap(scenario)) {
-    // A bucket a layer.
-    const std::int64_t blocks = plan.pp * plan.vpp;
-    shape.buckets = static_cast<std::uint32_t>((scenario.model.layers + blocks - 1) / blocks);
+  if (gathers_layers(gathers) || gradients_overlap(scenario)) {
+    shape.buckets = static_cast<std::uint32_t>(parts_of_block(scenario, layers));
     shape.gathers = gathers;
-    shape.reduces_each = !by_layer && gradient_reductions(plan) > 1.0;
+    shape.reduces_each = !gathers_layers(gathers) && gradient_reductions(plan) > 1.0;
   }
   return shape;
 }
@@ -82,15 +100,14 @@ class StepBuilder {
  public:
   StepBuilder(const Scenario& scenario, const LayerCosts& layers)
       : scenario_(scenario), plan_(scenario.plan), layers_(layers) {
-    const PipelineShape& shape = step_.shape = shape_of(scenario);
+    const PipelineShape& shape = step_.shape = shape_of(scenario, layers);
     step_.schedule = plan_.schedule;
     step_.durations = step_.network = BlockTable(shape);
     step_.fixed = scenario.software.host.fixed_per_iteration;
     // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
     // other.
-    const bool by_layer = shape.gathers == Gathers::once || in_every_micro_batch(shape.gathers);
-    step_.overlap_is_priced =
-        scenario.software.communication.overlap_contention > 0 && (shape.stages == 1 || by_layer);
+    step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
+                              (shape.stages == 1 || gathers_layers(shape.gathers));
     if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }

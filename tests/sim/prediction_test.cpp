@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "sim/step/step.hpp"
 #include "tests/error_text.hpp"
 #include "tests/scenarios.hpp"
 
@@ -75,10 +76,10 @@ TEST_CASE("buckets of gradients cost their latencies, a sum for all more than on
   Scenario scenario = shipped_scenario({});
   const auto reduce = [&] { return gradient_reduce_time(scenario, {4e9, 0}).all.value; };
   const double whole = reduce();
-  scenario.software.communication.gradient_bucket = {25e6};
+  scenario.software.communication.gradient_bucket = {Bytes{25e6}};
   const double in_buckets = reduce();
   CHECK(in_buckets > whole);
-  scenario.software.communication.gradient_bucket = {1e15};
+  scenario.software.communication.gradient_bucket = {Bytes{1e15}};
   CHECK(reduce() == doctest::Approx(whole));
   scenario.plan.zero = 1;
   const double scattered = reduce();
@@ -87,8 +88,40 @@ TEST_CASE("buckets of gradients cost their latencies, a sum for all more than on
   // To owners, what two buckets hold goes at once.
   CommunicationStack& stack = scenario.software.communication;
   stack.reduces_to_all = false;
-  stack.gradient_bucket = {4e9 * bytes_per_element(scenario.plan.grad_precision) / 2};
+  stack.gradient_bucket = {Bytes{4e9 * bytes_per_element(scenario.plan.grad_precision) / 2}};
   CHECK(reduce() == doctest::Approx(scattered));
+}
+
+TEST_CASE("buckets that are stated in parameters grow with the replicas, while passes run") {
+  Scenario scenario = shipped_scenario({{"software.communication.gradient_overlap", "always"}});
+  CommunicationStack& stack = scenario.software.communication;
+  stack.gradient_bucket = {{}, 40e6, 1e6};
+  scenario.plan.dp = 8;
+  CHECK(bucket_parameters(scenario, GroupAxis::data) == 40e6);
+  scenario.plan.dp = 256;
+  CHECK(bucket_parameters(scenario, GroupAxis::data) == 256e6);
+  stack.gradient_overlap = GradientOverlap::none;
+  CHECK(bucket_parameters(scenario, GroupAxis::data) == 0);
+}
+
+TEST_CASE("a bucket that holds several layers is reduced once behind them") {
+  Scenario scenario = shipped_scenario({{"plan.pp", "1"},
+                                        {"plan.dp", "48"},
+                                        {"plan.mbs", "1"},
+                                        {"plan.gbs", "48"},
+                                        {"software.communication.gradient_overlap", "always"}});
+  const auto buckets = [&] { return step_of(scenario).shape.buckets; };
+  GradientBucket& bucket = scenario.software.communication.gradient_bucket;
+  bucket = {};
+  const auto layers = static_cast<std::uint32_t>(scenario.model.layers);
+  CHECK(buckets() == layers);
+  bucket.parameters = 1;
+  CHECK(buckets() == layers);
+  bucket.parameters = 1e15;
+  CHECK(buckets() == 1);
+  bucket.parameters = 1e10;
+  CHECK(buckets() > 1);
+  CHECK(buckets() < layers);
 }
 
 TEST_CASE("ZeRO-2 reduces its gradients after every micro batch, ZeRO-1 once") {
