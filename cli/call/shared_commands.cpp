@@ -91,7 +91,7 @@ CallAnswer import_call(const ReadCall& call) {
 
 CallAnswer show_call(const ReadCall& call) {
   CallAnswer answer;
-  answer.document = show_json(call.library, call.options.show);
+  answer.document = show_json(call.library, call.options.show, remarks_of(answer));
   return answer;
 }
 

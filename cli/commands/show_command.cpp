@@ -64,6 +64,7 @@ void print_parameters(const Transformer& model) {
 
 int run_show(const CommonOptions& common, const ShowOptions& options) {
   const Library library(common.data_directories);
+  const Tell tell = tell_stderr(common.quiet);
   const std::size_t width = terminal(stdout, common.color).at_most(98);
   if (options.kind.empty()) {
     for (const std::string& kind : shown_kinds()) {
@@ -79,10 +80,10 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
     return kExitDone;
   }
   if (options.format == OutputFormat::json) {
-    fmt::print("{}", show_json(library, options));
+    fmt::print("{}", show_json(library, options, tell));
     return kExitDone;
   }
-  const Document document = library.open(kind, options.name);
+  const Document document = shown_file(library, options, tell);
   fmt::print("{}\n", document.file());
   std::string last_origin = "\n";
   print_values(document.json(), "", "", last_origin, width);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_defaults.hpp"
 #include "hw/base/csv.hpp"
 
 namespace prequel {

@@ -76,6 +76,8 @@ constexpr OtherName kOtherNames[] = {
     {"tokenizer.type", "--tokenizer-type"},
     // torchtitan, as Primus writes it
     {"tensor_parallel_degree", "--tensor-model-parallel-size"},
+    {"tensor_model_parallel_degree", "--tensor-model-parallel-size"},
+    {"expert_model_parallel_degree", "--expert-model-parallel-size"},
     {"pipeline_parallel_degree", "--pipeline-model-parallel-size"},
     {"context_parallel_degree", "--context-parallel-size"},
     {"expert_parallel_degree", "--expert-model-parallel-size"},
@@ -124,6 +126,7 @@ constexpr OtherName kOtherNames[] = {
     {"base_mlp_dim", "--ffn-hidden-size"},
     {"base_num_decoder_layers", "--num-layers"},
     {"max_target_length", "--seq-length"},
+    {"llama_intermediate_size", "--ffn-hidden-size"},
     {"decoder_block", "--decoder-block"},
     {"n_head_q", "--num-attention-heads"},
     {"n_head_kv", "--num-key-value-heads"},
@@ -180,11 +183,14 @@ constexpr OtherName kContraries[] = {
     {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
 };
 
-/// `${model.hidden_size}` of OmegaConf, `${PRIMUS_TP:1}` of Primus; the text itself of others.
+/// `${model.hidden_size}` and, of the same section, `${.hidden_size}` of OmegaConf,
+/// `${PRIMUS_TP:1}` of Primus; the text itself of others.
 std::string resolved(const ConfigValues& values, const ConfigValues& environment,
-                     std::string value) {
+                     const std::string& path, std::string value) {
+  const std::string section = path.substr(0, path.rfind('.') + 1);  // npos + 1 is 0
   for (int i = 0; i < kMostReferences && value.starts_with("${") && value.ends_with('}'); ++i) {
-    const std::string name = value.substr(2, value.size() - 3);
+    std::string name = value.substr(2, value.size() - 3);
+    if (name.starts_with('.') && !name.starts_with("..")) name.replace(0, 1, section);
     const auto found = values.find(name);
     const auto variable = environment.find(name.substr(0, name.find(':')));
     const std::size_t colon = name.find(':');
@@ -275,6 +281,20 @@ bool is_in_other_section(std::string_view path) {
   return false;
 }
 
+/// Whether a program is meant whose batches are those of a device.
+bool says_context_width(const ConfigValues& values) {
+  return std::ranges::any_of(values, [](const auto& one) {
+    return one.first == "max_context_width" || one.first.ends_with(".max_context_width");
+  });
+}
+
+/// `fp8: false` has the last word on `fp8_hybrid: true` beside it.
+bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
+  if (!key.starts_with("fp8_")) return false;
+  const auto whole = values.find(path.substr(0, path.size() - key.size()) + "fp8");
+  return whole != values.end() && is_off(whole->second);
+}
+
 }  // namespace
 
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
@@ -291,7 +311,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     if (is_in_other_section(path)) continue;
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (is_maxtext_key(key)) {
-      job.maxtext[key] = resolved(values, job.environment, value);
+      job.maxtext[key] = resolved(values, job.environment, path, value);
       continue;
     }
     if (path == "model._component_") {  // of torchtune: torchtune.models.llama3_1.llama3_1_8b
@@ -303,8 +323,14 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
     }
+    if (is_switched_off(path, key, values)) continue;
+    const bool of_device = key == "train_batch_size" && says_context_width(values);
+    if (of_device) {
+      words.insert(words.end(), {"--train-batch-size", value});
+      continue;
+    }
     const std::size_t said = words.size();
-    add_flag(path, key, resolved(values, job.environment, value), words);
+    add_flag(path, key, resolved(values, job.environment, path, value), words);
     if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
   }
   if (values.contains("model_name") && values.contains("train.micro_batch_size")) {

@@ -18,9 +18,12 @@
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/hugging_face_config.hpp"
+#include "cli/import/internevo.hpp"
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_defaults.hpp"
 #include "cli/import/named_models.hpp"
+#include "cli/import/python_config.hpp"
 #include "cli/import/source_files.hpp"
 #include "cli/import/telling_names.hpp"
 #include "cli/import/toml_config.hpp"
@@ -158,8 +161,10 @@ ConfigValues take_settings(std::vector<std::string>& words) {
     const bool named = !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
     const bool equals = word.substr(length, 1) == "=";
     const bool dotted = name.find('.') != std::string::npos && length == word.size();
+    const bool of_flag =
+        !others.empty() && is_flag(others.back()) && others.back().ends_with("overrides");
     std::ranges::replace(name, '-', '_');
-    if (named && equals && (!flag || name.find('.') != std::string::npos)) {
+    if (named && equals && !of_flag && (!flag || name.find('.') != std::string::npos)) {
       settings[name] = word.substr(length + 1);
     } else if (named && flag && dotted) {
       const bool alone = i + 1 == words.size() || words[i + 1].starts_with("--");
@@ -172,12 +177,42 @@ ConfigValues take_settings(std::vector<std::string>& words) {
   return settings;
 }
 
-/// What a script starts from: what the user gives it, and the others, which it may run.
+/// The variables that scripts give launchers as the number of nodes: `--nnodes $NNODES`.
+std::set<std::string> node_variables(std::string_view text) {
+  constexpr std::string_view kFlags[] = {"--nnodes", "--num_nodes", "--num-nodes", "--num_machines",
+                                         "--nodes"};
+  std::set<std::string> names{"SLURM_NNODES", "SLURM_JOB_NUM_NODES"};
+  for (const std::string_view flag : kFlags) {
+    for (std::size_t at = text.find(flag); at != std::string_view::npos; at = text.find(flag, at)) {
+      at += flag.size();
+      const std::string_view behind = text.substr(at, text.find('\n', at) - at);
+      const std::size_t dollar = std::min(behind.find_first_not_of(" =\"'\\"), behind.size());
+      std::string_view name = behind.substr(dollar);
+      if (!name.starts_with('$')) continue;
+      name.remove_prefix(name.starts_with("${") ? 2 : 1);
+      name = name.substr(0, setting_name(name));
+      name = name.substr(0, name.find_first_of(".-"));
+      if (!name.empty()) names.emplace(name);
+    }
+  }
+  return names;
+}
+
+/// What a script starts from: what the user gives it, and the others, which it may run. Nodes that
+/// the user asks for are those of its variables, so that what scripts derive of them follows.
 ShellState state_before(const std::vector<Source>& sources, const ImportNames& names) {
   ShellState state = shell_state(names.script);
+  const auto nodes = names.whole("plan.nodes");
   for (const Source& source : sources) {
-    if (source.script()) state.files.emplace(source.name(), source.text);
+    if (!source.script()) continue;
+    state.files.emplace(source.name(), source.text);
+    if (!nodes) continue;
+    for (const std::string& name : node_variables(source.text)) {
+      if (state.variables.contains(name)) continue;
+      state.held[name] = std::to_string(*nodes);
+    }
   }
+  for (const auto& [name, value] : state.held) state.variables.emplace(name, value);
   return state;
 }
 
@@ -251,6 +286,16 @@ void hear_of_devices(LaunchScript& script, const ImportedJob& job) {
   }
 }
 
+/// `train.py config/train_gpt2.py`: a program is given another as its configuration.
+void note_python_config(const std::vector<std::string>& words, ImportedJob& job) {
+  const auto is_python = [](std::string_view word) {
+    return word.ends_with(".py") && !word.starts_with('-');
+  };
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (is_python(words[i - 1]) && is_python(words[i])) job.yaml_config_file = words[i];
+  }
+}
+
 /// False for text without any flag, which says nothing of a job.
 bool read_script(const Source& source, const ImportNames& names, ShellState& state,
                  ImportedJob& job) {
@@ -267,6 +312,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   hear_of_devices(script, job);
   script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
+  note_python_config(script.words, job);
   for (const std::string& word : script.words) remember_substitutions(word, job);
   (void)take_settings(script.words);
   const std::size_t ignored = job.report.ignored.size();
@@ -348,6 +394,7 @@ void assume_names(Import& import, const ImportNames& names) {
       (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
     job.software = assume("software", "torchtitan-2025");
   }
+  if (!job.software && job.says(kInternEvo)) job.software = assume("software", "internevo-2023");
   if (!job.software && !job.maxtext.empty()) job.software = assume("software", "maxtext-2025");
   const bool flash = job.plan.attention == AttentionKind::flash;
   const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
@@ -355,12 +402,13 @@ void assume_names(Import& import, const ImportNames& names) {
                      usual->framework == (job.deepspeed ? "megatron-deepspeed" : "megatron-lm") &&
                      (!flash || !usual->kernels.flash_kernel.empty());
   if (!job.software && modern && suits) job.software = assume("software", usual->name);
-  const bool foreign = usual && !suits && job.deepspeed && job.says("--num-layers");
+  const bool sharded = job.plan.zero.value_or(0) > 1;
+  const bool foreign = usual && !suits && job.deepspeed && (job.says("--num-layers") || sharded);
   if (!job.software && (modern || foreign || (!job.cluster && !import.runs.empty()))) {
     // DeepSpeed's stacks were measured before they had flash attention.
-    const char* with_flash =
-        job.plan.zero.value_or(0) > 1 ? "pytorch-fsdp2-2024" : "megatron-core-2024";
-    const char* deepspeed = flash               ? with_flash
+    const bool trainer = sharded && !job.says("--num-layers");  // of Hugging Face
+    const char* with_flash = sharded ? "pytorch-fsdp2-2024" : "megatron-core-2024";
+    const char* deepspeed = flash || trainer    ? with_flash
                             : modern || foreign ? "megatron-deepspeed-2023"
                                                 : "megatron-deepspeed-2022";
     const char* megatron = modern ? "megatron-core-2024" : "megatron-lm-2021";
@@ -426,6 +474,27 @@ bool is_used(const ShellState& before, const ShellState& now) {
          });
 }
 
+/// A model that the user names stands in the place of what files say of theirs.
+void tell_named_model(const ImportNames& names, ImportedJob& job) {
+  if (!names.model) return;
+  const ImportedModel& said = job.model;
+  const bool another = (said.layers && said.layers != names.model->layers) ||
+                       (said.hidden && said.hidden != names.model->hidden);
+  if (another) {
+    job.report.assumed.push_back(fmt::format(
+        "the model {}, which --model names, not that of the files", printable(names.model->name)));
+  } else {
+    job.report.read.push_back(
+        fmt::format("the model {}: by --model", printable(names.model->name)));
+  }
+}
+void use_named_model(const ImportNames& names, ImportedJob& job) {
+  if (!names.model) return;
+  job.model = *names.model;
+  job.padded_vocab.reset();
+  job.model_named.clear();
+}
+
 /// Models of scripts and configurations hold as many positions as they train with.
 void assume_positions(ImportedJob& job) {
   if (!job.script || job.model.max_positions || !job.plan.seq_len) return;
@@ -455,6 +524,8 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
       read_yaml_config(source.file, source.text, import.job);
     } else if (source.toml) {
       read_toml_config(source.file, source.text, import.job);
+    } else if (source.python) {
+      read_python_config(source.file, source.text, import.job);
     } else if (std::ranges::find(scripts, &source) == scripts.end()) {
       continue;
     } else if (const ShellState before = state; !read_script(source, names, state, import.job)) {
@@ -470,13 +541,17 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
     read_config_values(sources.front().file, import.job.settings, import.job);
     import.job.report.read.push_back("the command line's settings, over those of configurations");
   }
+  tell_named_model(names, import.job);
+  use_named_model(names, import.job);
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);
   look_up_model(names.library, import.job);
+  if (!import.job.maxtext.empty()) replace_by_names(import.job, names);  // its axes fill devices
   if (import.job.script) {
     read_unused_variables(sources.front().file, state, import.job);
     assume_megatron_defaults(import.job);
   }
+  use_named_model(names, import.job);  // whatever flags of another model made of it
   ImportedJob said = import.job;
   replace_by_names(said, names);
   complete(said);
@@ -486,6 +561,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   }
   const ImportedModel& model = import.job.model;
   const bool only_json =
+      !names.model &&
       std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.json; });
   if (!only_json && (!model.layers || !model.hidden)) {
     refuse_known_kinds(sources, import.job);
@@ -514,17 +590,17 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
 }
 
 /// Configs say the model or the batch, not the whole job.
-void refuse_half_a_job(const Document& document) {
+void refuse_half_a_job(const Document& document, const ImportNames& names) {
   const std::string& file = document.file();
   if (is_hugging_face_config(document)) {
     throw InputError(file +
                      ": a Hugging Face config says the model alone; give it as --model, with "
                      "--cluster, --nodes, --gbs and the degrees of parallelism");
   }
-  if (is_deepspeed_config(document)) {
+  if (is_deepspeed_config(document) && !names.model) {
     throw InputError(file +
-                     ": a DeepSpeed config does not say the model; prequel import makes a job "
-                     "of it and a config.json or launch script");
+                     ": a DeepSpeed config does not say the model; --model NAME or config.json "
+                     "does, or prequel import, which makes a job of it and a launch script");
   }
 }
 
@@ -544,9 +620,11 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
   Source& source = sources.front();
   if (source.json) {
     const Document document = Document::parse(source.file, without_infinities(source.text));
-    refuse_half_a_job(document);
-    if (path != "-") return std::nullopt;
-    return Translated{std::move(source.text), {}, {}};
+    refuse_half_a_job(document, names);
+    if (!is_deepspeed_config(document)) {
+      if (path != "-") return std::nullopt;
+      return Translated{std::move(source.text), {}, {}};
+    }
   }
   const Import import = import_sources(sources, names);
   return Translated{job_json(import.job, source.file), software_fields(import.job),

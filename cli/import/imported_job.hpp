@@ -83,6 +83,7 @@ struct ImportedJob {
   std::optional<std::int64_t> layers_per_virtual_stage;
   std::optional<std::int64_t> first_stage_layers, last_stage_layers;  ///< of uneven pipelines
   std::optional<std::int64_t> optimizer_instances;  ///< groups that each hold all optimizer states
+  std::optional<std::int64_t> sharding_ranks;       ///< of such a group
   std::array<std::optional<Precision>, 2> moments;  ///< Adam's first and second
   std::optional<bool> graphs;                       ///< whether CUDA graphs launch anything
   std::optional<WordSet<GraphedModule>> graphed;    ///< and of what, if they do

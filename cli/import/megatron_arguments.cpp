@@ -9,14 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_flags.hpp"
-#include "cli/import/torchtitan.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
-#include "hw/device.hpp"
-#include "models/plan/router_balance.hpp"
 
 namespace prequel {
 namespace {
@@ -63,11 +59,16 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--fsdp-sharding-strategy", "--fsdp"},
     {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
     {"--enable-fsdp", "--use-fsdp"},
-    {"--pure-bf16", "--bf16"}};
+    {"--pure-bf16", "--bf16"},
+    {"--dtype", "--precision"},
+    {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {"--finetuning-type", "--adapter",    "--lora-r", "--lora-rank",
                                      "--use-lora",        "--use-peft",   "--q-lora", "--qlora",
                                      "--load-in-4bit",    "--peft-scheme"};
+/// What generates the text to learn from.
+constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
+                                       "--n-samples-per-prompt"};
 constexpr std::string_view kNoAdapters[] = {"full", "none", "null", "None", "False", "false", "0"};
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
@@ -110,13 +111,25 @@ class Arguments {
       if (flag == known.flag) return list(known, value);
     }
     if (read_special(flag, value)) return;
-    const bool open = is_word_flag || value.find('$') != std::string::npos;
+    const bool resolved = value.find('$') == std::string::npos;
+    if (is_word_flag && resolved && !says_nothing(flag, value)) {
+      return leave_out(flag, value, "is not known; predicted without it");
+    }
+    const bool open = is_word_flag || !resolved;
     if (seen_.insert(flag).second) {
       job_.report.ignored.push_back(open ? flag + " " + value : flag);
     }
   }
 
  private:
+  /// Words that leave a choice to the program, and flags whose word only names a family.
+  static bool says_nothing(const std::string& flag, const std::string& value) {
+    constexpr std::string_view kNothing[] = {"",      "auto",  "null", "none", "None",
+                                             "false", "False", "no",   "off",  "default"};
+    return flag == "--model-type" || flag == "--recompute-method" ||
+           std::ranges::find(kNothing, value) != std::end(kNothing);
+  }
+
   /// Flags that are neither read nor passed over as they are.
   bool read_special(const std::string& flag, const std::string& value) {
     if (flag == "--nodes") {  // Slurm takes a range, too: at least that many
@@ -139,8 +152,10 @@ class Arguments {
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
-    } else if (flag == "--fsdp" && !value.empty()) {
+    } else if ((flag == "--fsdp" || flag == "--sharding-strategy") && !value.empty()) {
       fully_sharded(value);
+    } else if (std::ranges::find(kReinforced, flag) != std::end(kReinforced)) {
+      reinforced(flag, value);
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
       job_.said.try_emplace(flag == "--factory" ? "--recipe" : flag, 1);
@@ -203,6 +218,14 @@ class Arguments {
       }
       at = end + 1;
     }
+  }
+
+  void reinforced(const std::string& flag, const std::string& value) {
+    if (!seen_.insert("reinforced").second) return;
+    job_.report.left_out.push_back(
+        fmt::format("{} {}: learns by reinforcement, which takes several models and generates "
+                    "text; what is predicted is training one model on the same tokens",
+                    flag, printable(value)));
   }
 
   void adapters(const std::string& flag, const std::string& value) {
@@ -404,435 +427,6 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
     std::erase(value, '\'');  // quotes that came out of a quoted variable
     arguments.take(words[i].substr(0, equals), value);
   }
-}
-
-namespace {
-
-/// DeepSpeed's config has the last word on what flags say, too.
-void follow_config(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const auto stage = job.value("zero_optimization.stage");
-  if (const auto flag = job.value("--zero-stage"); stage && flag && stage != flag) {
-    job.report.assumed.push_back(
-        fmt::format("ZeRO {}: of DeepSpeed's config, not --zero-stage {}", *stage, *flag));
-  }
-  if (stage) plan.zero = stage;
-  if (!job.config_precision) return;
-  const char* other = job.config_precision == Precision::bf16 ? "--fp16" : "--bf16";
-  if (job.says(other)) {
-    job.report.assumed.push_back(fmt::format("precision {}: of DeepSpeed's config, not {}",
-                                             name(*job.config_precision), other));
-  }
-  plan.precision = job.config_precision;
-}
-
-/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json.
-void guess_stage(ImportedJob& job) {
-  const std::string& file = job.deepspeed_config_file;
-  if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
-  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
-  for (std::int64_t stage = 0; stage <= 3; ++stage) {
-    for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
-      if (name.find(fmt::format(fmt::runtime(word), stage)) == std::string::npos) continue;
-      job.plan.zero = stage;
-      job.report.assumed.push_back(
-          fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
-      if (name.find("offload") != std::string::npos && !job.plan.offload) {
-        job.plan.offload = stage == 3 ? Offload::optimizer_params : Offload::optimizer;
-        job.report.assumed.push_back(fmt::format("offload: by the name of {}", printable(file)));
-      }
-      return;
-    }
-  }
-}
-
-/// Programs count the same flag differently: those of PyTorch's FSDP that name the context's width
-/// for each device, others for all or for each.
-void follow_train_batch(ImportedJob& job) {
-  const auto sequences = job.value("--train-batch-size");
-  if (!sequences) return;
-  if (job.says("--max-context-width")) {
-    if (job.plan.mbs) return;
-    job.plan.mbs = sequences;
-    job.report.assumed.push_back(
-        fmt::format("mbs {}: --train-batch-size, which counts for each device", *sequences));
-  } else if (job.says("--micro-train-batch-size")) {
-    if (!job.plan.gbs) job.plan.gbs = sequences;
-  } else {
-    job.report.left_out.push_back(fmt::format(
-        "--train-batch-size {}: of a device or of all; --mbs or --gbs says it", *sequences));
-  }
-}
-
-/// Megatron keeps gradients in the type of the parameters, of bf16 in fp32, unless told otherwise.
-void assume_gradients(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  if (job.deepspeed || plan.grad_precision || !job.says("--num-layers")) return;
-  if (plan.precision == Precision::fp16) {
-    plan.grad_precision = Precision::fp16;
-    job.report.assumed.emplace_back(
-        "grad_precision fp16: no --accumulate-allreduce-grads-in-fp32 asks for more");
-  } else if (plan.precision == Precision::bf16 ||
-             is_quantized(plan.precision.value_or(Precision::bf16))) {
-    plan.grad_precision = Precision::fp32;
-  }
-}
-
-/// Dumps name recipes of formats that nothing has, too.
-void assume_formats(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const Precision products = plan.precision.value_or(Precision::bf16);
-  const bool narrow = is_quantized(products);
-  if (!narrow) plan.fp8_param_gather.reset();
-  if (products == Precision::fp4 && job.says("--fp4-recipe")) {
-    plan.fp8_recipe = Fp8Recipe::nvfp4;
-  } else if (!narrow || (products == Precision::fp4) != (plan.fp8_recipe == Fp8Recipe::nvfp4)) {
-    plan.fp8_recipe.reset();
-  }
-}
-
-/// What no flag asks for runs between the kernels.
-void assume_overlap(ImportedJob& job) {
-  if (!job.deepspeed && !job.plan.overlap && job.says("--num-layers")) job.plan.overlap.emplace();
-}
-
-void assume_moments(ImportedJob& job) {
-  const auto [first, second] = job.moments;
-  if (first.value_or(Precision::fp32) != second.value_or(Precision::fp32)) {
-    job.report.left_out.push_back(fmt::format(
-        "--exp-avg-sq-dtype {}: both moments are predicted in {}, as --exp-avg-dtype has it",
-        name(second.value_or(Precision::fp32)), name(first.value_or(Precision::fp32))));
-  }
-  if (first || second) job.plan.moments_precision = first.value_or(Precision::fp32);
-}
-
-/// A share of the moments, or without one all that the optimizer keeps; what is not switched on has
-/// no effect.
-void assume_host_memory(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  if (!job.says("--optimizer-cpu-offload")) {
-    plan.optimizer_offload.reset();
-  } else if (plan.optimizer_offload) {
-    plan.offload.reset();
-  }
-  if (!job.says("--fine-grained-activation-offloading")) plan.offload_modules.reset();
-}
-
-/// Graphs of whole layers where no module is named.
-void assume_graphs(ImportedJob& job) {
-  if (!job.graphs) return;
-  constexpr WordSet<GraphedModule> kLayers{GraphedModule::attn, GraphedModule::mlp,
-                                           GraphedModule::moe};
-  job.plan.cuda_graphs = *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
-}
-
-void assume_query_groups(ImportedJob& job) {
-  if (job.grouped_queries && !job.query_groups) job.query_groups = job.model.kv_heads;
-  if (job.grouped_queries && !job.query_groups) {
-    job.query_groups = 1;
-    job.report.assumed.emplace_back(
-        "num_key_value_heads 1: --group-query-attention without --num-query-groups");
-  }
-  if (job.grouped_queries) {
-    job.model.kv_heads = job.query_groups;
-  } else if (job.query_groups.value_or(1) > 1) {
-    job.report.left_out.push_back(fmt::format(
-        "--num-query-groups {}: has no effect without --group-query-attention", *job.query_groups));
-  }
-}
-
-/// Reads what Python makes of `2`, `[0]*3+[1]*58` or `([1]*1+[0]*1)*12`: a number, or which layers
-/// have experts; empty where it is none of these.
-class LayerPattern {
- public:
-  explicit LayerPattern(std::string text) : text_(std::move(text)) {
-    std::erase_if(text_, [](char c) { return c == ' ' || c == '"' || c == '\''; });
-  }
-
-  std::vector<bool> read() {
-    std::vector<bool> all = sum(0);
-    return place_ == text_.size() ? all : std::vector<bool>();
-  }
-
- private:
-  static constexpr std::size_t kMostLayers = 100'000;
-  static constexpr int kDeepest = 8;
-
-  [[nodiscard]] bool take(char letter) {
-    const bool here = place_ < text_.size() && text_[place_] == letter;
-    if (here) ++place_;
-    return here;
-  }
-  std::vector<bool> fail() {
-    place_ = text_.size() + 1;
-    return {};
-  }
-
-  std::vector<bool> sum(int depth) {
-    std::vector<bool> all = product(depth);
-    while (take('+')) {
-      const std::vector<bool> more = product(depth);
-      all.insert(all.end(), more.begin(), more.end());
-    }
-    return all.size() > kMostLayers ? fail() : all;
-  }
-
-  std::vector<bool> product(int depth) {
-    std::vector<bool> one = list(depth);
-    while (take('*')) {
-      const std::size_t begin = place_;
-      while (place_ < text_.size() && text_[place_] >= '0' && text_[place_] <= '9') ++place_;
-      const auto times = parse_integer(text_.substr(begin, place_ - begin));
-      if (!times ||
-          *times > static_cast<long long>(kMostLayers / std::max<std::size_t>(1, one.size()))) {
-        return fail();
-      }
-      std::vector<bool> all;
-      for (long long i = 0; i < *times; ++i) all.insert(all.end(), one.begin(), one.end());
-      one = std::move(all);
-    }
-    return one;
-  }
-
-  std::vector<bool> list(int depth) {
-    if (take('(')) {
-      if (depth == kDeepest) return fail();
-      std::vector<bool> inside = sum(depth + 1);
-      return take(')') ? inside : fail();
-    }
-    if (!take('[')) return fail();
-    std::vector<bool> layers;
-    while (!take(']')) {
-      if (!layers.empty() && !take(',')) return fail();
-      if (take('1')) {
-        layers.push_back(true);
-      } else if (take('0')) {
-        layers.push_back(false);
-      } else {
-        return fail();
-      }
-    }
-    return layers;
-  }
-
-  std::string text_;
-  std::size_t place_{};
-};
-
-/// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
-void follow_expert_layers(ImportedJob& job) {
-  ImportedExperts& experts = job.model.experts;
-  if (job.expert_layers.empty()) return;
-  if (const auto every = parse_integer(job.expert_layers); every && *every > 0) {
-    experts.every = *every;
-    return;
-  }
-  const std::vector<bool> layers = LayerPattern(job.expert_layers).read();
-  const auto first = std::ranges::find(layers, true);
-  if (first != layers.end()) {
-    const auto second = std::find(first + 1, layers.end(), true);
-    const std::int64_t every = second == layers.end() ? 1 : second - first;
-    const std::int64_t dense = first - layers.begin() - (every - 1);
-    bool regular = dense >= 0;
-    for (std::int64_t i = 0; i < std::ssize(layers) && regular; ++i) {
-      const std::int64_t behind = i - dense;
-      const bool expected = behind >= 0 && (behind + 1) % every == 0;
-      regular = layers[static_cast<std::size_t>(i)] == expected;
-    }
-    if (regular) {
-      experts.first_dense = dense;
-      experts.every = every;
-      return;
-    }
-  }
-  job.report.left_out.push_back(
-      fmt::format("--moe-layer-freq {} is not read; predicted with experts in all layers",
-                  printable(job.expert_layers)));
-}
-
-/// Who carries tokens: `flex` leaves it to its backend, which has no effect without.
-void follow_dispatcher(ImportedJob& job) {
-  const auto backend = job.value(kFlexBackend);
-  if (job.says(kFlexDispatcher)) {
-    job.plan.dispatcher = backend ? static_cast<Dispatcher>(*backend) : Dispatcher::deepep;
-  } else if (backend && job.model.experts.count.value_or(0) > 1) {
-    job.report.left_out.push_back(fmt::format("{} {}: has no effect without {}", kFlexBackend,
-                                              name(static_cast<Dispatcher>(*backend)),
-                                              kFlexDispatcher));
-  }
-}
-
-/// Experts that take a capacity, padded to it. Without padding they take what comes up to it, which
-/// is all where loads are equal. DeepSpeed's always pad, to the mean if nothing is said.
-void follow_capacity(ImportedJob& job) {
-  if (job.deepspeed) {
-    if (job.says("--disable-moe-token-dropping")) return;
-    if (job.capacity_factor || job.says("--num-experts")) {
-      job.plan.router_balance = dropped_tokens(job.capacity_factor.value_or(1));
-    }
-    if (!job.capacity_factor && job.says("--num-experts")) {
-      job.report.assumed.emplace_back(
-          "router_balance dropped: DeepSpeed's capacity of 1, as no --moe-train-capacity-factor "
-          "says otherwise");
-    }
-    return;
-  }
-  if (!job.capacity_factor) return;
-  if (job.says("--moe-pad-expert-input-to-capacity")) {
-    job.plan.router_balance = dropped_tokens(*job.capacity_factor);
-  } else if (*job.capacity_factor < 1) {
-    job.report.left_out.push_back(
-        fmt::format("--moe-expert-capacity-factor {}: without --moe-pad-expert-input-to-capacity; "
-                    "predicted without dropping tokens",
-                    *job.capacity_factor));
-  }
-}
-
-/// What Megatron's arguments are by default where experts or latent attention are asked for.
-void assume_experts(ImportedJob& job) {
-  if (job.shared_experts && *job.shared_experts < (1 << 10) &&
-      job.model.experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {
-    job.model.experts.shared_hidden = *job.shared_experts * *job.model.experts.ffn_hidden;
-  }
-  follow_expert_layers(job);
-  follow_dispatcher(job);
-  follow_capacity(job);
-  ImportedExperts& experts = job.model.experts;
-  if (experts.count.value_or(0) <= 1) {
-    job.plan.etp.reset();
-    job.plan.dispatcher.reset();
-    job.plan.router_balance.reset();
-  } else if (!job.deepspeed) {
-    if (!job.plan.etp && job.plan.tp.value_or(1) > 1) {
-      job.plan.etp = job.plan.tp;
-      job.report.assumed.push_back(fmt::format(
-          "etp {}: that of tp, as no --expert-tensor-parallel-size says otherwise", *job.plan.tp));
-    }
-    if (!job.plan.dispatcher && job.launch) {
-      job.plan.dispatcher = Dispatcher::allgather;
-      job.report.assumed.emplace_back(
-          "dispatcher allgather: Megatron's, as no --moe-token-dispatcher-type names another");
-    }
-    if (!job.plan.router_balance) {
-      job.report.assumed.emplace_back(
-          "experts with equal loads, though no --moe-router-force-load-balancing asks for it: "
-          "--router-balance natural, or a file of loads, predicts others");
-    }
-  }
-  if (experts.count.value_or(0) > 1 && !experts.top_k && !job.deepspeed) {
-    experts.top_k = 2;
-    job.report.assumed.emplace_back("num_experts_per_tok 2: no --moe-router-topk");
-  }
-  if (experts.count.value_or(0) > 1 && !experts.top_k) experts.top_k = 1;
-  if (experts.count.value_or(0) > 1 && job.deepspeed && !experts.every &&
-      job.says("--num-layers")) {
-    experts.every = 2;
-    job.report.assumed.emplace_back(
-        "experts in every second layer: Megatron-DeepSpeed's, as no --expert-interval says "
-        "otherwise");
-  }
-  if (experts.groups.value_or(1) < 2) experts.groups = experts.groups_chosen = std::nullopt;
-  ImportedLatent& latent = job.model.latent;
-  if (!job.says("--multi-latent-attention")) {
-    if (job.says("--kv-lora-rank")) latent = {};
-    return;
-  }
-  latent.kv_rank = latent.kv_rank.value_or(32);
-  latent.nope = latent.nope.value_or(128);
-  latent.rope = latent.rope.value_or(64);
-  latent.value = latent.value.value_or(128);
-  job.model.kv_heads.reset();
-  job.model.head_dim.reset();
-  job.model.qk_norm.reset();  // norms of the narrow vectors belong to it
-}
-
-/// The width of an MLP that no flag says. Megatron keeps the parameters of the plain one in a gated
-/// one: two thirds of 4h, a multiple of 64, or the next multiple of what is said.
-void assume_width(ImportedJob& job) {
-  ImportedModel& model = job.model;
-  constexpr std::int64_t kMost = 1LL << 24;
-  const std::int64_t hidden = model.hidden.value_or(0);
-  if (model.ffn_hidden || hidden < 1 || hidden > kMost) return;
-  const std::int64_t multiple = job.ffn_multiple.value_or(0);
-  const bool is_gated = model.mlp == Mlp::swiglu || model.mlp == Mlp::geglu;
-  if (job.ffn_halves || job.ffn_ratio) {
-    const std::int64_t width =
-        job.ffn_halves.value_or(std::min(job.ffn_ratio.value_or(0), kMost) * hidden);
-    const bool both = is_gated && !job.says("--expansion-ratio");
-    model.ffn_hidden = both ? width / 2 : width;
-  } else if (is_gated && multiple > 0 && multiple < kMost) {
-    model.ffn_hidden = (hidden * 8 / 3 + multiple - 1) / multiple * multiple;
-  } else if (job.narrowed_mlp) {
-    model.ffn_hidden = hidden * 8 / 3 / 64 * 64;
-  }
-  if (model.ffn_hidden == 0) model.ffn_hidden.reset();
-}
-
-}  // namespace
-
-void assume_megatron_defaults(ImportedJob& job) {
-  std::vector<std::string> assumed;
-  PlanRequest& plan = job.plan;
-  if (plan.pp == 0) plan.pp = 1;  // GPT-NeoX's word for a model that is no pipeline
-  follow_config(job);
-  guess_stage(job);
-  follow_train_batch(job);
-  assume_torchtitan_defaults(job);
-  assume_maxtext_defaults(job);
-  if (!plan.zero && job.says("--use-fsdp")) {
-    plan.zero = 3;
-    job.report.assumed.emplace_back(
-        "ZeRO 3: PyTorch's FSDP shards parameters too, as no sharding strategy says otherwise");
-  }
-  if (!plan.zero && job.says("--litgpt-model")) {
-    plan.zero = 3;
-    plan.sharding_group = ShardingGroup::node;
-    job.report.assumed.emplace_back(
-        "ZeRO 3 within a node: LitGPT's, which trains with PyTorch's hybrid sharding");
-  }
-  if (!plan.recompute && job.says("--finetuning-type") &&
-      !job.says("--disable-gradient-checkpointing")) {
-    plan.recompute = Recompute::full;
-    job.report.assumed.emplace_back(
-        "recompute full: LLaMA-Factory's, as no disable_gradient_checkpointing says otherwise");
-  }
-  if (!plan.recompute) {
-    plan.recompute = Recompute::none;
-    assumed.emplace_back("no recomputation");
-  }
-  if (plan.recompute != Recompute::full) plan.recompute_layers.reset();
-  if (job.recomputes_first_layers && plan.recompute_layers) {
-    plan.recompute_first = std::exchange(plan.recompute_layers, std::nullopt);
-  }
-  if (job.says("--use-custom-fsdp") || job.says("--use-megatron-fsdp")) {
-    plan.zero = job.value(kShardingStrategy).value_or(0);
-  }
-  if (!plan.zero && !job.deepspeed) {
-    plan.zero = 0;
-    assumed.emplace_back("ZeRO 0");
-  }
-  if (!plan.sequence_parallel) plan.sequence_parallel = false;
-  if (!assumed.empty()) {
-    job.report.assumed.push_back(
-        fmt::format("{}: no argument asks for it", fmt::join(assumed, ", ")));
-  }
-  if (job.says("--account-for-embedding-in-pipeline-split") !=
-      job.says("--account-for-loss-in-pipeline-split")) {
-    job.report.assumed.emplace_back(
-        "embedding and head both count as a layer of the pipeline, though the arguments ask for "
-        "one "
-        "of them only");
-  }
-  if (plan.recompute != Recompute::selective) plan.recompute_modules.reset();
-  assume_formats(job);
-  assume_gradients(job);
-  assume_overlap(job);
-  assume_moments(job);
-  assume_host_memory(job);
-  assume_graphs(job);
-  assume_query_groups(job);
-  assume_experts(job);
-  assume_width(job);
 }
 
 }  // namespace prequel

@@ -16,9 +16,4 @@ namespace prequel {
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
                              ImportedJob& job);
 
-/// Fills in what Megatron does where no flag asks for anything else: no recomputation, ZeRO 0
-/// (unless DeepSpeed trains), no sequence parallelism, the width of a gated MLP, keys and values
-/// for all heads. Notes as assumed what a user could have meant otherwise.
-void assume_megatron_defaults(ImportedJob& job);
-
 }  // namespace prequel

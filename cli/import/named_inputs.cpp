@@ -12,20 +12,16 @@
 #include "hw/device.hpp"
 
 namespace prequel {
-namespace {
 
-/// The last word on each field of the plan.
-std::optional<std::int64_t> whole_of(const ImportNames& names, std::string_view path) {
+std::optional<std::int64_t> ImportNames::whole(std::string_view path) const {
   std::optional<std::int64_t> value;
-  for (const Override& override : names.overrides) {
+  for (const Override& override : overrides) {
     if (override.path != path) continue;
     const auto number = parse_integer(override.value);
     value = number && *number > 0 ? std::optional<std::int64_t>(*number) : std::nullopt;
   }
   return value;
 }
-
-}  // namespace
 
 NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
   NamedInputs inputs;
@@ -59,7 +55,7 @@ class Completion {
     if (!job_.script && !job_.deepspeed_config && !megatron) return;
     if (job_.script) tell_config();
     assume_precision();
-    if (!job_.script && !megatron) return;
+    if (!job_.script && !megatron) return tell_recomputation();
     if (!job_.plan.mbs && !names_.replaces("plan.mbs")) assume("mbs 1: no file says it");
     if (job_.layers_per_virtual_stage && !job_.plan.vpp) {
       leave_out(
@@ -96,10 +92,12 @@ class Completion {
       if (!plan.nodes) missing.emplace_back("the number of nodes (--nodes)");
       if (!job_.gpus_per_node) missing.emplace_back("the devices of a node (--cluster)");
     }
-    leave_out(fmt::format("gbs: it would be {} x {} accumulation steps x dp; missing: {}", mbs,
-                          job_.gradient_accumulation_steps.value_or(1),
-                          missing.empty() ? "a dp that divides the devices"
-                                          : fmt::format("{}", fmt::join(missing, ", "))));
+    leave_out(
+        fmt::format("gbs: it would be {} x {} accumulation steps x dp; missing: {}; --gbs N "
+                    "says it",
+                    mbs, job_.gradient_accumulation_steps.value_or(1),
+                    missing.empty() ? "a dp that divides the devices"
+                                    : fmt::format("{}", fmt::join(missing, ", "))));
   }
 
   /// The rows that the tokenizer that the files name has, else as many as
@@ -141,6 +139,15 @@ class Completion {
         job_.plan.zero ? "" : " (until then ZeRO is as the software has it by default)"));
   }
 
+  /// DeepSpeed's config says nothing of it.
+  void tell_recomputation() {
+    if (job_.plan.recompute || names_.replaces("plan.recompute") || !inputs_.software) return;
+    const auto usual = inputs_.software->defaults.recompute;
+    if (!usual || !job_.model.layers) return;
+    assume(fmt::format("recompute {}: no file says it; the default of {}", name(*usual),
+                       inputs_.software->name));
+  }
+
   void assume_precision() {
     if (job_.plan.precision || names_.replaces("plan.precision")) return;
     if (inputs_.software) {
@@ -150,7 +157,11 @@ class Completion {
     }
     const std::string_view taken = name(*job_.plan.precision);
     std::string why = "no argument names one";
-    if (job_.deepspeed && !job_.deepspeed_config) {
+    const bool left_open =
+        job_.unresolved.contains("bf16.enabled") || job_.unresolved.contains("fp16.enabled");
+    if (left_open) {
+      why = "DeepSpeed's config leaves it to the program (\"auto\"), and no file says it there";
+    } else if (job_.deepspeed && !job_.deepspeed_config) {
       why = "DeepSpeed's config, which may name another, is not among the files";
     } else if (job_.deepspeed) {
       why = "DeepSpeed's config enables neither bf16 nor fp16, in which case it trains in fp32";
@@ -251,7 +262,7 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
   PlanRequest& plan = job.plan;
   bool replaced = false;
   for (const auto& [path, field, flag] : kReplaced) {
-    const auto value = whole_of(names, path);
+    const auto value = names.whole(path);
     if (!value) continue;
     replaced = replaced || plan.*field != value;
     plan.*field = value;

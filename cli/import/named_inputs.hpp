@@ -18,11 +18,14 @@ namespace prequel {
 /// cluster.
 struct ImportNames {
   std::optional<std::string> cluster, software;
-  const Library* library{};           ///< where names are looked up, if anywhere
-  std::vector<Override> overrides{};  ///< fields that replace those of the job
-  ScriptInputs script{};              ///< what launch scripts are given along
+  const Library* library{};              ///< where names are looked up, if anywhere
+  std::vector<Override> overrides{};     ///< fields that replace those of the job
+  ScriptInputs script{};                 ///< what launch scripts are given along
+  std::optional<ImportedModel> model{};  ///< in the place of the one that files have
 
   [[nodiscard]] bool replaces(std::string_view path) const;
+  /// The number that replaces a field, by the last word on it.
+  [[nodiscard]] std::optional<std::int64_t> whole(std::string_view path) const;
 };
 
 struct NamedInputs {

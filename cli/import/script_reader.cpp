@@ -28,6 +28,8 @@ constexpr const char* kSetters[] = {"export", "local", "declare", "typeset", "re
 /// Commands whose words start nothing.
 constexpr const char* kNoOutput[] = {"return", "exit",    "shift",    "local",  "declare",
                                      "export", "typeset", "readonly", "source", "."};
+/// Programs of Python that packages install, whose settings look like assignments.
+constexpr std::string_view kPrograms[] = {"tune", "litgpt", "nemo", "llamafactory-cli", "axolotl"};
 constexpr const char* kSilent[] = {":", "echo", "printf"};
 
 bool is_sign(char c) {
@@ -257,7 +259,20 @@ void ScriptReader::scheduler_line(std::string_view line) {
 }
 
 void ScriptReader::submit(const std::vector<std::string>& options) {
-  for (auto& [name, value] : scheduler_variables(options)) set(name, std::move(value));
+  for (auto& [name, value] : scheduler_variables(options)) {
+    counts_tasks_ = counts_tasks_ || name == "SLURM_NTASKS";
+    set(name, std::move(value));
+  }
+  const auto number = [&](std::string_view name) {
+    const auto known = state_.variables.find(name);
+    return known == state_.variables.end() ? std::nullopt : parse_integer(known->second);
+  };
+  const auto nodes = number("SLURM_NNODES");
+  const auto each = number("SLURM_NTASKS_PER_NODE");
+  constexpr long long kMost = 1LL << 20;
+  if (!counts_tasks_ && nodes && each && *nodes < kMost && *each < kMost) {
+    set("SLURM_NTASKS", std::to_string(*nodes * *each));
+  }
 }
 
 void ScriptReader::here_document(std::string_view text, std::size_t& at, const Announced& one,
@@ -358,7 +373,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
       read_inside(value, depth + 1);
     } else {
       started = started || value != "{";
-      program = program || value.ends_with(".py") || (value == "-m" && python);
+      program = program || value.ends_with(".py") || (value == "-m" && python) ||
+                std::ranges::find(kPrograms, value) != std::end(kPrograms);
       python = value.find("python") != std::string::npos;
       const bool document = value == "cat" && command.size() == 1;
       if (prints_) opaque_ = opaque_ || !(document || runs_one_of(command, kNoOutput));
@@ -421,6 +437,7 @@ void ScriptReader::append_element(const std::string& value, std::size_t length) 
 }
 
 void ScriptReader::set(const std::string& name, std::string value) {
+  if (is_held(name, value)) return;
   const auto known = state_.variables.find(name);
   if (!chains_.empty()) {
     chains_.back().before.try_emplace(
@@ -429,7 +446,17 @@ void ScriptReader::set(const std::string& name, std::string value) {
   state_.variables.insert_or_assign(name, std::move(value));
 }
 
+bool ScriptReader::is_held(const std::string& name, const std::string& value) {
+  const auto held = state_.held.find(name);
+  if (held == state_.held.end()) return false;
+  if (parse_integer(value) && value != held->second) {
+    assume(fmt::format("{} {}, as the flags have it, not {}", name, held->second, value));
+  }
+  return true;
+}
+
 void ScriptReader::assign(const std::string& name, std::string value, bool optional) {
+  if (is_held(name, value)) return;
   const auto known = state_.variables.find(name);
   const bool keeps = known != state_.variables.end() && !known->second.empty() &&
                      !is_unknown(known->second) && known->second != value;

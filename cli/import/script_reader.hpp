@@ -85,6 +85,8 @@ class ScriptReader {
   void assign_word(const std::string& value, std::size_t length, bool appends, bool optional);
   void append_element(const std::string& value, std::size_t length);
   void set(const std::string& name, std::string value);
+  /// Whether a variable keeps the value that it was given for good.
+  bool is_held(const std::string& name, const std::string& value);
   /// What is known outlives what is not: a value that only a run would tell, or one that is set
   /// under a condition (`optional`) of which that is so.
   void assign(const std::string& name, std::string value, bool optional);
@@ -178,6 +180,7 @@ class ScriptReader {
   std::set<std::string> assumed_;
   std::set<std::string> uncalled_;   ///< functions of this file
   std::set<std::string> submitted_;  ///< options of `sbatch`, which go over those of the script
+  bool counts_tasks_{};              ///< an option says how many tasks there are
   bool prints_{};                    ///< words are those that a function prints
   bool opaque_{};                    ///< and those of programs, which are not known
   std::size_t options_{0};           ///< that `getopts` has taken of the arguments

@@ -17,7 +17,8 @@ namespace prequel {
 struct ShellState {
   std::optional<std::vector<std::string>> arguments;  ///< `$1`, `$2`, …; nothing is known of none
   std::map<std::string, std::string, std::less<>> variables;
-  std::set<std::string, std::less<>> used;     ///< variables whose value was asked for
+  std::map<std::string, std::string, std::less<>> held;  ///< which scripts do not set otherwise
+  std::set<std::string, std::less<>> used;               ///< variables whose value was asked for
   std::set<std::string, std::less<>> scripts;  ///< names of the files that were read before
   std::map<std::string, std::string, std::less<>> files;  ///< scripts that others may run, by name
   std::map<std::string, std::string, std::less<>> functions;  ///< and what each does

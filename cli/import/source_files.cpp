@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/import/file_kinds.hpp"
+#include "cli/import/python_values.hpp"
 #include "cli/import/yaml_config.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -45,6 +46,7 @@ Source read_source(const std::string& path) {
                             : !source.log.found() && looks_like_yaml(source.text);
   source.json = source.json && !source.yaml;
   source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
+  source.python = source.script() && looks_like_python(source.text);
   if (longer && !source.log.found()) {
     throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
   }
@@ -87,7 +89,7 @@ void add_sources(const std::string& path, std::vector<Source>& sources) {
   std::string commands = commands_of_yaml(source.file, source.text);
   if (commands.empty()) return;
   sources.push_back(
-      {source.file + " (its commands)", std::move(commands), false, false, false, {}});
+      {source.file + " (its commands)", std::move(commands), false, false, false, false, {}});
 }
 
 std::string Source::name() const {

@@ -17,10 +17,11 @@ struct Source {
   bool json{};
   bool yaml{};
   bool toml{};
+  bool python{};
   TrainingLog log;  ///< empty for other files
 
   /// Whether it is none of these.
-  [[nodiscard]] bool script() const { return !json && !yaml && !toml && !log.found(); }
+  [[nodiscard]] bool script() const { return !json && !yaml && !toml && !python && !log.found(); }
   /// Without its folders.
   [[nodiscard]] std::string name() const;
 };

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "cli/show/show_options.hpp"
+#include "cli/text/tell.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
@@ -14,8 +16,12 @@ std::vector<std::string> shown_kinds();
 /// "model" and "models" are the same kind. Throws InputError for others.
 std::string plural_kind(const std::string& word);
 
+/// The file that is asked for; of a model's also what a Hugging Face config stands for, and `tell`
+/// hears what was made of it. Throws InputError.
+Document shown_file(const Library& library, const ShowOptions& options, const Tell& tell);
+
 /// The file of that name as it is, or else the names of a kind, or of all kinds, as an object of
 /// lists. Throws InputError.
-std::string show_json(const Library& library, const ShowOptions& options);
+std::string show_json(const Library& library, const ShowOptions& options, const Tell& tell);
 
 }  // namespace prequel

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/translate/translated_request.hpp"
 #include "hw/base/json_cursor.hpp"
 
 namespace prequel {
@@ -22,8 +23,14 @@ void check_names(const Library& library, const ImportOptions& options) {
 
 ImportAnswer answer_import(const Library& library, const ImportOptions& options) {
   check_names(library, options);
-  Import import = import_files(options.files, {options.cluster, options.software, &library,
-                                               options.overrides, options.script});
+  ImportNames names{options.cluster,   options.software, &library,
+                    options.overrides, options.script,   {}};
+  if (options.model) {
+    const auto made = translate_model(*options.model);
+    names.model =
+        named_model(library, *options.model, made ? std::optional(made->json) : std::nullopt);
+  }
+  Import import = import_files(options.files, names);
   ImportedJob& job = import.job;
   for (const SoftwareField& field : software_fields(job)) {
     const bool in_table = !import.runs.empty() && field.path == "software.launch";

@@ -14,6 +14,7 @@ namespace prequel {
 struct ImportOptions {
   std::vector<std::string> files;
   std::optional<std::string> cluster, software;  ///< names for the job
+  std::optional<std::string> model;              ///< in the place of that of the files
   std::vector<Override> overrides;               ///< degrees, nodes and batch over those of files
   ScriptInputs script;
 };

@@ -16,8 +16,10 @@ void add_import(CLI::App& app, ImportOptions& options, const std::function<void(
   command
       .add_option("files", options.files,
                   "Hugging Face config.json, DeepSpeed ds_config.json, Megatron launch script, "
-                  "YAML, torchtitan's TOML, training log (- for stdin); later ones override")
+                  "YAML, torchtitan's TOML, Python of plain assignments, training log (- for "
+                  "stdin); later ones override")
       ->required();
+  add_name(command, "--model", options.model, "model name or file in the place of the files'");
   add_name(command, "--cluster", options.cluster, "cluster name for the job");
   add_name(command, "--software", options.software, "software stack name for the job");
   each_axis([&](const auto& axis) {

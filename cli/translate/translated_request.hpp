@@ -2,6 +2,10 @@
 
 /// Other tools' files in place of prequel's own.
 
+#include <optional>
+#include <string>
+
+#include "cli/import/imported_job.hpp"
 #include "cli/import/script_inputs.hpp"
 #include "cli/text/tell.hpp"
 #include "models/job/library.hpp"
@@ -13,5 +17,9 @@ namespace prequel {
 /// given `script` along.
 JobRequest translated(JobRequest request, const ScriptInputs& script, const Library& library,
                       const Tell& tell);
+
+/// The model of that name, or of that text, which was made of another tool's file.
+ImportedModel named_model(const Library& library, const std::string& name,
+                          const std::optional<std::string>& text);
 
 }  // namespace prequel

@@ -185,13 +185,14 @@ const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
     return *found;
   }
   const AttentionKernel* nearest = &kernels.front();
-  const auto generation = flash_generation(name);
-  if (!generation) return *nearest;
+  // A vendor's kernel is as fast as the newest that is known.
+  constexpr int kNewest = 1000;
+  const int generation = flash_generation(name).value_or(kNewest);
   int least = 0;
   for (const AttentionKernel& known : kernels) {
     const auto other = flash_generation(known.name);
     if (!other) continue;
-    const int distance = 2 * std::abs(*other - *generation) + (*other > *generation ? 1 : 0);
+    const int distance = 2 * std::abs(*other - generation) + (*other > generation ? 1 : 0);
     if (least == 0 || distance < least) {
       least = distance;
       nearest = &known;

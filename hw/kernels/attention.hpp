@@ -61,7 +61,8 @@ struct AttentionKernel {
 };
 
 /// The kernel of that name (or measured under that name); else the nearest: for "flash-N" that of
-/// the nearest generation, the older of two; for any other name the first. `kernels` has one.
+/// the nearest generation, the older of two; for any other name that of the newest, or the first
+/// where none is a "flash-N". `kernels` has one.
 const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
                                       std::string_view name);
 

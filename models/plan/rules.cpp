@@ -174,8 +174,9 @@ class Resolver {
     plan_.gpus = plan_.dp * model_parallel;
     if (plan_.nodes > cluster_.nodes) {
       problem([&] {
-        return fmt::format("{} nodes are needed, but {} has {}", plan_.nodes, cluster_.name,
-                           cluster_.nodes);
+        return fmt::format(
+            "{0} nodes are needed, but {1} has {2}; cluster.nodes={0} says that there are more",
+            plan_.nodes, cluster_.name, cluster_.nodes);
       });
     }
   }

@@ -62,7 +62,7 @@ TEST_CASE("where dp is not known, what is missing for the batch is said") {
   CHECK_FALSE(job.plan.gbs);
   CHECK(lists(job.report.left_out,
               "gbs: it would be mbs 2 x 5 accumulation steps x dp; missing: the number of nodes "
-              "(--nodes), the devices of a node (--cluster)"));
+              "(--nodes), the devices of a node (--cluster); --gbs N says it"));
   const Library library({PREQUEL_SOURCE_DIR "/data"});
   CHECK(job_of(script, {"dgx-a100", {}, &library, {{"plan.nodes", "4"}}}).plan.gbs == 80);
   CHECK(job_of(script, {"dgx-a100", {}, &library, {{"plan.nodes", "4"}, {"plan.tp", "4"}}})

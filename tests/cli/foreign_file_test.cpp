@@ -117,8 +117,8 @@ TEST_CASE("half a job is refused as a job, and a script as a model, with what wo
   const std::string batch = fixture("ds-config.json");
   CHECK(error_text([&] { (void)translate_job(batch); }) ==
         batch +
-            ": a DeepSpeed config does not say the model; prequel import makes a job of it and a "
-            "config.json or launch script");
+            ": a DeepSpeed config does not say the model; --model NAME or config.json does, or "
+            "prequel import, which makes a job of it and a launch script");
   const std::string script = fixture("torchrun.sh");
   CHECK(error_text([&] { (void)translate_model(script); }) ==
         script +

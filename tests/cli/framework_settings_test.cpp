@@ -507,8 +507,72 @@ TEST_CASE("files of Cerebras and of Python are refused as such") {
           (void)job_of_yaml(kShape + "runconfig:\n  num_csx: 1\n");
         }).find("Cerebras") != std::string::npos);
   CHECK(error_text([] {
-          (void)job_of_files({{"c.py", "batch_size = 12\nblock_size = 1024\n"}});
+          (void)job_of_files({{"c.py", "batch_size = 12\nfor x in y:\n  pass\n"}});
         }).find("looks like a program in Python") != std::string::npos);
+}
+
+TEST_CASE("a word that a known flag does not know is told") {
+  const ImportedJob job = job_of_script(kFlags +
+                                        "--position-embedding-type spiral --xielu "
+                                        "--attention-backend auto --activation-func xielu\n");
+  CHECK(lists_part(job.report.left_out, "--position-embedding-type spiral is not known"));
+  CHECK(lists_part(job.report.left_out, "--activation-func xielu is not known"));
+  CHECK(lists_part(job.report.left_out, "--xielu: not known"));
+  CHECK_FALSE(lists_part(job.report.left_out, "--attention-backend"));
+  CHECK(job_of_script(kFlags + "--position-embedding-type yarn\n").model.position ==
+        PositionEmbedding::rope);
+}
+
+TEST_CASE("fp8 that is off has the last word on its recipe") {
+  const std::string fp8 = "precision: bf16\nfp8_hybrid: true\nfp8_e4m3: false\n";
+  CHECK(job_of_yaml(kShape + fp8 + "fp8: false\n").plan.precision == Precision::bf16);
+  CHECK(job_of_yaml(kShape + fp8 + "fp8: true\n").plan.precision == Precision::fp8);
+  CHECK(
+      job_of_yaml("model:\n  num_layers: 2\n  hidden_size: 64\n  fp8: false\n  fp8_hybrid: true\n")
+          .plan.precision == Precision::bf16);
+}
+
+TEST_CASE("settings behind installed programs and within a flag are their own") {
+  const ImportedJob tune = job_of_files(
+      {{"r.sh", "tune run --nproc_per_node 8 full --config t.yaml batch_size=4\n"},
+       {"t.yaml",
+        "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\nbatch_size: 2\n"}});
+  CHECK(tune.plan.mbs == 4);
+  const ImportedJob sizes = job_of_script(
+      "srun bash -c 'torchrun --nproc_per_node 8 run_clm.py --model_type gpt2 --block_size 1024 "
+      "--config_overrides \"n_embd=1024,n_head=16,n_layer=24\"'\n");
+  CHECK(sizes.model.hidden == 1024);
+  CHECK(sizes.model.layers == 24);
+}
+
+TEST_CASE("HyperPod's recipes: batches of a device, shards of some ranks") {
+  const ImportedJob job = job_of_yaml(
+      "trainer:\n  devices: 8\n  num_nodes: 4\nmodel:\n  model_type: llama_v3\n"
+      "  num_hidden_layers: 16\n  hidden_size: 2048\n  num_attention_heads: 16\n"
+      "  llama_intermediate_size: 8192\n  max_context_width: 4096\n  train_batch_size: 2\n"
+      "  max_position_embeddings: ${.max_context_width}\n"
+      "  sharding_strategy: hybrid_shard\n  shard_degree: 8\n");
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.gbs == 64);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.sharding_group == ShardingGroup::node);
+  CHECK(job.model.ffn_hidden == 8192);
+  CHECK(job.model.max_positions == 4096);
+}
+
+TEST_CASE("learning by reinforcement is told by its flags, and RWKV is refused") {
+  CHECK(lists_part(job_of_script(kFlags + "--advantage-estimator grpo\n").report.left_out,
+                   "learns by reinforcement"));
+  CHECK(refusal_of_script(kFlags + "--head_size_a 64\n").find("without attention") !=
+        std::string::npos);
+}
+
+TEST_CASE("accelerate's kind of distribution shards, and auto is not fp32") {
+  const ImportedJob job = job_of_files(
+      {{"a.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 16\n"},
+       {"r.sh", "accelerate launch --config_file a.yaml t.py --config_name gpt2-large\n"}});
+  CHECK(job.plan.zero == 3);
+  CHECK(job.gpus == 16);
 }
 
 }  // namespace

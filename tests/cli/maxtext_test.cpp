@@ -68,5 +68,16 @@ TEST_CASE("degrees of MaxText beyond all measure are left open") {
   }
 }
 
+TEST_CASE("an axis takes what is left of the nodes that flags ask for") {
+  const ImportedJob job = job_of_script(
+      "python3 MaxText/train.py base.yml model_name=mixtral-8x7b per_device_batch_size=2 "
+      "max_target_length=4096 ici_fsdp_parallelism=1 ici_expert_parallelism=8 "
+      "dcn_fsdp_parallelism=2\n",
+      {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}});
+  CHECK(job.plan.ep == 8);
+  CHECK(job.plan.dp == 32);
+  CHECK(job.plan.gbs == 64);
+}
+
 }  // namespace
 }  // namespace prequel

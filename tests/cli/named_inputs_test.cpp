@@ -129,5 +129,71 @@ TEST_CASE("what is imported says how many parameters it has") {
   CHECK(report_text(job.report).find("parameters: 174.6 billion (") != std::string::npos);
 }
 
+ImportNames with_nodes(const char* nodes) {
+  return {"dgx-a100", {}, {}, {{"plan.nodes", nodes}}};
+}
+
+TEST_CASE("nodes that flags ask for are those of a script's variables, too") {
+  const std::string launch =
+      "pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length "
+      "2048 --micro-batch-size 2 --global-batch-size $GBS\n";
+  const std::string slurm =
+      "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=8\n";
+  const std::string by_nodes =
+      slurm + "NNODES=$SLURM_NNODES\nGBS=$((2*8*NNODES))\nsrun torchrun --nnodes $NNODES " + launch;
+  CHECK(job_of_script(by_nodes).plan.gbs == 64);
+  const ImportedJob more = job_of_script(by_nodes, with_nodes("16"));
+  CHECK(more.plan.gbs == 256);
+  CHECK(more.plan.dp == 128);
+  const std::string by_tasks = slurm + "GBS=$((SLURM_NTASKS*4))\nsrun python " + launch;
+  CHECK(job_of_script(by_tasks).plan.gbs == 128);
+  CHECK(job_of_script(by_tasks, with_nodes("8")).plan.gbs == 256);
+  const std::string literal =
+      "N=2\nGBS=$((N*8*4))\ntorchrun --nproc_per_node 8 --nnodes=${N} " + launch;
+  CHECK(job_of_script(literal).plan.gbs == 64);
+  CHECK(job_of_script(literal, with_nodes("8")).plan.gbs == 256);
+  ImportNames given = with_nodes("8");
+  given.script.environment = {"N=4"};  // said of the script itself
+  CHECK(job_of_script(literal, given).plan.nodes == 8);
+}
+
+TEST_CASE("a model that the user names goes with the batches and the plan of files") {
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  ImportNames names = with_nodes("2");
+  names.model = imported_model(library.open("models", "llama-3-8b"));
+  const ImportedJob deepspeed = job_of_files(
+      {{"ds.json", R"({"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4,
+                       "zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}})"}},
+      names);
+  CHECK(deepspeed.model.layers == 32);
+  CHECK(deepspeed.plan.gbs == 64);
+  CHECK(deepspeed.plan.zero == 3);
+  CHECK(deepspeed.software == "pytorch-fsdp2-2024");
+  CHECK(lists(deepspeed.report.read, "the model llama-3-8b: by --model"));
+  CHECK(lists(deepspeed.report.assumed,
+              "recompute full: no file says it; the default of pytorch-fsdp2-2024"));
+  CHECK(lists(deepspeed.report.assumed,
+              "precision bf16: DeepSpeed's config leaves it to the program (\"auto\"), and no file "
+              "says it there"));
+  const ImportedJob factory = job_of_files(
+      {{"f.yaml",
+        "model_name_or_path: /private\nfinetuning_type: full\ncutoff_len: 4096\nbf16: true\n"
+        "per_device_train_batch_size: 2\ngradient_accumulation_steps: 8\n"}},
+      names);
+  CHECK(factory.model.kv_heads == 8);
+  CHECK(factory.model.max_positions == 8192);
+  CHECK(factory.plan.seq_len == 4096);
+  CHECK(factory.plan.gbs == 256);
+  const ImportedJob other = job_of_script(
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+      "--num-attention-heads 2 --seq-length 128 --num-experts 8 --vocab-size 100\n",
+      names);
+  CHECK(other.model.hidden == 4096);
+  CHECK(other.model.vocab == 128256);
+  CHECK_FALSE(other.model.experts.count);
+  CHECK(lists(other.report.assumed,
+              "the model llama-3-8b, which --model names, not that of the files"));
+}
+
 }  // namespace
 }  // namespace prequel

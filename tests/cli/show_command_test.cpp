@@ -32,6 +32,16 @@ TEST_CASE("show --json prints the file itself") {
   CHECK(nlohmann::json::parse(model.out).at("hidden_size") == 14336);
 }
 
+TEST_CASE("show takes a Hugging Face config for a model, as predict does") {
+  const ProgramResult shown = run_prequel("show model tests/cli/fixtures/llama-2-7b-config.json");
+  CHECK(shown.status == 0);
+  CHECK(shown.out.find("parameters: 6738415616") != std::string::npos);
+  CHECK(shown.err.find("Hugging Face config of the family llama") != std::string::npos);
+  const ProgramResult json =
+      run_prequel("show model tests/cli/fixtures/llama-2-7b-config.json --json");
+  CHECK(nlohmann::json::parse(json.out).at("intermediate_size") == 11008);
+}
+
 TEST_CASE("an unknown kind or name is refused with the nearest") {
   const ProgramResult kind = run_prequel("show modls");
   CHECK(kind.status == 2);

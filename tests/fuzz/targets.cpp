@@ -16,7 +16,10 @@
 #include "cli/import/launch_script.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_defaults.hpp"
 #include "cli/import/named_inputs.hpp"
+#include "cli/import/python_config.hpp"
+#include "cli/import/python_values.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/yaml_config.hpp"
@@ -113,6 +116,14 @@ void toml_config(std::string_view text) {
   check_job(job);
 }
 
+void python_config(std::string_view text) {
+  (void)looks_like_python(text);
+  ImportedJob job;
+  read_python_config("config.py", text, job);
+  assume_megatron_defaults(job);
+  check_job(job);
+}
+
 void runs_table(std::string_view text) {
   std::istringstream in{std::string(text)};
   for (const MeasuredRun& run : read_measured_runs(in, "runs.csv")) {
@@ -190,12 +201,13 @@ void whole_numbers_of_an_axis(std::string_view text) {
 
 }  // namespace
 
-constexpr std::array<FuzzTarget, 13> kTargets{{{"launch_script", launch_script},
+constexpr std::array<FuzzTarget, 14> kTargets{{{"launch_script", launch_script},
                                                {"training_log", training_log},
                                                {"hugging_face_config", hugging_face_config},
                                                {"deepspeed_config", deepspeed_config},
                                                {"yaml_config", yaml_config},
                                                {"toml_config", toml_config},
+                                               {"python_config", python_config},
                                                {"runs_table", runs_table},
                                                {"nccl_log", nccl_log},
                                                {"nccl_json", nccl_json},
@@ -203,6 +215,6 @@ constexpr std::array<FuzzTarget, 13> kTargets{{{"launch_script", launch_script},
                                                {"requirement", requirement},
                                                {"layout", layout},
                                                {"axis", whole_numbers_of_an_axis}}};
-const std::array<FuzzTarget, 13> kFuzzTargets = kTargets;
+const std::array<FuzzTarget, 14> kFuzzTargets = kTargets;
 
 }  // namespace prequel

@@ -109,10 +109,12 @@ TEST_CASE("an unknown kernel is priced by the nearest generation, and the device
   CHECK(name_of("flash-1-triton") == "flash-2");
   CHECK(name_of("flash-3") == "flash-2");  // as near as flash-4, and older
   CHECK(name_of("flash-5") == "flash-4");
-  CHECK(name_of("aiter") == "cudnn");
+  CHECK(name_of("aiter") == "flash-4");  // a vendor's, as fast as the newest
   CHECK(stand_in(device, attention(), "flash-3") ==
         "toy: flash-2 stands in for attention kernel flash-3");
   CHECK(stand_in(device, attention(), "flash_attention").empty());
+  device.attention = {device.attention.front()};
+  CHECK(name_of("aiter") == "cudnn");
   device.attention.clear();
   CHECK_THROWS_WITH_AS(
       static_cast<void>(attention_kernel(device, "flash-2")),

@@ -117,7 +117,9 @@ TEST_CASE("more nodes than the cluster has are refused") {
   Question question;
   question.request.nodes = 54;
   question.request.gbs = 36 * 50;
-  CHECK(question.problems() == "plan: 54 nodes are needed, but jean-zay-a100 has 52");
+  CHECK(question.problems() ==
+        "plan: 54 nodes are needed, but jean-zay-a100 has 52; cluster.nodes=54 says that there are "
+        "more");
 }
 
 TEST_CASE("a missing global batch is refused") {
