@@ -161,7 +161,7 @@ class Answers(SchemaTest):
             chunked = windowed | {"sliding_window": 0, "attention_chunk_size": 512}
             Path(folder + "/chunked.json").write_text(json.dumps(chunked))
             layouts = {"deepseek-v3": ("--tp", "4", "--ep", "256"), "gpt-oss-20b": ("--ep", "8"), folder + "/windowed.json": (),
-                       folder + "/chunked.json": (), "llama4-scout": ("--ep", "8")}
+                       folder + "/chunked.json": (), "llama4-scout": ("--tp", "4", "--ep", "16")}
             for model, layout in layouts.items():
                 predicted = answer("predict", "--model", model, "--cluster", "dgx-h100", "--nodes", "128", *layout,
                                    "--gbs", "2048", "--mbs", "1", "--seq-len", "4096", "--recompute", "full", "--verbose")
