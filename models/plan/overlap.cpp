@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
 #include "models/stack/software.hpp"
 
 namespace prequel {
@@ -16,6 +17,10 @@ bool as_said(const Plan& plan, Overlapped word, Overlapped opposite, bool by_its
 }
 
 }  // namespace
+
+bool exchanges_tokens(const Plan& plan, const Transformer& model) {
+  return model.has_experts() && plan.ep * plan.etp > 1;
+}
 
 bool reduces_beside(const Plan& plan, const Software& software) {
   const CommunicationStack& stack = software.communication;

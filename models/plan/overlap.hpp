@@ -11,7 +11,10 @@ namespace prequel {
 
 struct Plan;
 struct Software;
+struct Transformer;
 
+/// Whether tokens leave their rank for their experts'.
+bool exchanges_tokens(const Plan& plan, const Transformer& model);
 /// Whether gradients are reduced while a backward pass runs.
 bool reduces_beside(const Plan& plan, const Software& software);
 /// Whether parameters are gathered while passes run that do not need them.
