@@ -100,8 +100,10 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>(kSwitchedOn) : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
   // What few of these plans allow is said of every second one that does.
-  if (*plan.mbs == 2) {
-    using enum Overlapped;
+  using enum Overlapped;
+  const bool switched =
+      plan.overlap->has(grads) || plan.overlap->has(params) || plan.overlap->has(p2p);
+  if (switched && *plan.mbs == 2) {
     for (const auto& [word, opposite] :
          {std::pair{grads, no_grads}, std::pair{params, no_params}, std::pair{p2p, no_p2p}}) {
       if (!plan.overlap->has(word)) plan.overlap->add(opposite);

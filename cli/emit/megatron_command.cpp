@@ -67,7 +67,7 @@ class MegatronCommand {
     if (model_.window > 0 && model_.full_every > 0) {
       line("--window-attn-skip-freq", model_.full_every);
     }
-    if (model_.chunk > 0 && plan_.seq_len > model_.chunk) {
+    if (model_.chunk > 0) {
       leave_out("attention_chunk_size", "Megatron-LM has no flag for attention in chunks");
     }
   }
@@ -405,11 +405,16 @@ class MegatronCommand {
         line(flag);
       }
     }
-    if (plan_.overlap.has(no_p2p)) {
-      line("--no-overlap-p2p-communication");
-    } else if (plan_.overlap.has(p2p) && plan_.vpp == 1) {
-      leave_out("overlap", "p2p: Megatron-LM has it of interleaved schedules alone");
+    const auto says = [this](Overlapped word, Overlapped opposite) {
+      return plan_.overlap.has(word) || plan_.overlap.has(opposite);
+    };
+    if (says(grads, no_grads) || says(params, no_params)) {
+      leave_out("overlap", "grads, params: by their flags, whose absence switches them off");
     }
+    if (plan_.overlap.has(p2p)) {
+      leave_out("overlap", "p2p: Megatron-LM has it by itself, of interleaved schedules alone");
+    }
+    if (plan_.overlap.has(no_p2p)) line("--no-overlap-p2p-communication");
     if (!reduces_beside(plan_, scenario_.software)) return;
     if (plan_.optimizer == Optimizer::muon) {
       return leave_out("overlap", "gradients: Megatron-LM's Muon reduces them after the passes");

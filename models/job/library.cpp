@@ -152,8 +152,8 @@ JobFile read_job_file(const Document& document) {
 /// What stands in for a name that nothing shipped is like.
 std::string own_file(const std::string& kind) {
   if (kind == "models") return ", and a file would do, such as its config.json of Hugging Face";
-  return kind == "jobs" ? ""
-                        : ", and a file of your own would do, which may be \"like\" one of them";
+  if (kind == "clusters") return ", and a file would do, which may be \"like\" one of them";
+  return "";
 }
 
 /// The document of one input: a flag's name wins over the job's name or object.

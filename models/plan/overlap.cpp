@@ -6,7 +6,6 @@
 
 #include "models/plan/plan.hpp"
 #include "models/shape/transformer.hpp"
-#include "models/stack/software.hpp"
 
 namespace prequel {
 namespace {
@@ -22,14 +21,21 @@ bool exchanges_tokens(const Plan& plan, const Transformer& model) {
   return model.has_experts() && plan.ep * plan.etp > 1;
 }
 
+GradientOverlap gradient_overlap(const Plan& plan, const Software& software) {
+  if (plan.overlap.has(Overlapped::no_grads)) return GradientOverlap::none;
+  return plan.overlap.has(Overlapped::grads) ? GradientOverlap::always
+                                             : software.communication.gradient_overlap;
+}
+
 bool reduces_beside(const Plan& plan, const Software& software) {
   const CommunicationStack& stack = software.communication;
   // What owners alone get, a stack that gathers from them beside no pass reduces beside none.
   const bool to_owners = plan.zero == 1 && !stack.reduces_to_all;
   const bool kept_apart = to_owners && stack.prefetch_layers == 0;
-  const bool wanted = stack.gradient_overlap == GradientOverlap::always ||
-                      (stack.gradient_overlap == GradientOverlap::no_pipeline && plan.pp == 1);
-  return as_said(plan, Overlapped::grads, Overlapped::no_grads, wanted && !kept_apart);
+  if (kept_apart && !plan.overlap.has(Overlapped::grads)) return false;
+  const GradientOverlap overlap = gradient_overlap(plan, software);
+  return overlap == GradientOverlap::always ||
+         (overlap == GradientOverlap::no_pipeline && plan.pp == 1);
 }
 
 bool gathers_beside(const Plan& plan, const Software& software) {

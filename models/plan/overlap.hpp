@@ -5,16 +5,17 @@
 
 #include <string>
 
-#include "models/axes/axis_words.hpp"
+#include "models/stack/software.hpp"
 
 namespace prequel {
 
 struct Plan;
-struct Software;
 struct Transformer;
 
 /// Whether tokens leave their rank for their experts'.
 bool exchanges_tokens(const Plan& plan, const Transformer& model);
+/// When gradients are reduced.
+GradientOverlap gradient_overlap(const Plan& plan, const Software& software);
 /// Whether gradients are reduced while a backward pass runs.
 bool reduces_beside(const Plan& plan, const Software& software);
 /// Whether parameters are gathered while passes run that do not need them.

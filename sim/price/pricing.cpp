@@ -8,6 +8,7 @@
 #include "hw/dispatch.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/overlap.hpp"
 
 namespace prequel {
 namespace {
@@ -648,7 +649,7 @@ double bucket_parameters(const Scenario& scenario, GroupAxis axis) {
     return (reduces_to_all(scenario) ? 1.0 : kBucketsToOwners) * bucket.size.value /
            bytes_per_element(scenario.plan.grad_precision);
   }
-  if (stack.gradient_overlap == GradientOverlap::none) return 0;
+  if (gradient_overlap(scenario.plan, scenario.software) == GradientOverlap::none) return 0;
   const double replicas = real(rank_group(scenario.plan, axis).size);
   return std::max(bucket.parameters, bucket.parameters_per_replica * replicas);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -154,7 +155,8 @@ TEST_CASE("experts, latent attention and windows come back from Megatron's flags
     CHECK(back.experts == model.experts);
     CHECK(back.latent == model.latent);
     CHECK(back.window == model.window);
-    CHECK(back.full_every == model.full_every);
+    const bool chunks_told = told(emitted).contains("attention_chunk_size");
+    CHECK((model.chunk > 0 ? chunks_told : back.full_every == model.full_every));
     CHECK(back.next_token_layers == model.next_token_layers);
     CHECK(back.qk_norm == model.qk_norm);
     CHECK(back.attention_sinks == model.attention_sinks);
@@ -285,6 +287,12 @@ TEST_CASE("a launch of Megatron overlaps what was predicted to overlap") {
   CHECK(gradients.find("--overlap-param-gather") == std::string::npos);
   CHECK(run_prequel(predict + "--set software.communication.gradient_overlap=none")
             .out.find("overlap") == std::string::npos);
+  const std::string no_params = run_prequel(predict + "--overlap no-params").out;
+  CHECK(no_params.find("--overlap-grad-reduce") != std::string::npos);
+  CHECK(no_params.find("--overlap-param-gather") == std::string::npos);
+  const std::string nothing = run_prequel(predict + "--overlap none").out;
+  CHECK(nothing.find("--overlap-grad-reduce") == std::string::npos);
+  CHECK(nothing.find("--no-overlap-p2p-communication") != std::string::npos);
   // What comes back is priced alike.
   const TemporaryFolder folder;
   const std::string named = " --cluster dgx-h100 --software megatron-core-2024 --json -q";
@@ -301,6 +309,12 @@ TEST_CASE("a launch of Megatron overlaps what was predicted to overlap") {
         seconds("--model llama-3-8b --nodes 4 --tp 2 --pp 2 --gbs 256 --set "
                 "software.communication.gradient_overlap=none"));
   CHECK(seconds(folder.with("none.sh", none)) > seconds(folder.with("both.sh", both)));
+  for (const auto& [file, text, overlap] :
+       {std::tuple{"no-params.sh", no_params, " --overlap no-params"},
+        std::tuple{"nothing.sh", nothing, " --overlap none"}}) {
+    CHECK(seconds(folder.with(file, text)) ==
+          seconds("--model llama-3-8b --nodes 4 --tp 2 --pp 2 --gbs 256" + std::string(overlap)));
+  }
 }
 
 TEST_CASE("what FSDP does not have is said, and never guessed") {

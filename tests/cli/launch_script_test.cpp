@@ -284,10 +284,16 @@ TEST_CASE("gradient overlap that the software has otherwise goes with the job") 
               "--overlap-grad-reduce: software.communication.gradient_overlap is always"));
   CHECK_FALSE(with("--overlap-grad-reduce", "megatron-core-2024").gradient_overlap);
   CHECK_FALSE(with("", "megatron-lm-2021").gradient_overlap);
-  CHECK(lists(with("--overlap-grad-reduce --use-distributed-optimizer", "megatron-core-2024")
-                  .report.left_out,
-              "no --overlap-param-gather: gathers of parameters are predicted to overlap where "
-              "gradients do"));
+  const ImportedJob gradients =
+      with("--overlap-grad-reduce --use-distributed-optimizer", "megatron-core-2024");
+  CHECK(lists(gradients.report.read, "no --overlap-param-gather: plan.overlap has no-params"));
+  CHECK(gradients.plan.overlap->has(Overlapped::no_params));
+  const ImportedJob both = with(
+      "--overlap-grad-reduce --overlap-param-gather --use-distributed-optimizer "
+      "--no-overlap-p2p-communication",
+      "megatron-core-2024");
+  CHECK_FALSE(both.plan.overlap->has(Overlapped::no_params));
+  CHECK(both.plan.overlap->has(Overlapped::no_p2p));
 }
 
 TEST_CASE("Megatron's and PyTorch's full sharding are read as ZeRO stages") {

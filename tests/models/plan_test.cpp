@@ -379,7 +379,8 @@ TEST_CASE("what the stack does not offer is warned of, where it says what it off
   question.request.zero = 3;
   question.request.schedule = Schedule::zb_h1;
   CHECK(question.warnings() ==
-        Warnings{"zero 3: megatron-core-2024 offers 0, 1; priced all the same",
+        Warnings{"schedule zb-h1: no effect with pp 1",
+                 "zero 3: megatron-core-2024 offers 0, 1; priced all the same",
                  "schedule zb-h1: megatron-core-2024 offers 1f1b, interleaved-1f1b; priced all the "
                  "same"});
   question.software.choices.schedule.clear();
@@ -388,7 +389,8 @@ TEST_CASE("what the stack does not offer is warned of, where it says what it off
   question.request.zero = 1;
   question.request.recompute = Recompute::selective;
   CHECK(question.warnings() ==
-        Warnings{"recompute selective: megatron-core-2024 offers none, full; priced all the same",
+        Warnings{"schedule zb-h1: no effect with pp 1",
+                 "recompute selective: megatron-core-2024 offers none, full; priced all the same",
                  "sequence_parallel true: megatron-core-2024 offers false; priced all the same"});
   // Megatron-LM keeps optimizers on the device until 2025.
   for (const char* stack :

@@ -145,13 +145,15 @@ TEST_CASE("with and without each kind of overlap, of stacks and of plans, on sev
   axes.schedule = {Schedule::one_f_one_b, Schedule::interleaved, Schedule::dualpipe_v,
                    Schedule::zb_h1};
   axes.dispatcher = {Dispatcher::alltoall, Dispatcher::deepep};
+  using enum Overlapped;
   for (const GradientOverlap gradients : all_of<GradientOverlap>()) {
     for (const bool blocking : {false, true}) {
       lite.software.communication.gradient_overlap = gradients;
       lite.software.communication.blocking_p2p = blocking;
       for (const WordSet<Overlapped> overlap :
            {WordSet<Overlapped>{}, WordSet<Overlapped>{Overlapped::ep},
-            WordSet<Overlapped>{Overlapped::tp}, WordSet<Overlapped>::all()}) {
+            WordSet<Overlapped>{Overlapped::tp}, WordSet<Overlapped>{tp, ep, grads, params, p2p},
+            WordSet<Overlapped>{grads, no_params}, kNoneOf<Overlapped>}) {
         axes.overlap = {overlap};
         check_against_predictions(lite, fill_axes(axes, lite, Reach::usual));
       }
