@@ -204,6 +204,7 @@ json network_section(const NetworkModel& network, const FitOrigin& origin,
   if (network.link.fill.value > 0.0) section["fill_s"] = rounded(network.link.fill.value);
   if (network.rings > 0) section["rings"] = network.rings;
   if (network.pat) section["pat"] = true;
+  if (network.transport) section["transport"] = name(*network.transport);
   return section;
 }
 

@@ -9,6 +9,14 @@
 namespace prequel {
 namespace {
 
+/// Chunks of attention are sequences of their own.
+FusedAttention in_chunks(FusedAttention attention) {
+  if (attention.chunk <= 0 || attention.chunk >= attention.seq) return attention;
+  attention.batch *= attention.seq / attention.chunk;
+  attention.seq = attention.chunk;
+  return attention;
+}
+
 /// Keeps each work once.
 class WorkList {
  public:
@@ -26,7 +34,7 @@ class WorkList {
       if (const auto* cast = std::get_if<Cast>(&op.what)) {
         add(stream_of(*cast, device_.fp8_in_any_order));
       }
-      if (const auto* attention = std::get_if<FusedAttention>(&op.what)) add(*attention);
+      if (const auto* attention = std::get_if<FusedAttention>(&op.what)) add(in_chunks(*attention));
       if (const auto* stream = std::get_if<Stream>(&op.what)) {
         if (stream->bytes.value >= 1.0) add(*stream);  // else the stack states its time instead
       }

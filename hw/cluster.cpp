@@ -56,6 +56,9 @@ NetworkModel read_network_model(const Cursor& cursor) {
     network.rings = static_cast<int>(rings->integer(1, 1024));
   }
   if (const auto pat = cursor.find("pat")) network.pat = pat->boolean();
+  if (const auto transport = cursor.find("transport")) {
+    network.transport = transport->word<Transport>();
+  }
   return network;
 }
 

@@ -3,12 +3,15 @@
 /// A cluster: nodes of equal devices, the links inside a node, a scale-up domain of several nodes
 /// where there is one, and the network between them.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "hw/base/units.hpp"
+#include "hw/base/words.hpp"
 #include "hw/collectives/algorithms.hpp"
 #include "hw/fabric/group_rates.hpp"
 #include "hw/terms/price_explanation.hpp"
@@ -18,6 +21,12 @@ namespace prequel {
 class Document;
 struct DispatchModels;  // hw/dispatch_model.hpp
 
+/// What carries messages between nodes, as libraries that do without NCCL ask for it.
+enum class Transport : std::uint8_t { infiniband, roce, efa, slingshot, omni_path, tcp, tofu };
+template <>
+inline constexpr std::array<std::string_view, 7> kWordsOf<Transport>{
+    "infiniband", "roce", "efa", "slingshot", "omni-path", "tcp", "tofu"};
+
 /// What collectives get of the network, and what they wait for.
 struct NetworkModel {
   double efficiency{1.0};  ///< share of the fabric's rate that collectives reach
@@ -25,6 +34,7 @@ struct NetworkModel {
   LinkModel link;
   int rings{};  ///< most rings or trees of a group, each through one NIC of a block; 0: any
   bool pat{};   ///< the library has parallel aggregated trees
+  std::optional<Transport> transport{};  ///< where the file tells of it
 };
 
 /// The host beside the devices of one node.

@@ -69,15 +69,21 @@ FlopsPerSecond Device::peak(Precision precision) const {
   const auto stated = [this](Precision each) { return peaks[place(each)]; };
   if (const double value = stated(precision); value > 0.0) return {value};
   // Scales of rows and blocks cost the tensor cores nothing, as data sheets count.
-  const bool scaled = precision == Precision::fp8_block || precision == Precision::mxfp8 ||
-                      precision == Precision::fp8_row;
+  // Those of 32 elements are read by tensor cores that know them, as they know 4 bits.
+  const bool reads_mx =
+      stated(Precision::fp4) > 0.0 || gemm_formats[place(Precision::mxfp8)].has_value();
+  const bool scaled = precision == Precision::fp8_block || precision == Precision::fp8_row ||
+                      (precision == Precision::mxfp8 && reads_mx);
   if (scaled && stated(Precision::fp8) > 0.0) return {stated(Precision::fp8)};
   std::vector<std::string_view> known;
   for (std::size_t i = 0; i < kPrecisions; ++i) {
     if (peaks[i] > 0.0) known.push_back(prequel::name(static_cast<Precision>(i)));
   }
-  throw InputError(fmt::format("device {} has no {} matrix products; it has {}", name,
-                               prequel::name(precision), fmt::join(known, ", ")));
+  const bool other_recipes = precision == Precision::mxfp8 && stated(Precision::fp8) > 0.0;
+  throw InputError(
+      fmt::format("device {} has no {} matrix products; it has {}{}", name,
+                  prequel::name(precision), fmt::join(known, ", "),
+                  other_recipes ? "; of fp8's recipes delayed, current and block would do" : ""));
 }
 
 DeviceRates rates_of(const Device& device) {

@@ -76,6 +76,13 @@ DispatchModels read_dispatch(const Cursor& cursor) {
   return models;
 }
 
+bool network_carries(const Cluster& cluster, Dispatcher dispatcher) {
+  if (dispatcher == Dispatcher::allgather || dispatcher == Dispatcher::alltoall) return true;
+  const std::optional<Transport>& transport = cluster.network.transport;
+  return !transport || *transport == Transport::infiniband || *transport == Transport::roce ||
+         *transport == Transport::efa;
+}
+
 DispatchModels scaled(DispatchModels models, double fraction) {
   for (auto& model : models.models) {
     if (!model) continue;

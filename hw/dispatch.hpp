@@ -34,6 +34,10 @@ struct DispatchBytes {
 ///     deepep, hybridep   a copy a rank that holds a chosen expert, over the network one a domain
 DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::int64_t in_domain);
 
+/// Whether the network has the RDMA verbs that dispatchers ask for which do without NCCL, as far as
+/// the cluster's file tells.
+bool network_carries(const Cluster& cluster, Dispatcher dispatcher);
+
 /// One transfer to the experts, or back, over an expert-parallel group; nothing for one rank.
 /// allgather, and dispatchers of which the cluster knows no constants, cost what the collectives
 /// of the same bytes do. Throws as `network_rate`.

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "models/plan/layout.hpp"
@@ -30,12 +31,12 @@ class PlanDice {
   Enum any(std::size_t words = kWordsOf<Enum>.size()) {
     return static_cast<Enum>(below(words));
   }
-  /// Each word with one chance in three.
+  /// Each of the first words with one chance in three.
   template <Worded Enum>
-  WordSet<Enum> some() {
+  WordSet<Enum> some(std::size_t words = kWordsOf<Enum>.size()) {
     WordSet<Enum> set;
-    for (const Enum value : all_of<Enum>()) {
-      if (below(3) == 0) set.add(value);
+    for (std::size_t i = 0; i < words; ++i) {
+      if (below(3) == 0) set.add(static_cast<Enum>(i));
     }
     return set;
   }
@@ -78,6 +79,9 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.stage_split = StageSplit::blocks;
   plan.cp_comm = dice.any<ContextComm>();
   plan.fp8_recipe = is_quantized(*plan.precision) ? dice.any<Fp8Recipe>() : Fp8Recipe::none;
+  // Only tensor cores from Blackwell on read its scales.
+  const bool reads_mx = cluster.device.find("b2") != std::string::npos;
+  if (plan.fp8_recipe == Fp8Recipe::mxfp8 && !reads_mx) plan.fp8_recipe = Fp8Recipe::block;
   plan.fp8_param_gather = is_quantized(*plan.precision) && dice.below(2) == 0;
   plan.optimizer = dice.one_of({Optimizer::adam, Optimizer::adam, Optimizer::muon});
   plan.moments_precision = dice.one_of({Precision::fp32, Precision::fp32, Precision::bf16});
@@ -92,9 +96,17 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.recompute_modules =
       dice.below(2) == 0 ? dice.some<RecomputeModule>() : WordSet<RecomputeModule>{};
   plan.offload_modules = dice.below(3) == 0 ? dice.some<OffloadModule>() : WordSet<OffloadModule>{};
-  plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>() : WordSet<Overlapped>{};
+  constexpr auto kSwitchedOn = static_cast<std::size_t>(Overlapped::no_grads);
+  plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>(kSwitchedOn) : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
   // What few of these plans allow is said of every second one that does.
+  if (*plan.mbs == 2) {
+    using enum Overlapped;
+    for (const auto& [word, opposite] :
+         {std::pair{grads, no_grads}, std::pair{params, no_params}, std::pair{p2p, no_p2p}}) {
+      if (!plan.overlap->has(word)) plan.overlap->add(opposite);
+    }
+  }
   const bool second = *plan.gbs / (*plan.dp * *plan.mbs * *plan.pp) % 2 == 0;
   const bool keeps = plan.recompute == Recompute::none && plan.offload_modules->empty() &&
                      plan.cuda_graphs->empty() && *plan.pp == 1;

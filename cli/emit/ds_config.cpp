@@ -3,6 +3,7 @@
 
 #include "cli/emit/emitted_plan.hpp"
 #include "hw/device.hpp"
+#include "models/plan/overlap.hpp"
 
 namespace prequel {
 namespace {
@@ -15,7 +16,7 @@ Json zero_section(const Scenario& scenario) {
   const Software& software = scenario.software;
   Json zero{{"stage", plan.zero}};
   if (plan.zero == 0) return zero;
-  zero["overlap_comm"] = software.communication.gradient_overlap != GradientOverlap::none;
+  zero["overlap_comm"] = reduces_beside(plan, software);
   if (plan.zero >= 2 && software.memory.reduce_bucket > 0) {
     zero["reduce_bucket_size"] = static_cast<std::int64_t>(software.memory.reduce_bucket);
   }

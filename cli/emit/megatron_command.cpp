@@ -4,6 +4,7 @@
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layout.hpp"
+#include "models/plan/overlap.hpp"
 #include "models/plan/router_balance.hpp"
 
 namespace prequel {
@@ -65,6 +66,9 @@ class MegatronCommand {
     if (model_.window > 0) line(fmt::format("--window-size {},0", model_.window));
     if (model_.window > 0 && model_.full_every > 0) {
       line("--window-attn-skip-freq", model_.full_every);
+    }
+    if (model_.chunk > 0 && plan_.seq_len > model_.chunk) {
+      leave_out("attention_chunk_size", "Megatron-LM has no flag for attention in chunks");
     }
   }
 
@@ -401,20 +405,19 @@ class MegatronCommand {
         line(flag);
       }
     }
-    if (plan_.overlap.has(grads) || plan_.overlap.has(params) || plan_.overlap.has(p2p)) {
-      leave_out("overlap", fmt::format("grads, params, p2p: as {} does it by itself",
-                                       scenario_.software.name));
+    if (plan_.overlap.has(no_p2p)) {
+      line("--no-overlap-p2p-communication");
+    } else if (plan_.overlap.has(p2p) && plan_.vpp == 1) {
+      leave_out("overlap", "p2p: Megatron-LM has it of interleaved schedules alone");
     }
-    const GradientOverlap overlap = scenario_.software.communication.gradient_overlap;
-    if (overlap == GradientOverlap::none ||
-        (overlap == GradientOverlap::no_pipeline && plan_.pp > 1)) {
-      return;
-    }
+    if (!reduces_beside(plan_, scenario_.software)) return;
     if (plan_.optimizer == Optimizer::muon) {
       return leave_out("overlap", "gradients: Megatron-LM's Muon reduces them after the passes");
     }
     line("--overlap-grad-reduce");
-    if (plan_.zero == 1) line("--overlap-param-gather");
+    if (plan_.zero == 1 && gathers_beside(plan_, scenario_.software)) {
+      line("--overlap-param-gather");
+    }
   }
 
   void add_precision() {

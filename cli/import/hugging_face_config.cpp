@@ -217,13 +217,15 @@ void read_latent(Fields& fields, ImportedModel& model) {
   model.head_dim.reset();
 }
 
-/// Sliding windows: which layers have them, the config says, or how often one has none, or the
-/// family does.
-void read_windows(Fields& fields, const Family& family, ImportedModel& model) {
+/// Sliding windows, or chunks: which layers have them, the config says, or how often one has none,
+/// or the family does.
+void read_spans(Fields& fields, const Family& family, ImportedModel& model, ImportReport& report) {
   const auto window = fields.count({"sliding_window", "window_size"});
   const bool used = fields.flag({"use_sliding_window"}).value_or(family.type != "qwen2");
   model.window = window ? window : family.window > 0 ? std::optional(family.window) : std::nullopt;
-  model.full_every = fields.count({"sliding_window_pattern", "_sliding_window_pattern"});
+  model.chunk = fields.count({"attention_chunk_size"});
+  model.full_every =
+      fields.count({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"});
   if (!model.full_every && family.full_every > 0) model.full_every = family.full_every;
   if (const auto types = fields.find({"layer_types"}); types && types->is_array()) {
     const auto layers = types->items();
@@ -231,11 +233,21 @@ void read_windows(Fields& fields, const Family& family, ImportedModel& model) {
       return layer.is_text() && layer.text() == "full_attention";
     });
     const auto all = static_cast<std::int64_t>(layers.size());
-    if (full == all) model.window.reset();
+    if (full == all) model.window = model.chunk = std::nullopt;
     model.full_every = full > 0 && full < all ? std::optional(all / full) : std::nullopt;
+    if (model.full_every && all / *model.full_every != full) {
+      report.assumed.push_back(fmt::format(
+          "full attention in {} of {} layers, where layer_types have it in {}: it is in the last "
+          "of every so many",
+          all / *model.full_every, all, full));
+    }
   }
-  if (!used || (model.window && *model.window >= *model.max_positions)) model.window.reset();
-  if (!model.window) model.full_every.reset();
+  const auto unless_all = [&](std::optional<std::int64_t>& tokens) {
+    if (!used || (tokens && *tokens >= *model.max_positions)) tokens.reset();
+  };
+  unless_all(model.window);
+  unless_all(model.chunk);
+  if (!model.window && !model.chunk) model.full_every.reset();
 }
 
 /// What the config says and is not priced.
@@ -292,7 +304,7 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
   model.next_token_layers = fields.count({"num_nextn_predict_layers"});
   read_experts(fields, family, model);
   read_latent(fields, model);
-  read_windows(fields, family, model);
+  read_spans(fields, family, model, report);
   read_exceptions(fields, family.type, model);
   return model;
 }

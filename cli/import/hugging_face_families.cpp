@@ -75,7 +75,7 @@ constexpr Family kFamilies[] = {
     {"deepseek_v3", swiglu, rope, rms_norm, 0},
     {"dbrx", swiglu, rope, rms_norm, 0},  // layer norms without biases
     {"gpt_oss", swiglu, rope, rms_norm, kBiases | kSinks, {}, 128, 2},
-    {"llama4_text", swiglu, rope, rms_norm, 0},
+    {"llama4_text", swiglu, rope, rms_norm, 0, {}, 0, 4},
 };
 
 constexpr FamilyAlias kAliases[] = {

@@ -64,6 +64,7 @@ void each_field(Model& model, const Visit& visit) {
   visit("tie_word_embeddings", model.tied_embeddings);
   visit("embedding_norm", model.embedding_norm);
   visit("sliding_window", model.window);
+  visit("attention_chunk_size", model.chunk);
   visit("full_attention_every", model.full_every);
   visit("num_nextn_predict_layers", model.next_token_layers);
 }

@@ -332,6 +332,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--overlap-moe-expert-parallel-comm", beside<Overlapped::ep>},
     {"--delay-wgrad-compute", beside<Overlapped::wgrad>},
     {"--moe-shared-expert-overlap", beside<Overlapped::shared_experts>},
+    {"--no-overlap-p2p-communication", beside<Overlapped::no_p2p>},
     {"--moe-enable-deepep", flexes<Dispatcher::deepep>},
     {"--moe-router-force-load-balancing",
      [](ImportedJob& job) {
@@ -781,7 +782,6 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-bias-gelu-fusion"},
     {"--no-bias-swiglu-fusion"},
     {"--no-gradient-accumulation-fusion"},
-    {"--no-overlap-p2p-communication"},
     {"--no-persist-layer-norm"},
     {"--no-pipeline-parallel"},
     {"--no-rope-fusion"},

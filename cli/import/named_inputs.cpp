@@ -201,9 +201,10 @@ class Completion {
       assume(fmt::format("{} none: no --overlap-grad-reduce", kField));
     }
     if (asked && job_.plan.zero.value_or(0) > 0 && !job_.says("--overlap-param-gather")) {
-      leave_out(
-          "no --overlap-param-gather: gathers of parameters are predicted to overlap where "
-          "gradients do");
+      if (!job_.plan.overlap) job_.plan.overlap = inputs_.software->defaults.overlap;
+      if (!job_.plan.overlap) job_.plan.overlap.emplace();
+      job_.plan.overlap->add(Overlapped::no_params);
+      job_.report.read.emplace_back("no --overlap-param-gather: plan.overlap has no-params");
     }
   }
 

@@ -82,8 +82,11 @@ struct ShapeText {
     const std::string kv = attention.kv_heads == attention.heads
                                ? std::string()
                                : fmt::format(" ({} kv)", attention.kv_heads);
-    return fmt::format("{} x {} tokens, {} heads{} of {}", attention.batch, attention.seq,
-                       attention.heads, kv, attention.head_dim);
+    const std::string seen = attention.window > 0  ? fmt::format(", window {}", attention.window)
+                             : attention.chunk > 0 ? fmt::format(", chunks of {}", attention.chunk)
+                                                   : std::string();
+    return fmt::format("{} x {} tokens, {} heads{} of {}{}", attention.batch, attention.seq,
+                       attention.heads, kv, attention.head_dim, seen);
   }
   std::string operator()(const Stream& stream) const {
     return amount_text(stream.bytes.value, "B");

@@ -162,7 +162,8 @@ class TraceWriter {
 
   [[nodiscard]] std::string slice_name(const TimelineSlice& slice) const {
     const std::string_view kind = traits(slice.kind).name;
-    if (slice.kind == TaskKind::optimizer || slice.kind == TaskKind::embedding_reduce) {
+    if (slice.kind == TaskKind::optimizer || slice.kind == TaskKind::embedding_reduce ||
+        slice.kind == TaskKind::gather_updates) {
       return std::string(kind);
     }
     const StepBlock& block = timeline_.blocks[slice.block];

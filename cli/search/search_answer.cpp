@@ -255,7 +255,7 @@ void add_odds(const Library& library, SearchAnswer& answer) {
     const double value = answer.options.fewest_gpus
                              ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
                              : found.value;
-    plans.push_back({value, answer.intervals[i].slopes});
+    plans.push_back({value, answer.intervals[i].slopes, answer.intervals[i].fits_probability});
   }
   answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
 }
@@ -263,7 +263,13 @@ void add_odds(const Library& library, SearchAnswer& answer) {
 }  // namespace
 
 std::vector<std::size_t> SearchAnswer::to_try() const {
-  return most_promising(odds, options.try_first);
+  return most_promising(odds, options.try_first, [this](std::size_t first, std::size_t second) {
+    const FoundPlan& one = result.plans[first];
+    const FoundPlan& other = result.plans[second];
+    double axes = one.shape == other.shape ? 0 : 1;
+    each_axis([&](const auto& axis) { axes += axis.of(one.plan) == axis.of(other.plan) ? 0 : 1; });
+    return axes;
+  });
 }
 
 SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,

@@ -66,6 +66,13 @@ class WordSet {
   std::uint32_t bits_{};
 };
 
+/// The set that texts call `none`, and what they call the empty one where that is another: of some
+/// sets, nothing said is not nothing done.
+template <Worded Enum>
+inline constexpr WordSet<Enum> kNoneOf{};
+template <Worded Enum>
+inline constexpr std::string_view kEmptyWord = "none";
+
 /// Every value, in the order of the enumerators.
 template <Worded Enum>
 constexpr auto all_of() {

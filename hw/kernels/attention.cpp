@@ -26,7 +26,8 @@ bool is_latent(const FusedAttention& attention) {
 
 /// Keys that a query sees at most, in whole blocks.
 double row_length(const FusedAttention& attention) {
-  const double keys = real(attention.keys());
+  const std::int64_t all = attention.keys();
+  const double keys = real(attention.chunk > 0 ? std::min(all, attention.chunk) : all);
   return attention.window > 0 ? std::min(keys, real(attention.window) + kBlock) : keys;
 }
 
@@ -100,8 +101,8 @@ AttentionPass constants(const AttentionKernel& kernel, const FusedAttention& att
 }
 
 double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor) {
-  const double keys = real(attention.keys());
-  const double seen = row_length(attention) / keys;
+  const double keys = attention.mean_chunk();
+  const double seen = attention.window > 0 ? row_length(attention) / keys : 1.0;
   const bool halved = attention.causal && kernel.skips_masked;
   const double pairs = real(attention.seq) * keys * (halved ? seen * (1.0 - 0.5 * seen) : seen);
   const double products = 2.0 * real(attention.batch) * real(attention.heads) *
@@ -184,13 +185,14 @@ const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
     return *found;
   }
   const AttentionKernel* nearest = &kernels.front();
-  const auto generation = flash_generation(name);
-  if (!generation) return *nearest;
+  // A vendor's kernel is as fast as the newest that is known.
+  constexpr int kNewest = 1000;
+  const int generation = flash_generation(name).value_or(kNewest);
   int least = 0;
   for (const AttentionKernel& known : kernels) {
     const auto other = flash_generation(known.name);
     if (!other) continue;
-    const int distance = 2 * std::abs(*other - *generation) + (*other > *generation ? 1 : 0);
+    const int distance = 2 * std::abs(*other - generation) + (*other > generation ? 1 : 0);
     if (least == 0 || distance < least) {
       least = distance;
       nearest = &known;

@@ -61,13 +61,15 @@ struct AttentionKernel {
 };
 
 /// The kernel of that name (or measured under that name); else the nearest: for "flash-N" that of
-/// the nearest generation, the older of two; for any other name the first. `kernels` has one.
+/// the nearest generation, the older of two; for any other name that of the newest, or the first
+/// where none is a "flash-N". `kernels` has one.
 const AttentionKernel& nearest_kernel(std::span<const AttentionKernel> kernels,
                                       std::string_view name);
 
 /// Arithmetic that the kernel does: 2·b·a·pairs·(d + dv) forward, times the pass' factor. Pairs of
 /// query and key are s·keys; where a causal mask is skipped half of them; with a window that of
-/// u = L / keys, L = window + 128 as blocks are whole, u·(1 - u/2).
+/// u = L / keys, L = window + 128 as blocks are whole, u·(1 - u/2). Chunks are sequences of their
+/// own: of them each query sees half of its own.
 Flops flops(const AttentionKernel& kernel, const FusedAttention& attention);
 
 /// Time of one pass, without the host's launch; `rates.peak` is that of 16-bit formats. Constants

@@ -93,9 +93,17 @@ struct FusedAttention {
   std::int64_t kv_seq{};     ///< keys and values; 0: seq
   std::int64_t window{};     ///< keys that a query sees; 0: all
   Precision precision{Precision::bf16};
+  std::int64_t chunk{};  ///< of so many keys, the last of fewer, and a query sees its own; 0: all
 
   [[nodiscard]] std::int64_t value_size() const { return value_dim > 0 ? value_dim : head_dim; }
   [[nodiscard]] std::int64_t keys() const { return kv_seq > 0 ? kv_seq : seq; }
+  /// Keys in the chunk of a query, a mean over all queries; the causal mask lets it see half.
+  [[nodiscard]] double mean_chunk() const {
+    const std::int64_t all = keys();
+    if (chunk <= 0 || chunk >= all) return static_cast<double>(all);
+    const std::int64_t rest = all % chunk;
+    return static_cast<double>((all - rest) * chunk + rest * rest) / static_cast<double>(all);
+  }
 };
 
 /// Kinds of memory-bound kernels; each has its own bandwidth efficiency on a device.

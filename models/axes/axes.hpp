@@ -231,8 +231,10 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"offload_layers", [](auto& of) { return &of.offload_layers; }, kLayers,
              "cpu-offloading-num-layers", "layers whose activations wait in host memory",
              AxisUse::usual, RankRole::none, "cpu_offload_layers"},
-    PlanAxis{"overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{}, "",
-             "what runs beside other kernels", AxisUse::offered},
+    PlanAxis{
+        "overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{}, "",
+        "what runs beside other kernels; none: nothing, stack: what the stack runs so by itself",
+        AxisUse::offered},
     PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
              Domain<WordSet<GraphedModule>>{}, "", "what is launched as a graph",
              AxisUse::offered});

@@ -21,13 +21,14 @@ constexpr std::span<const std::string_view> words(const Domain<Enum>& domain) {
   return std::span(kWordsOf<Enum>).first(domain.words);
 }
 
-/// The values of a list: words between commas, blanks or pluses, or `none`; nothing where one is no
-/// word of it.
+/// The values of a list: words between commas, blanks or pluses, `none`, or what an empty one is
+/// called; nothing where one is no word of it.
 template <Worded Enum>
 std::optional<WordSet<Enum>> of_cell(const std::string& cell,
                                      const Domain<WordSet<Enum>>& /*domain*/) {
   WordSet<Enum> set;
-  if (cell == "none") return set;
+  if (cell == "none") return kNoneOf<Enum>;
+  if (cell == kEmptyWord<Enum>) return set;
   for (std::size_t begin = 0; begin <= cell.size();) {
     const std::size_t end = std::min(cell.find_first_of(", +", begin), cell.size());
     if (end > begin) {
@@ -59,7 +60,9 @@ std::string expected(const Domain<Enum>& domain) {
 }
 template <Worded Enum>
 std::string expected(const Domain<WordSet<Enum>>& /*domain*/) {
-  return fmt::format("none or some of {}", fmt::join(kWordsOf<Enum>, ", "));
+  const std::string_view empty = kEmptyWord<Enum>;
+  return fmt::format("none{}{} or some of {}", empty == "none" ? "" : ", ",
+                     empty == "none" ? "" : empty, fmt::join(kWordsOf<Enum>, ", "));
 }
 
 /// What stands in a file; what is wrong there is a problem of the document.
@@ -104,11 +107,12 @@ inline std::string cell_of(const std::string& value) {
 }
 template <Worded Enum>
 std::string cell_of(const WordSet<Enum>& set) {
+  if (set == kNoneOf<Enum>) return "none";
   std::string text;
   for (const Enum value : all_of<Enum>()) {
     if (set.has(value)) text += fmt::format("{}{}", text.empty() ? "" : " ", name(value));
   }
-  return text.empty() ? "none" : text;
+  return text.empty() ? std::string(kEmptyWord<Enum>) : text;
 }
 inline std::string cell_of(bool value) {
   return value ? "1" : "0";

@@ -76,11 +76,30 @@ inline constexpr std::array<std::string_view, 5> kWordsOf<OffloadModule>{
     "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear"};
 
 /// What runs beside kernels, not between them: communication of tensor and expert parallelism, of
-/// gradients, parameters and between stages; weight gradients and shared experts beside that.
-enum class Overlapped : std::uint8_t { tp, ep, grads, params, wgrad, shared_experts, p2p };
+/// gradients, parameters and between stages; weight gradients and shared experts beside that. Of
+/// gradients, parameters and stages a stack has its own way, which a plan leaves as it is unless it
+/// names them, or that they are not to.
+enum class Overlapped : std::uint8_t {
+  tp,
+  ep,
+  grads,
+  params,
+  wgrad,
+  shared_experts,
+  p2p,
+  no_grads,
+  no_params,
+  no_p2p
+};
 template <>
-inline constexpr std::array<std::string_view, 7> kWordsOf<Overlapped>{
-    "tp", "ep", "grads", "params", "wgrad", "shared-experts", "p2p"};
+inline constexpr std::array<std::string_view, 10> kWordsOf<Overlapped>{
+    "tp",  "ep",       "grads",     "params", "wgrad", "shared-experts",
+    "p2p", "no-grads", "no-params", "no-p2p"};
+template <>
+inline constexpr WordSet<Overlapped> kNoneOf<Overlapped>{Overlapped::no_grads,
+                                                         Overlapped::no_params, Overlapped::no_p2p};
+template <>
+inline constexpr std::string_view kEmptyWord<Overlapped> = "stack";
 
 /// Who updates the weights: Adam, or Muon, which orthogonalises the momentum of each matrix in
 /// place of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982).

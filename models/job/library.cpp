@@ -149,6 +149,13 @@ JobFile read_job_file(const Document& document) {
   return job;
 }
 
+/// What stands in for a name that nothing shipped is like.
+std::string own_file(const std::string& kind) {
+  if (kind == "models") return ", and a file would do, such as its config.json of Hugging Face";
+  return kind == "jobs" ? ""
+                        : ", and a file of your own would do, which may be \"like\" one of them";
+}
+
 /// The document of one input: a flag's name wins over the job's name or object.
 Document input_document(const Library& library, const std::string& kind, const std::string& file,
                         const std::optional<std::string>& flag,
@@ -297,10 +304,11 @@ Document Library::find(const std::string& kind, const std::string& name,
   }
   std::error_code ignored;
   const std::string file = "./" + name + ".json";
+  const std::string nearest = did_you_mean(name, names(kind));
   const std::string problem =
-      "unknown " + singular(kind) + " " + in_quotes(name) + did_you_mean(name, names(kind)) +
+      "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
       (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
-      "; prequel show " + kind + " lists them";
+      "; prequel show " + kind + " lists them" + (nearest.empty() ? own_file(kind) : "");
   const bool is_place = from.find('/') != std::string::npos;
   throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
 }

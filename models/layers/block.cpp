@@ -229,7 +229,8 @@ class BlockTeller {
     core.shape = {setting_.mbs, setting_.seq_len / setting_.cp, heads, kv_heads, model_.key_dim()};
     core.shape.value_dim = model_.value_dim();
     core.shape.kv_seq = setting_.seq_len;
-    core.shape.window = kind_.windowed ? model_.window : 0;
+    core.shape.window = kind_.span == AttentionSpan::window ? model_.window : 0;
+    core.shape.chunk = kind_.span == AttentionSpan::chunk ? model_.chunk : 0;
     core.shape.precision = setting_.precision;
     const double scores =
         real(setting_.mbs * heads) * real(setting_.seq_len) * real(setting_.seq_len) / cp;
@@ -248,7 +249,8 @@ class BlockTeller {
     }
     tell_context_exchange();
     const std::int64_t sinks = model_.attention_sinks ? model_.heads : 0;
-    if (kind_.windowed && sinks > 0 && setting_.attention == AttentionKind::flash) {
+    if (kind_.span == AttentionSpan::window && sinks > 0 &&
+        setting_.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
     layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept, 0});
@@ -290,7 +292,9 @@ class BlockTeller {
         break;
       case ContextComm::a2a: {
         const double q_and_out = real(tokens_ * model_.heads) * widths / tp * element_;
-        tell_collective("context exchange", GroupAxis::context, kv + q_and_out,
+        // Each rank gets a head of keys and values at least, if need be a copy.
+        const double copies = std::max(1.0, tp * real(setting_.cp) / real(heads));
+        tell_collective("context exchange", GroupAxis::context, copies * kv + q_and_out,
                         CollectiveOp::all_to_all, CollectiveOp::all_to_all);
         break;
       }

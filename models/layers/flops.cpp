@@ -9,9 +9,18 @@
 namespace prequel {
 namespace {
 
-/// FLOP of the products of a told layer's forward pass, of pieces of `modules`. Attention counts
-/// every pair of query and key, as far as a window lets them see each other, and where `causal` as
-/// far as the mask does.
+/// Pairs of query and key of a sequence, as far as windows or chunks let them see each other, and
+/// where `causal` as far as the mask does.
+double pairs_seen(const FusedAttention& shape, bool causal) {
+  const double queries = real(shape.seq);
+  if (shape.window > 0 && shape.window < shape.keys()) {
+    const double seen = real(shape.window);
+    return (causal ? queries - seen / 2 : queries) * seen;  // each of the first queries sees less
+  }
+  return (causal ? 0.5 : 1.0) * queries * shape.mean_chunk();
+}
+
+/// FLOP of the products of a told layer's forward pass, of pieces of `modules`.
 double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal) {
   double flops = 0;
   for (const LayerPiece& piece : layer.pieces) {
@@ -21,10 +30,7 @@ double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal) {
       flops += share * 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
     } else if (const auto* attention = std::get_if<AttentionCore>(&piece.what)) {
       const FusedAttention& shape = attention->shape;
-      const std::int64_t seen =
-          shape.window > 0 ? std::min(shape.window, shape.keys()) : shape.keys();
-      const double masked = causal ? real(seen) / 2 : 0.0;  // each of the first queries sees less
-      flops += 2 * real(shape.batch * shape.heads) * (real(shape.seq) - masked) * real(seen) *
+      flops += 2 * real(shape.batch * shape.heads) * pairs_seen(shape, causal) *
                real(shape.head_dim + shape.value_size());
     }
   }

@@ -15,31 +15,41 @@ enum class Part : std::uint8_t {
   embedding,
   dense_block,
   windowed_dense_block,
+  chunked_dense_block,
   experts_block,
   windowed_experts_block,
+  chunked_experts_block,
   next_token,  ///< what multi-token prediction adds before a block and a head
   head
 };
-inline constexpr std::size_t kParts = 7;
+inline constexpr std::size_t kParts = 9;
 
-inline constexpr std::array<std::string_view, kParts> kPartNames{
-    "embedding",  "block", "windowed block", "experts block", "windowed experts block",
-    "next token", "head"};
+inline constexpr std::array<std::string_view, kParts> kPartNames{"embedding",
+                                                                 "block",
+                                                                 "windowed block",
+                                                                 "chunked block",
+                                                                 "experts block",
+                                                                 "windowed experts block",
+                                                                 "chunked experts block",
+                                                                 "next token",
+                                                                 "head"};
 
 constexpr std::string_view name(Part part) {
   return kPartNames[static_cast<std::size_t>(part)];
 }
 
+inline constexpr unsigned kSpans = 3;  ///< kinds of blocks with an MLP, and of those with experts
+
 constexpr Part part_of(LayerKind kind) {
   const auto first = static_cast<unsigned>(Part::dense_block);
-  return static_cast<Part>(first + (kind.experts ? 2U : 0U) + (kind.windowed ? 1U : 0U));
+  return static_cast<Part>(first + (kind.experts ? kSpans : 0U) + static_cast<unsigned>(kind.span));
 }
 constexpr bool is_block(Part part) {
-  return part >= Part::dense_block && part <= Part::windowed_experts_block;
+  return part >= Part::dense_block && part <= Part::chunked_experts_block;
 }
 constexpr LayerKind kind_of(Part block) {
   const unsigned index = static_cast<unsigned>(block) - static_cast<unsigned>(Part::dense_block);
-  return {(index & 2U) != 0, (index & 1U) != 0};
+  return {index >= kSpans, static_cast<AttentionSpan>(index % kSpans)};
 }
 
 /// Something of every part.

@@ -13,12 +13,14 @@
 
 #include "hw/base/errors.hpp"
 #include "hw/device.hpp"
+#include "hw/dispatch.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/layers/parameters.hpp"
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/layout.hpp"
+#include "models/plan/overlap.hpp"
 #include "models/plan/router_balance.hpp"
 #include "models/plan/stages.hpp"
 
@@ -60,14 +62,26 @@ class Resolver {
            software_.stands_for, software_.name, 100 * software_.relative_error);
     }
     using Check = void (Resolver::*)();
-    for (const Check check : std::initializer_list<Check>{
-             &Resolver::fill_defaults, &Resolver::fill_degrees, &Resolver::check_not_modelled,
-             &Resolver::check_attention, &Resolver::check_tensor_parallel, &Resolver::check_formats,
-             &Resolver::warn_of_overlap, &Resolver::warn_of_shared_experts,
-             &Resolver::check_context_parallel, &Resolver::check_expert_parallel,
-             &Resolver::fill_imbalance, &Resolver::check_pipeline, &Resolver::check_batch,
-             &Resolver::check_zero, &Resolver::check_optimizer, &Resolver::check_host_memory,
-             &Resolver::check_recompute, &Resolver::check_sequence}) {
+    for (const Check check : std::initializer_list<Check>{&Resolver::fill_defaults,
+                                                          &Resolver::fill_degrees,
+                                                          &Resolver::check_not_modelled,
+                                                          &Resolver::check_attention,
+                                                          &Resolver::check_tensor_parallel,
+                                                          &Resolver::check_formats,
+                                                          &Resolver::warn_of_overlap,
+                                                          &Resolver::warn_of_shared_experts,
+                                                          &Resolver::warn_of_idle_axes,
+                                                          &Resolver::warn_of_idle_graphs,
+                                                          &Resolver::check_context_parallel,
+                                                          &Resolver::check_expert_parallel,
+                                                          &Resolver::fill_imbalance,
+                                                          &Resolver::check_pipeline,
+                                                          &Resolver::check_batch,
+                                                          &Resolver::check_zero,
+                                                          &Resolver::check_optimizer,
+                                                          &Resolver::check_host_memory,
+                                                          &Resolver::check_recompute,
+                                                          &Resolver::check_sequence}) {
       (this->*check)();
       if (!is_legal_ && tells_ == Tells::nothing) break;
     }
@@ -314,12 +328,91 @@ class Resolver {
       warn("overlap tp: no effect, {} hides none of its tensor-parallel communication so",
            software_.name);
     }
-    for (const Overlapped each : all_of<Overlapped>()) {
-      const bool switched =
-          each == Overlapped::tp || each == Overlapped::ep || each == Overlapped::shared_experts;
-      if (switched || !request_.overlap || !plan_.overlap.has(each)) continue;
-      warn("overlap {}: priced as {} does it by itself", name(each), software_.name);
+    if (const std::string refusal = overlap_problem(plan_.overlap); !refusal.empty()) {
+      problem([&] { return refusal; });
     }
+    if (!request_.overlap || plan_.overlap == kNoneOf<Overlapped>) return;
+    if (plan_.overlap.has(Overlapped::wgrad)) {
+      warn("overlap wgrad: priced as {} does it by itself", software_.name);
+    }
+    warn_of_idle_overlap();
+  }
+
+  /// Words that nothing of the plan is the matter of.
+  void warn_of_idle_overlap() {
+    using enum Overlapped;
+    const auto without_effect = [&](Overlapped word, Overlapped opposite, const char* why) {
+      if (plan_.overlap.has(word)) warn("overlap {}: no effect with {}", name(word), why);
+      if (plan_.overlap.has(opposite)) warn("overlap {}: no effect with {}", name(opposite), why);
+    };
+    if (plan_.overlap.has(tp) && plan_.tp == 1) warn("overlap tp: no effect with tp 1");
+    if (plan_.overlap.has(ep) && !exchanges_tokens()) {
+      warn("overlap ep: no effect {}", model_.has_experts() ? "with ep 1" : "without experts");
+    }
+    const bool alone = plan_.dp * plan_.cp == 1;
+    if (alone) without_effect(grads, no_grads, "dp 1");
+    if (alone) {
+      without_effect(params, no_params, "dp 1");
+    } else if (plan_.zero == 0) {
+      without_effect(params, no_params, "zero 0");
+    } else if (const Gathers gathers = gathers_of(plan_, software_); gathers != Gathers::updates) {
+      if (plan_.overlap.has(grads)) {
+        warn("overlap grads: no effect with zero {}, which reduces layer by layer", plan_.zero);
+      }
+    } else if (!reduces_beside(plan_, software_)) {
+      without_effect(params, no_params, "gradients that are reduced after the passes");
+    }
+    if (plan_.pp == 1) without_effect(p2p, no_p2p, "pp 1");
+  }
+
+  /// Whether tokens leave their rank for their experts'.
+  [[nodiscard]] bool exchanges_tokens() const {
+    return model_.has_experts() && plan_.ep * plan_.etp > 1;
+  }
+
+  /// What is asked for, though not what the stack has anyway, of axes that nothing here is the
+  /// matter of.
+  void warn_of_idle_axes() {
+    if (tells_ != Tells::all) return;
+    each_axis([this](const auto& axis) {
+      const std::string_view why = idle(axis.name);
+      const auto& asked = axis.of(request_);
+      if (why.empty() || !asked) return;
+      const auto& usual = axis.of(software_.defaults);
+      const auto plain = plainest(axis.domain);
+      if (*asked == (usual ? *usual : plain) || *asked == plain) return;
+      warn("{} {}: no effect {}", axis.name, cell_of(*asked), why);
+    });
+  }
+
+  /// Why an axis has no effect in this plan, if it has none.
+  [[nodiscard]] std::string_view idle(std::string_view axis) const {
+    if (axis == "cp_comm" && plan_.cp == 1) return "with cp 1";
+    if ((axis == "schedule" || axis == "stage_split") && plan_.pp == 1) return "with pp 1";
+    if (axis == "router_balance" && !model_.has_experts()) return "without experts";
+    if (axis == "dispatcher" && !exchanges_tokens()) {
+      return model_.has_experts() ? "with ep 1" : "without experts";
+    }
+    const bool counts_launches = software_.host.one_launch.value > 0;
+    if (axis == "cuda_graphs" && !counts_launches) return "where the stack counts no launches";
+    return {};
+  }
+
+  /// Modules that the model has none of, or whose launches nobody counted.
+  void warn_of_idle_graphs() {
+    if (!request_.cuda_graphs || !idle("cuda_graphs").empty()) return;
+    using enum GraphedModule;
+    const WordSet<GraphedModule> graphs = plan_.cuda_graphs;
+    if (graphs.has(full)) return;
+    for (const GraphedModule each : {moe, moe_router, moe_preprocess}) {
+      if (!graphs.has(each)) continue;
+      if (!model_.has_experts()) {
+        warn("cuda_graphs {}: no effect without experts", name(each));
+      } else if (each == moe_preprocess) {
+        warn("cuda_graphs moe_preprocess: no effect, as its launches are not counted apart");
+      }
+    }
+    if (graphs.has(mlp) && !has_dense_layers()) warn("cuda_graphs mlp: no effect, all are experts");
   }
 
   void warn_of_shared_experts() {
@@ -350,6 +443,9 @@ class Resolver {
     }
     // Ulysses: a rank has all tokens of its share of a tensor rank's heads.
     const std::int64_t ranks = plan_.tp * plan_.cp;
+    if (request_.cp_comm && plan_.cp_comm == ContextComm::a2a_p2p) {
+      warn("cp_comm a2a+p2p: priced as p2p, whose rings it makes shorter");
+    }
     if (plan_.cp_comm == ContextComm::a2a && model_.heads % ranks != 0) {
       problem([&] {
         return fmt::format(
@@ -357,7 +453,44 @@ class Resolver {
             "would do",
             model_.heads, ranks);
       });
+    } else if (plan_.cp_comm == ContextComm::a2a && kv_heads_of_rank() % plan_.cp != 0) {
+      check_shared_heads();
     }
+    if (model_.window > 0 && uses_transformer_engine() &&
+        (plan_.cp_comm == ContextComm::p2p || plan_.cp_comm == ContextComm::a2a_p2p)) {
+      warn(
+          "cp_comm {}: Transformer Engine, which {} calls, has sliding windows over context ranks "
+          "with a2a or all-gather alone; priced all the same",
+          name(plan_.cp_comm), software_.name);
+    }
+  }
+
+  /// Heads of keys and values that a tensor rank has; latent attention has them for each query's.
+  [[nodiscard]] std::int64_t kv_heads_of_rank() const {
+    const std::int64_t heads = model_.is_latent() ? model_.heads : model_.kv_heads;
+    return std::max<std::int64_t>(1, heads / plan_.tp);
+  }
+
+  [[nodiscard]] bool uses_transformer_engine() const {
+    return software_.framework == "megatron-lm";
+  }
+
+  /// A rank of Ulysses gets a part of the heads of keys and values, too, or copies of them.
+  void check_shared_heads() {
+    const std::int64_t heads = kv_heads_of_rank();
+    if (!uses_transformer_engine()) {
+      warn(
+          "cp_comm a2a: cp {} is not a divisor of the {} heads of keys and values of a rank, "
+          "which are replicated",
+          plan_.cp, heads);
+      return;
+    }
+    problem([&] {
+      return fmt::format(
+          "cp_comm a2a: Transformer Engine shares out heads, and of keys and values a rank has {} "
+          "(tp {}), no multiple of cp {}; cp {} or cp_comm p2p would do",
+          heads, plan_.tp, plan_.cp, nearest_divisor(heads, plan_.cp));
+    });
   }
 
   void check_expert_parallel() {
@@ -400,9 +533,39 @@ class Resolver {
                            plan_.ep, plan_.tp);
       });
     }
-    if (plan_.ep > 1 && plan_.dispatcher == Dispatcher::hybridep &&
-        group_shape(cluster_, plan_.gpus, plan_.ep, plan_.etp).crosses_network()) {
+    if (plan_.ep > 1) check_dispatcher();
+  }
+
+  /// DeepEP and its like put tokens on the network by themselves, through RDMA verbs.
+  void check_dispatcher() {
+    const Dispatcher dispatcher = plan_.dispatcher;
+    if (dispatcher == Dispatcher::alltoall || dispatcher == Dispatcher::allgather) return;
+    const std::string_view word = name(dispatcher);
+    if (!cluster_.dispatch || !cluster_.dispatch->of(dispatcher)) {
+      warn(
+          "dispatcher {}: {} tells nothing of it (dispatch.{}); priced as collectives of the same "
+          "bytes",
+          word, cluster_.name, word);
+    }
+    if (!group_shape(cluster_, plan_.gpus, plan_.ep, plan_.etp).crosses_network()) return;
+    if (dispatcher == Dispatcher::hybridep) {
       warn("dispatcher hybridep: expert groups of {} ranks reach beyond device links", plan_.ep);
+    }
+    if (!network_carries(cluster_, dispatcher)) {
+      problem([&] {
+        return fmt::format(
+            "dispatcher {}: expert groups of {} ranks cross the network of {}, which is {} and has "
+            "no RDMA verbs for it; alltoall would do, or ep {} inside a node",
+            word, plan_.ep, cluster_.name, name(*cluster_.network.transport),
+            nearest_divisor(model_.experts.count,
+                            std::max<std::int64_t>(
+                                1, std::min(plan_.ep, cluster_.devices_per_node / plan_.etp))));
+      });
+    } else if (cluster_.network.transport == Transport::efa && dispatcher != Dispatcher::uccl) {
+      warn(
+          "dispatcher {}: over EFA as a port alone, through NVSHMEM's transport of libfabric; "
+          "uccl and alltoall run there as they are",
+          word);
     }
   }
 
@@ -505,7 +668,26 @@ class Resolver {
       problem([&] { return refusal; });
       return;
     }
-    if (tells_ == Tells::all && plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
+    if (tells_ != Tells::all || plan_.pp == 1) return;
+    if (plan_.layout.empty()) warn_of_uneven_stages();
+    warn_of_idle_split();
+  }
+
+  /// Where another split was asked for and the stages are the same.
+  void warn_of_idle_split() {
+    const auto usual = software_.defaults.stage_split.value_or(StageSplit::blocks);
+    if (!request_.stage_split || plan_.stage_split == usual) return;
+    const auto dealt = [&](StageSplit split) {
+      return deal_stages(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, split);
+    };
+    if (!plan_.layout.empty()) {
+      warn("stage_split {}: no effect with a layout", name(plan_.stage_split));
+    } else if (stage_problem(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, usual)
+                   .empty() &&
+               dealt(plan_.stage_split) == dealt(usual)) {
+      warn("stage_split {}: no effect, the stages are those of {}", name(plan_.stage_split),
+           name(usual));
+    }
   }
 
   void warn_of_uneven_stages() {
@@ -632,6 +814,11 @@ class Resolver {
   /// Megatron-Core lets whole layers leave the device where nothing else moves their activations.
   void check_offloaded_layers() {
     if (plan_.offload_layers == 0) return;
+    constexpr std::int64_t kInTransit = 2;
+    if (plan_.offload_layers <= kInTransit) {
+      warn("offload_layers {}: no effect, as {} layers are in transit at a time",
+           plan_.offload_layers, kInTransit);
+    }
     const auto layers = [&] { return fmt::format("offload_layers {}", plan_.offload_layers); };
     if (plan_.offload_layers >= model_.layers) {
       problem([&] {
@@ -732,6 +919,12 @@ class Resolver {
             "recompute_layers 1 would do",
             plan_.recompute_first, plan_.recompute_layers);
       });
+    }
+    const std::int64_t chunks = plan_.pp * plan_.vpp;
+    if (const std::int64_t most = (model_.layers + chunks - 1) / chunks;
+        plan_.recompute_first >= most) {
+      warn("recompute_first {}: a chunk has {} layers, all of which are recomputed, as with 0",
+           plan_.recompute_first, most);
     }
     const double repeated = static_cast<double>(plan_.recompute_first * plan_.pp * plan_.vpp);
     plan_.recomputed = std::min(1.0, repeated / static_cast<double>(model_.layers));

@@ -70,17 +70,32 @@ void read_latent(const Fields& fields, Transformer& model) {
   latent.value = fields.shape("v_head_dim");
 }
 
+void read_spans(const Cursor& root, const Fields& fields, Transformer& model) {
+  model.window = fields.shape_or("sliding_window", 0, 0);
+  model.chunk = fields.shape_or("attention_chunk_size", 0, 0);
+  model.full_every = fields.shape_or("full_attention_every", 0, 0);
+  if (model.window > 0 && model.chunk > 0) {
+    root.at("attention_chunk_size")
+        .problem("layers are of sliding_window already; one of the two would do");
+  }
+  if (model.full_every > 0 && model.usual_span() == AttentionSpan::full) {
+    root.at("full_attention_every")
+        .problem("no effect without sliding_window or attention_chunk_size");
+  }
+}
+
 }  // namespace
 
 LayerKind Transformer::kind_of(std::int64_t layer) const {
   const std::int64_t behind = layer - experts.first_dense;
+  const bool sees_all = full_every > 0 && (layer + 1) % full_every == 0;
   return {has_experts() && behind >= 0 && (behind + 1) % experts.every == 0,
-          window > 0 && (full_every == 0 || (layer + 1) % full_every != 0)};
+          sees_all ? AttentionSpan::full : usual_span()};
 }
 
 bool Transformer::is_uniform() const {
   const bool same_mlp = !has_experts() || (experts.first_dense == 0 && experts.every == 1);
-  return same_mlp && (window == 0 || full_every == 0);
+  return same_mlp && (usual_span() == AttentionSpan::full || full_every == 0);
 }
 
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t tp, std::int64_t multiple) {
@@ -137,8 +152,7 @@ Transformer read_transformer(const Document& file) {
   model.dropout = fields.flag_or("dropout", model.linear_bias && !is_gated(model.mlp));
   model.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
   model.embedding_norm = fields.flag_or("embedding_norm", false);
-  model.window = fields.shape_or("sliding_window", 0, 0);
-  model.full_every = fields.shape_or("full_attention_every", 0, 0);
+  read_spans(root, fields, model);
   model.next_token_layers = fields.shape_or("num_nextn_predict_layers", 0, 0);
   read_experts(root, fields, model);
   file.finish();

@@ -45,10 +45,14 @@ struct LatentAttention {
   bool operator==(const LatentAttention&) const = default;
 };
 
+/// Which of the tokens before it a token attends to: all, the last of them, or those of its own
+/// chunk, the first of which sees itself alone (Llama 4).
+enum class AttentionSpan : std::uint8_t { full, window, chunk };
+
 /// What tells the layers of one model apart.
 struct LayerKind {
-  bool experts{};   ///< in the place of the MLP
-  bool windowed{};  ///< attention to the last `window` tokens only
+  bool experts{};  ///< in the place of the MLP
+  AttentionSpan span{};
 
   auto operator<=>(const LayerKind&) const = default;
 };
@@ -77,9 +81,10 @@ struct Transformer {
   bool parallel_block{};   ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
   bool dropout{};          ///< of hidden states, whose masks are kept
   bool tied_embeddings{true};
-  bool embedding_norm{false};  ///< a layer norm right after the embedding (BLOOM)
-  std::int64_t window{};       ///< tokens that windowed layers attend to; 0: there are none
-  std::int64_t full_every{};   ///< the last of every so many layers is not windowed; 0: all are
+  bool embedding_norm{false};        ///< a layer norm right after the embedding (BLOOM)
+  std::int64_t window{};             ///< tokens that windowed layers attend to; 0: there are none
+  std::int64_t chunk{};              ///< tokens of a chunk of chunked layers; 0: there are none
+  std::int64_t full_every{};         ///< of these, the last of every so many is neither; 0: all are
   std::int64_t next_token_layers{};  ///< multi-token prediction: further layers with a head each
   Experts experts;
   LatentAttention latent;
@@ -99,6 +104,12 @@ struct Transformer {
   /// The same for experts or an MLP of inner width `inner`.
   [[nodiscard]] std::int64_t in_width(std::int64_t inner) const {
     return is_gated(mlp) ? 2 * inner : inner;
+  }
+  /// How far layers see that are not the last of every `full_every`.
+  [[nodiscard]] AttentionSpan usual_span() const {
+    return window > 0  ? AttentionSpan::window
+           : chunk > 0 ? AttentionSpan::chunk
+                       : AttentionSpan::full;
   }
   /// What the layer with this number, from 0, is.
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;

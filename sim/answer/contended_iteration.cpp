@@ -125,7 +125,7 @@ class PipelineFlows {
     contest.transfers.resize(contest.durations.size());
     for (const TaskKind kind :
          {TaskKind::send_forward, TaskKind::send_backward, TaskKind::gradient_reduce,
-          TaskKind::parameter_gather, TaskKind::embedding_reduce}) {
+          TaskKind::parameter_gather, TaskKind::gather_updates, TaskKind::embedding_reduce}) {
       for (std::uint32_t chunk = 0; chunk < step_.shape.chunks; ++chunk) add(kind, chunk, contest);
     }
     contest.linked = merge_alike(contest.linked);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "models/plan/overlap.hpp"
+
 namespace prequel {
 namespace {
 
@@ -44,15 +46,18 @@ std::string why_expert(const Scenario& scenario) {
 }
 
 std::string why_pipeline(const Scenario& scenario) {
-  return scenario.software.communication.blocking_p2p
-             ? "a stage computes on when what it sends has arrived"
-             : "where no other micro batch is ready to compute";
+  return sends_beside(scenario.plan, scenario.software)
+             ? "where no other micro batch is ready to compute"
+             : "a stage computes on when what it sends has arrived";
 }
 
-std::string why_data(const Prediction& prediction) {
-  return prediction.hidden.dp_comm > 0
-             ? "what takes longer than the passes beside it, and the last of it, which has none"
-             : "after the last backward: the stack runs no pass beside it";
+std::string why_data(const Scenario& scenario, const Prediction& prediction) {
+  if (prediction.hidden.dp_comm > 0) {
+    return "what takes longer than the passes beside it, and the last of it, which has none";
+  }
+  return scenario.plan.overlap.has(Overlapped::no_grads)
+             ? "after the passes that make it, as the plan runs none beside it"
+             : "after the last backward: the stack runs no pass beside it; overlap grads would";
 }
 
 }  // namespace
@@ -67,7 +72,7 @@ std::vector<Exposure> exposures(const Scenario& scenario, const Prediction& pred
   add("cp_comm", time.cp_comm, [&] { return why_context(scenario); });
   add("ep_comm", time.ep_comm, [&] { return why_expert(scenario); });
   add("pp_comm", time.pp_comm, [&] { return why_pipeline(scenario); });
-  add("dp_comm", time.dp_comm, [&] { return why_data(prediction); });
+  add("dp_comm", time.dp_comm, [&] { return why_data(scenario, prediction); });
   add("offload", time.offload,
       [] { return std::string("copies that take longer than the passes beside them"); });
   return all;

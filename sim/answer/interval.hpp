@@ -4,6 +4,7 @@
 /// of two plans is faster.
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -81,11 +82,12 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
 struct UncertainPlan {
   double value{};       ///< seconds, or what goes with them
   Deviations slopes{};  ///< of ln value
+  double fits{1.0};     ///< probability that it runs at all
 };
 
 struct Odds {
-  double best{};           ///< probability of being the best
-  double expected_loss{};  ///< of the value against the best's, as a fraction
+  double best{};           ///< probability of being the best of those that run
+  double expected_loss{};  ///< where it runs, of the value against the best's, as a fraction
 };
 
 /// Probability that `first` is the better of the two: their scatter is a Student t around what the
@@ -93,11 +95,17 @@ struct Odds {
 double better_probability(const UncertainPlan& first, const UncertainPlan& second,
                           const Spread& spread);
 
-/// The plans that most probably are the best, at most `count`, the most probable first.
-std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size_t count);
+/// How unlike two of the plans are.
+using Unlikeness = std::function<double(std::size_t, std::size_t)>;
+
+/// The plans of which one most probably is the best, at most `count`, the most probable first. Of
+/// those that draws cannot tell apart, the first comes first, and then those most unlike the ones
+/// that are named already.
+std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size_t count,
+                                        const Unlikeness& unlikeness = {});
 
 /// By draws of all constants at once, so that errors which plans share cancel, and of scatter, half
-/// of whose variance is a plan's own; the seed is fixed.
+/// of whose variance is a plan's own; what memory errs by is one draw for all. The seed is fixed.
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread);
 
 }  // namespace prequel

@@ -68,6 +68,7 @@ void emit_fully_sharded(const PipelineShape& shape, R& reader) {
 
     const Token root_done = pass(backward, root, batch);
     next = 0;
+    Token reduced{};  // where no pass goes on beside it
     for (std::uint32_t i = 0; i < layers; ++i) {
       const std::uint32_t layer = layers - 1 - i;
       for (; shape.gathers == Gathers::each_pass && next < layers && next <= i + shape.prefetch;
@@ -75,8 +76,9 @@ void emit_fully_sharded(const PipelineShape& shape, R& reader) {
         gathered[next] = run(communication, backward_gather, layers - 1 - next, batch,
                              may_gather(next, turned, root_done));
       }
-      computed[i] = pass(backward, layer, batch, gathered[i]);
-      run(communication, gradient_reduce, layer, batch, computed[i]);
+      computed[i] = pass(backward, layer, batch, gathered[i], reduced);
+      const Token done = run(communication, gradient_reduce, layer, batch, computed[i]);
+      if (!shape.reduces_beside) reduced = done;
     }
     turned = reader.last(stream_of(compute, 0));
     run(communication, gradient_reduce, root, batch, turned);

@@ -164,6 +164,7 @@ class PipelineBound {
   [[nodiscard]] double end(std::uint32_t stage) const {
     const Block block{stage, 0};
     double seconds = at(TaskKind::optimizer, block);
+    if (shape_.gathers_at_end) seconds += at(TaskKind::gather_updates, block);
     if (shape_.buckets > 0) return seconds;
     seconds += at(TaskKind::gradient_reduce, block);
     const bool is_end = last_ > 0 && (stage == 0 || stage == last_);

@@ -49,6 +49,12 @@ struct PipelineShape {
   /// alone), where no parameters are gathered then.
   bool reduces_each = false;
   std::uint32_t prefetch = 1;  ///< parts gathered ahead of the one that computes; 0 overlaps none
+  /// Whether passes go on while a part's gradients are reduced, where parameters are gathered
+  /// once or in every micro batch.
+  bool reduces_beside = true;
+  /// Whether a stage gathers what was updated once its gradients are reduced, as these are in
+  /// buckets.
+  bool gathers_at_end = false;
   Exchanges exchanges = Exchanges::inside;
   /// Whether activations go to host memory beside each forward and come back beside each backward.
   /// A pass begins when the copies of the one before it on its stage are done, so that the device
@@ -75,7 +81,8 @@ struct PipelineShape {
 /// `input_gradient` and `weight_gradient` in its place. A send moves the block's output (forward)
 /// or its input's gradient (backward) to the next block of that direction; none leaves the last.
 /// After the last backward of a stage, once per stage, its chunk 0 runs `gradient_reduce`, then
-/// `embedding_reduce` (first and last stage, together), then `optimizer`. With buckets, the parts
+/// `embedding_reduce` (first and last stage, together), `gather_updates` where that is not done
+/// with the next step's passes, then `optimizer`. With buckets, the parts
 /// of a block's last backward (or weight gradient) run as `backward_bucket`
 /// (`weight_gradient_bucket`) and each has a `gradient_reduce`; where parameters are gathered,
 /// those of its first forward as `forward_bucket`, each behind a `parameter_gather`; where that is
@@ -105,6 +112,7 @@ enum class TaskKind : std::uint8_t {
   backward_gather,
   offload_activations,
   reload_activations,
+  gather_updates,
 };
 
 /// The streams that each stage has.
@@ -181,6 +189,8 @@ inline constexpr std::array kTasks = [] {
        "copy activations to the host"},
       {reload_activations, reload_activations, S::reload, L::none, K::nothing, false,
        "copy activations back"},
+      {gather_updates, gather_updates, S::communication, L::across, K::nothing, false,
+       "gather parameters"},
   });
 }();
 inline constexpr std::uint32_t kTaskKinds = kTasks.size();

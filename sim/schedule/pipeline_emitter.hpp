@@ -184,6 +184,9 @@ class PipelineEmitter {
       once(StageStream::communication, TaskKind::embedding_reduce, last, first_ready);
     }
     for (std::uint32_t stage = 0; stage <= last; ++stage) {
+      if (shape_.gathers_at_end) {
+        once(StageStream::communication, TaskKind::gather_updates, stage);
+      }
       const Token last_reduced = reader_.last(stream_of(StageStream::communication, stage));
       const Token reloaded =
           copies() ? reader_.last(stream_of(StageStream::reload, stage)) : Token{};
@@ -286,6 +289,12 @@ class PipelineEmitter {
     return reader_.last(stream_of(StageStream::exchange_forward, stage));
   }
 
+  /// What a part waits for where no pass goes on beside reductions.
+  [[nodiscard]] Token reduction_before(std::uint32_t stage) const {
+    if (shape_.reduces_beside) return {};
+    return reader_.last(stream_of(StageStream::communication, stage));
+  }
+
   template <class... Tokens>
   Token gather_and_forward(std::uint32_t stage, std::uint32_t chunk, Tokens... after) {
     Token done{};
@@ -309,6 +318,7 @@ class PipelineEmitter {
     const TaskKind gather = is_forward ? TaskKind::parameter_gather : TaskKind::backward_gather;
     const TaskKind part = is_forward ? TaskKind::forward_bucket : TaskKind::backward_bucket;
     const Token before = reader_.last(stream_of(StageStream::compute, stage));
+    Token reduced = reduction_before(stage);
     std::vector<Token> gathered(shape_.buckets), done(shape_.buckets);
     std::uint32_t next = 0;
     for (std::uint32_t i = 0; i < shape_.buckets; ++i) {
@@ -316,10 +326,12 @@ class PipelineEmitter {
         const Token begun = next > shape_.prefetch ? done[next - shape_.prefetch - 1] : before;
         gathered[next] = run(StageStream::communication, gather, stage, chunk, micro_batch, begun);
       }
-      done[i] = run(StageStream::compute, part, stage, chunk, micro_batch, gathered[i], after...);
+      done[i] = run(StageStream::compute, part, stage, chunk, micro_batch, gathered[i], reduced,
+                    after...);
       if (is_forward) continue;
       run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch,
           done[i]);
+      reduced = reduction_before(stage);
     }
     return done.back();
   }
@@ -329,7 +341,8 @@ class PipelineEmitter {
                            std::uint32_t micro_batch, Tokens... after) {
     Token done{};
     for (std::uint32_t bucket = 0; bucket < shape_.buckets; ++bucket) {
-      done = run(StageStream::compute, part, stage, chunk, micro_batch, after...);
+      done = run(StageStream::compute, part, stage, chunk, micro_batch, reduction_before(stage),
+                 after...);
       if (copies_ == Copies::none) {
         run(StageStream::communication, TaskKind::gradient_reduce, stage, chunk, micro_batch, done);
       } else {

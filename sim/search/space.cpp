@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/parallel.hpp"
-#include "hw/dispatch_model.hpp"
+#include "hw/dispatch.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
@@ -500,7 +500,11 @@ class Combiner {
                                 ? axes_.dispatcher.front()
                                 : software.defaults.dispatcher.value_or(Dispatcher::allgather);
     std::vector<Dispatcher> dispatchers = effective(axes_.dispatcher, exchanges, idle);
-    if (crosses) std::erase(dispatchers, Dispatcher::hybridep);
+    if (crosses) {
+      std::erase_if(dispatchers, [this](Dispatcher each) {
+        return each == Dispatcher::hybridep || !network_carries(inputs_.cluster, each);
+      });
+    }
     std::vector<PlanVariant> inside, beside;
     for (const ContextComm cp_comm :
          effective(axes_.cp_comm, *request_.cp > 1, axes_.cp_comm.front())) {

@@ -9,6 +9,7 @@
 
 #include "hw/base/errors.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/overlap.hpp"
 #include "sim/schedule/beside.hpp"
 
 namespace prequel {
@@ -35,14 +36,7 @@ bool gradients_overlap(const Scenario& scenario) {
   if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {
     return false;
   }
-  // What owners alone get, a stack that gathers from them beside no pass reduces beside none.
-  const CommunicationStack& stack = scenario.software.communication;
-  const bool to_owners = scenario.plan.zero == 1 && !stack.reduces_to_all;
-  if (to_owners && stack.prefetch_layers == 0) return false;
-  const GradientOverlap overlap = stack.gradient_overlap;
-  const bool wanted = overlap == GradientOverlap::always ||
-                      (overlap == GradientOverlap::no_pipeline && scenario.plan.pp == 1);
-  return wanted && any_replicas(scenario);
+  return reduces_beside(scenario.plan, scenario.software) && any_replicas(scenario);
 }
 
 /// Whether parameters are gathered layer by layer.
@@ -72,7 +66,11 @@ PipelineShape shape_of(const Scenario& scenario, const LayerCosts& layers) {
   PipelineShape shape;
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
-  shape.prefetch = static_cast<std::uint32_t>(stack.prefetch_layers);
+  const bool gathers_ahead = gathers_beside(plan, scenario.software);
+  shape.prefetch =
+      gathers_ahead ? std::max(1U, static_cast<std::uint32_t>(stack.prefetch_layers)) : 0;
+  // Layers that are gathered one by one are reduced so, unless the plan says that they are not.
+  shape.reduces_beside = !plan.overlap.has(Overlapped::no_grads);
   shape.copies = offloads_activations(plan);
   if (plan.pp == 1 && in_every_micro_batch(gathers)) {
     shape.gathers = gathers;
@@ -80,11 +78,12 @@ PipelineShape shape_of(const Scenario& scenario, const LayerCosts& layers) {
     return shape;
   }
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
-  shape.sends = stack.blocking_p2p ? Sends::blocking : Sends::overlapped;
+  shape.sends = sends_beside(plan, scenario.software) ? Sends::overlapped : Sends::blocking;
   if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
   if (gathers_layers(gathers) || gradients_overlap(scenario)) {
     shape.buckets = static_cast<std::uint32_t>(parts_of_block(scenario, layers));
-    shape.gathers = gathers;
+    shape.gathers_at_end = gathers == Gathers::updates && !gathers_ahead;
+    shape.gathers = shape.gathers_at_end ? Gathers::never : gathers;
     shape.reduces_each = !gathers_layers(gathers) && gradient_reductions(plan) > 1.0;
   }
   return shape;
@@ -254,6 +253,9 @@ class StepBuilder {
       const double times = gradient_reductions(plan_);
       communicate(TaskKind::gradient_reduce, stage, 0,
                   {times * reduce.all + gather.all, times * reduce.network + gather.network});
+    }
+    if (step_.shape.gathers_at_end) {
+      communicate(TaskKind::gather_updates, stage, 0, communicated(parameters).gather);
     }
     if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
     step_.durations.at(TaskKind::optimizer, stage) =

@@ -126,6 +126,37 @@ TEST_CASE("which layers have windows the config says, or the family") {
                              ["sliding_attention", "sliding_attention", "full_attention"])");
   CHECK(typed.window == 512);
   CHECK(typed.full_every == 3);
+  CHECK(with(R"("model_type": "cohere2", "sliding_window": 4096, "sliding_window_pattern": 4)")
+            .full_every == 4);
+  CHECK(with(R"("model_type": "phi3", "sliding_window": 2047)").window == 2047);
+  CHECK_FALSE(with(R"("model_type": "phi3", "sliding_window": 262144)").window);
+}
+
+TEST_CASE("Llama 4 attends in chunks where it has rotary positions") {
+  const auto with = [](const std::string& more) {
+    return job_of(R"({"model_type": "llama4_text", "num_hidden_layers": 8, "hidden_size": 1024,
+                      "num_attention_heads": 8, "vocab_size": 32000, "intermediate_size": 2048,
+                      "max_position_embeddings": 262144, "num_local_experts": 4,
+                      "num_experts_per_tok": 1)" +
+                  more + "}");
+  };
+  const ImportedJob job = with(R"(, "attention_chunk_size": 8192, "no_rope_layers": [])");
+  CHECK(job.model.chunk == 8192);
+  CHECK(job.model.full_every == 4);
+  CHECK_FALSE(job.model.window);
+  const Transformer model = read_transformer(Document::parse("m", model_json(job.model, "m")));
+  CHECK(model.kind_of(2).span == AttentionSpan::chunk);
+  CHECK(model.kind_of(3).span == AttentionSpan::full);
+  CHECK(with(R"(, "attention_chunk_size": 8192, "no_rope_layer_interval": 2)").model.full_every ==
+        2);
+  CHECK_FALSE(with(R"(, "attention_chunk_size": null)").model.chunk);
+  CHECK_FALSE(with(R"(, "attention_chunk_size": null)").model.full_every);
+  const ImportedJob typed = with(R"(, "attention_chunk_size": 8192, "layer_types":
+      ["chunked_attention", "chunked_attention", "full_attention", "chunked_attention",
+       "chunked_attention", "full_attention", "chunked_attention", "full_attention"])");
+  CHECK(typed.model.full_every == 2);
+  CHECK(typed.report.assumed.front().find("full attention in 4 of 8 layers, where layer_types "
+                                          "have it in 3") != std::string::npos);
 }
 
 TEST_CASE("families that are no decoders of attention and MLPs are refused by name") {

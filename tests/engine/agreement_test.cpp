@@ -56,6 +56,8 @@ class RandomPlans {
     shape.gathers = between(0, 1) == 1 ? Gathers::once : Gathers::never;
     const bool alone = shape.exchanges == Exchanges::inside && !traits(kind).mirrored;
     shape.reduces_each = alone && between(0, 3) == 0;
+    shape.gathers_at_end = shape.gathers == Gathers::never && shape.buckets % 2 == 0;
+    shape.reduces_beside = shape.gathers == Gathers::never || shape.buckets % 3 != 0;
     return shape;
   }
 
@@ -70,6 +72,7 @@ class RandomPlans {
     shape.buckets = between(1, 5);
     shape.gathers = between(0, 1) == 1 ? Gathers::each_pass : Gathers::each_micro_batch;
     shape.prefetch = between(0, 2);
+    shape.reduces_beside = shape.buckets % 3 != 0;
     return shape;
   }
 
@@ -89,6 +92,7 @@ class RandomPlans {
       const bool is_part = in_buckets && task != TaskKind::gradient_reduce;
       if (is_part && shape.buckets == 0) continue;
       if (task == TaskKind::backward_gather && !in_every_micro_batch(shape.gathers)) continue;
+      if (task == TaskKind::gather_updates && !shape.gathers_at_end) continue;
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
         for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
           table.at(task, stage, chunk) =

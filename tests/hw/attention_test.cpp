@@ -109,10 +109,12 @@ TEST_CASE("an unknown kernel is priced by the nearest generation, and the device
   CHECK(name_of("flash-1-triton") == "flash-2");
   CHECK(name_of("flash-3") == "flash-2");  // as near as flash-4, and older
   CHECK(name_of("flash-5") == "flash-4");
-  CHECK(name_of("aiter") == "cudnn");
+  CHECK(name_of("aiter") == "flash-4");  // a vendor's, as fast as the newest
   CHECK(stand_in(device, attention(), "flash-3") ==
         "toy: flash-2 stands in for attention kernel flash-3");
   CHECK(stand_in(device, attention(), "flash_attention").empty());
+  device.attention = {device.attention.front()};
+  CHECK(name_of("aiter") == "cudnn");
   device.attention.clear();
   CHECK_THROWS_WITH_AS(
       static_cast<void>(attention_kernel(device, "flash-2")),
@@ -182,6 +184,43 @@ TEST_CASE("a window never costs more than none, and a wider one never less") {
       before = time;
     }
   }
+}
+
+TEST_CASE("chunks do the work of sequences of their own, the last of a shorter one") {
+  AttentionKernel kernel = flat_kernel();
+  FusedAttention whole = attention();
+  whole.seq = 5 * 1024 + 512;
+  FusedAttention chunked = whole;
+  chunked.chunk = 1024;
+  FusedAttention one = whole;
+  one.seq = 1024;
+  FusedAttention rest = whole;
+  rest.seq = 512;
+  for (const bool causal : {true, false}) {
+    for (FusedAttention* each : {&whole, &chunked, &one, &rest}) each->causal = causal;
+    CHECK(flops(kernel, chunked).value ==
+          doctest::Approx(5 * flops(kernel, one).value + flops(kernel, rest).value));
+    double shared = 0;  // what ranks of a context group do, each with a part of the queries
+    FusedAttention part = chunked;
+    part.kv_seq = chunked.seq;
+    for (part.seq = 1; part.seq <= 1024; part.seq *= 2) shared += flops(kernel, part).value;
+    CHECK(shared == doctest::Approx(2047.0 / 5632 * flops(kernel, chunked).value));
+  }
+  chunked.chunk = whole.chunk + whole.seq;
+  CHECK(flops(kernel, chunked).value == flops(kernel, whole).value);
+
+  // What short rows and a long block lose, they lose as rows and blocks of a chunk do.
+  kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
+  const Device device = device_with(kernel);
+  FusedAttention chunks = attention();
+  chunks.seq = 16384;
+  chunks.chunk = 2048;
+  FusedAttention sequences = chunks;
+  sequences.chunk = 0;
+  sequences.batch *= 8;
+  sequences.seq = 2048;
+  CHECK(price(device, chunks, "flash-2").value ==
+        doctest::Approx(price(device, sequences, "flash-2").value));
 }
 
 TEST_CASE("queries over a part of the keys do their share of the pairs") {

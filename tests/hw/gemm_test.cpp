@@ -9,6 +9,7 @@
 
 #include "hw/base/errors.hpp"
 #include "hw/device.hpp"
+#include "tests/error_text.hpp"
 
 namespace prequel {
 namespace {
@@ -128,6 +129,11 @@ TEST_CASE("a format without a model of its own takes the nearest by the ratio of
   Gemm gemm = product(1000, 100, 320);
   const double half = price(device, gemm).value;
   gemm.precision = Precision::mxfp8;
+  CHECK(error_text([&] { (void)price(device, gemm); }) ==
+        "device toy has no mxfp8 matrix products; it has bf16, fp8; of fp8's recipes delayed, "
+        "current and block would do");
+  // Tensor cores that know 4 bits know scales of 32 elements.
+  device.peaks[static_cast<std::size_t>(Precision::fp4)] = 4e12;
   CHECK(price(device, gemm).value == doctest::Approx(half / 2.0));
   CHECK(stand_in(device, Precision::mxfp8) ==
         "toy: constants of bf16 products, by the ratio of the peaks, stand in for those of mxfp8");

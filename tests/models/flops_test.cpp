@@ -111,6 +111,30 @@ TEST_CASE("the causal count leaves out half of the pairs of queries and keys, an
         doctest::Approx(4 * 4 * pairs).epsilon(1e-12));
 }
 
+TEST_CASE("attention in chunks counts the pairs within them, and all of them in full layers") {
+  Transformer model = shipped_model("llama4-scout");
+  StepShape step;
+  step.gbs = 2;
+  step.seq_len = 20480;  // two chunks of 8192 and one of 4096
+  step.vocab = model.vocab;
+  const auto flops = [&](FlopsConvention convention) {
+    return step_flops(model, step, convention).model.value;
+  };
+  const double chunked = flops(FlopsConvention::prequel);
+  const double causal = flops(FlopsConvention::causal);
+  model.chunk = 0;
+  model.full_every = 0;
+  const double full = flops(FlopsConvention::prequel);
+  const double all = 20480.0 * 20480;
+  const double within = 2 * 8192.0 * 8192 + 4096.0 * 4096;
+  const double pair = 2.0 * 4 * 40 * 128;  // sequences, FLOP of a pair of vectors, heads, head
+  CHECK(full - chunked == doctest::Approx(3 * 36 * pair * (all - within)).epsilon(1e-9));
+  CHECK(chunked - causal == doctest::Approx(3 * pair * (36 * within + 12 * all) / 2).epsilon(1e-9));
+  // A chunk that holds the sequence is none.
+  model.chunk = step.seq_len;
+  CHECK(flops(FlopsConvention::prequel) == full);
+}
+
 TEST_CASE("conventions are known by their names") {
   for (const std::string_view name : kFlopsConventionNames) {
     REQUIRE(flops_convention(name).has_value());

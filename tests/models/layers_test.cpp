@@ -254,6 +254,36 @@ TEST_CASE("the parts of a model are its layers by kind") {
   CHECK(blocks == 10);
 }
 
+TEST_CASE("chunked layers are a kind of their own, and attend within their chunks") {
+  Transformer model = with_experts(8, 2);
+  model.layers = 12;
+  model.experts.every = 2;
+  model.chunk = 1024;
+  model.full_every = 4;
+  const PartCounts counts = parts_of(model);
+  CHECK(counts[Part::chunked_dense_block] == 6);
+  CHECK(counts[Part::chunked_experts_block] == 3);
+  CHECK(counts[Part::experts_block] == 3);
+  each_part([](Part part) {
+    if (is_block(part)) CHECK(part_of(kind_of(part)) == part);
+  });
+
+  LayerSetting long_one = setting(1);
+  long_one.seq_len = 4096;
+  const auto core = [&](AttentionSpan span, std::int64_t cp) {
+    LayerSetting shared = long_one;
+    shared.cp = cp;
+    for (const LayerPiece& piece : tell_block(model, {false, span}, shared, Software{}).pieces) {
+      if (const auto* found = std::get_if<AttentionCore>(&piece.what)) return found->shape;
+    }
+    return FusedAttention{};
+  };
+  CHECK(core(AttentionSpan::chunk, 1).chunk == 1024);
+  CHECK(core(AttentionSpan::full, 1).chunk == 0);
+  CHECK(4 * core(AttentionSpan::chunk, 4).seq == core(AttentionSpan::chunk, 1).seq);
+  CHECK(core(AttentionSpan::chunk, 4).mean_chunk() == core(AttentionSpan::chunk, 1).mean_chunk());
+}
+
 TEST_CASE("latent attention has the parameters that DeepSeek-V2's paper counts") {
   Transformer model = gated();
   model.hidden = 5120;

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tests/error_text.hpp"
 #include "tests/models/shipped.hpp"
@@ -488,6 +491,81 @@ TEST_CASE("what has no effect is warned of") {
   question.request.sequence_parallel = true;
   CHECK(question.warnings() ==
         Warnings{"sequence_parallel: no effect with tp 1", "zero 1: no effect with dp 1"});
+}
+
+/// A model of experts on a cluster of that name, with a recent Megatron.
+Question experts_on(const char* cluster, Dispatcher dispatcher, std::int64_t ep) {
+  Question question;
+  question.model = shipped_model("qwen3-30b-a3b");
+  question.cluster = shipped_cluster(cluster);
+  question.software = shipped_software("megatron-core-2026");
+  question.request = {};
+  question.request.nodes = 4;
+  question.request.ep = ep;
+  question.request.dispatcher = dispatcher;
+  question.request.gbs = 64;
+  question.request.seq_len = 4096;
+  return question;
+}
+
+TEST_CASE("dispatchers that send by themselves need a network that carries them") {
+  CHECK(experts_on("dgx-h100", Dispatcher::deepep, 16).problems() == "no error");
+  CHECK(experts_on("gcp-a3-mega", Dispatcher::deepep, 8).problems() == "no error");
+  CHECK(experts_on("gcp-a3-mega", Dispatcher::alltoall, 16).problems() == "no error");
+  for (const Dispatcher each : {Dispatcher::deepep, Dispatcher::hybridep, Dispatcher::uccl}) {
+    CHECK(experts_on("gcp-a3-mega", each, 16).problems() ==
+          fmt::format("plan: dispatcher {}: expert groups of 16 ranks cross the network of "
+                      "gcp-a3-mega, which is tcp and has no RDMA verbs for it; alltoall would do, "
+                      "or ep 8 inside a node",
+                      name(each)));
+  }
+  const auto warned_of = [](const char* cluster, Dispatcher dispatcher, const char* words) {
+    const Warnings warnings = experts_on(cluster, dispatcher, 16).warnings();
+    return std::ranges::any_of(warnings, [&](const std::string& warning) {
+      return warning.find(words) != std::string::npos;
+    });
+  };
+  CHECK(warned_of("aws-p5-efa", Dispatcher::deepep, "over EFA as a port alone"));
+  CHECK_FALSE(warned_of("aws-p5-efa", Dispatcher::uccl, "EFA"));
+  CHECK(warned_of("amd-mi300x", Dispatcher::deepep, "amd-mi300x tells nothing of it"));
+}
+
+TEST_CASE("heads of keys and values are shared out over context ranks by all-to-all") {
+  Question question = experts_on("dgx-h100", Dispatcher::alltoall, 1);
+  question.model = shipped_model("llama-3-8b");  // 8 heads of keys and values
+  question.request.dispatcher.reset();
+  question.request.tp = 2;
+  question.request.cp_comm = ContextComm::a2a;
+  question.request.seq_len = 16384;
+  question.request.cp = 4;
+  CHECK(question.problems() == "no error");
+  question.request.cp = 8;
+  CHECK(question.problems() ==
+        "plan: cp_comm a2a: Transformer Engine shares out heads, and of keys and values a rank has "
+        "4 (tp 2), no multiple of cp 8; cp 4 or cp_comm p2p would do");
+  question.software = shipped_software("torchtitan-2025");
+  CHECK(question.warnings().front().find("which are replicated") != std::string::npos);
+  question.model = shipped_model("gpt-oss-20b");
+  question.software = shipped_software("megatron-core-2026");
+  question.request.cp_comm = ContextComm::p2p;
+  CHECK(question.warnings().front().find("sliding windows over context ranks with a2a or "
+                                         "all-gather alone") != std::string::npos);
+}
+
+TEST_CASE("what a plan asks for in vain is warned of, what it has anyway is not") {
+  Question question = experts_on("dgx-h100", Dispatcher::deepep, 1);
+  const auto said = [&] { return fmt::format("{}", fmt::join(question.warnings(), "; ")); };
+  CHECK(said() == "dispatcher deepep: no effect with ep 1");
+  question.request.dispatcher = Dispatcher::alltoall;
+  CHECK(said().empty());
+  question.request.schedule = Schedule::one_f_one_b;
+  CHECK(said().empty());
+  question.request.overlap = WordSet<Overlapped>{Overlapped::ep, Overlapped::no_p2p};
+  CHECK(said() == "overlap ep: no effect with ep 1; overlap no-p2p: no effect with pp 1");
+  question.request.overlap = kNoneOf<Overlapped>;
+  CHECK(said().empty());
+  question.request.overlap = WordSet<Overlapped>{Overlapped::grads, Overlapped::no_grads};
+  CHECK(question.problems() == "plan: overlap grads, no-grads: one of the two would do");
 }
 
 TEST_CASE("a plan without nodes and dp says how many GPUs are taken") {

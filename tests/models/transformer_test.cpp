@@ -41,6 +41,25 @@ TEST_CASE("shipped models have the sizes that their authors print") {
   CHECK(total_parameters(shipped_model("gpt-oss-120b")) == 116'829'156'672);
 }
 
+TEST_CASE("layers are windowed or chunked, and only of such some see all") {
+  const auto problems_with = [](const std::string& keys) {
+    return error_text([&] {
+      (void)read_transformer(Document::parse(
+          "m.json", R"({"schema": "prequel/model/1", "name": "m", "num_hidden_layers": 8,
+                        "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100,
+                        "max_position_embeddings": 128, )" +
+                        keys + "}"));
+    });
+  };
+  CHECK(problems_with(R"("sliding_window": 16, "attention_chunk_size": 16)")
+            .find("/attention_chunk_size: layers are of sliding_window already") !=
+        std::string::npos);
+  CHECK(problems_with(R"("full_attention_every": 2)")
+            .find("/full_attention_every: no effect without sliding_window or "
+                  "attention_chunk_size") != std::string::npos);
+  CHECK(problems_with(R"("attention_chunk_size": 16, "full_attention_every": 2)") == "no error");
+}
+
 TEST_CASE("every printed count of the MosaicGPT table is met exactly") {
   std::size_t rows = 0;
   for (const TableRow& row : shipped_runs("mosaic-a100.csv")) {

@@ -158,7 +158,10 @@ class Answers(SchemaTest):
             windowed |= {"sliding_window": 128, "full_attention_every": 2}
             Path(folder + "/windowed.json").write_text(json.dumps(windowed))
             parts = set()
-            layouts = {"deepseek-v3": ("--tp", "4", "--ep", "256"), "gpt-oss-20b": ("--ep", "8"), folder + "/windowed.json": ()}
+            chunked = windowed | {"sliding_window": 0, "attention_chunk_size": 512}
+            Path(folder + "/chunked.json").write_text(json.dumps(chunked))
+            layouts = {"deepseek-v3": ("--tp", "4", "--ep", "256"), "gpt-oss-20b": ("--ep", "8"), folder + "/windowed.json": (),
+                       folder + "/chunked.json": (), "llama4-scout": ("--ep", "8")}
             for model, layout in layouts.items():
                 predicted = answer("predict", "--model", model, "--cluster", "dgx-h100", "--nodes", "128", *layout,
                                    "--gbs", "2048", "--mbs", "1", "--seq-len", "4096", "--recompute", "full", "--verbose")

@@ -153,6 +153,36 @@ TEST_CASE("the most promising plans are those that are the best most probably") 
   CHECK(most_promising(odds, 9) == std::vector<std::size_t>{1, 2, 0});
 }
 
+TEST_CASE("of plans that draws cannot tell apart, the first is named, and then the most unlike") {
+  const std::vector<Odds> odds{{0.20, 0}, {0.21, 0}, {0.19, 0}, {0.20, 0}, {0.05, 0}};
+  const std::vector<double> kinds{0, 0, 0, 3, 9};
+  const auto unlike = [&](std::size_t a, std::size_t b) { return std::abs(kinds[a] - kinds[b]); };
+  CHECK(most_promising(odds, 2, unlike) == std::vector<std::size_t>{0, 3});
+  CHECK(most_promising(odds, 3, unlike) == std::vector<std::size_t>{0, 3, 1});
+  CHECK(most_promising(odds, 9, unlike).size() == odds.size());
+  // What is more probable by more than chance comes first, however alike.
+  const std::vector<Odds> apart{{0.5, 0}, {0.4, 0}, {0.1, 0}};
+  CHECK(most_promising(apart, 2, unlike) == std::vector<std::size_t>{0, 1});
+}
+
+TEST_CASE("a plan is the best where it runs, and others are where it does not") {
+  const Spread spread = spread_of(shipped_scenario(), priors());
+  Deviations slopes{};
+  slopes[static_cast<std::size_t>(Uncertain::gemm)] = 0.6;
+  const auto fitting = [&](double first, double second) {
+    return odds({{10.0, slopes, first}, {20.0, slopes, second}}, spread);
+  };
+  CHECK(fitting(1.0, 1.0)[0].best == doctest::Approx(1.0));
+  const auto some = fitting(0.6, 1.0);
+  CHECK(some[0].best == doctest::Approx(0.6).epsilon(0.01));
+  CHECK(some[1].best == doctest::Approx(0.4).epsilon(0.01));
+  CHECK(some[0].expected_loss < 0.01);
+  const auto few = fitting(0.3, 0.3);  // where one does not run, neither does the other
+  CHECK(few[0].best == doctest::Approx(0.3).epsilon(0.01));
+  CHECK(few[1].best == 0.0);
+  CHECK(fitting(0.0, 0.0)[0].best == 0.0);
+}
+
 TEST_CASE("a release whose runs were checked is as sure as the stack that stood in for it") {
   Uncertainty known = priors();
   const Scenario own = shipped_scenario();

@@ -1,0 +1,50 @@
+#include "models/plan/overlap.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/plan/plan.hpp"
+#include "models/stack/software.hpp"
+
+namespace prequel {
+namespace {
+
+bool as_said(const Plan& plan, Overlapped word, Overlapped opposite, bool by_itself) {
+  if (plan.overlap.has(opposite)) return false;
+  return plan.overlap.has(word) || by_itself;
+}
+
+}  // namespace
+
+bool reduces_beside(const Plan& plan, const Software& software) {
+  const CommunicationStack& stack = software.communication;
+  // What owners alone get, a stack that gathers from them beside no pass reduces beside none.
+  const bool to_owners = plan.zero == 1 && !stack.reduces_to_all;
+  const bool kept_apart = to_owners && stack.prefetch_layers == 0;
+  const bool wanted = stack.gradient_overlap == GradientOverlap::always ||
+                      (stack.gradient_overlap == GradientOverlap::no_pipeline && plan.pp == 1);
+  return as_said(plan, Overlapped::grads, Overlapped::no_grads, wanted && !kept_apart);
+}
+
+bool gathers_beside(const Plan& plan, const Software& software) {
+  return as_said(plan, Overlapped::params, Overlapped::no_params,
+                 software.communication.prefetch_layers > 0);
+}
+
+bool sends_beside(const Plan& plan, const Software& software) {
+  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !software.communication.blocking_p2p);
+}
+
+std::string overlap_problem(WordSet<Overlapped> overlap) {
+  using enum Overlapped;
+  for (const auto& [word, opposite] :
+       {std::pair{grads, no_grads}, std::pair{params, no_params}, std::pair{p2p, no_p2p}}) {
+    if (overlap.has(word) && overlap.has(opposite)) {
+      return fmt::format("overlap {}, {}: one of the two would do", name(word), name(opposite));
+    }
+  }
+  return {};
+}
+
+}  // namespace prequel
