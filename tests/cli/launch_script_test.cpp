@@ -284,10 +284,11 @@ TEST_CASE("gradient overlap that the software has otherwise goes with the job") 
               "--overlap-grad-reduce: software.communication.gradient_overlap is always"));
   CHECK_FALSE(with("--overlap-grad-reduce", "megatron-core-2024").gradient_overlap);
   CHECK_FALSE(with("", "megatron-lm-2021").gradient_overlap);
-  CHECK(lists(with("--overlap-grad-reduce --use-distributed-optimizer", "megatron-core-2024")
-                  .report.left_out,
-              "no --overlap-param-gather: gathers of parameters are predicted to overlap where "
-              "gradients do"));
+  const ImportedJob exposed =
+      with("--overlap-grad-reduce --use-distributed-optimizer", "megatron-core-2024");
+  CHECK(lists(exposed.report.read, "no --overlap-param-gather: plan.overlap has no-params"));
+  REQUIRE(exposed.plan.overlap);
+  CHECK(exposed.plan.overlap->has(Overlapped::no_params));
 }
 
 TEST_CASE("Megatron's and PyTorch's full sharding are read as ZeRO stages") {
