@@ -117,7 +117,19 @@ void read_hosts(const std::string& body, ImportedJob& job) {
   job.report.read.push_back(fmt::format("a list of {} hosts with {} slots each", hosts, *slots));
 }
 
+/// A configuration that the script writes; other text may begin like one.
+void read_written_config(const std::string& file, const std::string& body, ImportedJob& job) {
+  ImportedJob with = job;
+  try {
+    read_yaml_config(file + " (here-document)", body, with);
+    job = std::move(with);
+  } catch (const InputError& problem) {
+    job.report.left_out.push_back(printable(problem.what(), kLongestRefusal));
+  }
+}
+
 void read_here_document(const std::string& file, const std::string& body, ImportedJob& job) {
+  if (looks_like_yaml(body)) return read_written_config(file, body, job);
   if (!is_json(body)) return read_hosts(body, job);
   std::optional<Document> document;
   try {

@@ -268,6 +268,13 @@ std::int64_t pipeline_units(const ImportedJob& job) {
 
 void complete_devices(ImportedJob& job) {
   PlanRequest& plan = job.plan;
+  const bool of_node = job.gpus && job.gpus == job.value("--gpus") &&
+                       job.gpus == job.value("--nproc-per-node") && plan.nodes.value_or(1) > 1;
+  if (of_node) {  // Slurm's counts all of them, other schedulers' do not
+    job.report.assumed.push_back(
+        fmt::format("--gpus {}: of each node, as processes are", *job.gpus));
+    job.gpus.reset();
+  }
   if (!job.gpus && !plan.nodes && job.tasks && job.gpus_per_task && *job.tasks < kMostBatch &&
       *job.gpus_per_task < kMostBatch) {
     job.gpus = *job.tasks * *job.gpus_per_task;

@@ -359,6 +359,21 @@ class Arguments {
     return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0;
   }
 
+  /// `--nnodes=1:4`: as many as are there, which may be four.
+  void range(const std::string& flag, const std::string& value, std::size_t colon, Count& field) {
+    const auto least = whole(value.substr(0, colon));
+    const std::string most = value.substr(colon + 1);
+    if (!least || !whole(most)) return refuse_number(flag, value);
+    number(flag, most, field);
+    if (*least == whole(most)) return;
+    job_.report.assumed.push_back(fmt::format("{} {}: the most of {}", flag, most, value));
+  }
+
+  void refuse_number(const std::string& flag, const std::string& value) {
+    throw InputError(fmt::format("{}: {}: expected a whole number from 0 to {}, got {}", file_,
+                                 flag, 1LL << 30, in_quotes(value)));
+  }
+
   void number(const std::string& flag, const std::string& value, Count& field) {
     if (value.find('$') != std::string::npos || value.find('`') != std::string::npos) {
       job_.unresolved.insert(flag);
@@ -374,12 +389,12 @@ class Arguments {
       job_.report.assumed.push_back(flag + " " + value + ": all devices of a node");
       return;
     }
+    if (const std::size_t colon = value.find(':'); colon != std::string::npos) {
+      return range(flag, value, colon, field);
+    }
     if (value == "-1") return;  // what no one set, in torchtitan's configurations
     const auto found = whole(value);
-    if (!found || *found < 0 || *found > (1LL << 30)) {
-      throw InputError(fmt::format("{}: {}: expected a whole number from 0 to {}, got {}", file_,
-                                   flag, 1LL << 30, in_quotes(value)));
-    }
+    if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
     const auto before = set_by_.find(&field);
     if (before != set_by_.end() && field != *found) {
       job_.report.assumed.push_back(

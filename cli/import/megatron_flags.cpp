@@ -289,7 +289,9 @@ constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", gated_in_two_thirds},
     {"--geglu", gated},
     {"--gated-linear-unit", gated},
-    {"--llama-block", llama_block},  // in configurations
+    {"--llama-block", llama_block},                                            // in configurations
+    {"--RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},  // Megatron-LLaMA's
+    {"--overlapped-distributed-optimizer", distribute_optimizer},
     {"--use-rms-norm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--rms-norm-eps", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--no-tie-embed-logits", [](ImportedJob& job) { job.model.tied_embeddings = false; }},

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/plan/plan.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 namespace {
@@ -15,6 +16,10 @@ bool as_said(const Plan& plan, Overlapped word, Overlapped opposite, bool by_its
 }
 
 }  // namespace
+
+bool exchanges_tokens(const Plan& plan, const Transformer& model) {
+  return model.has_experts() && plan.ep * plan.etp > 1;
+}
 
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software) {
   if (plan.overlap.has(Overlapped::no_grads)) return GradientOverlap::none;

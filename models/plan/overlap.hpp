@@ -10,7 +10,10 @@
 namespace prequel {
 
 struct Plan;
+struct Transformer;
 
+/// Whether tokens leave their rank for their experts'.
+bool exchanges_tokens(const Plan& plan, const Transformer& model);
 /// When gradients are reduced.
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software);
 /// Whether gradients are reduced while a backward pass runs.

@@ -18,6 +18,7 @@
 #include "models/layers/parameters.hpp"
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/idle_requests.hpp"
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/layout.hpp"
 #include "models/plan/overlap.hpp"
@@ -62,28 +63,20 @@ class Resolver {
            software_.stands_for, software_.name, 100 * software_.relative_error);
     }
     using Check = void (Resolver::*)();
-    for (const Check check : std::initializer_list<Check>{&Resolver::fill_defaults,
-                                                          &Resolver::fill_degrees,
-                                                          &Resolver::check_not_modelled,
-                                                          &Resolver::check_attention,
-                                                          &Resolver::check_tensor_parallel,
-                                                          &Resolver::check_formats,
-                                                          &Resolver::warn_of_overlap,
-                                                          &Resolver::warn_of_shared_experts,
-                                                          &Resolver::warn_of_idle_axes,
-                                                          &Resolver::warn_of_idle_graphs,
-                                                          &Resolver::check_context_parallel,
-                                                          &Resolver::check_expert_parallel,
-                                                          &Resolver::fill_imbalance,
-                                                          &Resolver::check_pipeline,
-                                                          &Resolver::check_batch,
-                                                          &Resolver::check_zero,
-                                                          &Resolver::check_optimizer,
-                                                          &Resolver::check_host_memory,
-                                                          &Resolver::check_recompute,
-                                                          &Resolver::check_sequence}) {
+    for (const Check check : std::initializer_list<Check>{
+             &Resolver::fill_defaults, &Resolver::fill_degrees, &Resolver::check_not_modelled,
+             &Resolver::check_attention, &Resolver::check_tensor_parallel, &Resolver::check_formats,
+             &Resolver::check_overlap, &Resolver::check_context_parallel,
+             &Resolver::check_expert_parallel, &Resolver::fill_imbalance, &Resolver::check_pipeline,
+             &Resolver::check_batch, &Resolver::check_zero, &Resolver::check_optimizer,
+             &Resolver::check_host_memory, &Resolver::check_recompute, &Resolver::check_sequence}) {
       (this->*check)();
       if (!is_legal_ && tells_ == Tells::nothing) break;
+    }
+    if (tells_ == Tells::all && is_legal_) {
+      for (std::string& idle : idle_requests(request_, plan_, model_, software_)) {
+        warnings_.push_back(std::move(idle));
+      }
     }
     if (tells_ == Tells::all) check_offered();
     return {std::move(plan_), std::move(problems_), std::move(warnings_)};
@@ -125,6 +118,11 @@ class Resolver {
       plan_.sequence_parallel = true;
     }
     if (!request_.vpp && plan_.pp > 1 && traits(plan_.schedule).folded) plan_.vpp = 2;
+    // DualPipe pairs passes so that one's exchange of tokens hides behind the other (DeepSeek-AI
+    // 2024, "DeepSeek-V3 Technical Report", section 3.2.1).
+    if (!request_.overlap && traits(plan_.schedule).pairs && exchanges_tokens(plan_, model_)) {
+      plan_.overlap.add(Overlapped::ep);
+    }
     if (!request_.seq_len) plan_.seq_len = model_.max_positions;
     if (tells_ == Tells::all) {  // a search fills millions of plans, and tells it once
       if (std::string said = assumed_sequence(request_, model_); !said.empty()) {
@@ -321,106 +319,9 @@ class Resolver {
     }
   }
 
-  /// What the stack does by itself is not switched here.
-  void warn_of_overlap() {
-    if (request_.overlap && plan_.overlap.has(Overlapped::tp) && plan_.tp > 1 &&
-        !software_.communication.overlaps_tensor()) {
-      warn("overlap tp: no effect, {} hides none of its tensor-parallel communication so",
-           software_.name);
-    }
+  void check_overlap() {
     if (const std::string refusal = overlap_problem(plan_.overlap); !refusal.empty()) {
       problem([&] { return refusal; });
-    }
-    if (!request_.overlap || plan_.overlap == kNoneOf<Overlapped>) return;
-    if (plan_.overlap.has(Overlapped::wgrad)) {
-      warn("overlap wgrad: priced as {} does it by itself", software_.name);
-    }
-    warn_of_idle_overlap();
-  }
-
-  /// Words that nothing of the plan is the matter of.
-  void warn_of_idle_overlap() {
-    using enum Overlapped;
-    const auto without_effect = [&](Overlapped word, Overlapped opposite, const char* why) {
-      if (plan_.overlap.has(word)) warn("overlap {}: no effect with {}", name(word), why);
-      if (plan_.overlap.has(opposite)) warn("overlap {}: no effect with {}", name(opposite), why);
-    };
-    if (plan_.overlap.has(tp) && plan_.tp == 1) warn("overlap tp: no effect with tp 1");
-    if (plan_.overlap.has(ep) && !exchanges_tokens()) {
-      warn("overlap ep: no effect {}", model_.has_experts() ? "with ep 1" : "without experts");
-    }
-    const bool alone = plan_.dp * plan_.cp == 1;
-    if (alone) without_effect(grads, no_grads, "dp 1");
-    if (alone) {
-      without_effect(params, no_params, "dp 1");
-    } else if (plan_.zero == 0) {
-      without_effect(params, no_params, "zero 0");
-    } else if (const Gathers gathers = gathers_of(plan_, software_); gathers != Gathers::updates) {
-      if (plan_.overlap.has(grads)) {
-        warn("overlap grads: no effect with zero {}, which reduces layer by layer", plan_.zero);
-      }
-    } else if (!reduces_beside(plan_, software_)) {
-      without_effect(params, no_params, "gradients that are reduced after the passes");
-    }
-    if (plan_.pp == 1) without_effect(p2p, no_p2p, "pp 1");
-  }
-
-  /// Whether tokens leave their rank for their experts'.
-  [[nodiscard]] bool exchanges_tokens() const {
-    return model_.has_experts() && plan_.ep * plan_.etp > 1;
-  }
-
-  /// What is asked for, though not what the stack has anyway, of axes that nothing here is the
-  /// matter of.
-  void warn_of_idle_axes() {
-    if (tells_ != Tells::all) return;
-    each_axis([this](const auto& axis) {
-      const std::string_view why = idle(axis.name);
-      const auto& asked = axis.of(request_);
-      if (why.empty() || !asked) return;
-      const auto& usual = axis.of(software_.defaults);
-      const auto plain = plainest(axis.domain);
-      if (*asked == (usual ? *usual : plain) || *asked == plain) return;
-      warn("{} {}: no effect {}", axis.name, cell_of(*asked), why);
-    });
-  }
-
-  /// Why an axis has no effect in this plan, if it has none.
-  [[nodiscard]] std::string_view idle(std::string_view axis) const {
-    if (axis == "cp_comm" && plan_.cp == 1) return "with cp 1";
-    if ((axis == "schedule" || axis == "stage_split") && plan_.pp == 1) return "with pp 1";
-    if (axis == "router_balance" && !model_.has_experts()) return "without experts";
-    if (axis == "dispatcher" && !exchanges_tokens()) {
-      return model_.has_experts() ? "with ep 1" : "without experts";
-    }
-    const bool counts_launches = software_.host.one_launch.value > 0;
-    if (axis == "cuda_graphs" && !counts_launches) return "where the stack counts no launches";
-    return {};
-  }
-
-  /// Modules that the model has none of, or whose launches nobody counted.
-  void warn_of_idle_graphs() {
-    if (!request_.cuda_graphs || !idle("cuda_graphs").empty()) return;
-    using enum GraphedModule;
-    const WordSet<GraphedModule> graphs = plan_.cuda_graphs;
-    if (graphs.has(full)) return;
-    for (const GraphedModule each : {moe, moe_router, moe_preprocess}) {
-      if (!graphs.has(each)) continue;
-      if (!model_.has_experts()) {
-        warn("cuda_graphs {}: no effect without experts", name(each));
-      } else if (each == moe_preprocess) {
-        warn("cuda_graphs moe_preprocess: no effect, as its launches are not counted apart");
-      }
-    }
-    if (graphs.has(mlp) && !has_dense_layers()) warn("cuda_graphs mlp: no effect, all are experts");
-  }
-
-  void warn_of_shared_experts() {
-    if (!request_.overlap || !plan_.overlap.has(Overlapped::shared_experts)) return;
-    if (model_.experts.shared_hidden == 0) {
-      warn("overlap shared-experts: no effect, the model has none");
-    } else if (plan_.dispatcher != Dispatcher::alltoall || plan_.overlap.has(Overlapped::ep)) {
-      warn("overlap shared-experts: no effect but with dispatcher alltoall and without overlap ep");
     }
   }
 
@@ -670,24 +571,6 @@ class Resolver {
     }
     if (tells_ != Tells::all || plan_.pp == 1) return;
     if (plan_.layout.empty()) warn_of_uneven_stages();
-    warn_of_idle_split();
-  }
-
-  /// Where another split was asked for and the stages are the same.
-  void warn_of_idle_split() {
-    const auto usual = software_.defaults.stage_split.value_or(StageSplit::blocks);
-    if (!request_.stage_split || plan_.stage_split == usual) return;
-    const auto dealt = [&](StageSplit split) {
-      return deal_stages(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, split);
-    };
-    if (!plan_.layout.empty()) {
-      warn("stage_split {}: no effect with a layout", name(plan_.stage_split));
-    } else if (stage_problem(model_.layers, plan_.pp, plan_.vpp, software_.stage_dealing, usual)
-                   .empty() &&
-               dealt(plan_.stage_split) == dealt(usual)) {
-      warn("stage_split {}: no effect, the stages are those of {}", name(plan_.stage_split),
-           name(usual));
-    }
   }
 
   void warn_of_uneven_stages() {

@@ -545,6 +545,33 @@ TEST_CASE("settings behind installed programs and within a flag are their own") 
   CHECK(sizes.model.layers == 24);
 }
 
+TEST_CASE("a configuration that a script writes is read, and nodes from so many to so many") {
+  const ImportedJob job = job_of_script(
+      "CFG=$(mktemp)\ncat > $CFG <<END\ndistributed_type: FSDP\nmixed_precision: bf16\n"
+      "fsdp_config:\n  fsdp_sharding_strategy: SHARD_GRAD_OP\nnum_machines: 2\nEND\n"
+      "accelerate launch --config_file $CFG --num_processes 16 run_clm.py --config_name gpt2-large "
+      "--block_size 1024 --per_device_train_batch_size 2\n");
+  CHECK(job.plan.zero == 2);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.gpus == 16);
+  const ImportedJob mail = job_of_script(kFlags + "\ncat <<END\nSubject: done\n- [\nEND\n");
+  CHECK(mail.model.layers == 24);
+  CHECK(lists_part(mail.report.left_out, "(here-document): not YAML"));
+  const std::string launch =
+      "--nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 --RMSNorm "
+      "--overlapped-distributed-optimizer --num-attention-heads 2 --seq-length 128\n";
+  const ImportedJob elastic = job_of_script("torchrun --nnodes=1:4 " + launch);
+  CHECK(elastic.plan.nodes == 4);
+  CHECK(lists(elastic.report.assumed, "--nnodes 4: the most of 1:4"));
+  CHECK(elastic.model.norm == Norm::rms_norm);
+  CHECK(elastic.plan.zero == 1);
+  CHECK(job_of_script("torchrun --nnodes=3:3 " + launch).plan.nodes == 3);
+  const std::string beaker = "gantry run --replicas 4 --gpus 8 -- torchrun --nnodes 4:4 " + launch;
+  CHECK(job_of_script(beaker).gpus == 32);
+  CHECK(refusal_of_script("torchrun --nnodes=3:x " + launch).find("got \"3:x\"") !=
+        std::string::npos);
+}
+
 TEST_CASE("HyperPod's recipes: batches of a device, shards of some ranks") {
   const ImportedJob job = job_of_yaml(
       "trainer:\n  devices: 8\n  num_nodes: 4\nmodel:\n  model_type: llama_v3\n"

@@ -554,6 +554,17 @@ TEST_CASE("heads of keys and values are shared out over context ranks by all-to-
                                          "all-gather alone") != std::string::npos);
 }
 
+TEST_CASE("DualPipe exchanges tokens beside the other pass, unless the plan says otherwise") {
+  Question question = experts_on("dgx-h100", Dispatcher::alltoall, 8);
+  const auto beside = [&] { return question.resolve().plan.overlap.has(Overlapped::ep); };
+  CHECK_FALSE(beside());
+  question.request.pp = 2;
+  question.request.schedule = Schedule::dualpipe;
+  CHECK(beside());
+  question.request.overlap = kNoneOf<Overlapped>;
+  CHECK_FALSE(beside());
+}
+
 TEST_CASE("what a plan asks for in vain is warned of, what it has anyway is not") {
   Question question = experts_on("dgx-h100", Dispatcher::deepep, 1);
   const auto said = [&] { return fmt::format("{}", fmt::join(question.warnings(), "; ")); };
