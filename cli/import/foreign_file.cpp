@@ -413,8 +413,13 @@ void assume_names(Import& import, const ImportNames& names) {
   const bool suits = usual &&
                      usual->framework == (job.deepspeed ? "megatron-deepspeed" : "megatron-lm") &&
                      (!flash || !usual->kernels.flash_kernel.empty());
+  const std::int64_t zero = job.plan.zero.value_or(0);
+  const bool sharded = zero > 1;
+  const bool offered = usual && std::ranges::count(usual->choices.zero, zero) > 0;
+  if (!job.software && !job.deepspeed && sharded && !offered && !job.says("--num-layers")) {
+    job.software = assume("software", "pytorch-fsdp2-2024");  // FSDP of trainers
+  }
   if (!job.software && modern && suits) job.software = assume("software", usual->name);
-  const bool sharded = job.plan.zero.value_or(0) > 1;
   const bool foreign = usual && !suits && job.deepspeed && (job.says("--num-layers") || sharded);
   if (!job.software && (modern || foreign || (!job.cluster && !import.runs.empty()))) {
     // DeepSpeed's stacks were measured before they had flash attention.

@@ -321,10 +321,6 @@ void complete(ImportedJob& job) {
   complete_instances(job);
   shard_bf16_states(job);
   if (job.padded_vocab) job.model.vocab = job.padded_vocab;
-  if (!plan.seq_len && job.model.max_positions && job.model.layers && (job.gpus || job.script)) {
-    assume(
-        fmt::format("seq_len: the model's max_position_embeddings {}", *job.model.max_positions));
-  }
 }
 
 void count_parameters(ImportedJob& job) {

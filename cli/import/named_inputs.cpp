@@ -51,6 +51,7 @@ class Completion {
   void run() {
     if (!job_.plan.gbs && (job_.script || job_.deepspeed_config)) tell_missing_batch();
     if (job_.plan.gbs && job_.script) tell_missing_devices();
+    tell_sequence();
     const bool megatron = job_.says("--num-layers");  // in a script or a log
     if (!job_.script && !job_.deepspeed_config && !megatron) return;
     if (job_.script) tell_config();
@@ -177,6 +178,13 @@ class Completion {
                ? fmt::format("attention {}: no argument names one; the default of {}",
                              name(*inputs_.software->defaults.attention), inputs_.software->name)
                : std::string("attention: no argument names one; the software's default"));
+  }
+
+  void tell_sequence() {
+    if (job_.plan.seq_len || names_.replaces("plan.seq_len")) return;
+    const auto positions = job_.model.max_positions;
+    if (!positions || !job_.model.layers || !(job_.gpus || job_.script)) return;
+    assume(fmt::format("seq_len: the model's max_position_embeddings {}", *positions));
   }
 
   void compare_overlap() {

@@ -602,5 +602,18 @@ TEST_CASE("accelerate's kind of distribution shards, and auto is not fp32") {
   CHECK(job.gpus == 16);
 }
 
+TEST_CASE("what FSDP shards is not priced by a cluster's stack that shards no gradients") {
+  const auto software = [](const char* cluster) {
+    ImportNames names;
+    names.cluster = cluster;
+    return job_of_files(
+               {{"a.yaml", "distributed_type: FSDP\nnum_processes: 16\n"}, {"config.json", kLlama}},
+               names)
+        .software;
+  };
+  CHECK(software("dgx-h100") == "pytorch-fsdp2-2024");
+  CHECK_FALSE(software("mosaic-h100"));  // its own has FSDP
+}
+
 }  // namespace
 }  // namespace prequel
