@@ -117,8 +117,10 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
   std::vector<std::int64_t> counts;
   const auto check = [&](const char* from, std::int64_t count) {
     if (count <= inputs.cluster.nodes) return;
-    throw InputError(fmt::format("{} {}: {} has {} nodes; {} would do", from, count,
-                                 inputs.cluster.name, inputs.cluster.nodes, inputs.cluster.nodes));
+    const std::int64_t nodes = inputs.cluster.nodes;
+    throw InputError(fmt::format(
+        "{} {}: {} has {} node{}; {} would do, or --set cluster.nodes={} if there are more", from,
+        count, inputs.cluster.name, nodes, nodes == 1 ? "" : "s", nodes, count));
   };
   if (said != options.axes.end()) {
     counts = whole_numbers("--nodes", said->second, 1, 1 << 20);

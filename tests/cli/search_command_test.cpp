@@ -167,9 +167,11 @@ TEST_CASE("what no plan of a search may be is refused as it is of one plan") {
     CHECK(refusal(kSelene + "--nodes 8 " + flag) == one);
   }
   CHECK(refusal(kSelene + "--nodes 8,600") ==
-        "prequel: --nodes 600: selene has 560 nodes; 560 would do\n");
+        "prequel: --nodes 600: selene has 560 nodes; 560 would do, or --set "
+        "cluster.nodes=600 if there are more\n");
   CHECK(refusal(kSelene + "--set plan.nodes=600") ==
-        "prequel: plan.nodes 600: selene has 560 nodes; 560 would do\n");
+        "prequel: plan.nodes 600: selene has 560 nodes; 560 would do, or --set "
+        "cluster.nodes=600 if there are more\n");
 }
 
 TEST_CASE("nothing that fits is the answer no, with the nearest misses") {
@@ -209,7 +211,8 @@ TEST_CASE("bad lists, requirements and tables are refused") {
         "prequel: --require \"pp % 0\": divides by zero for some plans; a divisor that is never 0 "
         "would do\n");
   CHECK(refusal("--max-nodes 1000000") ==
-        "prequel: --max-nodes 1000000: jean-zay-a100 has 52 nodes; 52 would do\n");
+        "prequel: --max-nodes 1000000: jean-zay-a100 has 52 nodes; 52 would do, or --set "
+        "cluster.nodes=1000000 if there are more\n");
   CHECK(refusal("--nodes 48 --tokens nan") ==
         "prequel: --tokens: \"nan\" is not a number above 0\n"
         "prequel --help shows how to call it\n");
