@@ -415,15 +415,15 @@ void assume_names(Import& import, const ImportNames& names) {
                      (!flash || !usual->kernels.flash_kernel.empty());
   const std::int64_t zero = job.plan.zero.value_or(0);
   const bool sharded = zero > 1;
+  const bool trainer = sharded && !job.says("--num-layers");  // of Hugging Face and its like
   const bool offered = usual && std::ranges::count(usual->choices.zero, zero) > 0;
-  if (!job.software && !job.deepspeed && sharded && !offered && !job.says("--num-layers")) {
-    job.software = assume("software", "pytorch-fsdp2-2024");  // FSDP of trainers
+  if (!job.software && !job.deepspeed && trainer && !offered) {
+    job.software = assume("software", "pytorch-fsdp2-2024");
   }
   if (!job.software && modern && suits) job.software = assume("software", usual->name);
   const bool foreign = usual && !suits && job.deepspeed && (job.says("--num-layers") || sharded);
   if (!job.software && (modern || foreign || (!job.cluster && !import.runs.empty()))) {
     // DeepSpeed's stacks were measured before they had flash attention.
-    const bool trainer = sharded && !job.says("--num-layers");  // of Hugging Face
     const char* with_flash = sharded ? "pytorch-fsdp2-2024" : "megatron-core-2024";
     const char* deepspeed = flash || trainer    ? with_flash
                             : modern || foreign ? "megatron-deepspeed-2023"

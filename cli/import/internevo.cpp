@@ -74,6 +74,11 @@ class Names {
     const auto found = values_.find(std::string(key));
     return found == values_.end() ? std::nullopt : parse_integer(found->second);
   }
+  /// A number, or a table with its size.
+  [[nodiscard]] std::optional<long long> degree(const std::string& key) const {
+    const auto number = whole(key);
+    return number ? number : whole(key + ".size");
+  }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
 
   /// All its models have the block of Llama; some have a bias on queries, keys and values.
@@ -126,10 +131,8 @@ class Names {
     const auto share = parse_number(said);
     const auto layers = whole("model.num_layers");
     if (!share || *share >= 1 || !layers || *layers > kMost) return;
-    auto stages = whole("parallel.pipeline");
-    if (!stages) stages = whole("parallel.pipeline.size");
-    const auto chunks =
-        std::max(1LL, stages.value_or(1)) * std::max(1LL, whole("model.num_chunks").value_or(1));
+    const auto chunks = std::max(1LL, degree("parallel.pipeline").value_or(1)) *
+                        std::max(1LL, whole("model.num_chunks").value_or(1));
     const double each = static_cast<double>(*layers) / static_cast<double>(chunks);
     job_.plan.recompute_layers = std::max(1LL, std::llround(each * *share));
     job_.recomputes_first_layers = true;
@@ -139,19 +142,18 @@ class Names {
   /// weights by themselves.
   void tensor() {
     const std::string mode = take("parallel.tensor.mode");
-    std::string degree = take("parallel.tensor.size");
-    if (degree.empty()) degree = take("parallel.tensor");
-    const auto weight =
-        whole("parallel.weight").value_or(whole("parallel.weight.size").value_or(1));
+    std::string ranks = take("parallel.tensor.size");
+    if (ranks.empty()) ranks = take("parallel.tensor");
+    const auto weight = degree("parallel.weight").value_or(1);
     (void)take("parallel.weight");
     (void)take("parallel.weight.size");
     if (mode != "isp") {
-      if (!degree.empty()) values_["tensor_model_parallel_size"] = degree;
+      if (!ranks.empty()) values_["tensor_model_parallel_size"] = ranks;
       if (mode == "msp" || mode == "fsp") values_["sequence_parallel"] = "True";
       return;
     }
-    if (!degree.empty()) values_["context_parallel_size"] = degree;
-    if (parse_integer(degree).value_or(1) > 1) values_["cp_comm_type"] = "a2a";
+    if (!ranks.empty()) values_["context_parallel_size"] = ranks;
+    if (parse_integer(ranks).value_or(1) > 1) values_["cp_comm_type"] = "a2a";
     if (weight <= 1) return;
     values_["zero_stage"] = "3";
     job_.sharding_ranks = weight;
@@ -163,8 +165,7 @@ class Names {
 
   /// ZeRO 1 over as many ranks, or over all of them.
   void sharding() {
-    auto ranks = whole("parallel.zero1");
-    if (!ranks) ranks = whole("parallel.zero1.size");
+    const auto ranks = degree("parallel.zero1");
     const bool all = take("parallel.zero1.fsdp") == "True";
     (void)take("parallel.zero1");
     (void)take("parallel.zero1.size");

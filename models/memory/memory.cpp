@@ -27,7 +27,7 @@ double gathered_bytes(const PartWeights& weights, const Transformer& model, cons
                       const Software& software, const std::vector<StageContent>& chunks_of_stage,
                       const StageParameters& parameters, double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
-  if (gathers != Gathers::once && !in_every_micro_batch(gathers)) return 0;
+  if (!layer_by_layer(gathers)) return 0;
   if (shard_groups(plan, GroupAxis::data).shards.size == 1) return 0;
   const double gradient_bytes = bytes_per_element(plan.grad_precision);
   if (gathers == Gathers::once) return parameters.total() * (weight_bytes + gradient_bytes);

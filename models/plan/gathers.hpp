@@ -23,6 +23,11 @@ constexpr bool in_every_micro_batch(Gathers gathers) {
   return gathers == Gathers::each_micro_batch || gathers == Gathers::each_pass;
 }
 
+/// Whether parameters are gathered layer by layer.
+constexpr bool layer_by_layer(Gathers gathers) {
+  return gathers == Gathers::once || in_every_micro_batch(gathers);
+}
+
 /// Whether plans with that stage of ZeRO, 2 or 3, can have pipeline stages.
 bool stages_shard_gradients(std::int64_t zero, const Software& software);
 

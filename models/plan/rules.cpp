@@ -569,8 +569,7 @@ class Resolver {
       problem([&] { return refusal; });
       return;
     }
-    if (tells_ != Tells::all || plan_.pp == 1) return;
-    if (plan_.layout.empty()) warn_of_uneven_stages();
+    if (tells_ == Tells::all && plan_.pp > 1 && plan_.layout.empty()) warn_of_uneven_stages();
   }
 
   void warn_of_uneven_stages() {

@@ -39,11 +39,6 @@ bool gradients_overlap(const Scenario& scenario) {
   return reduces_beside(scenario.plan, scenario.software) && any_replicas(scenario);
 }
 
-/// Whether parameters are gathered layer by layer.
-bool gathers_layers(Gathers gathers) {
-  return gathers == Gathers::once || in_every_micro_batch(gathers);
-}
-
 /// Parts of a block's backward, each of which has its gradients reduced behind it: one a layer, or
 /// fewer where a bucket holds more than a layer has.
 std::int64_t parts_of_block(const Scenario& scenario, const LayerCosts& costs) {
@@ -51,7 +46,7 @@ std::int64_t parts_of_block(const Scenario& scenario, const LayerCosts& costs) {
   const std::int64_t blocks = plan.pp * plan.vpp;
   const std::int64_t layers = (scenario.model.layers + blocks - 1) / blocks;
   const double bucket = bucket_parameters(scenario, GroupAxis::data);
-  if (gathers_layers(gathers_of(plan, scenario.software)) || bucket <= 0) return layers;
+  if (layer_by_layer(gathers_of(plan, scenario.software)) || bucket <= 0) return layers;
   const double parameters = stage_parameters(costs.weights, scenario.model, plan, scenario.software,
                                              {whole_model(scenario.model)})
                                 .total() /
@@ -80,11 +75,11 @@ PipelineShape shape_of(const Scenario& scenario, const LayerCosts& layers) {
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
   shape.sends = sends_beside(plan, scenario.software) ? Sends::overlapped : Sends::blocking;
   if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
-  if (gathers_layers(gathers) || gradients_overlap(scenario)) {
+  if (layer_by_layer(gathers) || gradients_overlap(scenario)) {
     shape.buckets = static_cast<std::uint32_t>(parts_of_block(scenario, layers));
     shape.gathers_at_end = gathers == Gathers::updates && !gathers_ahead;
     shape.gathers = shape.gathers_at_end ? Gathers::never : gathers;
-    shape.reduces_each = !gathers_layers(gathers) && gradient_reductions(plan) > 1.0;
+    shape.reduces_each = !layer_by_layer(gathers) && gradient_reductions(plan) > 1.0;
   }
   return shape;
 }
@@ -106,7 +101,7 @@ class StepBuilder {
     // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
     // other.
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
-                              (shape.stages == 1 || gathers_layers(shape.gathers));
+                              (shape.stages == 1 || layer_by_layer(shape.gathers));
     if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
