@@ -34,8 +34,9 @@ std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& r
                      fmt::join(sources, ", "), origin.command);
 }
 
+/// `narrow` formats have no products off the tensor cores.
 json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin,
-                  const FitReport& report) {
+                  const FitReport& report, bool narrow = false) {
   if (const auto* flat = std::get_if<FlatGemm>(&fitted)) {
     return {{"origin", origin_text(origin, {report})},
             {"relative_error", rounded(error, 2)},
@@ -65,7 +66,7 @@ json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin
                {"droop", rounded(model.droop)},
                {"wgrad_factor", rounded(model.wgrad_factor)}};
   if (model.gradient_bytes > 0.0) section["gradient_bytes"] = model.gradient_bytes;
-  section["misaligned_fraction"] = rounded(model.misaligned_fraction);
+  if (!narrow) section["misaligned_fraction"] = rounded(model.misaligned_fraction);
   section["splits"] = splits;
   section["tiles"] = tiles;
   return section;
@@ -80,7 +81,8 @@ void add_gemm(json& file, const Device& device, const FitOrigin& origin, const F
     const std::string format(name(static_cast<Precision>(i)));
     if (report.what != "gemm " + format) continue;
     file["gemm_formats"][format] =
-        gemm_section(*device.gemm_formats[i], device.errors.gemm_formats[i], origin, report);
+        gemm_section(*device.gemm_formats[i], device.errors.gemm_formats[i], origin, report,
+                     bytes_per_element(static_cast<Precision>(i)) != 2.0);
   }
 }
 

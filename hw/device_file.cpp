@@ -38,7 +38,9 @@ Seconds seconds(const Cursor& cursor) {
   return {cursor.number(kNonNegative)};
 }
 
-GemmModel read_gemm(const Cursor& cursor) {
+/// Batched products of two bytes an element leave the tensor cores where their shape asks for it
+/// (`leaves_tensor_cores`); `narrow` formats have none.
+GemmModel read_gemm(const Cursor& cursor, bool narrow = false) {
   if (cursor.at("model").choice({"tiled", "flat"}) == 1) {
     FlatGemm flat;
     flat.efficiency = cursor.at("efficiency").number(kEfficiency);
@@ -60,7 +62,11 @@ GemmModel read_gemm(const Cursor& cursor) {
   if (const auto bytes = cursor.find("gradient_bytes")) {
     tiled.gradient_bytes = bytes->number(kNonNegative);
   }
-  tiled.misaligned_fraction = cursor.at("misaligned_fraction").number(kEfficiency);
+  if (!narrow) {
+    tiled.misaligned_fraction = cursor.at("misaligned_fraction").number(kEfficiency);
+  } else if (const auto misaligned = cursor.find("misaligned_fraction")) {
+    misaligned->problem("only products of two bytes an element leave the tensor cores; leave it out");
+  }
   return tiled;
 }
 
@@ -181,7 +187,8 @@ Device read_device(const Document& document) {
     for (std::size_t i = 0; i < kPrecisions; ++i) {
       const auto format = formats->find(name(static_cast<Precision>(i)));
       if (!format) continue;
-      device.gemm_formats[i] = read_gemm(*format);
+      device.gemm_formats[i] =
+          read_gemm(*format, bytes_per_element(static_cast<Precision>(i)) != 2.0);
       device.errors.gemm_formats[i] = format->at("relative_error").number(kNonNegative);
     }
   }

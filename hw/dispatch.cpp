@@ -22,8 +22,13 @@ TransferModel read_transfer(const Cursor& cursor) {
   TransferModel model;
   model.latency = {cursor.at("latency_s").number(kNonNegative)};
   model.link_rate = cursor.at("link_rate").rate();
-  if (const auto row = cursor.find("row_s")) model.row = {row->number(kNonNegative)};
   if (const auto rate = cursor.find("unit_rate")) model.unit_rate = rate->rate();
+  if (const auto row = cursor.find("row_s")) {
+    model.row = {row->number(kNonNegative)};
+    if (!cursor.find("unit_rate")) {
+      row->problem("compute units are no limit without a unit_rate; say both or neither");
+    }
+  }
   return model;
 }
 

@@ -92,6 +92,9 @@ CollectiveModel read_collectives(const Cursor& cursor) {
   if (const auto tree = cursor.find("tree")) model.tree = read_link(*tree);
   if (const auto nvls = cursor.find("nvls")) {
     model.nvls = read_link(*nvls);
+    if (const auto step = nvls->find("step_s")) {
+      step->problem("a reduction in the switch has no steps; leave it out");
+    }
     model.nvls_min_ranks = static_cast<int>(nvls->at("min_ranks").integer(2, 1 << 20));
   }
   return model;
