@@ -65,7 +65,8 @@ GemmModel read_gemm(const Cursor& cursor, bool narrow = false) {
   if (!narrow) {
     tiled.misaligned_fraction = cursor.at("misaligned_fraction").number(kEfficiency);
   } else if (const auto misaligned = cursor.find("misaligned_fraction")) {
-    misaligned->problem("only products of two bytes an element leave the tensor cores; leave it out");
+    misaligned->problem(
+        "only products of two bytes an element leave the tensor cores; leave it out");
   }
   return tiled;
 }

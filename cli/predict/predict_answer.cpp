@@ -1,5 +1,8 @@
 #include "cli/predict/predict_answer.hpp"
 
+#include <optional>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "cli/translate/translated_request.hpp"
@@ -43,27 +46,69 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   return details;
 }
 
-}  // namespace
-
-PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
-                             const Tell& tell, const Progress& progress) {
-  const FlopsConvention convention = convention_named(options.flops_convention);
-  JobRequest request = translated(options.request, options.script, library, tell);
-  if (options.run.ramp) {  // its end, unless --gbs says otherwise
-    const std::string last = fmt::format("{}", options.run.ramp->last);
-    request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
-  }
+PredictAnswer answer_of(const PredictOptions& options, const Library& library,
+                        const JobRequest& request, const Progress& progress) {
   PredictAnswer answer;
   answer.job = read_job(library, request);
   const Job& job = answer.job;
   ResolvedScenario resolved = resolve(job);
   answer.scenario = std::move(resolved.scenario);
-  answer.prediction = predict(answer.scenario, convention);
+  answer.prediction = predict(answer.scenario, convention_named(options.flops_convention));
   answer.details =
       details_of(options, library, request, job, answer.scenario, answer.prediction, progress);
   state_error(*answer.details.interval, answer.prediction);
   std::vector<std::string>& warnings = answer.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
+  for (const std::string& path : unheard_spreads(answer.scenario)) {
+    warnings.push_back(path + ": its sd is not used, since no interval is made of it");
+  }
+  return answer;
+}
+
+/// All that is told of the plan itself.
+std::string told_of(const PredictAnswer& answer) {
+  return prediction_json(answer.scenario, answer.prediction, std::nullopt, answer.details);
+}
+
+bool is_of_a_file(const Override& setting) {
+  return !setting.path.starts_with("plan.") && !setting.path.starts_with("what_if.");
+}
+
+/// Settings of files without which the same would be told: nothing that this plan has reads them,
+/// or they say what the file says.
+std::vector<std::string> idle_settings(const PredictOptions& options, const Library& library,
+                                       const JobRequest& request, const PredictAnswer& answer) {
+  std::vector<std::string> idle;
+  for (std::size_t i = 0; i < request.overrides.size(); ++i) {
+    const Override& setting = request.overrides[i];
+    if (!is_of_a_file(setting)) continue;
+    JobRequest without = request;
+    without.overrides.erase(without.overrides.begin() + static_cast<std::ptrdiff_t>(i));
+    try {
+      if (told_of(answer_of(options, library, without, {})) != told_of(answer)) continue;
+    } catch (const InputError&) {
+      continue;  // the rest alone would not do
+    }
+    idle.push_back(fmt::format("{} {}={}: changes nothing in this prediction", setting.from,
+                               setting.path, setting.value));
+  }
+  return idle;
+}
+
+}  // namespace
+
+PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
+                             const Tell& tell, const Progress& progress) {
+  (void)convention_named(options.flops_convention);  // refused before anything is read
+  JobRequest request = translated(options.request, options.script, library, tell);
+  if (options.run.ramp) {  // its end, unless --gbs says otherwise
+    const std::string last = fmt::format("{}", options.run.ramp->last);
+    request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
+  }
+  PredictAnswer answer = answer_of(options, library, request, progress);
+  for (std::string& idle : idle_settings(options, library, request, answer)) {
+    answer.prediction.warnings.push_back(std::move(idle));
+  }
   return answer;
 }
 

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -119,6 +120,28 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
   }
   return widest;
 }
+
+}  // namespace
+
+std::vector<std::string> unheard_spreads(const Scenario& scenario) {
+  std::set<std::string> heard;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    for (const UncertainField& field : fields_of(scenario, Uncertain(i))) heard.insert(field.path);
+  }
+  std::vector<std::string> unheard;
+  const auto look = [&](const char* input, const std::vector<StatedSpread>& spreads) {
+    for (const StatedSpread& spread : spreads) {
+      const std::string path = fmt::format("{}.{}", input, spread.path);
+      if (!heard.contains(path)) unheard.push_back(path);
+    }
+  };
+  look("device", scenario.device.spreads);
+  look("cluster", scenario.cluster.spreads);
+  look("software", scenario.software.spreads);
+  return unheard;
+}
+
+namespace {
 
 /// Whether a change of the constant can change the plan's time at all.
 bool is_felt(const Scenario& scenario, Uncertain constant) {

@@ -68,6 +68,9 @@ struct Interval {
   [[nodiscard]] double expected_error() const { return time_scale; }
 };
 
+/// Numbers whose files say how sure they are though no interval hears of it.
+std::vector<std::string> unheard_spreads(const Scenario& scenario);
+
 /// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
 /// it is wider.
 void state_error(const Interval& interval, Prediction& prediction);

@@ -110,6 +110,42 @@ TEST_CASE("warnings go to stderr, unless they are not wanted") {
   CHECK(run_prequel(job + " --quiet").err.empty());
 }
 
+TEST_CASE("a setting that this plan does not feel is told of") {
+  const auto warned = [](const std::string& setting) {
+    const Json answer = predicted("bloom-176b-jean-zay --set '" + setting + "'");
+    return answer.at("warnings").back().get<std::string>();
+  };
+  const std::string usual =
+      predicted("bloom-176b-jean-zay").at("warnings").back().get<std::string>();
+  const std::string idle = ": changes nothing in this prediction";
+  CHECK(warned("device.memory_bound.rope.launch_s=1") ==
+        "--set device.memory_bound.rope.launch_s=1" + idle);
+  CHECK(warned("software.launch=blocking") == "--set software.launch=blocking" + idle);
+  CHECK(warned("software.launch=async") == usual);
+  CHECK(warned(R"(software.kernels.gemm_time_factor={"value":1.02,"sd":0.2})") == usual);
+  CHECK(warned(R"(software.memory.weight_bytes={"value":3,"sd":0.2})") ==
+        "software.memory.weight_bytes: its sd is not used, since no interval is made of it");
+}
+
+TEST_CASE("constants that no equation would read are refused") {
+  const auto refused = [](const std::string& job, const std::string& setting) {
+    const ProgramResult result =
+        run_prequel("predict --model llama-3-8b --nodes 1 --gbs 32 --cluster " + job + " --set '" +
+                    setting + "'");
+    CHECK(result.status == 2);
+    return result.err;
+  };
+  CHECK(refused("dgx-h100", "device.gemm_formats.fp8.misaligned_fraction=0.1")
+            .find("/gemm_formats/fp8/misaligned_fraction: only products of two bytes an element "
+                  "leave the tensor cores; leave it out (from --set)") != std::string::npos);
+  CHECK(refused("dgx-h100", "cluster.node.collectives.nvls.step_s=1e-6")
+            .find("/node/collectives/nvls/step_s: a reduction in the switch has no steps; leave "
+                  "it out (from --set)") != std::string::npos);
+  CHECK(refused("gb200-nvl72", "cluster.dispatch.hybridep.combine.row_s=1e-6")
+            .find("/dispatch/hybridep/combine/row_s: compute units are no limit without a "
+                  "unit_rate; say both or neither (from --set)") != std::string::npos);
+}
+
 TEST_CASE("the text answer says units, convention, measured values and the stages") {
   const std::string text = run_prequel("predict bloom-176b-jean-zay").out;
   for (const char* part :
