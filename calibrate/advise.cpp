@@ -38,6 +38,10 @@ std::optional<Scenario> on_fewer(const Scenario& scenario, std::int64_t replicas
   fewer.plan.dp = replicas;
   fewer.plan.gpus = plan.gpus / plan.dp * replicas;
   fewer.plan.gbs = plan.gbs / plan.dp * replicas;
+  // Experts are spread over ranks of all replicas: fewer would be another plan.
+  if (scenario.model.has_experts() && fewer.plan.gpus / plan.pp % (plan.ep * plan.etp) != 0) {
+    return std::nullopt;
+  }
   const std::int64_t per_node = scenario.cluster.devices_per_node;
   if (fewer.plan.gpus > per_node && fewer.plan.gpus % per_node != 0) return std::nullopt;
   fewer.plan.nodes = std::max<std::int64_t>(1, fewer.plan.gpus / per_node);
@@ -82,7 +86,7 @@ AdviceReport advise(const Scenario& scenario, const Uncertainty& uncertainty) {
     try {
       const Prediction of_run = predict(*run);
       if (of_run.verdict == MemoryVerdict::oom) return;
-      add(fmt::format("{} on {} GPUs", what, run->plan.gpus),
+      add(fmt::format("{} on {} GPU{}", what, run->plan.gpus, run->plan.gpus == 1 ? "" : "s"),
           kRunStartMinutes + kRunIterations * of_run.sec_per_iter.value / 60.0,
           slopes_of(*run, of_run, uncertainty, spread).time,
           std::numbers::sqrt2 * spread.time_noise);

@@ -35,15 +35,19 @@ std::string report_json(const AdviceReport& report, std::size_t top) {
 }
 
 std::string report_text(const AdviceReport& report, std::size_t top, std::size_t width) {
+  const auto percent = [](double half) { return fmt::format("± {:.1f} %", 100 * half); };
+  const std::string now = percent(report.half_width);
   TextTable table({"measure", "minutes", "80 % interval then"});
-  for (std::size_t i = 0; i < top; ++i) {
-    const Advice& one = report.advices[i];
-    table.add({one.measurement, fmt::format("{:.0f}", one.minutes),
-               fmt::format("± {:.1f} %", 100 * one.half_width)});
+  std::size_t shown = 0;
+  for (; shown < top && percent(report.advices[shown].half_width) != now; ++shown) {
+    const Advice& one = report.advices[shown];
+    table.add({one.measurement, fmt::format("{:.0f}", one.minutes), percent(one.half_width)});
   }
-  return fmt::format("The prediction is good to ± {:.1f} % (80 % interval); what would narrow it\n",
-                     100 * report.half_width) +
-         table.text(width);
+  std::string text = fmt::format("The prediction is good to {} (80 % interval); ", now);
+  if (shown == 0) return text + "no single measurement would narrow it by 0.1 %\n";
+  text += "what would narrow it\n" + table.text(width);
+  if (shown < top) text += "  any other would narrow it by less than 0.1 %\n";
+  return text;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json/plan_json.hpp"
+#include "cli/predict/prediction_format.hpp"
+#include "cli/translate/idle_settings.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -90,15 +92,37 @@ ComparedSide predicted(const Library& library, const CompareOptions& options,
   request.job = words.job;
   for (const auto& [field, value] : words.fields) set_field(request, side, field, value);
   request = translated(request, options.script, library, tell);
-  ResolvedScenario resolved = resolve(read_job(library, request));
-  ComparedSide result;
+  const auto answer_of = [&](const JobRequest& asked) {
+    ResolvedScenario resolved = resolve(read_job(library, asked));
+    ComparedSide result;
+    result.scenario = std::move(resolved.scenario);
+    result.prediction = predict(result.scenario);
+    std::vector<std::string>& warnings = result.prediction.warnings;
+    warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
+    result.interval = interval(result.scenario, result.prediction, uncertainty);
+    return result;
+  };
+  const auto told = [&](const JobRequest& asked) {
+    const ComparedSide of = answer_of(asked);
+    PredictionDetails details;
+    details.interval = of.interval;
+    return prediction_json(of.scenario, of.prediction, std::nullopt, details);
+  };
+  ComparedSide result = answer_of(request);
   result.asked = side;
-  result.scenario = std::move(resolved.scenario);
-  result.prediction = predict(result.scenario);
-  std::vector<std::string>& warnings = result.prediction.warnings;
-  warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
-  result.interval = interval(result.scenario, result.prediction, uncertainty);
+  for (std::string& idle : idle_settings(request, told)) {
+    result.prediction.warnings.push_back(std::move(idle));
+  }
   return result;
+}
+
+/// Text as it is, lists as their words.
+std::string plain(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::string text;
+  for (const auto& word : value) text += (text.empty() ? "" : " ") + plain(word);
+  return text.empty() ? "none" : text;
 }
 
 std::vector<UnlikeInput> unlike_inputs(const Scenario& a, const Scenario& b) {
@@ -114,7 +138,7 @@ std::vector<UnlikeInput> unlike_inputs(const Scenario& a, const Scenario& b) {
   const auto plan = plan_json(a.plan), other_plan = plan_json(b.plan);
   for (const auto& [axis, value] : plan.items()) {
     const auto& other = other_plan.at(axis);
-    if (value != other) add("plan." + axis, value.dump(), other.dump());
+    if (value != other) add("plan." + axis, plain(value), plain(other));
   }
   const auto& stack = a.software;
   const auto& other_stack = b.software;
@@ -135,6 +159,26 @@ std::vector<UnlikeInput> unlike_inputs(const Scenario& a, const Scenario& b) {
     }
   }
   return unlike;
+}
+
+/// What the sides say of files beside what is known to differ by them.
+void add_said(const SideWords& a, const SideWords& b, std::vector<UnlikeInput>& unlike) {
+  const auto said = [](const SideWords& side, const std::string& field) -> std::string {
+    for (const auto& [name, value] : side.fields) {
+      if (name == field) return value;
+    }
+    return "as in its file";
+  };
+  for (const SideWords* side : {&a, &b}) {
+    for (const auto& [field, value] : side->fields) {
+      const bool of_files = field.find('.') != std::string::npos || field == "model" ||
+                            field == "cluster" || field == "device" || field == "software";
+      const bool known = std::ranges::find(unlike, field, &UnlikeInput::path) != unlike.end();
+      if (!of_files || field.starts_with("plan.") || known) continue;
+      const std::string first = said(a, field), second = said(b, field);
+      if (first != second) unlike.push_back({field, {first, second}});
+    }
+  }
 }
 
 }  // namespace
@@ -162,6 +206,7 @@ CompareAnswer answer_compare(const Library& library, const CompareOptions& optio
   };
   answer.difference = difference(side(answer.first), side(answer.second), uncertainty);
   answer.unlike = unlike_inputs(answer.first.scenario, answer.second.scenario);
+  add_said(first, second, answer.unlike);
   return answer;
 }
 

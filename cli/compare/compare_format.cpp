@@ -9,6 +9,7 @@
 #include "cli/json/interval_json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
+#include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 
 namespace prequel {
@@ -82,9 +83,10 @@ std::string heading(const CompareAnswer& answer, const Terminal& terminal) {
   for (const auto& [label, side] : {std::pair{"A", &answer.first}, {"B", &answer.second}}) {
     const Scenario& scenario = side->scenario;
     const std::string line = fmt::format(
-        "{}  {}: {} on {} {} ({}), {}", label, side->asked, scenario.model.name, scenario.plan.gpus,
+        "{}: {} on {} {} ({}), {}", side->asked, scenario.model.name, scenario.plan.gpus,
         scenario.device.name, scenario.cluster.name, scenario.software.name);
-    text += inked(terminal, Ink::bold, wrapped(line, terminal.at_most(100), "   ")) + "\n";
+    const std::string lines = wrapped(line, terminal.at_most(100) - 3, "   ");
+    text += inked(terminal, Ink::bold, fmt::format("{}  {}", label, lines)) + "\n";
   }
   return text;
 }
@@ -110,7 +112,8 @@ std::string answer_table(const CompareAnswer& answer, const Terminal& terminal) 
   add("s per iteration", a.prediction.sec_per_iter.value, b.prediction.sec_per_iter.value, seconds);
   add("tokens/s", tokens_per_second(a), tokens_per_second(b), whole);
   add("tokens/s a GPU", tokens_per_second_per_gpu(a), tokens_per_second_per_gpu(b), fine);
-  add("MFU", mfu(a), mfu(b), percent);
+  const bool one_peak = a.prediction.peak.value == b.prediction.peak.value;
+  add(one_peak ? "MFU" : "MFU, each of its own peak", mfu(a), mfu(b), percent);
   add("peak GiB", a.prediction.peak_memory.value / kGiB, b.prediction.peak_memory.value / kGiB,
       fine);
   table.add({"memory", std::string(name(a.prediction.verdict)),
@@ -141,17 +144,19 @@ std::string work_table(const CompareAnswer& answer, const Terminal& terminal) {
 
 std::string verdict_text(const CompareAnswer& answer, const Terminal& terminal) {
   const Difference& d = answer.difference;
-  std::string sources;
-  for (const SpreadSource& source : d.sources) {
-    sources +=
-        fmt::format("{}{} {:.0f} %", sources.empty() ? "" : ", ", source.name, 100 * source.share);
-  }
-  const std::string text = fmt::format(
+  const std::string sources = spread_text(d.sources);
+  std::string text = fmt::format(
       "B trains {:.3f} times as fast as A ({:.0f} % interval {:.3f} to {:.3f}); A is the faster "
       "with probability {:.2f}. Errors that both share cancel: {:.0f} % of the variance; the rest "
       "is {}.",
       d.speed_ratio, 100 * d.level, d.ratio_low, d.ratio_high, d.first_is_faster, 100 * d.cancelled,
       sources);
+  for (const auto& [label, side] : {std::pair{"A", &answer.first}, {"B", &answer.second}}) {
+    if (side->prediction.verdict != MemoryVerdict::oom) continue;
+    text += fmt::format(" But {} needs {:.1f} of {:.1f} GiB: it is out of memory.", label,
+                        side->prediction.peak_memory.value / kGiB,
+                        side->scenario.device.memory.value / kGiB);
+  }
   return wrapped(text, terminal.at_most(100), "  ") + "\n";
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/translate/idle_settings.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -65,36 +66,6 @@ PredictAnswer answer_of(const PredictOptions& options, const Library& library,
   return answer;
 }
 
-/// All that is told of the plan itself.
-std::string told_of(const PredictAnswer& answer) {
-  return prediction_json(answer.scenario, answer.prediction, std::nullopt, answer.details);
-}
-
-bool is_of_a_file(const Override& setting) {
-  return !setting.path.starts_with("plan.") && !setting.path.starts_with("what_if.");
-}
-
-/// Settings of files without which the same would be told: nothing that this plan has reads them,
-/// or they say what the file says.
-std::vector<std::string> idle_settings(const PredictOptions& options, const Library& library,
-                                       const JobRequest& request, const PredictAnswer& answer) {
-  std::vector<std::string> idle;
-  for (std::size_t i = 0; i < request.overrides.size(); ++i) {
-    const Override& setting = request.overrides[i];
-    if (!is_of_a_file(setting)) continue;
-    JobRequest without = request;
-    without.overrides.erase(without.overrides.begin() + static_cast<std::ptrdiff_t>(i));
-    try {
-      if (told_of(answer_of(options, library, without, {})) != told_of(answer)) continue;
-    } catch (const InputError&) {
-      continue;  // the rest alone would not do
-    }
-    idle.push_back(fmt::format("{} {}={}: changes nothing in this prediction", setting.from,
-                               setting.path, setting.value));
-  }
-  return idle;
-}
-
 }  // namespace
 
 PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
@@ -106,7 +77,11 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& optio
     request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
   }
   PredictAnswer answer = answer_of(options, library, request, progress);
-  for (std::string& idle : idle_settings(options, library, request, answer)) {
+  const auto told = [&](const JobRequest& other) {
+    const PredictAnswer of = answer_of(options, library, other, {});
+    return prediction_json(of.scenario, of.prediction, std::nullopt, of.details);
+  };
+  for (std::string& idle : idle_settings(request, told)) {
     answer.prediction.warnings.push_back(std::move(idle));
   }
   return answer;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/predict/prediction_format.hpp"
+#include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
 #include "models/plan/router_balance.hpp"
@@ -187,11 +188,7 @@ std::string memory_text(const Prediction& prediction, const Terminal& terminal) 
 }  // namespace
 
 std::string interval_text(const Interval& interval, const Terminal& terminal) {
-  std::string sources;
-  for (const SpreadSource& source : interval.sources) {
-    sources +=
-        fmt::format("{}{} {:.0f} %", sources.empty() ? "" : ", ", source.name, 100 * source.share);
-  }
+  const std::string sources = spread_text(interval.sources);
   const std::string text = fmt::format(
       "How sure: {:.0f} % intervals {} to {} per iteration, {} to {} GiB; fits with probability "
       "{:.2f}; unsure of {} ({})",

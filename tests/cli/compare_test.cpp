@@ -80,6 +80,37 @@ TEST_CASE("the text says what the document says") {
   }
 }
 
+TEST_CASE("what a side says of files is told as different, though no constant shows it") {
+  const Json answer = compared("bloom-176b-jean-zay model.num_hidden_layers=60");
+  CHECK(answer.at("differences") == Json::parse(R"([{"path": "model.num_hidden_layers",
+                                                     "a": "as in its file", "b": "60"}])"));
+  const Json modules = compared(
+      "recompute=none recompute=selective,recompute_modules=mla_up_proj+moe_act --model "
+      "deepseek-v2-lite --cluster nvidia-dgx-h100 --nodes 4 --ep 8 --gbs 128 --seq-len 4096");
+  CHECK(modules.at("differences") == Json::parse(R"([
+    {"path": "plan.recompute", "a": "none", "b": "selective"},
+    {"path": "plan.recompute_modules", "a": "none", "b": "mla_up_proj moe_act"}])"));
+}
+
+TEST_CASE("a side's setting that changes nothing of it is told") {
+  const Json answer = compared("bloom-176b-jean-zay device.memory_bound.rope.launch_s=1");
+  CHECK(answer.at("b").at("warnings").back() ==
+        "device.memory_bound.rope.launch_s=1: changes nothing in this prediction");
+}
+
+TEST_CASE("the faster side that does not fit is said not to run, and no source of 0 % is told") {
+  const std::string text =
+      run_prequel(
+          "compare tp=2 tp=1 --model llama-3-8b --cluster nvidia-dgx-h100 --nodes 4 --gbs 128")
+          .out;
+  std::string line = text;
+  for (std::size_t at; (at = line.find("\n  ")) != std::string::npos;) line.replace(at, 3, " ");
+  CHECK(line.find("GiB: it is out of memory.") != std::string::npos);
+  CHECK(line.find(" But B needs") != std::string::npos);
+  CHECK(line.find(" But A needs") == std::string::npos);
+  CHECK(line.find(" 0 %") == std::string::npos);
+}
+
 TEST_CASE("sides that say nothing are refused with what would do") {
   const auto refusal = [](const std::string& sides) {
     const ProgramResult result = run_prequel("compare " + sides);

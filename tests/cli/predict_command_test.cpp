@@ -119,8 +119,8 @@ TEST_CASE("a setting that this plan does not feel is told of") {
       predicted("bloom-176b-jean-zay").at("warnings").back().get<std::string>();
   const std::string idle = ": changes nothing in this prediction";
   CHECK(warned("device.memory_bound.rope.launch_s=1") ==
-        "--set device.memory_bound.rope.launch_s=1" + idle);
-  CHECK(warned("software.launch=blocking") == "--set software.launch=blocking" + idle);
+        "device.memory_bound.rope.launch_s=1" + idle);
+  CHECK(warned("software.launch=blocking") == "software.launch=blocking" + idle);
   CHECK(warned("software.launch=async") == usual);
   CHECK(warned(R"(software.kernels.gemm_time_factor={"value":1.02,"sd":0.2})") == usual);
   CHECK(warned(R"(software.memory.weight_bytes={"value":3,"sd":0.2})") ==
