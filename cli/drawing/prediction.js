@@ -9,13 +9,11 @@ const predictionDrawing = (() => {
   const kMemory = [["weights", "weights"], ["gradients", "gradients"], ["optimizer", "states"],
     ["activations", "activations"], ["buffers", "buffers"], ["framework", "framework"]];
 
-  function title(p) {
+  function title(p, { plan_text: words }) {
     const plan = p.plan;
     return [element("h1", {}, `${p.model} on ${plan.nodes} node${plan.nodes === 1 ? "" : "s"}`),
       element("p", {}, `${plan.gpus} x ${p.device}, cluster ${p.cluster}, software ${p.software}`),
-      element("p", { class: "soft" }, `dp ${plan.dp}, tp ${plan.tp}, pp ${plan.pp}${plan.vpp > 1 ? ", vpp " + plan.vpp : ""}, ` +
-        `mbs ${plan.mbs}, gbs ${plan.gbs}, seq ${plan.seq_len}, ${plan.precision}, ZeRO ${plan.zero}, recompute ` +
-        `${plan.recompute}, attention ${plan.attention}, ${plan.schedule}`)];
+      element("p", { class: "soft" }, words.replaceAll("  ", ", "))];
   }
 
   // From 0 s to a little beyond the interval: the interval as a band, and the prediction as a line in it.
@@ -75,7 +73,7 @@ const predictionDrawing = (() => {
         ` (${seconds(duration)})` + (repeats[kind] && stages[stage].recompute > 0
           ? `\nof it ${percent(stages[stage].recompute)} recomputes` : "") }));
     return section("Timeline of the iteration",
-      element("p", { class: "soft" }, "One row a pipeline stage; drag to zoom. What is empty is bubble. " + note),
+      element("p", { class: "soft" }, "One row a pipeline stage; drag to zoom. What is empty is bubble; what layers exchange and wait for stands within their passes. " + note),
       legend([["compute", "forward"], ["backward", "backward"], ["recompute", "recompute"],
         ["communication", "exposed communication"], ["optimizer", "optimizer"], ["bubble", "bubble"], ["other", "fixed time per iteration"]]),
       chart({

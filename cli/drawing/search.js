@@ -2,12 +2,14 @@
 // Plans that a search found: the document `prequel/search/1`.
 const searchDrawing = (() => {
   const { cell, chart, css, dots, element, nearest, percent, seconds, section, table } = drawing;
-  // What tells plans apart.
-  function differing(plans) {
-    const axes = Object.keys(plans[0]);
-    const some = axes.filter((axis) => new Set(plans.map((plan) => String(plan[axis]))).size > 1);
-    return some.length > 0 ? some : axes;
-  }
+  // What every plan is told by, and what tells plans apart.
+  const kAlways = ["nodes", "dp", "tp", "pp", "mbs"];
+  const differing = (plans) => Object.keys(plans[0]).filter((axis) =>
+    kAlways.includes(axis) || new Set(plans.map((plan) => String(plan[axis]))).size > 1);
+
+  // Where plans run, and what they are ranked by.
+  const question = (s) => `${s.cluster} (${s.device}), software ${s.software}` +
+    `; by ${s.objective === "time" ? "time per iteration" : s.objective}`;
 
   // One line on how many plans there were.
   const summary = (s) => `${s.considered} plans considered, ${s.legal} legal, ${s.fitting} fit; the best ` +
@@ -58,12 +60,12 @@ const searchDrawing = (() => {
           ctx.stroke();
           dots(u, ctx, points, chosen);
         } }));
-    const list = section("Plans", table("Plans", ["rank", "seconds", "peak GiB", "MFU", ...axes, ...(choose ? ["look"] : [])],
+    const list = section("Plans", table("Plans", ["rank", "seconds", "peak GiB", "memory", "MFU", ...axes, ...(choose ? ["look"] : [])],
       s.plans.map((p) => [cell(p.rank),
-      cell(p.sec_per_iter, (v) => v.toFixed(3)), cell(p.memory.peak_gib, (v) => v.toFixed(1)), cell(p.mfu, (v) => percent(v)),
+      cell(p.sec_per_iter, (v) => v.toFixed(3)), cell(p.memory.peak_gib, (v) => v.toFixed(1)), cell(p.memory.verdict), cell(p.mfu, (v) => percent(v)),
       ...axes.map((axis) => cell(p.plan[axis])), ...(choose ? [{ text: chooser(p, choose), key: p.rank }] : [])])));
     return [front, list];
   }
 
-  return { plans, summary };
+  return { plans, question, summary };
 })();

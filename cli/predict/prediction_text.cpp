@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "cli/predict/prediction_format.hpp"
+#include "cli/text/layout_text.hpp"
 #include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
-#include "models/plan/router_balance.hpp"
 #include "sim/answer/exposure.hpp"
 
 namespace prequel {
@@ -37,24 +37,9 @@ std::string heading(const Scenario& scenario, const Terminal& terminal) {
   const std::string text =
       fmt::format("{} on {} {} ({}), {}", scenario.model.name, where, scenario.device.name,
                   scenario.cluster.name, scenario.software.name);
-  const auto beyond_one = [](const char* axis, std::int64_t degree) {
-    return degree > 1 ? fmt::format("  {} {}", axis, degree) : std::string();
-  };
-  std::string layout = fmt::format(
-      "dp {}  tp {}{}  pp {}{}{}  mbs {}  gbs {}  seq {}  {}  zero {}  recompute {}  "
-      "attention {}  {}",
-      plan.dp, plan.tp, beyond_one("cp", plan.cp), plan.pp, beyond_one("vpp", plan.vpp),
-      beyond_one("ep", plan.ep) + beyond_one("etp", plan.etp), plan.mbs, plan.gbs, plan.seq_len,
-      name(plan.precision), plan.zero, name(plan.recompute), name(plan.attention),
-      name(plan.schedule));
-  if (scenario.model.has_experts()) {
-    layout += fmt::format("  dispatcher {}  router balance {}", name(plan.dispatcher),
-                          plan.router_balance);
-    if (plan.router_balance == kForcedBalance) layout += " (equal loads)";
-  }
   const std::size_t width = terminal.at_most(1000);
   return inked(terminal, Ink::bold, wrapped(text, width, "  ")) + "\n" +
-         wrapped(layout, width, "  ") + "\n";
+         wrapped(plan_text(scenario), width, "  ") + "\n";
 }
 
 Ink ink(MemoryVerdict verdict) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/text/layout_text.hpp"
 #include "sim/answer/sensitivity.hpp"
 #include "sim/answer/timeline.hpp"
 
@@ -64,7 +65,8 @@ Json drawing_json(const PredictAnswer& answer, std::size_t most_slices) {
   }
   Json kinds = Json::array();
   for (const TaskTraits& task : kTasks) kinds.push_back(kind_json(task));
-  return {{"task_kinds", std::move(kinds)},
+  return {{"plan_text", plan_text(answer.scenario)},
+          {"task_kinds", std::move(kinds)},
           {"timeline", std::move(slices)},
           {"timeline_note", std::move(note)},
           {"sensitivity", std::move(gains)}};

@@ -8,7 +8,7 @@
 
   function prediction() {
     const p = data.prediction;
-    show(...predictionDrawing.title(p), ...predictionDrawing.headline(p), predictionDrawing.breakdown(p),
+    show(...predictionDrawing.title(p, data), ...predictionDrawing.headline(p), predictionDrawing.breakdown(p),
       predictionDrawing.timeline(p, data), predictionDrawing.memory(p),
       predictionDrawing.sensitivity(p, data.sensitivity));
   }
@@ -135,7 +135,9 @@
   }
 
   function search() {
-    show(element("h1", {}, "Plans by time per iteration"), element("p", {}, searchDrawing.summary(data.search)),
+    const s = data.search;
+    show(element("h1", {}, `Plans for ${s.model}`), element("p", {}, searchDrawing.question(s)),
+      element("p", { class: "soft" }, searchDrawing.summary(s)),
       ...searchDrawing.plans(data.search));
   }
 

@@ -1,6 +1,7 @@
 #include "cli/search/explanation_format.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,9 +38,14 @@ std::string refusals(const Explanation& answer, std::size_t width) {
   return text;
 }
 
+constexpr double kShown = 0.005;  // s: what two digits show
+
+std::string difference(double seconds) {
+  return fmt::format("{:+.2f}", std::abs(seconds) < kShown ? 0.0 : seconds);  // not -0.00
+}
+
 /// Where two plans spend their time, and what is between them.
 std::string difference_table(const Breakdown& plan, const Breakdown& best) {
-  constexpr double kShown = 0.005;  // s: what two digits show
   TextTable table({"s", "it", "the best", "difference"});
   const Json is = breakdown_json(plan);
   const Json was = breakdown_json(best);
@@ -50,10 +56,10 @@ std::string difference_table(const Breakdown& plan, const Breakdown& best) {
     std::string label = part;
     std::ranges::replace(label, '_', ' ');
     table.add({label, fmt::format("{:.2f}", seconds), fmt::format("{:.2f}", other),
-               fmt::format("{:+.2f}", seconds - other)});
+               difference(seconds - other)});
   }
   table.add({"total", fmt::format("{:.2f}", plan.total()), fmt::format("{:.2f}", best.total()),
-             fmt::format("{:+.2f}", plan.total() - best.total())});
+             difference(plan.total() - best.total())});
   return table.text(0, "    ");
 }
 

@@ -1,10 +1,68 @@
 #include "cli/text/layout_text.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "models/axes/axis_text.hpp"
+#include "models/plan/router_balance.hpp"
 
 namespace prequel {
+
+namespace {
+
+/// Axes that `plan_text` says in words of its own, or that have no effect on the plan.
+bool is_said(std::string_view axis, const Scenario& scenario) {
+  constexpr std::string_view kSaid[] = {
+      "nodes",     "dp",        "tp",        "cp",       "pp",         "vpp",
+      "ep",        "etp",       "mbs",       "gbs",      "seq_len",    "zero",
+      "precision", "recompute", "attention", "schedule", "dispatcher", "router_balance"};
+  const Plan& plan = scenario.plan;
+  if (axis == "sequence_parallel") return plan.tp == 1;
+  if (axis == "cp_comm") return plan.cp == 1;
+  if (axis == "recompute_modules") return plan.recompute != Recompute::selective;
+  if (axis == "grad_precision") {
+    const auto& usual = scenario.software.defaults.grad_precision;
+    return plan.grad_precision == usual.value_or(plan.precision);
+  }
+  if (axis == "overlap") {
+    return plan.tp == 1 && plan.overlap == WordSet<Overlapped>{Overlapped::tp};
+  }
+  return std::ranges::find(kSaid, axis) != std::end(kSaid);
+}
+
+}  // namespace
+
+std::string plan_text(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const auto beyond_one = [](const char* axis, std::int64_t degree) {
+    return degree > 1 ? fmt::format("  {} {}", axis, degree) : std::string();
+  };
+  std::string text = fmt::format(
+      "dp {}  tp {}{}  pp {}{}{}{}  mbs {}  gbs {}  seq {}  {}  zero {}  recompute {}  attention "
+      "{}  "
+      "{}",
+      plan.dp, plan.tp, beyond_one("cp", plan.cp), plan.pp, beyond_one("vpp", plan.vpp),
+      beyond_one("ep", plan.ep), beyond_one("etp", plan.etp), plan.mbs, plan.gbs, plan.seq_len,
+      name(plan.precision), plan.zero, name(plan.recompute), name(plan.attention),
+      name(plan.schedule));
+  each_axis([&](const auto& axis) {
+    const auto& value = axis.of(plan);
+    if (is_said(axis.name, scenario) || value == plainest(axis.domain)) return;
+    std::string label(axis.name);
+    std::ranges::replace(label, '_', ' ');
+    const std::string cell = cell_of(value);
+    text += "  " + label + (cell == "1" ? "" : " " + cell);
+  });
+  if (scenario.model.has_experts()) {
+    text += fmt::format("  dispatcher {}  router balance {}", name(plan.dispatcher),
+                        plan.router_balance);
+    if (plan.router_balance == kForcedBalance) text += " (equal loads)";
+  }
+  return text;
+}
 
 std::string layout_text(const Plan& plan) {
   const auto beyond_one = [](const char* axis, std::int64_t degree) {

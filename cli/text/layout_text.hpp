@@ -6,9 +6,13 @@
 
 #include "models/job/model_shape.hpp"
 #include "models/plan/plan.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 
+/// All that a plan says, as "dp 4  tp 8  …  1f1b", with what each axis beyond those that every plan
+/// has says where it is not plain.
+std::string plan_text(const Scenario& scenario);
 /// "48 nodes, dp 4 tp 8 pp 12 mbs 1 zero 1 recompute full".
 std::string layout_text(const Plan& plan);
 /// Of what is said only: "nodes 48 tp 8 pp 12".

@@ -307,7 +307,7 @@
     shown = JSON.parse(text);
     document.title = `${shown.model} on ${shown.plan.nodes} nodes - prequel`;
     const pictures = byId("pictures"), isOpen = pictures.querySelector("details")?.open;
-    byId("headline").replaceChildren(...predictionDrawing.title(shown), ...predictionDrawing.headline(shown),
+    byId("headline").replaceChildren(...predictionDrawing.title(shown, answer.drawing), ...predictionDrawing.headline(shown),
       ...answer.remarks.split("\n").filter(Boolean).map((remark) => element("p", { class: "soft remark" }, remark)));
     pictures.replaceChildren(predictionDrawing.timeline(shown, answer.drawing),
       predictionDrawing.memory(shown), predictionDrawing.breakdown(shown), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));

@@ -56,6 +56,15 @@ const checks = {
     await fits(page);
     await page.screenshot({ path: `${folder}/prediction-light.png`, fullPage: true });
   },
+  async "a report of experts says all that the plan does"() {
+    const page = await open(report("experts", "predict", "--model", "qwen3-30b-a3b", "--cluster", "nvidia-dgx-b200",
+      "--software", "megatron-core-2026", "--nodes", "4", "--ep", "16", "--gbs", "512", "--seq-len", "4096", "--precision", "fp8",
+      "--fp8-recipe", "mxfp8"));
+    const told = await page.locator("#report p").nth(1).textContent();
+    for (const word of ["ep 16", "fp8 recipe mxfp8", "dispatcher alltoall", "router balance forced"]) assert.ok(told.includes(word), word);
+    assert.deepEqual(page.problems, []);
+    await fits(page);
+  },
   async "a pointer over the timeline shows which task it is, and dragging zooms"() {
     const page = await open(`${folder}/prediction.html`);
     const over = page.locator(".chart .u-over");
@@ -115,6 +124,9 @@ const checks = {
     const sizes = (await page.locator("tbody tr td:nth-child(3)").allTextContents()).map(Number);
     assert.ok(sizes.length > 1);
     assert.deepEqual(sizes, [...sizes].sort((a, b) => a - b));
+    assert.match(await page.locator("#report p").nth(0).textContent(), /^jean-zay-a100 \(a100-sxm-80gb\), software megatron-deepspeed-2022; by time/);
+    const columns = await page.locator("#report th").allTextContents();
+    for (const name of ["nodes", "dp", "mbs", "memory"]) assert.ok(columns.includes(name), name);
     assert.deepEqual(page.problems, []);
     await fits(page);
     await page.screenshot({ path: `${folder}/search-light.png`, fullPage: true });

@@ -156,6 +156,24 @@ TEST_CASE("the text answer says units, convention, measured values and the stage
   }
 }
 
+TEST_CASE("the second line says all that is not plain of a plan") {
+  const auto plan_of = [](const std::string& arguments) {
+    const std::string text = run_prequel("predict --quiet " + arguments).out;
+    const std::size_t begin = text.find('\n') + 1;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(plan_of("--model qwen3-30b-a3b --cluster nvidia-dgx-b200 --software megatron-core-2026 "
+                "--nodes 4 --pp 2 --ep 16 --gbs 512 --seq-len 4096 --precision fp8 --fp8-recipe "
+                "mxfp8 --recompute selective --recompute-modules moe_act,layernorm --layout "
+                "'Et*23|t*25L' --cuda-graphs attn") ==
+        "dp 16  tp 1  pp 2  ep 16  mbs 1  gbs 512  seq 4096  fp8  zero 1  recompute selective  "
+        "attention flash  1f1b  fp8 recipe mxfp8  layout Et*23|t*25L  recompute modules moe_act "
+        "layernorm  cuda graphs attn  dispatcher alltoall  router balance forced (equal loads)");
+  CHECK(plan_of("--model llama-3-70b --cluster nvidia-dgx-h100 --nodes 4 --tp 8 --cp 2 --gbs 128 "
+                "--cp-comm a2a")
+            .find("1f1b  sequence parallel  cp comm a2a") != std::string::npos);
+}
+
 TEST_CASE("no line of the text answer ends in a blank") {
   CHECK(run_prequel("predict bloom-176b-jean-zay").out.find(" \n") == std::string::npos);
 }
