@@ -339,7 +339,7 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
                                        : relaxations(said, inputs, limits, reach);
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
-    Explanation explanation = explain(layouts[i], axes, inputs, limits, result);
+    Explanation explanation = explain(layouts[i], axes, inputs, limits, candidates, result);
     const bool behind = explanation.verdict == LayoutVerdict::ranked && explanation.rank == 0;
     if (behind && !options.risk && !result.interrupted) {
       const auto before = plans_before(explanation.value, candidates, inputs, limits, watch);

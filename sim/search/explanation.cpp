@@ -25,6 +25,16 @@ bool has(const Plan& plan, const PlanRequest& layout) {
   return all;
 }
 
+/// Whether one of its plans has what the layout says.
+bool offers(const Candidate& candidate, const PlanRequest& layout) {
+  if (!candidate.variants) return has(candidate.plan, layout);
+  return std::ranges::any_of(*candidate.variants, [&](const PlanVariant& variant) {
+    Plan plan = candidate.plan;
+    set_variant(plan, variant);
+    return has(plan, layout);
+  });
+}
+
 /// One request for each way to fill what the layout leaves open of tp, pp and mbs, on the most
 /// nodes; the rules say of each what is wrong with it.
 std::vector<CandidateRequest> one_by_one(const PlanRequest& layout, const SearchAxes& axes,
@@ -82,7 +92,8 @@ std::string_view name(LayoutVerdict verdict) {
 }
 
 Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const SearchInputs& inputs,
-                    const SearchLimits& limits, const SearchResult& found) {
+                    const SearchLimits& limits, const Candidates& searched,
+                    const SearchResult& found) {
   SearchInputs asked = inputs;
   asked.fixed = filled_from(layout, inputs.fixed);
   const Candidates candidates = plans_of(layout, narrowed(axes, layout), asked);
@@ -117,8 +128,9 @@ Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const Sea
     const auto better = static_cast<std::size_t>(place - found.plans.begin());
     const bool all_told = std::ssize(found.plans) == found.fitting;
     explanation.rank = all_told || better < found.ranked ? better + 1 : 0;
+    // Of a large space the search tells its best plans alone, of which this need not be one.
     explanation.searched = std::ranges::any_of(
-        found.plans, [&](const FoundPlan& other) { return has(other.plan, layout); });
+        searched.legal, [&](const Candidate& candidate) { return offers(candidate, layout); });
   }
   explanation.predicted = predict_plan(asked, *explanation.plan, explanation.shape);
   return explanation;

@@ -32,13 +32,14 @@ struct Explanation {
   std::optional<Prediction> predicted;  ///< of `plan`
   Bytes needed, room;                   ///< oom: on the fullest device
   std::size_t rank{};  ///< ranked: from 1, its place; 0: behind the best, which alone are told
-  bool searched{};     ///< ranked: whether the search found it, too
+  bool searched{};     ///< ranked: whether the search looked at it, too
   double value{};      ///< ranked: what it is ranked by; less is better
 };
 
 /// Explains the plans that have what `layout` says and are else within `axes`, against the plans
-/// that a search of these `axes` under these `limits` found.
+/// that a search of these `axes` under these `limits` found among the `searched`.
 Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const SearchInputs& inputs,
-                    const SearchLimits& limits, const SearchResult& found);
+                    const SearchLimits& limits, const Candidates& searched,
+                    const SearchResult& found);
 
 }  // namespace prequel

@@ -12,10 +12,11 @@ struct Asked {
   SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
   SearchAxes axes = axes_for(inputs, 48);
   SearchLimits limits;
-  SearchResult found = search(legal_plans(axes, inputs), inputs, limits);
+  Candidates searched = legal_plans(axes, inputs);
+  SearchResult found = search(searched, inputs, limits);
 
   [[nodiscard]] Explanation about(const PlanRequest& layout) const {
-    return explain(layout, axes, inputs, limits, found);
+    return explain(layout, axes, inputs, limits, searched, found);
   }
 };
 
@@ -98,10 +99,23 @@ TEST_CASE("a layout that a requirement excludes names the requirement") {
   CHECK(explanation.unmet == std::vector<std::string>{"dp % 4 == 0"});
 }
 
+TEST_CASE(
+    "a layout that a search looked at is said to be searched, though only the best are told") {
+  Asked asked;
+  const SearchResult all = asked.found;
+  asked.limits.best = 1;
+  asked.found = search(asked.searched, asked.inputs, asked.limits);
+  for (const FoundPlan& found : all.plans) {
+    PlanRequest layout = degrees(found.plan.tp, found.plan.pp);
+    CHECK(asked.about(layout).searched);
+  }
+}
+
 TEST_CASE("a layout outside of the axes is placed among the plans found") {
   Asked asked;
   asked.axes.tp = {4};
-  asked.found = search(legal_plans(asked.axes, asked.inputs), asked.inputs, asked.limits);
+  asked.searched = legal_plans(asked.axes, asked.inputs);
+  asked.found = search(asked.searched, asked.inputs, asked.limits);
   const Explanation explanation = asked.about(degrees(8, 12));
   CHECK(explanation.verdict == LayoutVerdict::ranked);
   CHECK_FALSE(explanation.searched);
