@@ -170,6 +170,18 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
   return fitted;
 }
 
+/// Fitted kernels that no prediction is made of: stacks fuse them with others.
+std::string priced_alone(const std::vector<FitReport>& reports) {
+  using enum StreamKind;
+  std::string alone;
+  for (const StreamKind kind :
+       {residual_add, layer_norm, rms_norm, gelu, swiglu, rope, copy, quantize_absmax}) {
+    if (std::ranges::find(reports, name(kind), &FitReport::what) == reports.end()) continue;
+    alone += fmt::format("{}{}", alone.empty() ? "" : ", ", name(kind));
+  }
+  return alone;
+}
+
 /// Points of nccl-tests name no source, which is asked for unless the user says another column.
 void check_scale_column(const std::string& column, const std::vector<Measurement>& points) {
   if (column.empty() || column == "source") return;
@@ -194,6 +206,12 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
   if (!common.quiet) {
     for (const std::string& line : fitted.left_out) {
       fmt::print(stderr, "not fitted: {}\n", line);
+    }
+    if (const std::string alone = priced_alone(fitted.reports); !alone.empty()) {
+      fmt::print(stderr,
+                 "note: {}: kernels one by one, as calibrate check prices them; predictions price "
+                 "what stacks fuse as fused_pointwise\n",
+                 alone);
     }
     for (const FitReport& report : fitted.reports) {
       for (const std::string& warning : report.warnings) {

@@ -184,7 +184,7 @@ std::string interval_text(const Interval& interval, const Terminal& terminal) {
 }
 
 std::string what_if_text(const StepDistribution& distribution, const WhatIf& question) {
-  if (question.jitter == 0)
+  if (question.jitter == 0 || question.samples == 1)
     return fmt::format("What if: {:.2f} s per iteration\n", distribution.mean);
   return fmt::format(
       "What if ({} samples): mean {:.2f} s, P5 {:.2f} s, P50 {:.2f} s, P95 {:.2f} s per "

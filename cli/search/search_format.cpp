@@ -143,7 +143,6 @@ std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
   return text;
 }
 
-/// What 10 % more of each resource would save of the best plan, the next bottleneck first.
 /// How many of the best times the detailed engine finds, too.
 std::string confirmation_text(const SearchAnswer& answer) {
   const auto looked_at = std::ranges::count_if(
@@ -156,17 +155,21 @@ std::string confirmation_text(const SearchAnswer& answer) {
   return fmt::format("  seconds confirmed by the event queue: {} of {}\n", agreed, looked_at);
 }
 
+/// What 10 % more of each resource would save of the best plan, the next bottleneck first.
 std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
+  const auto plan_of = [](const Gain& gain) {
+    return gain.plan ? " (" + layout_text(*gain.plan) + " would fit)" : std::string();
+  };
   std::string others;
   for (std::size_t i = 1; i < gains.size(); ++i) {
-    others +=
-        fmt::format("{}{} {:.1f}", i > 1 ? ", " : "", gains[i].resource, 100 * gains[i].saved);
-    if (gains[i].plan) others += " (" + layout_text(*gains[i].plan) + " would fit)";
+    others += fmt::format("{}{} {:.1f}{}", i > 1 ? ", " : "", gains[i].resource,
+                          100 * gains[i].saved, plan_of(gains[i]));
   }
-  return fmt::format(
-      "  next bottleneck of the best: {}; 10 % more of it saves {:.1f} %\n"
-      "    of others, in %: {}\n",
-      gains.front().resource, 100 * gains.front().saved, wrapped(others, width, "      "));
+  const std::string next =
+      fmt::format("next bottleneck of the best: {}; 10 % more of it saves {:.1f} %{}",
+                  gains.front().resource, 100 * gains.front().saved, plan_of(gains.front()));
+  return fmt::format("  {}\n    of others, in %: {}\n", wrapped(next, width, "    "),
+                     wrapped(others, width, "      "));
 }
 
 /// The probability that the best plan is among those to run first.

@@ -64,19 +64,21 @@ std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t 
   TextTable errors({"group", "of", "n", "MAPE %", "median", "P90", "max", "bias", "baseline"});
   std::string counts;
   for (const ValidationGroup& group : groups) {
-    add_error_row(errors, group.name, "time", group.time, &group.baseline);
-    add_error_row(errors, group.name, "memory", group.memory, nullptr);
-    counts += fmt::format("  {}: {} rows, {} predicted, {} unsupported, {} invalid", group.name,
-                          group.runs, group.predicted, group.unsupported, group.invalid);
+    const std::string name = group.name.empty() ? "all" : group.name;
+    add_error_row(errors, name, "time", group.time, &group.baseline);
+    add_error_row(errors, name, "memory", group.memory, nullptr);
+    counts +=
+        fmt::format("  {}: {} row{}, {} predicted, {} unsupported, {} invalid", name, group.runs,
+                    group.runs == 1 ? "" : "s", group.predicted, group.unsupported, group.invalid);
     if (group.fit.oom_measured > 0 || group.fit.false_oom > 0) {
       counts += fmt::format("; out of memory: {} of {} found, {} false", group.fit.oom_predicted,
                             group.fit.oom_measured, group.fit.false_oom);
     }
     if (group.ranking.sets > 0) {
-      counts +=
-          fmt::format("; ranking in {} sets: Kendall tau {:.2f}, top-1 regret {} % (worst {})",
-                      group.ranking.sets, group.ranking.kendall_tau,
-                      percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
+      counts += fmt::format(
+          "; ranking in {} set{}: Kendall tau {:.2f}, top-1 regret {} % (worst {})",
+          group.ranking.sets, group.ranking.sets == 1 ? "" : "s", group.ranking.kendall_tau,
+          percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
     }
     if (group.apart > 0) counts += fmt::format("; {} apart", group.apart);
     counts += coverage_text("time", group.time_coverage) +

@@ -594,8 +594,10 @@ class Resolver {
     warn_of_heavy_embedding();
   }
 
-  /// A vocabulary whose embedding outweighs half a layer unbalances the end stages.
+  /// A vocabulary whose embedding outweighs half a layer unbalances the end stages, where layers
+  /// are not dealt by what they cost. What would do is what the framework knows.
   void warn_of_heavy_embedding() {
+    if (software_.stage_dealing == StageDealing::by_cost) return;
     const double weight =
         static_cast<double>(embedding_parameters(
             model_, padded_vocab(model_.vocab, plan_.tp, software_.vocab_multiple))) /
@@ -603,6 +605,14 @@ class Resolver {
     const std::int64_t chunks = plan_.pp * plan_.vpp;
     const std::int64_t below = (model_.layers + 2) / chunks * chunks - 2;
     if (weight < 0.5 || below < chunks || (model_.layers + 2) % chunks == 0) return;
+    if (software_.stage_dealing == StageDealing::balanced) {
+      warn(
+          "the embedding weighs as much as {:.1f} layers, on the first stage and the last: a "
+          "layout "
+          "with fewer layers there would balance pp {} (a search proposes some)",
+          weight, plan_.pp);
+      return;
+    }
     warn(
         "the embedding weighs as much as {:.1f} layers, on the first stage and the "
         "last: {} or {} layers with stage_split embedding-as-layer "

@@ -170,8 +170,8 @@ TEST_CASE("the second line says all that is not plain of a plan") {
         "attention flash  1f1b  fp8 recipe mxfp8  layout Et*23|t*25L  recompute modules moe_act "
         "layernorm  cuda graphs attn  dispatcher alltoall  router balance forced (equal loads)");
   CHECK(plan_of("--model llama-3-70b --cluster nvidia-dgx-h100 --nodes 4 --tp 8 --cp 2 --gbs 128 "
-                "--cp-comm a2a")
-            .find("1f1b  sequence parallel  cp comm a2a") != std::string::npos);
+                "--cp-comm all-gather")
+            .find("1f1b  sequence parallel  cp comm all-gather") != std::string::npos);
 }
 
 TEST_CASE("no line of the text answer ends in a blank") {

@@ -57,6 +57,12 @@ TEST_CASE("a predicted row has its errors, another one its reason") {
   }
 }
 
+TEST_CASE("rows that nothing groups are told as all") {
+  const std::string text = run_prequel("validate " + kTable).out;
+  CHECK(text.find("\n  all: 75 rows, ") != std::string::npos);
+  CHECK(text.find("\n  all  ") != std::string::npos);
+}
+
 TEST_CASE("a mean error above --max-mape is the answer no") {
   CHECK(run_prequel("validate " + kTable + " --max-mape 8").status == 0);
   CHECK(run_prequel("validate " + kTable + " --max-mape 0.5").status == 1);

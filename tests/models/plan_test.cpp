@@ -470,6 +470,13 @@ TEST_CASE("an embedding that weighs more than a layer is warned of with better l
         Warnings{"the embedding weighs as much as 1.5 layers, on the first stage and the last: 70 "
                  "or 82 layers with stage_split embedding-as-layer would balance pp "
                  "12"});
+  question.software.stage_dealing = StageDealing::balanced;
+  CHECK(question.warnings() ==
+        Warnings{"the embedding weighs as much as 1.5 layers, on the first stage and the last: a "
+                 "layout with fewer layers there would balance pp 12 (a search proposes some)"});
+  question.software.stage_dealing = StageDealing::by_cost;
+  CHECK(question.warnings().empty());
+  question.software.stage_dealing = StageDealing::refuse;
   question.model.layers = 70;
   question.request.stage_split = StageSplit::embedding_as_layer;
   CHECK(question.warnings().empty());
