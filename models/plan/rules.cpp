@@ -62,6 +62,10 @@ class Resolver {
       warn("software {} is not known; {} stands in for it, which can err by {:.0f} %",
            software_.stands_for, software_.name, 100 * software_.relative_error);
     }
+    if (!cluster_.stands_for.empty()) {
+      warn("cluster {} is not known; {}, a usual machine with {}, stands in for it",
+           cluster_.stands_for, cluster_.name, cluster_.device);
+    }
     using Check = void (Resolver::*)();
     for (const Check check : std::initializer_list<Check>{
              &Resolver::fill_defaults, &Resolver::fill_degrees, &Resolver::check_not_modelled,
