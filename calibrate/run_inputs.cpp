@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "calibrate/run_words.hpp"
 #include "calibrate/usual_machine.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -34,7 +35,8 @@ bool shards_all(const MeasuredRun& run) {
 std::string files_key(const MeasuredRun& run) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
-         "\n" + cell(run, "gpus_per_node") + "\n" + (shards_all(run) ? "sharded" : "");
+         "\n" + cell(run, "gpus_per_node") + "\n" + cell(run, "attention") + "\n" +
+         (shards_all(run) ? "sharded" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -237,6 +239,9 @@ Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& over
       library_, run,
       build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
+  if (const auto kernel = attention_kernel(cell(run, "attention"))) {
+    software.set("kernels.flash_kernel", *kernel);
+  }
   apply_overrides(software, overrides, "software");
   files.software = software.read_once(read_software);
   return files;
