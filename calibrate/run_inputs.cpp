@@ -185,6 +185,29 @@ Document stack_of(const Library& library, const MeasuredRun& run, const std::str
   return stack;
 }
 
+std::vector<std::string> parts_of_name(const std::string& name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (c == '-') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+/// Whether a name is a known one but for a letter or two; another site has another word.
+bool is_mistyped_site(const std::string& asked, const std::vector<std::string>& known) {
+  const auto other = nearest(asked, known);
+  if (!other) return false;
+  const std::vector<std::string> parts = parts_of_name(asked), others = parts_of_name(*other);
+  return parts.size() != others.size() ||
+         std::ranges::equal(parts, others, [](const std::string& part, const std::string& that) {
+           return nearest(part, {that}).has_value();
+         });
+}
+
 /// A machine of as many devices a node, and as many adapters for each of them.
 void set_devices_per_node(Document& cluster, std::int64_t devices) {
   const nlohmann::json node = cluster.json().at("fabric").at("node");
@@ -207,8 +230,7 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
         run.cluster.find('/') != std::string::npos || run.cluster.ends_with(".json");
     if (is_path || std::ranges::find(known, run.cluster) != known.end()) throw;
     const std::string card = cell(run, "gpu");
-    // A name alone may be a known one but for a letter.
-    if (card.empty() && nearest(run.cluster, known)) throw;
+    if (card.empty() && is_mistyped_site(run.cluster, known)) throw;
     const auto machine = usual_machine(library, card.empty() ? run.cluster : card);
     if (!machine) {
       if (card.empty()) throw;

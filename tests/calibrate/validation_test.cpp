@@ -239,14 +239,13 @@ constexpr const char* kOnCards =
     "status\n";
 
 TEST_CASE("a cluster without a file is the usual machine with the row's card, and is said to be") {
-  std::istringstream in(
-      std::string(kOnCards) +
-      "new,some-site,megatron-core-2025,llama-3-8b,2,16,8,H100-SXM5-80GB,2,1,1,"
-      "128,8192,5,ok\n"
-      "known,dgx-h100,megatron-core-2025,llama-3-8b,2,16,8,h100,2,1,1,128,8192,5,"
-      "ok\n"
-      "named,site-with-h100,megatron-core-2025,llama-3-8b,2,16,,,2,1,1,128,8192,5,"
-      "ok\n");
+  std::istringstream in(std::string(kOnCards) +
+                        "new,some-site,megatron-core-2025,llama-3-8b,2,16,8,H100-SXM5-80GB,2,1,1,"
+                        "128,8192,5,ok\n"
+                        "known,dgx-h100,megatron-core-2025,llama-3-8b,2,16,8,h100,2,1,1,128,8192,5,"
+                        "ok\n"
+                        "named,lambda-h100,megatron-core-2025,llama-3-8b,2,16,,,2,1,1,128,8192,5,"
+                        "ok\n");
   const auto runs = validate(read_measured_runs(in, "runs.csv"));
   REQUIRE(runs.size() == 3);
   for (const ValidatedRun& run : runs) REQUIRE(run.outcome == Outcome::predicted);
@@ -284,10 +283,12 @@ TEST_CASE("a cluster without a file and without a known card stays unknown") {
                         "ok\n"
                         "b,some-site,megatron-core-2025,llama-3-8b,2,16,8,,2,1,1,128,8192,5,ok\n"
                         "c,./no-h100.json,megatron-core-2025,llama-3-8b,2,16,8,h100,2,1,1,128,8192,"
-                        "5,ok\n");
+                        "5,ok\n"
+                        "d,mosiac-h100,megatron-core-2025,llama-3-8b,2,16,,,2,1,1,128,8192,5,ok\n");
   const auto runs = validate(read_measured_runs(in, "runs.csv"));
-  REQUIRE(runs.size() == 3);
+  REQUIRE(runs.size() == 4);
   for (const ValidatedRun& run : runs) CHECK(run.outcome == Outcome::unsupported);
+  CHECK(runs[3].reason.find("did you mean \"mosaic-h100\"?") != std::string::npos);
   CHECK(runs[0].reason.ends_with("nor is a machine with gpu \"gaudi9\" known"));
   CHECK(runs[1].reason.starts_with("unknown cluster \"some-site\""));
 }
