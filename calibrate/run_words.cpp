@@ -176,15 +176,13 @@ void translate_cells(Cells& cells) {
              {"deepep", "deepep"},
              {"hybridep", "hybridep"},
              {"allgather", "allgather"}});
-  // Primus' names, the first of two chunks a stage and the memory of 1F1B; torchtitan's;
-  // nanotron's.
+  // Primus' names, the first of two chunks a stage and the memory of 1F1B; torchtitan's.
   translate(cells, "schedule",
             {{"zero-bubble-zbb", "zb-v"},
              {"zero-bubble", "zb-h1"},
              {"zbv", "zb-v"},
              {"dualpipev", "dualpipe-v"},
-             {"interleaved", "interleaved-1f1b"},
-             {"afab", "gpipe"}});
+             {"interleaved", "interleaved-1f1b"}});
   translate(cells, "router_balance", {{"token drop", "dropped"}, {"capacity factor", "dropped"}});
   translate_recompute_first(cells);
   if (cells.contains("recompute_modules")) {

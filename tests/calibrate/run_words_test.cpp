@@ -53,7 +53,6 @@ TEST_CASE("formats that name their recipe say both") {
 
 TEST_CASE("methods of recompute, schedules and optimizers by other frameworks' names") {
   CHECK(translated({{"recompute", "uniform"}}).at("recompute") == "full");
-  CHECK(translated({{"schedule", "afab"}}).at("schedule") == "gpipe");
   CHECK(translated({{"schedule", "interleaved"}}).at("schedule") == "interleaved-1f1b");
   CHECK(translated({{"optimizer", "AdamW"}}).at("optimizer") == "adam");
   CHECK(translated({{"status", "OOM"}}).at("status") == "oom");
