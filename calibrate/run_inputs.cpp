@@ -202,10 +202,11 @@ bool is_mistyped_site(const std::string& asked, const std::vector<std::string>& 
   const auto other = nearest(asked, known);
   if (!other) return false;
   const std::vector<std::string> parts = parts_of_name(asked), others = parts_of_name(*other);
-  return parts.size() != others.size() ||
-         std::ranges::equal(parts, others, [](const std::string& part, const std::string& that) {
-           return nearest(part, {that}).has_value();
-         });
+  if (parts.size() != others.size()) return true;
+  return std::equal(parts.begin(), parts.end(), others.begin(),
+                    [](const std::string& part, const std::string& that) {
+                      return nearest(part, {that}).has_value();
+                    });
 }
 
 /// A machine of as many devices a node, and as many adapters for each of them.

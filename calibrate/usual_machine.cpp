@@ -40,7 +40,8 @@ std::optional<UsualMachine> usual_machine(const Library& library, const std::str
   std::size_t most = 0;
   for (const Cursor& machine : root.at("machines").items()) {
     const std::set<std::string> words = words_of(machine.at("card").text());
-    if (words.size() < most || !std::ranges::includes(said, words)) continue;
+    if (words.size() < most || !std::includes(said.begin(), said.end(), words.begin(), words.end()))
+      continue;
     const auto device = machine.find("device");
     UsualMachine one{machine.at("cluster").text(), device ? device->text() : std::string()};
     const bool is_other = words.size() == most && (!found || one.cluster != found->cluster);

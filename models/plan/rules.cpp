@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <numeric>
 #include <string>
 #include <type_traits>
@@ -225,8 +224,9 @@ void judge(Ruling& its) {
   }
   if (its.tells != Tells::all) return;
   if (its.is_legal) {
-    std::ranges::move(idle_requests(its.request, its.plan, its.model, its.software),
-                      std::back_inserter(its.warnings));
+    for (std::string& idle : idle_requests(its.request, its.plan, its.model, its.software)) {
+      its.warnings.push_back(std::move(idle));
+    }
   }
   check_offered(its);
 }
