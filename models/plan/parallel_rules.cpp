@@ -166,7 +166,8 @@ void check_context_parallel(Ruling& its) {
 
 namespace {
 
-/// A vocabulary whose embedding outweighs half a layer unbalances the end stages.
+/// A vocabulary whose embedding outweighs half a layer unbalances the end stages, where layers are
+/// not dealt by what they cost. What would do is what the framework knows.
 void warn_of_heavy_embedding(Ruling& its) {
   if (its.software.stage_dealing == StageDealing::by_cost) return;
   const double weight =

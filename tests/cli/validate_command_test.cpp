@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/hw/base/temporary_folder.hpp"
 
 namespace prequel {
 namespace {
@@ -58,9 +59,16 @@ TEST_CASE("a predicted row has its errors, another one its reason") {
 }
 
 TEST_CASE("rows that nothing groups are told as all") {
-  const std::string text = run_prequel("validate " + kTable).out;
-  CHECK(text.find("\n  all: 75 rows, ") != std::string::npos);
-  CHECK(text.find("\n  all  ") != std::string::npos);
+  const TemporaryFolder folder;
+  const std::string table =
+      folder.with("mine.csv", R"(id,cluster,software,model,nodes,gbs,status,sec_per_iter
+a,dgx-h100,torchtitan-2025,llama-3-8b,4,128,ok,5
+b,dgx-h100,megatron-core-2025,llama-3-8b,4,128,ok,5
+)");
+  const std::string text = run_prequel("validate " + table).out;
+  CAPTURE(text);
+  CHECK(text.find("\n  all: 2 rows, 2 predicted") != std::string::npos);
+  CHECK(text.find("\n  all      time  2") != std::string::npos);
 }
 
 TEST_CASE("a mean error above --max-mape is the answer no") {
