@@ -118,6 +118,14 @@ constexpr OtherName kOtherNames[] = {
     {"resources.accelerators", "--gpus-per-node"},
     {"resources.gpu", "--gpus-per-node"},
     {"n_embd", "--hidden-size"},
+    // verl and Levanter
+    {"micro_batch_size_per_gpu", "--micro-batch-size"},
+    {"enable_gradient_checkpointing", "--gradient-checkpointing"},
+    {"hidden_dim", "--hidden-size"},
+    {"intermediate_dim", "--ffn-hidden-size"},
+    {"model.type", "--decoder-block"},
+    {"trainer.mp", "--precision"},
+    {"fsdp_axis", "--use-fsdp"},
     {"enable_activation_checkpointing", "--checkpoint-activations"},  // of torchtune
     // MaxText and Modalities
     {"base_emb_dim", "--hidden-size"},
@@ -148,16 +156,20 @@ constexpr OtherName kOtherNames[] = {
     {"fsdp_config.sharding_strategy", "--fsdp"},
     {"fsdp.sharding_strategy", "--fsdp"},
     {"fsdp.precision", "--fsdp-precision"},
+    {"model.attention_layer_norm", "--qk-layernorm"},
 };
 
 /// Sections that say nothing of the training itself.
-constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds", "inference", "peft",
-                                               "vision_config", "wandb",   "logging",   "profiling",
-                                               "rollout",       "encoder"};
+constexpr std::string_view kOtherSections[] = {
+    "validation_ds", "test_ds",       "inference",   "peft",         "vision_config", "wandb",
+    "logging",       "profiling",     "rollout",     "encoder",      "callbacks",     "loggers",
+    "algorithms",    "speed_monitor", "eval_loader", "eval_loaders", "evaluators",    "icl_tasks",
+    "tracker",       "generation",    "profiler",    "lighteval",    "lm_eval"};
 
 /// Keys that name the model where others hold its shape.
-constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",
-                                            "pretrained_model_name_or_path", "model_name"};
+constexpr std::string_view kModelNames[] = {
+    "model_name_or_path", "base_model",      "hf_path", "pretrained_model_name_or_path",
+    "model_name",         "partial_pretrain"};
 
 bool is_off(std::string_view value) {
   return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
@@ -319,6 +331,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       words.emplace_back("--use-fsdp");
       continue;
     }
+    if (path == "dtype" && value == "bf16" && values.contains("model._component_")) {
+      words.emplace_back("--pure-bf16");
+      continue;
+    }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
@@ -336,6 +352,8 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   if (values.contains("model_name") && values.contains("train.micro_batch_size")) {
     words.insert(words.end(), {"--litgpt-model", values.at("model_name")});
   }
+  if (values.contains("trainer.mp")) words.emplace_back("--levanter");
+  if (values.contains("model.partial_pretrain")) words.emplace_back("--verl");
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);
   name_by_paths(path_of, ignored, job.report.ignored);

@@ -107,12 +107,10 @@ struct ImportedJob {
   /// What `sed` puts in the place of words of a template: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};
-  bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
-  bool recomputes_first_layers{};  ///< of each chunk alone: Megatron's method `block`
-  std::optional<Launch> launch;    ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
-  /// Where the software that was named reduces gradients at another time than the files say.
-  std::optional<GradientOverlap> gradient_overlap;
-  std::optional<bool> overlap_comm;              ///< of DeepSpeed's config
+  bool narrowed_mlp{};               ///< a gated MLP without a width is Megatron's two thirds
+  bool recomputes_first_layers{};    ///< of each chunk alone: Megatron's method `block`
+  std::optional<Launch> launch;      ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
+  std::optional<bool> overlap_comm;  ///< of DeepSpeed's config
   std::optional<Precision> config_precision;     ///< of DeepSpeed's config
   bool script{};                                 ///< whether a launch script was read
   bool deepspeed{};                              ///< whether DeepSpeed's engine trains

@@ -36,9 +36,16 @@ constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
     "--vocab-file",     "--tokenizer",         "--tokenizer-file"};
-constexpr const char* kModelNames[] = {
-    "--model-name-or-path", "--model-name", "--base-model", "--hf-path", "--recipe", "--factory",
-    "--litgpt-model"};
+constexpr const char* kModelNames[] = {"--model-name-or-path",
+                                       "--model-name",
+                                       "--base-model",
+                                       "--hf-path",
+                                       "--recipe",
+                                       "--factory",
+                                       "--litgpt-model",
+                                       "--model-recipe-name"};
+/// Of those, names of recipes, which say more than a shape.
+constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-name"};
 /// Flags that name a model where no other does.
 constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--model-variant"};
 /// Flags of trainers that say the same as others.
@@ -59,7 +66,8 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--fsdp-sharding-strategy", "--fsdp"},
     {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
     {"--enable-fsdp", "--use-fsdp"},
-    {"--pure-bf16", "--bf16"},
+    {"--use-deepspeed", "--deepspeed"},
+    {"--deepspeed-config-file", "--deepspeed-config"},
     {"--dtype", "--precision"},
     {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
@@ -158,7 +166,8 @@ class Arguments {
       reinforced(flag, value);
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
-      job_.said.try_emplace(flag == "--factory" ? "--recipe" : flag, 1);
+      const bool recipe = std::ranges::find(kRecipes, flag) != std::end(kRecipes);
+      job_.said.try_emplace(recipe ? "--recipe" : flag, 1);
     } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
       if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
@@ -194,6 +203,7 @@ class Arguments {
   /// PyTorch's words for what is sharded and where, or their numbers.
   void fully_sharded(const std::string& value) {
     PlanRequest& plan = job_.plan;
+    job_.said.try_emplace(kFullySharded, 1);
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
     if (names(value, "full_shard") || names(value, "hybrid_shard") || value == "1") {

@@ -43,6 +43,8 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.layers_per_virtual_stage; }},
     {"--num-virtual-stages-per-pipeline-rank",
      [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
+    {"--virtual-pipeline-model-parallel-size",
+     [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
     {"--recompute-num-layers",
      [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
     {"--cpu-offloading-num-layers",
@@ -76,6 +78,7 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.last_stage_layers; }},
     {"--window-attn-skip-freq", [](ImportedJob& job) -> Count& { return job.model.full_every; }},
     {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
+    {"--ulysses-sequence-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
     {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
     {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
     {"--nnodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
@@ -217,9 +220,14 @@ void gated_in_two_thirds(ImportedJob& job) {
   job.narrowed_mlp = true;
 }
 
+void full(ImportedJob& job) {
+  job.said.try_emplace(kFullySharded, 1);
+  job.plan.zero = 3;
+}
+
 /// Sharded within a node.
 void hybrid(ImportedJob& job) {
-  job.plan.zero = 3;
+  full(job);
   job.plan.sharding_group = ShardingGroup::node;
 }
 
@@ -239,6 +247,16 @@ void llama_block(ImportedJob& job) {
 
 void rotary(ImportedJob& job) {
   job.model.position = PositionEmbedding::rope;
+}
+
+/// Weights and states in 16 bits alone, without the optimizer's own copy.
+void all_in_bf16(ImportedJob& job) {
+  products_in(job, Precision::bf16);
+  job.plan.grad_precision = Precision::bf16;
+  job.moments = {Precision::bf16, Precision::bf16};
+  job.report.left_out.emplace_back(
+      "weights in bf16 alone: predicted with the copy in fp32 that mixed precision keeps, which "
+      "takes more memory");
 }
 
 void recompute_all(ImportedJob& job) {
@@ -344,6 +362,9 @@ constexpr SwitchFlag kSwitches[] = {
     {"--use-precision-aware-optimizer", [](ImportedJob&) {}},
     {"--overlap-grad-reduce", [](ImportedJob& job) { job.megatron_core = true; }},
     {"--overlap-param-gather", [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--pure-bf16", all_in_bf16},
+    {"--levanter", [](ImportedJob&) {}},  // in configurations, as is the next
+    {"--verl", [](ImportedJob&) {}},
     {"--use-torch-fsdp2", shard_all},
     {"--use-custom-fsdp", shard_all},
     {"--use-megatron-fsdp", shard_all},
@@ -378,12 +399,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--accumulate-allreduce-grads-in-fp32",
      [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
     {"--grad-reduce-in-bf16", [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
-    {"--no-masked-softmax-fusion",
-     [](ImportedJob& job) {
-       if (job.plan.attention != AttentionKind::flash) {
-         job.plan.attention = AttentionKind::unfused;
-       }
-     }},
+    {"--no-masked-softmax-fusion", [](ImportedJob&) {}},  // of Megatron's own attention
     {"--account-for-embedding-in-pipeline-split",
      [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
     {"--account-for-loss-in-pipeline-split",
@@ -393,6 +409,7 @@ constexpr SwitchFlag kSwitches[] = {
 
 /// Megatron's own attention: its kernels but for the softmax are products.
 void without_flash(ImportedJob& job) {
+  job.said.try_emplace(kOwnAttention, 1);
   if (!job.plan.attention) job.plan.attention = AttentionKind::fused_softmax;
 }
 
@@ -402,6 +419,7 @@ void shards(ImportedJob& job) {
 }
 
 void shard_parameters(ImportedJob& job) {
+  job.said.try_emplace(kFullySharded, 1);
   if (!job.plan.zero) job.plan.zero = 3;
 }
 
@@ -428,6 +446,8 @@ constexpr WordFlag kWords[] = {
     {"--ffn-type", "mptglu", gated},
     {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
     {"--decoder-block", "llama2", llama_block},
+    {"--decoder-block", "llama", llama_block},
+    {"--decoder-block", "gpt2", [](ImportedJob&) {}},
     {"--decoder-block", "mistral", llama_block},
     {"--mlp-type", "regular", [](ImportedJob&) {}},
     {"--mlp-type", "standard", [](ImportedJob&) {}},
@@ -515,8 +535,8 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
-    {"--sharding-strategy", "full", [](ImportedJob& job) { job.plan.zero = 3; }},
-    {"--sharding-strategy", "fsdp", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--sharding-strategy", "full", full},
+    {"--sharding-strategy", "fsdp", full},
     {"--sharding-strategy", "hsdp", hybrid},
     {"--sharding-strategy", "hybrid", hybrid},
     {"--model-type", "llama_v2", llama_block},
@@ -530,7 +550,7 @@ constexpr WordFlag kWords[] = {
     {"--precision", "half", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "16-true", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "32-true", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
-    {"--precision", "bf16-true", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "bf16-true", all_in_bf16},
     {"--precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "16-mixed", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
@@ -542,6 +562,16 @@ constexpr WordFlag kWords[] = {
     {"--precision", "bf16_with_fp8_subchannel_scaling_mixed", mixed<Fp8Recipe::block>},
     {"--precision", "bf16_with_mxfp8_mixed", mixed<Fp8Recipe::mxfp8>},
     {"--precision", "bf16_with_nvfp4_mixed", mixed<Fp8Recipe::nvfp4>},
+    {"--compute-dtype", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--compute-dtype", "fp8", mixed<Fp8Recipe::delayed>},
+    {"--compute-dtype", "fp8_ds", mixed<Fp8Recipe::delayed>},
+    {"--compute-dtype", "fp8_cs", mixed<Fp8Recipe::current>},
+    {"--compute-dtype", "fp8_sc", mixed<Fp8Recipe::block>},
+    {"--compute-dtype", "fp8_mx", mixed<Fp8Recipe::mxfp8>},
+    {"--compute-dtype", "nvfp4", mixed<Fp8Recipe::nvfp4>},
+    {"--precision", "p=f32,c=bfloat16",  // Levanter's
+     [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "p=f32,c=f32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
     {"--mixed-precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--mixed-precision", "fp8", products_in_fp8},
     {"--mixed-precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
@@ -640,7 +670,11 @@ constexpr WordFlag kWords[] = {
        distribute_optimizer(job);
      }},
     {"--optimizer", "fused_adam", [](ImportedJob&) {}},
-    {"--optimizer", "distributed_fused_adam", distribute_optimizer},
+    {"--optimizer", "distributed_fused_adam",  // Apex's, whose overlap_grad_sync is on by itself
+     [](ImportedJob& job) {
+       distribute_optimizer(job);
+       job.said.try_emplace("--overlap-grad-reduce", 1);
+     }},
     {"--zero-bubble-v-schedule-mem-setup", "zb", [](ImportedJob&) {}},
     {"--zero-bubble-v-schedule-mem-setup", "half", in_a_v<Schedule::v_half>},
     {"--zero-bubble-v-schedule-mem-setup", "min", in_a_v<Schedule::v_min>},

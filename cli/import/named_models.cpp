@@ -29,20 +29,35 @@ bool is_version(std::string_view word) {
          word.find('.') != std::string_view::npos;
 }
 
-/// Letters and digits alone of `meta-llama/Llama-3.1-8B-Instruct`: llama318b.
+/// Whether a word is a size, whose dot says how large: `1.3b` is not `13b`.
+bool is_size(std::string_view word) {
+  return word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[0])) != 0 &&
+         (word.back() == 'b' || word.back() == 'm') &&
+         word.find_first_not_of("0123456789.p") == word.size() - 1;
+}
+
+/// Letters and digits alone of `meta-llama/Llama-3.1-8B-Instruct`: llama318b. NeMo writes `1p5b`
+/// for `1.5b`.
 std::string bare(std::string_view name, bool versions) {
   name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+  for (const std::string_view ending : {".yaml", ".yml", ".json"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
   std::string all;
   while (!name.empty()) {
     const std::size_t end = std::min(name.find_first_of("-_ "), name.size());
     std::string word(name.substr(0, end));
     std::ranges::transform(word, word.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (is_size(word)) {
+      std::ranges::replace(word, 'p', '.');
+    } else if (!is_version(word)) {
+      std::erase(word, '.');
+    }
     const bool beside = std::ranges::find(kBeside, word) != std::end(kBeside);
     if (!beside && (versions || !is_version(word))) all += word;
     name.remove_prefix(std::min(end + 1, name.size()));
   }
-  std::erase(all, '.');
   return all;
 }
 

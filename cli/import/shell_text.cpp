@@ -153,6 +153,11 @@ std::size_t behind_blanks(std::string_view text, std::size_t at) {
 /// Without the shortest or the longest begin, or end, that the pattern matches.
 std::optional<std::string> trimmed_by(std::string_view value, std::string_view pattern,
                                       bool at_front, bool longest) {
+  if (pattern.find_first_of("*?[\\@+!(") == kNone) {  // a word, of texts of any length
+    const bool there = at_front ? value.starts_with(pattern) : value.ends_with(pattern);
+    const std::size_t cut = there ? pattern.size() : 0;
+    return std::string(value.substr(at_front ? cut : 0, value.size() - cut));
+  }
   if (value.size() > kLongest || pattern.size() > kLongest) return std::nullopt;
   for (std::size_t i = 0; i <= value.size(); ++i) {
     const std::size_t length = longest ? value.size() - i : i;
