@@ -7,6 +7,7 @@
 
 #include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_flags.hpp"
 #include "cli/import/telling_names.hpp"
 #include "hw/base/errors.hpp"
 
@@ -339,10 +340,17 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
     }
+    if (path.find("config_overrides.") != std::string::npos) {
+      job.said.try_emplace(kModelOverrides, 1);
+    }
     if (is_switched_off(path, key, values)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
       words.insert(words.end(), {"--train-batch-size", value});
+      continue;
+    }
+    if (path.ends_with("zero_optimization.overlap_comm")) {
+      job.overlap_comm = is_on(value);
       continue;
     }
     const std::size_t said = words.size();
@@ -351,6 +359,9 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   if (values.contains("model_name") && values.contains("train.micro_batch_size")) {
     words.insert(words.end(), {"--litgpt-model", values.at("model_name")});
+  }
+  if (values.contains("checkpoint_dir") && values.contains("train.micro_batch_size")) {
+    words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
   }
   if (values.contains("trainer.mp")) words.emplace_back("--levanter");
   if (values.contains("model.partial_pretrain")) words.emplace_back("--verl");

@@ -304,6 +304,7 @@ void hear_of_devices(LaunchScript& script, ImportedJob& job) {
   for (std::size_t i = 0; i < script.words.size(); ++i) {
     const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
     if (first && script.words[i] == "megatron") job.said.try_emplace(kSwiftMegatron, 1);
+    if (first && script.words[i] == "swift") job.said.try_emplace(kSwift, 1);
     starts =
         starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
   }
@@ -427,7 +428,7 @@ void assume_names(Import& import, const ImportNames& names) {
   if (!job.software && (!job.maxtext.empty() || job.says("--levanter"))) {  // both are JAX's
     job.software = assume("software", "maxtext-2025");
   }
-  if (!job.software && job.torchtitan.family == "mpt_causal_lm") {
+  if (!job.software && job.torchtitan.family.ends_with("_causal_lm")) {  // llm-foundry's
     job.software = assume("software", "composer-late-2023");
   }
   const bool flash = job.plan.attention == AttentionKind::flash;

@@ -100,7 +100,8 @@ struct ImportedJob {
   std::map<std::string, std::string> maxtext;       ///< values of the keys that are its own
   std::optional<std::int64_t> shared_experts;       ///< each as wide as the others
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
-  std::string programs;     ///< that scripts start, for messages
+  std::string model_of_program;           ///< by the name of what is started: pretrain_llama3_8b
+  std::string programs;                   ///< that scripts start, for messages
   std::vector<std::string> tokenizer;     ///< what names it: its files, then its type
   std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
   std::string expert_layers;              ///< Megatron's --moe-layer-freq, as it is spelt

@@ -36,8 +36,15 @@ void follow_config(ImportedJob& job) {
   plan.precision = job.config_precision;
 }
 
-/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json.
+/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
+/// are accelerate's that switch it on: deepspeed_zero3.yaml.
 void guess_stage(ImportedJob& job) {
+  const std::string& named = job.yaml_config_file;
+  const bool accelerate = !job.yaml_config && named.find("zero") != std::string::npos;
+  if (accelerate && job.deepspeed_config_file.empty()) {
+    job.deepspeed = true;
+    job.deepspeed_config_file = named;
+  }
   const std::string& file = job.deepspeed_config_file;
   if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
   const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
@@ -128,7 +135,9 @@ struct TrainerDefault {
 };
 constexpr TrainerDefault kTrainers[] = {
     {"--verl", 3, true, "verl's, which trains with PyTorch's FSDP and checkpoints"},
+    {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
     {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
+    {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
     {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
     {"--recipe", 1, false, "recipes of NeMo and Megatron-Bridge distribute the optimizer"},
 };
@@ -136,7 +145,7 @@ constexpr TrainerDefault kTrainers[] = {
 void assume_trainer_defaults(ImportedJob& job) {
   for (const auto& [mark, zero, recomputes, what] : kTrainers) {
     if (!job.says(mark)) continue;
-    if (!job.plan.zero && !job.deepspeed) {
+    if (!job.plan.zero && !job.deepspeed && zero > 0) {
       job.plan.zero = zero;
       job.report.assumed.push_back(fmt::format("ZeRO {}: {}", zero, what));
     }
@@ -144,6 +153,12 @@ void assume_trainer_defaults(ImportedJob& job) {
       job.plan.recompute = Recompute::full;
       job.report.assumed.push_back(fmt::format("recompute full: {}", what));
     }
+  }
+  const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
+  if (job.says(kSwift) && !full) {
+    job.report.left_out.emplace_back(
+        "ms-swift trains adapters alone, as no --train_type says otherwise; what is predicted is "
+        "training all weights");
   }
   const bool swift = job.says(kSwiftMegatron);
   if (swift && !job.plan.etp) {

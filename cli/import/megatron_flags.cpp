@@ -306,6 +306,8 @@ void offload_all(ImportedJob& job) {
 constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", gated_in_two_thirds},
     {"--geglu", gated},
+    {"--quick-geglu", gated},
+    {"--no-pipeline-parallel", [](ImportedJob&) {}},
     {"--gated-linear-unit", gated},
     {"--llama-block", llama_block},                                            // in configurations
     {"--RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},  // Megatron-LLaMA's
@@ -535,6 +537,11 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
+    // Colossal-AI's plugins
+    {"--plugin", "zero2", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--plugin", "gemini", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--plugin", "ddp", [](ImportedJob& job) { job.plan.zero = 0; }},
+    {"--offload", "", offload_all},  // DeepSpeed-Chat's
     {"--sharding-strategy", "full", full},
     {"--sharding-strategy", "fsdp", full},
     {"--sharding-strategy", "hsdp", hybrid},
@@ -817,7 +824,6 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-bias-swiglu-fusion"},
     {"--no-gradient-accumulation-fusion"},
     {"--no-persist-layer-norm"},
-    {"--no-pipeline-parallel"},
     {"--no-rope-fusion"},
     {"--offload-activations", "0"},
     {"--no-scatter-gather-tensors-in-pipeline"},

@@ -192,20 +192,23 @@ class Completion {
   }
 
   void overlap_with(Overlapped word) {
-    if (!job_.plan.overlap) job_.plan.overlap = inputs_.software->defaults.overlap;
+    if (!job_.plan.overlap && inputs_.software) {
+      job_.plan.overlap = inputs_.software->defaults.overlap;
+    }
     if (!job_.plan.overlap) job_.plan.overlap.emplace();
     job_.plan.overlap->add(word);
   }
 
   /// Whether gradients are reduced beside passes where the stack has it otherwise than the files.
   void follow_overlap() {
-    if (!inputs_.software || names_.replaces("plan.overlap") ||
+    if (names_.replaces("plan.overlap") ||
         names_.replaces("software.communication.gradient_overlap")) {
       return;
     }
     if (job_.deepspeed) return follow_overlap_comm();
     const bool megatron = job_.says("--num-layers") || job_.says(kSwiftMegatron);
-    if (!megatron || !inputs_.software->framework.starts_with("megatron")) return;
+    if (!inputs_.software || !megatron) return;
+    if (!inputs_.software->framework.starts_with("megatron")) return;
     const GradientOverlap priced = inputs_.software->communication.gradient_overlap;
     const bool asked = job_.says("--overlap-grad-reduce");
     if (asked && priced != GradientOverlap::always) {
@@ -223,40 +226,52 @@ class Completion {
 
   /// DeepSpeed reduces on a stream of its own if `overlap_comm` says so, which it does by itself at
   /// stage 3 alone (deepspeed/runtime/zero/config.py). Stage 0 reduces all gradients behind the
-  /// last backward pass, whatever is said; so do pipelines, which switch it off with a warning
-  /// (deepspeed/runtime/engine.py). Gathers at stage 3 are asynchronous either way.
+  /// last backward pass, whatever is said, and so do its pipelines, which switch it off with a
+  /// warning (deepspeed/runtime/engine.py). Gathers at stage 3 are asynchronous either way.
   void follow_overlap_comm() {
-    if (!job_.deepspeed_config) return;  // what may say it is not among the files
+    if (!job_.deepspeed_config && !job_.overlap_comm) return;  // the file that says it is missing
     const std::int64_t stage = job_.plan.zero.value_or(0);
-    const bool pipeline = job_.plan.pp.value_or(1) > 1;
-    const bool said = job_.overlap_comm.has_value();
+    const bool pipeline = is_pipeline_module(stage);
     const bool never = stage == 0 || pipeline;
     const bool overlaps = !never && job_.overlap_comm.value_or(stage == 3);
+    const char* word = overlaps ? "grads" : "no-grads";
     if (never && job_.overlap_comm == true) {
       assume(
           fmt::format("overlap_comm true: has no effect {}, where DeepSpeed reduces gradients "
                       "behind the last backward pass",
-                      pipeline ? "with pipelines" : "at ZeRO stage 0"));
+                      pipeline ? "with its pipelines" : "at ZeRO stage 0"));
     }
-    if (overlaps == beside_passes(stage)) return;
+    if (!inputs_.software && !job_.overlap_comm) return;
+    if (overlaps == reduces_beside_by_itself(stage)) return;
     overlap_with(overlaps ? Overlapped::grads : Overlapped::no_grads);
-    if (said && !never) {
-      job_.report.read.push_back(fmt::format("overlap_comm {}: plan.overlap has {}", overlaps,
-                                             overlaps ? "grads" : "no-grads"));
-    } else if (!never) {
+    if (job_.overlap_comm == overlaps) {
+      job_.report.read.push_back(
+          fmt::format("overlap_comm {}: plan.overlap has {}", overlaps, word));
+    } else if (!job_.overlap_comm) {
       assume(
           fmt::format("overlap {}: DeepSpeed's at ZeRO stage {}, as no overlap_comm says "
                       "otherwise",
-                      overlaps ? "grads" : "no-grads", stage));
-    } else if (!said || !*job_.overlap_comm) {
-      assume("overlap no-grads: DeepSpeed's with pipelines and at ZeRO stage 0");
+                      word, stage));
     }
   }
 
-  /// What the stack does by itself; states that are gathered layer by layer are reduced so, too.
-  [[nodiscard]] bool beside_passes(std::int64_t stage) const {
+  /// Whether DeepSpeed's PipelineModule trains: Megatron-DeepSpeed takes it unless it is told not
+  /// to, GPT-NeoX with one stage, too. It goes with no stage of ZeRO above 1.
+  [[nodiscard]] bool is_pipeline_module(std::int64_t stage) const {
+    if (stage > 1) return false;
+    if (job_.plan.pp.value_or(1) > 1 || job_.value("--pipe-parallel-size").value_or(0) > 0) {
+      return true;
+    }
+    return job_.says("--num-layers") && !job_.yaml_config && !job_.says("--no-pipeline-parallel");
+  }
+
+  /// What the stack does where a plan says nothing; states that are gathered layer by layer are
+  /// reduced so, too.
+  [[nodiscard]] bool reduces_beside_by_itself(std::int64_t stage) const {
+    if (stage == 3) return true;
+    if (!inputs_.software) return false;
     const GradientOverlap overlap = inputs_.software->communication.gradient_overlap;
-    return stage == 3 || overlap == GradientOverlap::always ||
+    return overlap == GradientOverlap::always ||
            (overlap == GradientOverlap::no_pipeline && job_.plan.pp.value_or(1) == 1);
   }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/hugging_face_config.hpp"
+#include "cli/import/megatron_flags.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
 #include "hw/base/text.hpp"
@@ -78,8 +79,13 @@ const nlohmann::json* entry_of(const nlohmann::json& table, const std::string& n
 
 void look_up_model(const Library* library, ImportedJob& job) {
   // Hugging Face's --config_name is a model's, too.
-  const std::string& name = job.model_named.empty() ? job.yaml_config_file : job.model_named;
-  if (library == nullptr || name.empty() || (job.model.layers && job.model.hidden)) return;
+  const bool by_config = job.model_named.empty() && !job.yaml_config_file.empty();
+  const bool by_program = job.model_named.empty() && !by_config;
+  const std::string name = by_config    ? job.yaml_config_file
+                           : by_program ? job.model_of_program
+                                        : job.model_named;
+  const bool whole = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
+  if (library == nullptr || name.empty() || whole) return;
   const Document table = library->open("import", "models");
   expect_schema(table.root(), "prequel/named-models/1");
   const nlohmann::json* entry = entry_of(table.json(), name);
@@ -91,6 +97,8 @@ void look_up_model(const Library* library, ImportedJob& job) {
     read_hugging_face_config(Document::from(name, entry->at("config")), known);
   }
   take_what_is_missing(known.model, job.model);
+  if (by_config) job.yaml_config_file.clear();
+  if (by_program) job.said.try_emplace("--recipe", 1);
   if (job.says("--recipe")) {
     job.report.left_out.push_back(
         fmt::format("{}: its batches, layout, precision and recomputation where the command line "

@@ -149,7 +149,7 @@ TEST_CASE("what a configuration's base says is no contradiction") {
 }
 
 TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage have it so") {
-  const auto overlap = [](const std::string& zero, const std::string& flags = {},
+  const auto overlap = [](const std::string& zero, const std::string& flags,
                           const std::string& software = "deepspeed-zero3-2021") {
     ImportNames names;
     names.software = software;
@@ -159,27 +159,41 @@ TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage hav
                                         zero + "}}"}},
                         names);
   };
+  const std::string alone = "--no-pipeline-parallel";
   const WordSet<Overlapped> beside{Overlapped::grads};
   const WordSet<Overlapped> behind{Overlapped::no_grads};
   for (const std::string stage : {"1", "2"}) {
     const std::string zero = R"("stage": )" + stage;
-    CHECK(overlap(zero + R"(, "overlap_comm": true)").plan.overlap == beside);
-    CHECK_FALSE(overlap(zero + R"(, "overlap_comm": false)").plan.overlap);
-    CHECK_FALSE(overlap(zero).plan.overlap);  // nor has that stack it by itself
-    CHECK(overlap(zero, {}, "megatron-core-2024").plan.overlap == behind);
+    const std::string on = zero + R"(, "overlap_comm": true)";
+    CHECK(overlap(on, alone).plan.overlap == beside);
+    CHECK_FALSE(overlap(zero + R"(, "overlap_comm": false)", alone).plan.overlap);
+    CHECK_FALSE(overlap(zero, alone).plan.overlap);  // nor has that stack it by itself
+    CHECK(overlap(zero, alone, "megatron-core-2024").plan.overlap == behind);
+    CHECK(overlap(zero + R"(, "overlap_comm": "auto")", alone).plan.overlap == std::nullopt);
   }
   // Parameters that are gathered layer by layer are reduced so unless it is switched off.
-  CHECK_FALSE(overlap(R"("stage": 3)").plan.overlap);
-  CHECK_FALSE(overlap(R"("stage": 3, "overlap_comm": true)").plan.overlap);
-  CHECK(overlap(R"("stage": 3, "overlap_comm": false)").plan.overlap == behind);
+  CHECK_FALSE(overlap(R"("stage": 3)", {}).plan.overlap);
+  CHECK_FALSE(overlap(R"("stage": 3, "overlap_comm": true)", {}).plan.overlap);
+  CHECK(overlap(R"("stage": 3, "overlap_comm": false)", {}).plan.overlap == behind);
   // Without effect.
-  const ImportedJob none = overlap(R"("stage": 0, "overlap_comm": true)");
+  const ImportedJob none = overlap(R"("stage": 0, "overlap_comm": true)", alone);
   CHECK_FALSE(none.plan.overlap);
   CHECK(lists_part(none.report.assumed, "overlap_comm true: has no effect at ZeRO stage 0"));
-  const ImportedJob stages =
-      overlap(R"("stage": 1, "overlap_comm": true)", "--pipeline-model-parallel-size 4");
-  CHECK_FALSE(stages.plan.overlap);
-  CHECK(lists_part(stages.report.assumed, "overlap_comm true: has no effect with pipelines"));
+  for (const std::string flags : {"", "--pipeline-model-parallel-size 4 "}) {
+    const ImportedJob stages = overlap(R"("stage": 1, "overlap_comm": true)", flags);
+    CHECK_FALSE(stages.plan.overlap);
+    CHECK(lists_part(stages.report.assumed, "overlap_comm true: has no effect with its pipeline"));
+  }
+}
+
+TEST_CASE("GPT-NeoX's overlap_comm counts where it trains without stages") {
+  const std::string zero =
+      kShape + "seq_length: 2048\ntrain_micro_batch_size_per_gpu: 4\n" +
+      "zero_optimization:\n  stage: 1\n  overlap_comm: True\nbf16:\n  enabled: true\n";
+  CHECK(job_of_yaml(zero + "pipe_parallel_size: 0\n").plan.overlap ==
+        WordSet<Overlapped>{Overlapped::grads});
+  CHECK(lists_part(job_of_yaml(zero + "pipe_parallel_size: 1\n").report.assumed,
+                   "overlap_comm true: has no effect with its pipelines"));
 }
 
 TEST_CASE("a size keeps its dot, and NeMo's p is one") {
@@ -212,6 +226,65 @@ TEST_CASE("a known beginning is cut off a command of any length") {
                                         " --num-layers 24 --hidden-size 2048 "
                                         "--num-attention-heads 16\"\ntorchrun ${CMD#python3 }\n");
   CHECK(job.model.layers == 24);
+}
+
+TEST_CASE("what a named model has goes under the sizes that are set over it") {
+  const ImportedJob job = job_of_yaml(
+      "model:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: mistralai/Mistral-7B-v0.3\n"
+      "  config_overrides:\n    hidden_size: 2560\n    num_hidden_layers: 28\n"
+      "    num_attention_heads: 16\n    intermediate_size: 8960\n");
+  CHECK(job.model.layers == 28);
+  CHECK(job.model.hidden == 2560);
+  CHECK(job.model.kv_heads == 8);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job.model.vocab == 32768);
+}
+
+TEST_CASE("the name of a program or of a folder of weights says the model") {
+  const ImportedJob nemo = job_of_script(
+      "python -m scripts.performance.llm.pretrain_llama3_8b --num_gpus 32 --gpus_per_node 8 "
+      "--tensor_parallel_size 2 --micro_batch_size 1 --global_batch_size 128");
+  CHECK(nemo.model.layers == 32);
+  CHECK(nemo.plan.tp == 2);
+  CHECK(nemo.gpus == 32);
+  CHECK(nemo.plan.zero == 1);
+  const ImportedJob litgpt = job_of_yaml(
+      "checkpoint_dir: checkpoints/meta-llama/Llama-2-7b-hf\nprecision: bf16-true\ndevices: 4\n"
+      "num_nodes: 1\ntrain:\n  global_batch_size: 64\n  micro_batch_size: 4\n"
+      "  max_seq_length: 512\n");
+  CHECK(litgpt.model.layers == 32);
+  CHECK(litgpt.plan.zero == 3);
+  CHECK(litgpt.plan.recompute == Recompute::full);
+  CHECK(litgpt.plan.dp == 4);
+  CHECK(litgpt.plan.moments_precision == Precision::bf16);
+}
+
+TEST_CASE("accelerate's file that is not given says the stage by its name") {
+  const ImportedJob job = job_of_script(
+      "accelerate launch --config_file configs/deepspeed_zero3.yaml --num_processes 8 sft.py "
+      "--model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 2");
+  CHECK(job.plan.zero == 3);
+  CHECK(lists_part(job.report.left_out, "configs/deepspeed_zero3.yaml: not among the files"));
+}
+
+TEST_CASE("ms-swift's commands recompute, and train adapters unless told otherwise") {
+  const std::string swift = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B --max_length 4096 ";
+  const ImportedJob job = job_of_script(swift);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(lists_part(job.report.left_out, "ms-swift trains adapters alone"));
+  const ImportedJob full =
+      job_of_script(swift + "--train_type full --gradient_checkpointing false");
+  CHECK(full.plan.recompute == Recompute::none);
+  CHECK_FALSE(lists_part(full.report.left_out, "adapters"));
+}
+
+TEST_CASE("Fugaku's processes of a node are no nodes") {
+  const ImportedJob job =
+      job_of_script("#PJM -L \"node=8x9x8\"\n#PJM --mpi \"max-proc-per-node=1\"\nmpirun -np 576 " +
+                    kFlags.substr(kFlags.find("pretrain")) + "--tensor-model-parallel-size 6\n");
+  CHECK(job.plan.nodes == 576);
+  CHECK(job.plan.dp == 96);
 }
 
 }  // namespace
