@@ -136,6 +136,7 @@ constexpr OtherName kOtherNames[] = {
     {"base_num_decoder_layers", "--num-layers"},
     {"max_target_length", "--seq-length"},
     {"llama_intermediate_size", "--ffn-hidden-size"},
+    {"ffn_hidden", "--ffn-hidden-size"},
     {"decoder_block", "--decoder-block"},
     {"n_head_q", "--num-attention-heads"},
     {"n_head_kv", "--num-key-value-heads"},
@@ -322,6 +323,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
     if (is_in_other_section(path)) continue;
+    if (path == "model.path") {  // of verl
+      job.model_named = value;
+      continue;
+    }
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (is_maxtext_key(key)) {
       job.maxtext[key] = resolved(values, job.environment, path, value);
@@ -364,7 +369,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
   }
   if (values.contains("trainer.mp")) words.emplace_back("--levanter");
-  if (values.contains("model.partial_pretrain")) words.emplace_back("--verl");
+  if (values.contains("model.partial_pretrain") ||
+      values.contains("data.micro_batch_size_per_gpu")) {
+    words.emplace_back("--verl");
+  }
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);
   name_by_paths(path_of, ignored, job.report.ignored);

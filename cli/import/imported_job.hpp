@@ -117,6 +117,7 @@ struct ImportedJob {
   bool deepspeed{};                              ///< whether DeepSpeed's engine trains
   bool deepspeed_config{};                       ///< whether its config was read
   std::string deepspeed_config_file;             ///< that the command line names
+  std::string accelerate_file;                   ///< that the command line names
   bool yaml_config{};                            ///< whether a configuration in YAML was read
   std::string yaml_config_file;                  ///< that the command line names
   bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later

@@ -203,6 +203,7 @@ class Arguments {
       overrides(value);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
+      if (flag == "--config-file") job_.accelerate_file = value;
     } else {
       for (const auto& [refused, what, neutral] : refused_flags()) {
         if (flag != refused || (*neutral != '\0' && value == neutral)) continue;

@@ -39,11 +39,14 @@ void follow_config(ImportedJob& job) {
 /// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
 /// are accelerate's that switch it on: deepspeed_zero3.yaml.
 void guess_stage(ImportedJob& job) {
-  const std::string& named = job.yaml_config_file;
-  const bool accelerate = !job.yaml_config && named.find("zero") != std::string::npos;
-  if (accelerate && job.deepspeed_config_file.empty()) {
+  const std::string_view named = job.accelerate_file;
+  const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
+  if (!job.plan.zero && !job.deepspeed && own.find("zero") != std::string::npos) {
     job.deepspeed = true;
     job.deepspeed_config_file = named;
+  } else if (!job.plan.zero && !job.deepspeed && own.find("fsdp") != std::string::npos) {
+    job.plan.zero = 3;
+    job.report.assumed.push_back(fmt::format("ZeRO 3: by the name of {}", printable(named)));
   }
   const std::string& file = job.deepspeed_config_file;
   if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
@@ -169,7 +172,9 @@ void assume_trainer_defaults(ImportedJob& job) {
     job.plan.dispatcher = Dispatcher::alltoall;
     job.report.assumed.emplace_back("dispatcher alltoall: ms-swift's");
   }
-  if (job.says("--ulysses-sequence-parallel-size") && job.plan.cp.value_or(1) > 1) {
+  const bool ulysses =
+      job.says("--ulysses-sequence-parallel-size") || job.says("--ds-sequence-parallel-size");
+  if (ulysses && job.plan.cp.value_or(1) > 1) {
     job.plan.cp_comm = ContextComm::a2a;
   }
   // Megatron refuses the one without the other.
@@ -398,7 +403,7 @@ void assume_experts(ImportedJob& job) {
       job.report.assumed.push_back(fmt::format(
           "etp {}: that of tp, as no --expert-tensor-parallel-size says otherwise", *job.plan.tp));
     }
-    if (!job.plan.dispatcher && job.launch) {
+    if (!job.plan.dispatcher && job.launch && !job.says("--recipe")) {
       job.plan.dispatcher = Dispatcher::allgather;
       job.report.assumed.emplace_back(
           "dispatcher allgather: Megatron's, as no --moe-token-dispatcher-type names another");

@@ -188,6 +188,14 @@ class Completion {
     if (job_.plan.seq_len || names_.replaces("plan.seq_len")) return;
     const auto positions = job_.model.max_positions;
     if (!positions || !job_.model.layers || !(job_.gpus || job_.script)) return;
+    constexpr std::int64_t kPretrained = 4096;
+    if (job_.says("--recipe") && *positions > 2 * kPretrained) {
+      job_.plan.seq_len = kPretrained;
+      return assume(
+          fmt::format("seq_len {}: what most recipes of NeMo and Megatron-Bridge train "
+                      "with; --seq-len N says it",
+                      kPretrained));
+    }
     assume(fmt::format("seq_len: the model's max_position_embeddings {}", *positions));
   }
 

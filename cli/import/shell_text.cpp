@@ -294,7 +294,8 @@ void split_words(std::string_view text, std::vector<std::string>& words) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     while (at < text.size() && !is_shell_blank(text[at])) ++at;
-    if (at > begin) words.emplace_back(text.substr(begin, at - begin));
+    const std::string_view word = text.substr(begin, at - begin);
+    if (!word.empty() && word != "\\") words.emplace_back(word);  // a line that goes on
     while (at < text.size() && is_shell_blank(text[at])) ++at;
   }
 }

@@ -220,6 +220,16 @@ TEST_CASE("words that scripts add are beside the tokenizer's own, not the embedd
   CHECK(vocab("--patch-tokenizer-type LLama3Tokenizer --extra-vocab-size 256") == 128256);
 }
 
+TEST_CASE("lines of a here-document that go on are one command") {
+  const ImportedJob job = job_of_script(
+      "read -r -d '' command <<EOF\npretrain_gpt.py --use-flash-attn \\\n --num-layers 24 \\\n"
+      " --hidden-size 2048 --num-attention-heads 16 \\\n --flash-attn \\\n --bf16\nEOF\n"
+      "torchrun $command\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK_FALSE(lists_part(job.report.left_out, "--flash-attn"));
+}
+
 TEST_CASE("a known beginning is cut off a command of any length") {
   const std::string flags(600, 'x');
   const ImportedJob job = job_of_script("CMD=\"python3 pretrain_gpt.py --save " + flags +
@@ -266,6 +276,50 @@ TEST_CASE("accelerate's file that is not given says the stage by its name") {
       "--model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 2");
   CHECK(job.plan.zero == 3);
   CHECK(lists_part(job.report.left_out, "configs/deepspeed_zero3.yaml: not among the files"));
+}
+
+TEST_CASE("a launcher's file and a program's configuration are two") {
+  const auto with = [](const std::string& file) {
+    return job_of_files({{"s.sh", "accelerate launch --config_file=a/" + file +
+                                      " --num_processes 8 sft.py --config c.yaml"},
+                         {"c.yaml",
+                          "model_name_or_path: Qwen/Qwen2.5-1.5B\nbf16: true\n"
+                          "per_device_train_batch_size: 2\n"}})
+        .plan.zero;
+  };
+  CHECK(with("zero3.yaml") == 3);
+  CHECK(with("fsdp2.yaml") == 3);
+  CHECK(with("ddp.yaml") == 0);
+}
+
+TEST_CASE("sequences that DeepSpeed or verl shares out go by all-to-all") {
+  const ImportedJob job = job_of_script(kFlags + "--ds-sequence-parallel-size 4 --deepspeed");
+  CHECK(job.plan.cp == 4);
+  CHECK(job.plan.cp_comm == ContextComm::a2a);
+  const ImportedJob verl = job_of_script(
+      "torchrun --nnodes 2 --nproc_per_node 8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen3-8B "
+      "data.micro_batch_size_per_gpu=2 data.train_batch_size=64 data.max_length=4096 "
+      "engine.ulysses_sequence_parallel_size=4");
+  CHECK(verl.model.layers == 36);
+  CHECK(verl.plan.cp == 4);
+  CHECK(verl.plan.zero == 3);
+}
+
+TEST_CASE("a recipe's length and dispatcher are not the model's positions and Megatron's default") {
+  const ImportedJob job = job_of_script(
+      "python perf.py --model_recipe_name deepseek_v3 --num_gpus 64 --gpus_per_node 8 "
+      "--expert_model_parallel_size 64 --micro_batch_size 1 --global_batch_size 512");
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(lists_part(job.report.assumed, "seq_len 4096: what most recipes"));
+  CHECK_FALSE(job.plan.dispatcher);
+}
+
+TEST_CASE("checkpoints of some layers are said to be predicted of all") {
+  const std::string fms =
+      "torchrun --nnodes=2 --nproc_per_node=8 main.py --model_variant=llama2_7b --batch_size=2 "
+      "--sharding_strategy=fsdp --fsdp_activation_checkpointing=True --selective_checkpointing=";
+  CHECK(lists_part(job_of_script(fms + "1/2").report.left_out, "--selective-checkpointing 1/2"));
+  CHECK_FALSE(lists_part(job_of_script(fms + "1").report.left_out, "--selective-checkpointing"));
 }
 
 TEST_CASE("ms-swift's commands recompute, and train adapters unless told otherwise") {
