@@ -9,6 +9,7 @@
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/megatron_flags.hpp"
 #include "cli/import/telling_names.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 
 namespace prequel {
@@ -137,6 +138,7 @@ constexpr OtherName kOtherNames[] = {
     {"max_target_length", "--seq-length"},
     {"llama_intermediate_size", "--ffn-hidden-size"},
     {"ffn_hidden", "--ffn-hidden-size"},
+    {"_attn_implementation", "--attn-implementation"},  // of nanotron
     {"decoder_block", "--decoder-block"},
     {"n_head_q", "--num-attention-heads"},
     {"n_head_kv", "--num-key-value-heads"},
@@ -170,8 +172,8 @@ constexpr std::string_view kOtherSections[] = {
 
 /// Keys that name the model where others hold its shape.
 constexpr std::string_view kModelNames[] = {
-    "model_name_or_path", "base_model",      "hf_path", "pretrained_model_name_or_path",
-    "model_name",         "partial_pretrain"};
+    "model_name_or_path", "base_model",       "hf_path", "pretrained_model_name_or_path",
+    "model_name",         "partial_pretrain", "model_id"};
 
 bool is_off(std::string_view value) {
   return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
@@ -302,6 +304,21 @@ bool says_context_width(const ConfigValues& values) {
   });
 }
 
+/// How wide a share of the width beside it is, `expansion_ratio: 2.6875` of llm-foundry; empty for
+/// whole numbers, which are flags' as they are.
+std::string width_of_share(const std::string& path, const std::string& key,
+                           const std::string& value, const ConfigValues& values) {
+  constexpr double kMostRatio = 1000;
+  const auto width = values.find(path.substr(0, path.size() - key.size()) + "d_model");
+  const auto ratio = parse_number(value);
+  if (key != "expansion_ratio" || parse_integer(value) || !ratio || width == values.end())
+    return {};
+  const auto whole = parse_integer(width->second);
+  if (!whole || *whole < 1 || *whole > (1LL << 24)) return {};
+  if (!(*ratio > 0 && *ratio < kMostRatio)) return {};
+  return std::to_string(static_cast<std::int64_t>(static_cast<double>(*whole) * *ratio));
+}
+
 /// `fp8: false` has the last word on `fp8_hybrid: true` beside it.
 bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
   if (!key.starts_with("fp8_")) return false;
@@ -352,6 +369,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
       words.insert(words.end(), {"--train-batch-size", value});
+      continue;
+    }
+    if (const std::string width = width_of_share(path, key, value, values); !width.empty()) {
+      words.insert(words.end(), {"--ffn-hidden-size", width});
       continue;
     }
     if (path.ends_with("zero_optimization.overlap_comm")) {

@@ -68,6 +68,7 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--fsdp-sharding-strategy", "--fsdp"},
     {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
     {"--enable-fsdp", "--use-fsdp"},
+    {"--num-shared-experts", "--n-shared-experts"},
     {"--llama-intermediate-size", "--ffn-hidden-size"},
     {"--tensor-parallel-degree", "--tensor-model-parallel-size"},
     {"--pipeline-parallel-degree", "--pipeline-model-parallel-size"},

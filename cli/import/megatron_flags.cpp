@@ -58,6 +58,8 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.model.experts.ffn_hidden; }},
     {"--moe-shared-expert-intermediate-size",
      [](ImportedJob& job) -> Count& { return job.model.experts.shared_hidden; }},
+    {"--shared-moe-ffn-hidden-size",  // Pai's
+     [](ImportedJob& job) -> Count& { return job.model.experts.shared_hidden; }},
     {"--moe-router-num-groups",
      [](ImportedJob& job) -> Count& { return job.model.experts.groups; }},
     {"--moe-router-group-topk",
@@ -308,6 +310,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--geglu", gated},
     {"--quick-geglu", gated},
     {"--no-pipeline-parallel", [](ImportedJob&) {}},
+    {"--enable-shared-expert", [](ImportedJob&) {}},  // Pai's, beside their number or width
     {"--gated-linear-unit", gated},
     {"--llama-block", llama_block},                                            // in configurations
     {"--RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},  // Megatron-LLaMA's
@@ -448,6 +451,7 @@ constexpr WordFlag kWords[] = {
     {"--activation", "fast-geglu", gated},
     {"--mlp-type", "llama", llama_mlp},
     {"--ffn-type", "mptglu", gated},
+    {"--ffn-type", "mptgeglu", gated},
     {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
     {"--decoder-block", "llama2", llama_block},
     {"--decoder-block", "llama", llama_block},
@@ -456,6 +460,10 @@ constexpr WordFlag kWords[] = {
     {"--mlp-type", "regular", [](ImportedJob&) {}},
     {"--mlp-type", "standard", [](ImportedJob&) {}},
     {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--norm", "low_precision_rmsnorm",
+     [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--norm", "low_precision_layernorm",
+     [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--norm", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--normalization", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},

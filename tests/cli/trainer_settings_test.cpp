@@ -129,6 +129,19 @@ TEST_CASE("a shape that PyTorch's FSDP shards goes with a stack of its kind") {
   CHECK(job_of_yaml(olmo).model.qk_norm == true);
 }
 
+TEST_CASE("an MLP may be wider by a fraction, and a model be called by its id") {
+  const ImportedJob job = job_of_yaml(
+      "model:\n  name: mpt_causal_lm\n  d_model: 4096\n  n_layers: 24\n  n_heads: 32\n"
+      "  expansion_ratio: 2.6875\n  norm_type: low_precision_rmsnorm\n"
+      "  ffn_config:\n    ffn_type: mptgeglu\n");
+  CHECK(job.model.ffn_hidden == 11008);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job_of_yaml("model_id: meta-llama/Meta-Llama-3-70b\nper_device_train_batch_size: 1\n"
+                    "max_seq_len: 3072\nfsdp: full_shard auto_wrap offload\n")
+            .model.layers == 80);
+}
+
 TEST_CASE("weights in bf16 alone keep moments and gradients so") {
   const std::string torchtune =
       "model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 1\ndtype: ";
@@ -303,6 +316,16 @@ TEST_CASE("sequences that DeepSpeed or verl shares out go by all-to-all") {
   CHECK(verl.model.layers == 36);
   CHECK(verl.plan.cp == 4);
   CHECK(verl.plan.zero == 3);
+}
+
+TEST_CASE("shared experts are counted, or their width said") {
+  const std::string experts =
+      kFlags + "--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1408 ";
+  const auto width = [&](const std::string& flags) {
+    return job_of_script(experts + flags).model.experts.shared_hidden;
+  };
+  CHECK(width("--enable-shared-expert --num-shared-experts 2") == 2816);
+  CHECK(width("--enable-shared-expert --shared-moe-ffn-hidden-size 20480") == 20480);
 }
 
 TEST_CASE("a recipe's length and dispatcher are not the model's positions and Megatron's default") {
