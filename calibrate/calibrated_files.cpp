@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/json_layout.hpp"
+#include "calibrate/run_inputs.hpp"
 #include "hw/base/json_cursor.hpp"
 
 namespace prequel {
@@ -146,13 +147,13 @@ std::vector<CalibratedFile> calibrated_files(const Library& library,
       }
       files.push_back(finished("software", software_name, software, note));
     }
-    if (done.insert("clusters " + scenario.cluster.name).second) {
-      Document cluster = library.open("clusters", row.run->cluster);
+    if (done.insert("clusters " + own_name(scenario.cluster)).second) {
+      Document cluster = cluster_document(library, *row.run);
       const bool moved = set_numbers(cluster, "cluster", numbers) > 0;
       if (device_changed) cluster.set("device", device_name);
       cluster.set("software", software_name);
       if (moved || !suffix.empty()) {
-        files.push_back(finished("clusters", scenario.cluster.name + suffix, cluster, note));
+        files.push_back(finished("clusters", own_name(scenario.cluster) + suffix, cluster, note));
       }
     }
   }

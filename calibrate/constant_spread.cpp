@@ -9,6 +9,7 @@
 
 #include "calibrate/coverage.hpp"
 #include "calibrate/error_statistics.hpp"
+#include "calibrate/run_inputs.hpp"
 #include "calibrate/stack_spread.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -146,7 +147,7 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
   const Posterior fit = posterior(wide, result.seen, quantities, result.start);
   result.model = fit.model;
   result.told = {table,
-                 observed.front().scenario.cluster.name,
+                 own_name(observed.front().scenario.cluster),
                  software,
                  own.name == software,
                  told == Told::memory,
@@ -289,7 +290,7 @@ std::vector<Case> cases_of(const Library& library, const std::vector<MeasuredRun
   std::vector<Case> cases;
   for (const Told told : {Told::time, Told::memory}) {
     for (const auto& [table, rows] : tables_of(runs, told)) {
-      const Document cluster = library.open("clusters", rows.front().cluster);
+      const Document cluster = cluster_document(library, rows.front());
       const std::string named = rows.front().software.empty()
                                     ? cluster.read_once(read_cluster).software
                                     : rows.front().software;

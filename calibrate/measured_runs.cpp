@@ -303,6 +303,11 @@ void check_columns(const CsvReader& table, const std::string& file) {
 
 }  // namespace
 
+std::string cell(const MeasuredRun& run, const std::string& column) {
+  const auto found = run.cells.find(column);
+  return found == run.cells.end() ? std::string() : found->second;
+}
+
 Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run) {
   const auto says = [&](const char* column) { return run.cells.contains(column); };
   Transformer model = shipped;

@@ -39,6 +39,9 @@ struct MeasuredRun {
   std::string apart;
 };
 
+/// What the row has in a column; empty where it says nothing there.
+std::string cell(const MeasuredRun& run, const std::string& column);
+
 /// The model of a row whose name is that of a shipped one: what its columns leave out is as there.
 Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run);
 

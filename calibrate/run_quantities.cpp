@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibrate/validation.hpp"
+#include "calibrate/run_inputs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/parallel.hpp"
 #include "sim/answer/interval.hpp"

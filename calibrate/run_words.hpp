@@ -3,6 +3,7 @@
 /// What published tables call the values of a plan's axes, in the words of the axes.
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace prequel {
@@ -12,5 +13,9 @@ namespace prequel {
 /// recomputed, and flags (`tp_comm_overlap`, `a2a_overlap`, `grad_reduce_fp32`, `moments_dtype`)
 /// that are part of an axis. Cells that the axes know already stay.
 void translate_cells(std::map<std::string, std::string>& cells);
+
+/// The kernel that an `attention` of a row names ("fa3": "flash-3"), in the words of devices; empty
+/// where it names none ("flash"), and the stack's own is meant.
+std::optional<std::string> attention_kernel(const std::string& said);
 
 }  // namespace prequel

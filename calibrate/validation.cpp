@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/ranking.hpp"
+#include "calibrate/run_inputs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -23,43 +24,6 @@
 
 namespace prequel {
 namespace {
-
-std::string cell(const MeasuredRun& run, const std::string& column) {
-  const auto found = run.cells.find(column);
-  return found == run.cells.end() ? std::string() : found->second;
-}
-
-/// Whether ranks share out parameters, too.
-bool shards_all(const MeasuredRun& run) {
-  return run.plan.zero.value_or(0) == 3;
-}
-
-/// What of a row says which files it is predicted from, and with which of their fields replaced.
-std::string files_key(const MeasuredRun& run) {
-  return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
-         cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" +
-         (shards_all(run) ? "sharded" : "");
-}
-
-/// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
-/// node is judged by its degrees.
-/// A row that does not say its GPUs ran on whole nodes; one that does not say its data-parallel
-/// degree on all of its GPUs.
-PlanRequest requested_plan(const MeasuredRun& run, const Cluster& cluster) {
-  PlanRequest plan = run.plan;
-  const bool whole_nodes =
-      run.nodes && (!run.gpus || *run.gpus == *run.nodes * cluster.devices_per_node);
-  if (whole_nodes) plan.nodes = run.nodes;
-  if (!plan.dp && run.gpus && !whole_nodes) {
-    const std::int64_t replica = ranks_of_replica(plan);
-    if (*run.gpus % replica != 0) {
-      throw InputError(fmt::format("dp: empty, and {} gpus are no multiple of {} = {}", *run.gpus,
-                                   degrees_of_replica(), replica));
-    }
-    plan.dp = *run.gpus / replica;
-  }
-  return plan;
-}
 
 /// A plan whose batch is not said can still be known not to fit: its states alone do not.
 bool states_alone_exceed(const ResolvedScenario& sized) {
@@ -119,6 +83,8 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     const Software& software = scenario.scenario.software;
     result.stack = software.name;
     if (!software.stands_for.empty()) result.stand_in = software.name;
+    const Cluster& cluster = scenario.scenario.cluster;
+    if (!cluster.stands_for.empty()) result.machine = cluster.name;
     result.prediction = predict(scenario.scenario);
     first_stage = software.memory.prints_first_stage;
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
@@ -387,181 +353,6 @@ ValidationGroup summarise_group(const std::string& group_name,
 }
 
 }  // namespace
-
-RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
-    : library_(library), overrides_(std::move(overrides)) {
-  const std::vector<std::string> inputs{"cluster", "device", "software"};
-  for (const Override& override : overrides_) {
-    const std::string input = override.path.substr(0, override.path.find('.'));
-    if (std::ranges::find(inputs, input) != inputs.end()) continue;
-    throw InputError(override.from + " " + override.path + "=" + override.value +
-                     ": rows say what was run; only fields of cluster., device. and software. can "
-                     "be set" +
-                     did_you_mean(input, inputs));
-  }
-}
-
-std::shared_ptr<const Inputs> RunInputs::files(const MeasuredRun& run) {
-  const std::string key = files_key(run);
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<const Inputs>& known = known_[key];
-  if (!known) known = std::make_shared<const Inputs>(read(run, overrides_));
-  return known;
-}
-
-void RunInputs::check_overrides(const std::vector<MeasuredRun>& runs) const {
-  if (overrides_.empty()) return;
-  std::optional<InputError> first;
-  std::set<std::string> tried;
-  for (const MeasuredRun& run : runs) {
-    if (!tried.insert(files_key(run)).second) continue;
-    try {
-      static_cast<void>(read(run, {}));
-    } catch (const InputError&) {
-      continue;  // wrong without the overrides, too
-    }
-    try {
-      static_cast<void>(read(run, overrides_));
-      return;
-    } catch (const InputError& error) {
-      if (!first) first = error;
-    }
-  }
-  if (first) throw InputError(first->problems());
-}
-
-namespace {
-
-/// The cluster as it was on a day ("2022-02-25"): its file lists what changed from when on, as JSON
-/// merge patches (RFC 7396). Without a day it is as the file begins.
-Document on_day(Document cluster, const std::string& day) {
-  nlohmann::json value = cluster.json();
-  if (day.empty() || !value.is_object() || !value.contains("changes")) return cluster;
-  const nlohmann::json changes = value["changes"];
-  bool changed = false;
-  for (const nlohmann::json& each : changes) {
-    const bool sound = each.is_object() && each.contains("from") && each["from"].is_string() &&
-                       each.contains("change");
-    if (!sound || each["from"].get<std::string>() > day) continue;
-    value.merge_patch(each["change"]);
-    changed = true;
-  }
-  if (!changed) return cluster;
-  return Document::from(cluster.file(), value);
-}
-
-/// What a site's tables mean by a release, where its file says so: of all, "RELEASE", or of those
-/// whose source has a word, "RELEASE in WORD".
-std::string build_of(const Document& cluster, const std::string& release,
-                     const std::string& source) {
-  const nlohmann::json& value = cluster.json();
-  if (!value.is_object() || !value.contains("builds")) return release;
-  const nlohmann::json& builds = value["builds"];
-  if (!builds.is_object()) return release;
-  for (const auto& [name, build] : builds.items()) {
-    const std::string of_source = release + " in ";
-    if (!name.starts_with(of_source) || !build.is_string()) continue;
-    if (source.find(name.substr(of_source.size())) != std::string::npos) return build;
-  }
-  const bool known = builds.contains(release) && builds[release].is_string();
-  return known ? builds[release].get<std::string>() : release;
-}
-
-/// A release without its year or version: "torchtitan" of "torchtitan-2024-12".
-std::string without_version(const std::string& release) {
-  std::size_t end = release.find('-');
-  while (end != std::string::npos) {
-    const std::size_t first = end + (release.compare(end + 1, 1, "v") == 0 ? 2 : 1);
-    if (first < release.size() && release[first] >= '0' && release[first] <= '9') break;
-    end = release.find('-', end + 1);
-  }
-  return release.substr(0, end);
-}
-
-/// Whether a name is one of a known framework, but for a letter or two.
-bool is_mistyped(const std::string& asked, const std::vector<std::string>& known) {
-  std::vector<std::string> frameworks;
-  for (const std::string& name : known) frameworks.push_back(without_version(name));
-  return nearest(without_version(asked), frameworks).has_value();
-}
-
-/// The stack of a row, or the nearest release of its framework. Tables are full of frameworks that
-/// no file is of and that stand on PyTorch's own sharding or on Megatron-Core's layout: the newest
-/// of these that lays parameters out as the row does then stands in, as any other release would.
-Document stack_of(const Library& library, const MeasuredRun& run, const std::string& asked) {
-  try {
-    return library.open("software", asked);
-  } catch (const InputError&) {
-    const std::vector<std::string> known = library.names("software");
-    const bool is_path = asked.find('/') != std::string::npos || asked.ends_with(".json");
-    const bool is_known = std::ranges::find(known, asked) != known.end();
-    if (is_path || is_known || is_mistyped(asked, known)) throw;
-  }
-  Document stack =
-      library.open("software", shards_all(run) ? "nemo-automodel-2026" : "megatron-core-2026");
-  stack.set("stands_for", asked);
-  return stack;
-}
-
-}  // namespace
-
-Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& overrides) const {
-  Inputs files;
-  Document cluster = on_day(library_.open("clusters", run.cluster), run.date);
-  apply_overrides(cluster, overrides, "cluster");
-  files.cluster = cluster.read_once(read_cluster);
-  Document device = library_.open("devices", files.cluster.device);
-  if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
-  apply_overrides(device, overrides, "device");
-  files.device = device.read_once(read_device);
-  Document software = stack_of(
-      library_, run,
-      build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
-  if (run.launch) software.set("launch", std::string(name(*run.launch)));
-  apply_overrides(software, overrides, "software");
-  files.software = software.read_once(read_software);
-  return files;
-}
-
-namespace {
-
-/// Without one of these, a row does not say its model's shape.
-constexpr std::array<const char*, 4> kShape{"layers", "hidden", "heads", "vocab"};
-
-std::string first_empty(const MeasuredRun& run) {
-  const auto is_empty = [&](const char* column) { return cell(run, column).empty(); };
-  return *std::find_if(kShape.begin(), kShape.end(), is_empty);
-}
-
-}  // namespace
-
-Transformer RunInputs::model_of(const MeasuredRun& run) {
-  const std::lock_guard lock(mutex_);
-  if (shipped_names_.empty()) shipped_names_ = library_.names("models");
-  if (std::ranges::find(shipped_names_, run.model_name) == shipped_names_.end()) {
-    if (run.model) return *run.model;
-    throw InputError(fmt::format("{}: empty, and model \"{}\" is not a shipped one{}",
-                                 first_empty(run), run.model_name,
-                                 did_you_mean(run.model_name, shipped_names_)));
-  }
-  auto [found, is_new] = shipped_.try_emplace(run.model_name);
-  if (is_new) found->second = library_.open("models", run.model_name).read_once(read_transformer);
-  if (run.model) return completed(*run.model, found->second, run);
-  // A row that only names a shipped model has all of it; one that says half of a shape means none.
-  for (const char* column : {"layers", "hidden", "heads", "vocab", "kv_heads", "ffn_hidden",
-                             "head_dim", "experts", "top_k", "expert_ffn"}) {
-    if (!cell(run, column).empty()) throw InputError(first_empty(run) + ": empty");
-  }
-  return completed(found->second, found->second, run);
-}
-
-ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
-  if (!run.seq_len) throw InputError("seq_len: empty");
-  Inputs inputs = *files(run);
-  inputs.model = model_of(run);
-  inputs.model.max_positions = *run.seq_len;
-  return resolve(inputs, requested_plan(run, inputs.cluster));
-}
 
 std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<MeasuredRun> runs,
                                         const std::vector<Override>& overrides,

@@ -32,7 +32,9 @@ struct ValidatedRun {
   std::shared_ptr<const Spread> spread;  ///< of its constants
   std::string stack;                     ///< the software file that it is predicted by
   std::string stand_in;  ///< software that stood in for the row's, a release not known; or empty
-  bool fits{};           ///< predicted
+  std::string
+      machine;  ///< cluster that stood in for the row's, of which there is no file; or empty
+  bool fits{};  ///< predicted
   std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
   std::optional<double> time_error;  ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;
@@ -92,36 +94,6 @@ struct ValidationGroup {
   LayoutOdds odds;         ///< of the same
   Coverage time_coverage, memory_coverage;  ///< by intervals of `ok` rows
   double usable{};  ///< predicted / rows that contradict neither themselves nor others
-};
-
-/// The files that rows name, their cells over the files' defaults. Throws InputError for unknown
-/// names and for what is not modelled.
-class RunInputs {
- public:
-  RunInputs(const Library& library, std::vector<Override> overrides);
-  RunInputs(const RunInputs&) = delete;
-  RunInputs& operator=(const RunInputs&) = delete;
-
-  /// May be asked by several threads; each file is read once.
-  [[nodiscard]] ResolvedScenario scenario(const MeasuredRun& run);
-  /// Throws InputError where the overrides fit the files of none of `runs`.
-  void check_overrides(const std::vector<MeasuredRun>& runs) const;
-
- private:
-  /// Without a model, which each row says for itself.
-  [[nodiscard]] std::shared_ptr<const Inputs> files(const MeasuredRun& run);
-  [[nodiscard]] Inputs read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
-
-  /// The row's model, with what its columns leave out as a shipped one of that name has it.
-  /// Throws InputError for half a shape, and for none of a model that is not shipped.
-  [[nodiscard]] Transformer model_of(const MeasuredRun& run);
-
-  const Library& library_;
-  std::vector<Override> overrides_;
-  std::mutex mutex_;  ///< of what follows
-  std::vector<std::string> shipped_names_;
-  std::map<std::string, Transformer> shipped_;
-  std::map<std::string, std::shared_ptr<const Inputs>> known_;
 };
 
 /// Predicts every row, in the order of the rows; `progress` hears of rows. Throws

@@ -84,6 +84,7 @@ Cluster read_cluster(const Document& file) {
   Cluster cluster;
   expect_schema(root, "prequel/cluster/1");
   cluster.name = root.at("name").text();
+  if (const auto asked = root.find("stands_for")) cluster.stands_for = asked->text();
   cluster.device = root.at("device").text();
   cluster.software = root.at("software").text();
   cluster.nodes = root.at("nodes").integer(1, 1 << 20);

@@ -49,6 +49,8 @@ struct HostModel {
 
 struct Cluster {
   std::string name;
+  /// The machine that was asked for, where no file of it is known and this one has the same card.
+  std::string stands_for;
   std::string device;    ///< name of the device file
   std::string software;  ///< the stack that is usual here
   std::int64_t nodes{};  ///< how many there are
@@ -64,6 +66,11 @@ struct Cluster {
   HostModel host;
   std::vector<StatedSpread> spreads;  ///< of the file's numbers
 };
+
+/// The machine's own name, also where another's file stands in for it.
+inline const std::string& own_name(const Cluster& cluster) {
+  return cluster.stands_for.empty() ? cluster.name : cluster.stands_for;
+}
 
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.
 Cluster read_cluster(const Document& file);

@@ -307,16 +307,17 @@ Json group_json(const ValidationGroup& group) {
           {"layout_odds", layout_odds_json(group.odds)}};
 }
 
-/// Rows of releases that are not known, by the release that stood in for theirs.
+/// Rows of releases and of machines that are not known, by what stood in for theirs.
 std::string stand_ins_text(const std::vector<ValidatedRun>& runs) {
-  std::map<std::pair<std::string, std::string>, std::size_t> counts;
+  std::map<std::array<std::string, 3>, std::size_t> counts;
   for (const ValidatedRun& run : runs) {
-    if (!run.stand_in.empty()) ++counts[{run.run.software, run.stand_in}];
+    if (!run.stand_in.empty()) ++counts[{"software", run.run.software, run.stand_in}];
+    if (!run.machine.empty()) ++counts[{"cluster", run.run.cluster, run.machine}];
   }
   std::string text;
-  for (const auto& [releases, rows] : counts) {
-    text += fmt::format("  software {} is not known: {} stands in for it in {} rows\n",
-                        releases.first, releases.second, rows);
+  for (const auto& [what, rows] : counts) {
+    text += fmt::format("  {} {} is not known: {} stands in for it in {} rows\n", what[0], what[1],
+                        what[2], rows);
   }
   return text.empty() ? text : "\n" + text;
 }

@@ -210,6 +210,11 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
              real(plan.tp);
   }
   live += std::max(logits, backward);
+  // The input that tensor ranks gather once more for a layer's backward pass, and its gradient
+  // before it is scattered, are whole on every rank.
+  if (plan.tp > 1 && plan.sequence_parallel && !stack.keeps_gathers) {
+    live += 2 * bytes_per_element(activation_precision(plan)) * tokens * real(model.hidden);
+  }
   live +=
       gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
   if (plan.replicas() > 1) live += states.reduced * parameters.total();

@@ -50,7 +50,7 @@ bool was_seen(const Software& software, bool experts, const Uncertainty& uncerta
 
 Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Software& software = scenario.software;
-  const std::string& cluster = scenario.cluster.name;
+  const std::string& cluster = own_name(scenario.cluster);
   const SpreadLevels& levels = uncertainty.levels;
   const auto unchecked = [&](double level, double times) {
     return Level{{level, typical(uncertainty.time_noise), 0},
@@ -73,10 +73,14 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   }
   const double level_elsewhere =
       was_seen(software, scenario.model.has_experts(), uncertainty) ? levels.other : levels.unseen;
-  if (software.stands_for.empty()) return unchecked(level_elsewhere, 1.0);
+  const std::string& machine = scenario.cluster.stands_for;
+  if (software.stands_for.empty() && machine.empty()) return unchecked(level_elsewhere, 1.0);
   Level level = unchecked(std::max(level_elsewhere, levels.unknown * levels.other), levels.unknown);
-  level.basis =
-      fmt::format("constants of {}: none of {} are known", software.name, software.stands_for);
+  level.basis = software.stands_for.empty()
+                    ? fmt::format("{} as a usual machine: no file of {} is known",
+                                  scenario.cluster.name, machine)
+                    : fmt::format("constants of {}: none of {} are known", software.name,
+                                  software.stands_for);
   return level;
 }
 

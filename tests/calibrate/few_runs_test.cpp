@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "calibrate/run_fit.hpp"
+#include "calibrate/run_inputs.hpp"
 #include "calibrate/validation.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 #include "tests/error_text.hpp"

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "calibrate/calibrated_files.hpp"
+#include "calibrate/run_inputs.hpp"
 #include "calibrate/validation.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/calibrate/shipped_tables.hpp"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "calibrate/run_inputs.hpp"
 #include "calibrate/validation.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "calibrate/measured_runs.hpp"
+#include "calibrate/validation.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -39,6 +40,48 @@ TEST_CASE("what launchers call recipes, dispatchers and graphs are words of the 
   CHECK(translated({{"recompute_modules", "block 5"}}).at("recompute_first") == "5");
   CHECK(translated({{"stage_split", "Et*4|(tttt|)*14tmL"}}).at("layout") == "Et*4|(tttt|)*14tmL");
   CHECK(translated({{"grad_reduce_fp32", "False"}}).at("grad_precision") == "bf16");
+}
+
+TEST_CASE("formats that name their recipe say both") {
+  const Cells scaled = translated({{"precision", "FP8_CS"}});
+  CHECK(scaled.at("precision") == "fp8");
+  CHECK(scaled.at("fp8_recipe") == "current");
+  CHECK(translated({{"precision", "mxfp8"}}).at("fp8_recipe") == "mxfp8");
+  CHECK(translated({{"precision", "BF16"}}).at("precision") == "bf16");
+  CHECK(translated({{"precision", "mxfp8"}, {"fp8_recipe", "none"}}).at("fp8_recipe") == "none");
+}
+
+TEST_CASE("methods of recompute, schedules and optimizers by other frameworks' names") {
+  CHECK(translated({{"recompute", "uniform"}}).at("recompute") == "full");
+  CHECK(translated({{"schedule", "interleaved"}}).at("schedule") == "interleaved-1f1b");
+  CHECK(translated({{"optimizer", "AdamW"}}).at("optimizer") == "adam");
+  CHECK(translated({{"status", "OOM"}}).at("status") == "oom");
+}
+
+TEST_CASE("a kernel of attention that a row names replaces the stack's") {
+  CHECK(translated({{"attention", "fa3"}}).at("attention") == "flash");
+  CHECK(attention_kernel("FA3") == "flash-3");
+  CHECK_FALSE(attention_kernel("flash"));
+  CHECK(translated({{"attention", "eager"}}).at("attention") == "unfused");
+  const std::string columns =
+      "id,cluster,software,model,gpus,tp,pp,mbs,gbs,seq_len,attention,status\n";
+  const std::string job = ",dgx-h100,torchtitan-2024,llama-3-8b,8,1,1,1,16,8192,";
+  std::istringstream in(columns + "own" + job + "flash,ok\nnewer" + job + "flash3,ok\n");
+  const auto runs =
+      validate_runs(Library({PREQUEL_DATA_DIR}), read_measured_runs(in, "runs.csv"), {});
+  REQUIRE(runs[0].prediction);
+  REQUIRE(runs[1].prediction);
+  CHECK(runs[1].prediction->sec_per_iter.value < runs[0].prediction->sec_per_iter.value);
+}
+
+TEST_CASE("a module that nobody knows is not left out of a list") {
+  CHECK(translated({{"recompute_modules", "selective moe_act,gdn_norm"}}).at("recompute_modules") ==
+        "moe_act,gdn_norm");
+  std::istringstream in(
+      "id,cluster,software,model,gpus,tp,pp,mbs,gbs,seq_len,recompute,recompute_modules,status\n"
+      "a,dgx-h100,megatron-core-2025,qwen3-30b-a3b,8,1,1,1,16,4096,selective,gdn_norm,ok\n");
+  const auto runs = read_measured_runs(in, "runs.csv");
+  CHECK(runs[0].contradiction.find("gdn_norm") != std::string::npos);
 }
 
 TEST_CASE("flags of overlap are one list") {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "calibrate/run_inputs.hpp"
 #include "calibrate/validation.hpp"
 
 using namespace prequel;

@@ -233,6 +233,66 @@ TEST_CASE("an unknown cluster makes a row unsupported, with the nearest name") {
         "clusters lists them");
 }
 
+/// Two rows of one job on a cluster that has no file, and on the one that is usual with its card.
+constexpr const char* kOnCards =
+    "id,cluster,software,model,nodes,gpus,gpus_per_node,gpu,tp,pp,mbs,gbs,seq_len,sec_per_iter,"
+    "status\n";
+
+TEST_CASE("a cluster without a file is the usual machine with the row's card, and is said to be") {
+  std::istringstream in(std::string(kOnCards) +
+                        "new,some-site,megatron-core-2025,llama-3-8b,2,16,8,H100-SXM5-80GB,2,1,1,"
+                        "128,8192,5,ok\n"
+                        "known,dgx-h100,megatron-core-2025,llama-3-8b,2,16,8,h100,2,1,1,128,8192,5,"
+                        "ok\n"
+                        "named,lambda-h100,megatron-core-2025,llama-3-8b,2,16,,,2,1,1,128,8192,5,"
+                        "ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 3);
+  for (const ValidatedRun& run : runs) REQUIRE(run.outcome == Outcome::predicted);
+  CHECK(runs[0].machine == "dgx-h100");
+  CHECK(runs[1].machine.empty());
+  CHECK(runs[2].machine == "dgx-h100");
+  CHECK(runs[0].prediction->sec_per_iter.value == runs[1].prediction->sec_per_iter.value);
+  const auto& warnings = runs[0].prediction->warnings;
+  CHECK(std::ranges::find(warnings,
+                          "cluster some-site is not known; dgx-h100, a usual machine with "
+                          "h100-sxm, stands in for it") != warnings.end());
+  // Nothing was measured on it.
+  CHECK(runs[0].interval->time_scale >= runs[1].interval->time_scale);
+}
+
+TEST_CASE("a machine that stands in is as large as the row needs it, with the row's nodes") {
+  std::istringstream in(
+      std::string(kOnCards) +
+      "large,some-site,megatron-core-2025,llama-3-8b,2048,16384,8,h100,2,1,1,"
+      "16384,8192,5,ok\n"
+      "four,some-site,megatron-core-2025,llama-3-8b,4,16,4,h100,8,1,1,128,8192,5,"
+      "ok\n"
+      "eight,some-site,megatron-core-2025,llama-3-8b,2,16,8,h100,8,1,1,128,8192,5,"
+      "ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 3);
+  for (const ValidatedRun& run : runs) REQUIRE(run.outcome == Outcome::predicted);
+  // Tensor parallelism over 8 ranks leaves nodes of four.
+  CHECK(runs[1].prediction->sec_per_iter.value > 1.1 * runs[2].prediction->sec_per_iter.value);
+}
+
+TEST_CASE("a cluster without a file and without a known card stays unknown") {
+  std::istringstream in(std::string(kOnCards) +
+                        "a,some-site,megatron-core-2025,llama-3-8b,2,16,8,gaudi9,2,1,1,128,8192,5,"
+                        "ok\n"
+                        "b,some-site,megatron-core-2025,llama-3-8b,2,16,8,,2,1,1,128,8192,5,ok\n"
+                        "c,./no-h100.json,megatron-core-2025,llama-3-8b,2,16,8,h100,2,1,1,128,8192,"
+                        "5,ok\n"
+                        "d,mosiac-h100,megatron-core-2025,llama-3-8b,2,16,,,2,1,1,128,8192,5,ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 4);
+  for (const ValidatedRun& run : runs) CHECK(run.outcome == Outcome::unsupported);
+  CHECK(runs[3].reason.find("did you mean \"mosaic-h100\"?") != std::string::npos);
+  CHECK(runs[0].reason.ends_with("nor is a machine with gpu \"gaudi9\" known"));
+  CHECK(runs[1].reason.starts_with("unknown cluster \"some-site\""));
+}
+
 TEST_CASE("groups are the values of their columns, in order of appearance, and lose no row") {
   const std::string shape(kShape);
   const auto runs =

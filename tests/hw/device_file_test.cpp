@@ -14,19 +14,22 @@ namespace {
 
 const std::string kDevices = PREQUEL_DATA_DIR "/devices/";
 
-/// Every shipped device, by the name of its file. One that is like another is that one, changed.
+/// A shipped file; one that is like another is that one, changed.
+nlohmann::json shipped_device(const std::string& name) {
+  nlohmann::json change = Document::read(kDevices + name + ".json").json();
+  if (!change.contains("like")) return change;
+  nlohmann::json whole = shipped_device(change["like"]);
+  change.erase("like");
+  whole.merge_patch(change);
+  return whole;
+}
+
+/// Every shipped device, by the name of its file.
 std::map<std::string, Device> shipped_devices() {
   std::map<std::string, Device> devices;
   for (const auto& entry : std::filesystem::directory_iterator(kDevices)) {
-    Document file = Document::read(entry.path().string());
-    if (nlohmann::json change = file.json(); change.contains("like")) {
-      nlohmann::json whole =
-          Document::read(kDevices + change["like"].get<std::string>() + ".json").json();
-      change.erase("like");
-      whole.merge_patch(change);
-      file = Document::from(file.file(), whole);
-    }
-    devices.emplace(entry.path().stem().string(), read_device(file));
+    const std::string name = entry.path().stem().string();
+    devices.emplace(name, read_device(Document::from(entry.path().string(), shipped_device(name))));
   }
   return devices;
 }

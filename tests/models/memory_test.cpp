@@ -72,6 +72,19 @@ TEST_CASE("weights, gradients and optimizer take 2, 2 and 16 bytes a parameter w
   CHECK(memory.optimizer.value == 16 * one.parameters());
 }
 
+TEST_CASE("an input that is gathered again is whole in the backward pass, and so is its gradient") {
+  Case again;
+  again.software = shipped_software("nanotron-2025");
+  again.plan.recompute = Recompute::none;
+  again.plan.tp = 4;
+  again.plan.sequence_parallel = true;
+  Case kept = again;
+  kept.software.memory.keeps_gathers = true;
+  const double input = 2.0 * 2 * 1024 * static_cast<double>(again.model.hidden);  // bf16
+  CHECK(again.memory().buffers.value - kept.memory().buffers.value == doctest::Approx(2 * input));
+  CHECK(again.memory().activations.value < kept.memory().activations.value);
+}
+
 TEST_CASE("copies of gradients for the update show only where activations take less") {
   Case wide;
   wide.software = shipped_software("megatron-core-2026");

@@ -1,0 +1,52 @@
+#pragma once
+
+/// What the rows of a table of measured runs are predicted from: the files that they name.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "calibrate/measured_runs.hpp"
+#include "models/job/inputs.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+
+/// The cluster file of a row; where there is none of that name, the usual machine with the row's
+/// card (column `gpu`, else a card in the cluster's name), marked with `stands_for` and as large
+/// as the row needs it. Throws InputError where no card is told either.
+Document cluster_document(const Library& library, const MeasuredRun& run);
+
+/// The files that rows name, their cells over the files' defaults. Throws InputError for unknown
+/// names and for what is not modelled.
+class RunInputs {
+ public:
+  RunInputs(const Library& library, std::vector<Override> overrides);
+  RunInputs(const RunInputs&) = delete;
+  RunInputs& operator=(const RunInputs&) = delete;
+
+  /// May be asked by several threads; each file is read once.
+  [[nodiscard]] ResolvedScenario scenario(const MeasuredRun& run);
+  /// Throws InputError where the overrides fit the files of none of `runs`.
+  void check_overrides(const std::vector<MeasuredRun>& runs) const;
+
+ private:
+  /// Without a model, which each row says for itself.
+  [[nodiscard]] std::shared_ptr<const Inputs> files(const MeasuredRun& run);
+  [[nodiscard]] Inputs read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
+
+  /// The row's model, with what its columns leave out as a shipped one of that name has it.
+  /// Throws InputError for half a shape, and for none of a model that is not shipped.
+  [[nodiscard]] Transformer model_of(const MeasuredRun& run);
+
+  const Library& library_;
+  std::vector<Override> overrides_;
+  std::mutex mutex_;  ///< of what follows
+  std::vector<std::string> shipped_names_;
+  std::map<std::string, Transformer> shipped_;
+  std::map<std::string, std::shared_ptr<const Inputs>> known_;
+};
+
+}  // namespace prequel

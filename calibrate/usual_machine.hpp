@@ -1,0 +1,23 @@
+#pragma once
+
+/// What a machine that no file describes is taken for.
+
+#include <optional>
+#include <string>
+
+namespace prequel {
+
+class Library;
+
+/// A cluster file that stands for other machines with its card.
+struct UsualMachine {
+  std::string cluster;
+  std::string device;  ///< in place of the cluster file's; empty: as there
+};
+
+/// The usual machine with the card that a text names ("NVIDIA H100-SXM5-80GB", "site-a100-40gb"):
+/// the entry of `data/runs/machines.json` all of whose words the text has; the one with most words.
+/// Empty where no card is named, or cards of two kinds are.
+std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text);
+
+}  // namespace prequel

@@ -1,0 +1,165 @@
+#include "models/plan/ruling.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "hw/base/errors.hpp"
+#include "hw/dispatch.hpp"
+#include "models/plan/groups.hpp"
+#include "models/plan/router_balance.hpp"
+
+namespace prequel {
+
+bool offers_sequence_parallel(const Ruling& its) {
+  const auto& offered = its.software.choices.sequence_parallel;
+  return its.software.framework == "megatron-lm" &&
+         std::find(offered.begin(), offered.end(), true) != offered.end();
+}
+
+namespace {
+
+/// DeepEP and its like put tokens on the network by themselves, through RDMA verbs.
+void check_dispatcher(Ruling& its) {
+  const Dispatcher dispatcher = its.plan.dispatcher;
+  if (dispatcher == Dispatcher::alltoall || dispatcher == Dispatcher::allgather) return;
+  const std::string_view word = name(dispatcher);
+  if (!its.cluster.dispatch || !its.cluster.dispatch->of(dispatcher)) {
+    its.warn(
+        "dispatcher {}: {} tells nothing of it (dispatch.{}); priced as collectives of the same "
+        "bytes",
+        word, its.cluster.name, word);
+  }
+  if (!group_shape(its.cluster, its.plan.gpus, its.plan.ep, its.plan.etp).crosses_network()) return;
+  if (dispatcher == Dispatcher::hybridep) {
+    its.warn("dispatcher hybridep: expert groups of {} ranks reach beyond device links",
+             its.plan.ep);
+  }
+  if (!network_carries(its.cluster, dispatcher)) {
+    its.problem([&] {
+      return fmt::format(
+          "dispatcher {}: expert groups of {} ranks cross the network of {}, which is {} and has "
+          "no RDMA verbs for it; alltoall would do, or ep {} inside a node",
+          word, its.plan.ep, its.cluster.name, name(*its.cluster.network.transport),
+          nearest_divisor(
+              its.model.experts.count,
+              std::max<std::int64_t>(
+                  1, std::min(its.plan.ep, its.cluster.devices_per_node / its.plan.etp))));
+    });
+  } else if (its.cluster.network.transport == Transport::efa && dispatcher != Dispatcher::uccl) {
+    its.warn(
+        "dispatcher {}: over EFA as a port alone, through NVSHMEM's transport of libfabric; "
+        "uccl and alltoall run there as they are",
+        word);
+  }
+}
+
+}  // namespace
+
+void check_expert_parallel(Ruling& its) {
+  if (!its.model.has_experts()) {
+    if (its.plan.ep > 1 || its.plan.etp > 1) {
+      its.problem([&] {
+        return fmt::format("ep {}: {} has no experts; ep 1 would do", its.plan.ep, its.model.name);
+      });
+    }
+    return;
+  }
+  const std::int64_t experts = its.model.experts.count;
+  if (experts % its.plan.ep != 0) {
+    its.problem([&] {
+      return fmt::format("ep {}: {} experts are not a multiple of it; ep {} would do", its.plan.ep,
+                         experts, nearest_divisor(experts, its.plan.ep));
+    });
+  }
+  if (its.model.experts.ffn_hidden % its.plan.etp != 0) {
+    its.problem([&] {
+      return fmt::format(
+          "etp {}: the experts' inner width {} is not a multiple of it; etp {} would do",
+          its.plan.etp, its.model.experts.ffn_hidden,
+          nearest_divisor(its.model.experts.ffn_hidden, its.plan.etp));
+    });
+  }
+  const std::int64_t stage = rank_group(its.plan, GroupAxis::pipeline).stride;
+  if (stage % (its.plan.ep * its.plan.etp) != 0) {
+    its.problem([&] {
+      return fmt::format(
+          "ep {} x etp {}: the {} ranks of a stage are not a multiple of it; ep {} would do",
+          its.plan.ep, its.plan.etp, stage,
+          nearest_divisor(stage / std::gcd(stage, its.plan.etp), its.plan.ep));
+    });
+    return;
+  }
+  if (its.plan.ep > 1 && its.plan.tp > 1 && !its.plan.sequence_parallel &&
+      offers_sequence_parallel(its)) {
+    its.problem([&] {
+      return fmt::format("ep {}: with tp {} the framework wants sequence_parallel; on would do",
+                         its.plan.ep, its.plan.tp);
+    });
+  }
+  if (its.plan.ep > 1) check_dispatcher(its);
+}
+
+namespace {
+
+/// Inputs of all experts are padded to their capacity, whether tokens fill it or not.
+void fill_capacity(Ruling& its, double factor) {
+  const double most = static_cast<double>(its.model.experts.count) /
+                      static_cast<double>(std::max<std::int64_t>(1, its.model.experts.top_k));
+  if (!(factor > 0 && factor <= most)) {
+    its.problem([&] {
+      return fmt::format(
+          "router_balance {}: expected \"dropped:\" and how many times the mean an expert takes, "
+          "above 0 and at most {:.4g}, which is all tokens",
+          its.plan.router_balance, most);
+    });
+    return;
+  }
+  its.plan.imbalance = factor;
+}
+
+}  // namespace
+
+void fill_imbalance(Ruling& its) {
+  const std::string& balance = its.plan.router_balance;
+  if (balance == kForcedBalance) return;
+  if (!its.model.has_experts()) {
+    if (its.request.router_balance && balance != kDroppedTokens) {
+      its.warn("router_balance: no effect without experts");
+    }
+    return;
+  }
+  if (const auto factor = capacity_factor(balance)) return fill_capacity(its, *factor);
+  if (balance == kNaturalBalance) {
+    const double usual = its.software.kernels.natural_imbalance;
+    if (usual <= 0) {
+      its.problem([&] {
+        return fmt::format(
+            "router_balance natural: how uneven it is, {} does not say "
+            "(kernels.natural_imbalance); forced would do, or a file of one "
+            "number an expert",
+            its.software.name);
+      });
+    }
+    its.plan.imbalance = std::max(1.0, natural_imbalance(usual, its.plan.ep));
+    if (its.request.router_balance && usual > 0 && its.plan.ep > 1) {
+      its.warn(
+          "router_balance natural: the busiest rank's experts are taken to get {:.3g} "
+          "times the mean, as {} states; a file of one number an expert would tell",
+          its.plan.imbalance, its.software.name);
+    }
+    return;
+  }
+  if (its.model.experts.count % its.plan.ep != 0) return;  // a problem was noted
+  try {
+    its.plan.imbalance =
+        imbalance_of(read_histogram(balance, its.model.experts.count), its.plan.ep);
+  } catch (const InputError& error) {
+    for (const std::string& each : error.problems())
+      its.problem([&] { return "router_balance: " + each; });
+  }
+}
+
+}  // namespace prequel

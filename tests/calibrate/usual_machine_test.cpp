@@ -1,0 +1,60 @@
+#include "calibrate/usual_machine.hpp"
+
+#include <doctest/doctest.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/cluster.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+namespace {
+
+const Library& shipped() {
+  static const Library library({PREQUEL_DATA_DIR});
+  return library;
+}
+
+std::string cluster_of(const std::string& text) {
+  const auto machine = usual_machine(shipped(), text);
+  return machine ? machine->cluster : "none";
+}
+
+}  // namespace
+
+TEST_CASE("a card is found in what sheets, tables and people call it") {
+  CHECK(cluster_of("NVIDIA H100-SXM5-80GB") == "dgx-h100");
+  CHECK(cluster_of("NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)") == "dgx-b300");
+  CHECK(cluster_of("some-site-gb200-nvl72") == "gb200-nvl72");
+  CHECK(cluster_of("AMD Instinct MI300X") == "mi300x-node");
+}
+
+TEST_CASE("the entry that names most of a card is it") {
+  CHECK(cluster_of("a100") == "dgx-a100");
+  CHECK(cluster_of("A100-SXM4-40GB") == "azure-nd-a100-v4");
+  CHECK(cluster_of("a100 PCIe") == "a100-pcie-node");
+  const auto small = usual_machine(shipped(), "NVIDIA A100-PCIE-40GB");
+  REQUIRE(small);
+  CHECK(small->device == "a100-pcie-40gb");
+}
+
+TEST_CASE("no machine is guessed for a card that is not known, nor for two cards at once") {
+  CHECK(cluster_of("gaudi2") == "none");
+  CHECK(cluster_of("") == "none");
+  CHECK(cluster_of("h100-and-b200") == "none");
+}
+
+TEST_CASE("every entry leads to itself, to a cluster file and to a device that are there") {
+  const Document table = shipped().open("runs", "machines");
+  for (const Cursor& machine : table.root().at("machines").items()) {
+    const std::string card = machine.at("card").text();
+    CAPTURE(card);
+    const auto found = usual_machine(shipped(), card);
+    REQUIRE(found);
+    CHECK(found->cluster == machine.at("cluster").text());
+    const Cluster cluster = shipped().open("clusters", found->cluster).read_once(read_cluster);
+    CHECK_NOTHROW(
+        shipped().open("devices", found->device.empty() ? cluster.device : found->device));
+  }
+}
+
+}  // namespace prequel
