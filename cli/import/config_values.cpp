@@ -196,6 +196,7 @@ constexpr OtherName kContraries[] = {
     {"weight_tying", "--untie-embeddings-and-output-weights"},
     {"learned_pos_emb", "--no-position-embedding"},
     {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
+    {"tp_recompute_allgather", "--no-tp-recompute-allgather"},
     {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
 };
 

@@ -425,6 +425,9 @@ void assume_names(Import& import, const ImportNames& names) {
     job.software = assume("software", "torchtitan-2025");
   }
   if (!job.software && job.says(kInternEvo)) job.software = assume("software", "internevo-2023");
+  if (!job.software && (job.says("--tp-mode") || job.says("--pp-engine"))) {
+    job.software = assume("software", "nanotron-2025");
+  }
   if (!job.software && (!job.maxtext.empty() || job.says("--levanter"))) {  // both are JAX's
     job.software = assume("software", "maxtext-2025");
   }

@@ -334,6 +334,9 @@ void count_parameters(ImportedJob& job) {
 std::vector<SoftwareField> software_fields(const ImportedJob& job) {
   std::vector<SoftwareField> fields;
   if (job.launch) fields.push_back({"software.launch", std::string(name(*job.launch))});
+  if (job.keeps_gathers) {
+    fields.push_back({"software.memory.keeps_gathers", *job.keeps_gathers ? "true" : "false"});
+  }
   return fields;
 }
 

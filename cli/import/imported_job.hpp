@@ -112,7 +112,9 @@ struct ImportedJob {
   bool recomputes_first_layers{};    ///< of each chunk alone: Megatron's method `block`
   std::optional<Launch> launch;      ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
   std::optional<bool> overlap_comm;  ///< of DeepSpeed's config
-  std::optional<Precision> config_precision;     ///< of DeepSpeed's config
+  std::optional<Precision> config_precision;  ///< of DeepSpeed's config
+  /// Whether inputs that tensor ranks gathered stay for the backward pass, as nanotron says it.
+  std::optional<bool> keeps_gathers;
   bool script{};                                 ///< whether a launch script was read
   bool deepspeed{};                              ///< whether DeepSpeed's engine trains
   bool deepspeed_config{};                       ///< whether its config was read

@@ -322,6 +322,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--rope", rotary},
     {"--fsdp-offload-params", offload_all},
     {"--no-reshard-after-forward", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = false; }},
+    {"--no-tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = true; }},
     {"--disable-gradient-checkpointing", [](ImportedJob&) {}},
     {"--squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
     {"--qk-layernorm", [](ImportedJob& job) { job.model.qk_norm = true; }},
