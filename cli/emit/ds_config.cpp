@@ -16,7 +16,9 @@ Json zero_section(const Scenario& scenario) {
   const Software& software = scenario.software;
   Json zero{{"stage", plan.zero}};
   if (plan.zero == 0) return zero;
-  zero["overlap_comm"] = reduces_beside(plan, software);
+  // Stage 3 reduces layer by layer beside the passes unless it is told not to.
+  zero["overlap_comm"] =
+      plan.zero == 3 ? !plan.overlap.has(Overlapped::no_grads) : reduces_beside(plan, software);
   if (plan.zero >= 2 && software.memory.reduce_bucket > 0) {
     zero["reduce_bucket_size"] = static_cast<std::int64_t>(software.memory.reduce_bucket);
   }

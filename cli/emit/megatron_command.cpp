@@ -449,7 +449,9 @@ class MegatronCommand {
     }
     switch (plan_.attention) {
       case AttentionKind::flash: line("--use-flash-attn"); break;
-      case AttentionKind::unfused: line("--no-masked-softmax-fusion"); break;
+      case AttentionKind::unfused:
+        line(deepspeed_ ? "--no-masked-softmax-fusion" : "--attention-backend unfused");
+        break;
       case AttentionKind::fused_softmax:
         if (!deepspeed_) {
           leave_out("attention",

@@ -7,7 +7,9 @@
 
 #include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_flags.hpp"
 #include "cli/import/telling_names.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 
 namespace prequel {
@@ -118,6 +120,14 @@ constexpr OtherName kOtherNames[] = {
     {"resources.accelerators", "--gpus-per-node"},
     {"resources.gpu", "--gpus-per-node"},
     {"n_embd", "--hidden-size"},
+    // verl and Levanter
+    {"micro_batch_size_per_gpu", "--micro-batch-size"},
+    {"enable_gradient_checkpointing", "--gradient-checkpointing"},
+    {"hidden_dim", "--hidden-size"},
+    {"intermediate_dim", "--ffn-hidden-size"},
+    {"model.type", "--decoder-block"},
+    {"trainer.mp", "--precision"},
+    {"fsdp_axis", "--use-fsdp"},
     {"enable_activation_checkpointing", "--checkpoint-activations"},  // of torchtune
     // MaxText and Modalities
     {"base_emb_dim", "--hidden-size"},
@@ -127,6 +137,8 @@ constexpr OtherName kOtherNames[] = {
     {"base_num_decoder_layers", "--num-layers"},
     {"max_target_length", "--seq-length"},
     {"llama_intermediate_size", "--ffn-hidden-size"},
+    {"ffn_hidden", "--ffn-hidden-size"},
+    {"_attn_implementation", "--attn-implementation"},  // of nanotron
     {"decoder_block", "--decoder-block"},
     {"n_head_q", "--num-attention-heads"},
     {"n_head_kv", "--num-key-value-heads"},
@@ -148,16 +160,20 @@ constexpr OtherName kOtherNames[] = {
     {"fsdp_config.sharding_strategy", "--fsdp"},
     {"fsdp.sharding_strategy", "--fsdp"},
     {"fsdp.precision", "--fsdp-precision"},
+    {"model.attention_layer_norm", "--qk-layernorm"},
 };
 
 /// Sections that say nothing of the training itself.
-constexpr std::string_view kOtherSections[] = {"validation_ds", "test_ds", "inference", "peft",
-                                               "vision_config", "wandb",   "logging",   "profiling",
-                                               "rollout",       "encoder"};
+constexpr std::string_view kOtherSections[] = {
+    "validation_ds", "test_ds",       "inference",   "peft",         "vision_config", "wandb",
+    "logging",       "profiling",     "rollout",     "encoder",      "callbacks",     "loggers",
+    "algorithms",    "speed_monitor", "eval_loader", "eval_loaders", "evaluators",    "icl_tasks",
+    "tracker",       "generation",    "profiler",    "lighteval",    "lm_eval"};
 
 /// Keys that name the model where others hold its shape.
-constexpr std::string_view kModelNames[] = {"model_name_or_path", "base_model", "hf_path",
-                                            "pretrained_model_name_or_path", "model_name"};
+constexpr std::string_view kModelNames[] = {
+    "model_name_or_path", "base_model",       "hf_path", "pretrained_model_name_or_path",
+    "model_name",         "partial_pretrain", "model_id"};
 
 bool is_off(std::string_view value) {
   return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
@@ -180,6 +196,7 @@ constexpr OtherName kContraries[] = {
     {"weight_tying", "--untie-embeddings-and-output-weights"},
     {"learned_pos_emb", "--no-position-embedding"},
     {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
+    {"tp_recompute_allgather", "--no-tp-recompute-allgather"},
     {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
 };
 
@@ -288,6 +305,21 @@ bool says_context_width(const ConfigValues& values) {
   });
 }
 
+/// How wide a share of the width beside it is, `expansion_ratio: 2.6875` of llm-foundry; empty for
+/// whole numbers, which are flags' as they are.
+std::string width_of_share(const std::string& path, const std::string& key,
+                           const std::string& value, const ConfigValues& values) {
+  constexpr double kMostRatio = 1000;
+  const auto width = values.find(path.substr(0, path.size() - key.size()) + "d_model");
+  const auto ratio = parse_number(value);
+  if (key != "expansion_ratio" || parse_integer(value) || !ratio || width == values.end())
+    return {};
+  const auto whole = parse_integer(width->second);
+  if (!whole || *whole < 1 || *whole > (1LL << 24)) return {};
+  if (!(*ratio > 0 && *ratio < kMostRatio)) return {};
+  return std::to_string(static_cast<std::int64_t>(static_cast<double>(*whole) * *ratio));
+}
+
 /// `fp8: false` has the last word on `fp8_hybrid: true` beside it.
 bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
   if (!key.starts_with("fp8_")) return false;
@@ -309,6 +341,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
     if (is_in_other_section(path)) continue;
+    if (path == "model.path") {  // of verl
+      job.model_named = value;
+      continue;
+    }
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (is_maxtext_key(key)) {
       job.maxtext[key] = resolved(values, job.environment, path, value);
@@ -319,14 +355,29 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       words.emplace_back("--use-fsdp");
       continue;
     }
+    if (path == "dtype" && value == "bf16" && values.contains("model._component_")) {
+      words.emplace_back("--pure-bf16");
+      continue;
+    }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
       job.model_named = value;
+    }
+    if (path.find("config_overrides.") != std::string::npos) {
+      job.said.try_emplace(kModelOverrides, 1);
     }
     if (is_switched_off(path, key, values)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
       words.insert(words.end(), {"--train-batch-size", value});
+      continue;
+    }
+    if (const std::string width = width_of_share(path, key, value, values); !width.empty()) {
+      words.insert(words.end(), {"--ffn-hidden-size", width});
+      continue;
+    }
+    if (path.ends_with("zero_optimization.overlap_comm")) {
+      job.overlap_comm = is_on(value);
       continue;
     }
     const std::size_t said = words.size();
@@ -335,6 +386,14 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   if (values.contains("model_name") && values.contains("train.micro_batch_size")) {
     words.insert(words.end(), {"--litgpt-model", values.at("model_name")});
+  }
+  if (values.contains("checkpoint_dir") && values.contains("train.micro_batch_size")) {
+    words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
+  }
+  if (values.contains("trainer.mp")) words.emplace_back("--levanter");
+  if (values.contains("model.partial_pretrain") ||
+      values.contains("data.micro_batch_size_per_gpu")) {
+    words.emplace_back("--verl");
   }
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(file, words, job);

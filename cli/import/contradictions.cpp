@@ -171,7 +171,8 @@ class Contradictions {
       problem("--fp16 and --bf16: Megatron takes one of them");
     }
     if (job_.says("--overlap-param-gather") && !job_.deepspeed) {
-      if (!job_.says("--overlap-grad-reduce")) {
+      // What a configuration does not say, its base may.
+      if (!job_.says("--overlap-grad-reduce") && !job_.yaml_config) {
         problem(
             "--overlap-param-gather needs --overlap-grad-reduce, without which Megatron "
             "refuses it");

@@ -22,6 +22,7 @@
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/megatron_defaults.hpp"
+#include "cli/import/megatron_flags.hpp"
 #include "cli/import/named_models.hpp"
 #include "cli/import/python_config.hpp"
 #include "cli/import/source_files.hpp"
@@ -78,6 +79,20 @@ void list_environment(const LaunchScript& script, ImportedJob& job) {
     if (!heard || name == "CUDA_LAUNCH_BLOCKING") continue;
     job.report.ignored.push_back(name + "=" + variable.second);
   }
+}
+
+/// DeepSpeed counts those of a node, NeMo's and Megatron-Bridge's scripts all of them, of which
+/// `--gpus-per-node` is the share of one.
+void follow_all_devices(ImportedJob& job) {
+  constexpr std::int64_t kMostOfNode = 16;
+  const auto all = job.value("--num-gpus");
+  if (!all || job.gpus) return;
+  const auto each = job.value("--gpus-per-node");
+  if (*all <= each.value_or(kMostOfNode)) return;
+  job.gpus = all;
+  if (job.gpus_per_node == all) job.gpus_per_node = each;
+  job.report.assumed.push_back(
+      fmt::format("--num-gpus {}: of all nodes, as none has so many", *all));
 }
 
 /// What launchers do where no flag says how many nodes: one, unless a scheduler knows more.
@@ -281,13 +296,15 @@ void note_settings(const std::vector<Source>& sources, const std::vector<const S
 }
 
 /// Programs that start themselves hear of nodes and devices from the environment.
-void hear_of_devices(LaunchScript& script, const ImportedJob& job) {
+void hear_of_devices(LaunchScript& script, ImportedJob& job) {
   constexpr const char* kPrograms[] = {"llamafactory-cli", "swift", "megatron"};
   constexpr std::pair<const char*, const char*> kVariables[] = {
       {"NNODES", "--nnodes"}, {"NPROC_PER_NODE", "--nproc-per-node"}};
   bool starts = false;
   for (std::size_t i = 0; i < script.words.size(); ++i) {
     const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
+    if (first && script.words[i] == "megatron") job.said.try_emplace(kSwiftMegatron, 1);
+    if (first && script.words[i] == "swift") job.said.try_emplace(kSwift, 1);
     starts =
         starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
   }
@@ -336,6 +353,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   }
   read_launch(script, job);
   list_environment(script, job);
+  follow_all_devices(job);
   if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
   if (job.model.name.empty()) {
     job.model.name = std::filesystem::path(source.file).stem().string();
@@ -407,7 +425,15 @@ void assume_names(Import& import, const ImportNames& names) {
     job.software = assume("software", "torchtitan-2025");
   }
   if (!job.software && job.says(kInternEvo)) job.software = assume("software", "internevo-2023");
-  if (!job.software && !job.maxtext.empty()) job.software = assume("software", "maxtext-2025");
+  if (!job.software && (job.says("--tp-mode") || job.says("--pp-engine"))) {
+    job.software = assume("software", "nanotron-2025");
+  }
+  if (!job.software && (!job.maxtext.empty() || job.says("--levanter"))) {  // both are JAX's
+    job.software = assume("software", "maxtext-2025");
+  }
+  if (!job.software && job.torchtitan.family.ends_with("_causal_lm")) {  // llm-foundry's
+    job.software = assume("software", "composer-late-2023");
+  }
   const bool flash = job.plan.attention == AttentionKind::flash;
   const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
   const bool suits = usual &&
@@ -415,7 +441,8 @@ void assume_names(Import& import, const ImportNames& names) {
                      (!flash || !usual->kernels.flash_kernel.empty());
   const std::int64_t zero = job.plan.zero.value_or(0);
   const bool sharded = zero > 1;
-  const bool trainer = sharded && !job.says("--num-layers");  // of Hugging Face and its like
+  // Hugging Face's and its like, and those that give a shape of their own to PyTorch's FSDP.
+  const bool trainer = sharded && (!job.says("--num-layers") || job.says(kFullySharded));
   const bool offered = usual && std::ranges::count(usual->choices.zero, zero) > 0;
   if (!job.software && !job.deepspeed && trainer && !offered) {
     job.software = assume("software", "pytorch-fsdp2-2024");

@@ -334,9 +334,8 @@ void count_parameters(ImportedJob& job) {
 std::vector<SoftwareField> software_fields(const ImportedJob& job) {
   std::vector<SoftwareField> fields;
   if (job.launch) fields.push_back({"software.launch", std::string(name(*job.launch))});
-  if (job.gradient_overlap) {
-    fields.push_back({"software.communication.gradient_overlap",
-                      *job.gradient_overlap == GradientOverlap::none ? "none" : "always"});
+  if (job.keeps_gathers) {
+    fields.push_back({"software.memory.keeps_gathers", *job.keeps_gathers ? "true" : "false"});
   }
   return fields;
 }

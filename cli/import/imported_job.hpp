@@ -100,24 +100,26 @@ struct ImportedJob {
   std::map<std::string, std::string> maxtext;       ///< values of the keys that are its own
   std::optional<std::int64_t> shared_experts;       ///< each as wide as the others
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
-  std::string programs;     ///< that scripts start, for messages
+  std::string model_of_program;           ///< by the name of what is started: pretrain_llama3_8b
+  std::string programs;                   ///< that scripts start, for messages
   std::vector<std::string> tokenizer;     ///< what names it: its files, then its type
   std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
   std::string expert_layers;              ///< Megatron's --moe-layer-freq, as it is spelt
   /// What `sed` puts in the place of words of a template: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};
-  bool narrowed_mlp{};             ///< a gated MLP without a width is Megatron's two thirds
-  bool recomputes_first_layers{};  ///< of each chunk alone: Megatron's method `block`
-  std::optional<Launch> launch;    ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
-  /// Where the software that was named reduces gradients at another time than the files say.
-  std::optional<GradientOverlap> gradient_overlap;
-  std::optional<bool> overlap_comm;              ///< of DeepSpeed's config
-  std::optional<Precision> config_precision;     ///< of DeepSpeed's config
+  bool narrowed_mlp{};               ///< a gated MLP without a width is Megatron's two thirds
+  bool recomputes_first_layers{};    ///< of each chunk alone: Megatron's method `block`
+  std::optional<Launch> launch;      ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
+  std::optional<bool> overlap_comm;  ///< of DeepSpeed's config
+  std::optional<Precision> config_precision;  ///< of DeepSpeed's config
+  /// Whether inputs that tensor ranks gathered stay for the backward pass, as nanotron says it.
+  std::optional<bool> keeps_gathers;
   bool script{};                                 ///< whether a launch script was read
   bool deepspeed{};                              ///< whether DeepSpeed's engine trains
   bool deepspeed_config{};                       ///< whether its config was read
   std::string deepspeed_config_file;             ///< that the command line names
+  std::string accelerate_file;                   ///< that the command line names
   bool yaml_config{};                            ///< whether a configuration in YAML was read
   std::string yaml_config_file;                  ///< that the command line names
   bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later

@@ -36,6 +36,10 @@ class Names {
   Names(ConfigValues values, ImportedJob& job) : values_(std::move(values)), job_(job) {}
 
   ConfigValues others() {
+    for (const auto& [key, flag] : {std::pair{"overlap_sync_grad", "--overlap-grad-reduce"},
+                                    std::pair{"overlap_sync_param", "--overlap-param-gather"}}) {
+      if (take(std::string("hybrid_zero_optimizer.") + key) == "True") job_.said[flag] = 1;
+    }
     // Times and sizes of messages, files and logs.
     for (const char* section : {"ckpt", "monitor", "lr_scheduler", "beta2_scheduler", "adam",
                                 "loss", "grad_scaler", "hybrid_zero_optimizer"}) {

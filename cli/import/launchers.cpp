@@ -109,7 +109,8 @@ std::vector<std::string> lsf_options(std::string_view line) {
 /// `node=384`, or `node=4x8x12` of a torus.
 std::vector<std::string> fugaku_options(std::string_view line) {
   std::vector<std::string> options;
-  const std::string_view shape = value_in(line, "node=");
+  std::string_view shape = value_in(line, "node=");
+  if (line.find("per-node=") != std::string_view::npos) shape = {};  // of processes
   std::optional<long long> nodes;
   for (std::size_t at = 0; at < shape.size();) {
     const auto one = leading_number(shape.substr(at));

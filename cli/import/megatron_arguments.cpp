@@ -36,11 +36,20 @@ constexpr const char* kTokenizers[] = {
     "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
     "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
     "--vocab-file",     "--tokenizer",         "--tokenizer-file"};
-constexpr const char* kModelNames[] = {
-    "--model-name-or-path", "--model-name", "--base-model", "--hf-path", "--recipe", "--factory",
-    "--litgpt-model"};
+constexpr const char* kModelNames[] = {"--model-name-or-path",
+                                       "--model-name",
+                                       "--base-model",
+                                       "--hf-path",
+                                       "--recipe",
+                                       "--factory",
+                                       "--litgpt-model",
+                                       "--litgpt-finetune",
+                                       "--model-recipe-name"};
+/// Of those, names of recipes, which say more than a shape.
+constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-name"};
 /// Flags that name a model where no other does.
-constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--model-variant"};
+constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--pretrained",
+                                            "--model-variant"};
 /// Flags of trainers that say the same as others.
 constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--optim", "--optimizer"},
@@ -59,13 +68,27 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--fsdp-sharding-strategy", "--fsdp"},
     {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
     {"--enable-fsdp", "--use-fsdp"},
-    {"--pure-bf16", "--bf16"},
+    {"--num-shared-experts", "--n-shared-experts"},
+    {"--llama-intermediate-size", "--ffn-hidden-size"},
+    {"--tensor-parallel-degree", "--tensor-model-parallel-size"},
+    {"--pipeline-parallel-degree", "--pipeline-model-parallel-size"},
+    {"--context-parallel-degree", "--context-parallel-size"},
+    {"--expert-parallel-degree", "--expert-model-parallel-size"},
+    {"--tensor-parallel-size", "--tensor-model-parallel-size"},
+    {"--pipeline-parallel-size", "--pipeline-model-parallel-size"},
+    {"--virtual-pipeline-parallel-size", "--virtual-pipeline-model-parallel-size"},
+    {"--expert-parallel-size", "--expert-model-parallel-size"},
+    {"--use-grad-checkpoint", "--gradient-checkpointing"},
+    {"--accumulation-steps", "--gradient-accumulation-steps"},
+    {"--use-deepspeed", "--deepspeed"},
+    {"--deepspeed-config-file", "--deepspeed-config"},
     {"--dtype", "--precision"},
     {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
-constexpr const char* kAdapters[] = {"--finetuning-type", "--adapter",    "--lora-r", "--lora-rank",
-                                     "--use-lora",        "--use-peft",   "--q-lora", "--qlora",
-                                     "--load-in-4bit",    "--peft-scheme"};
+constexpr const char* kAdapters[] = {
+    "--train-type", "--tuner-type",   "--sft-type",   "--finetuning-type", "--adapter",
+    "--lora-r",     "--lora-rank",    "--use-lora",   "--use-peft",        "--q-lora",
+    "--qlora",      "--load-in-4bit", "--peft-scheme"};
 /// What generates the text to learn from.
 constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
                                        "--n-samples-per-prompt"};
@@ -158,7 +181,8 @@ class Arguments {
       reinforced(flag, value);
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
-      job_.said.try_emplace(flag == "--factory" ? "--recipe" : flag, 1);
+      const bool recipe = std::ranges::find(kRecipes, flag) != std::end(kRecipes);
+      job_.said.try_emplace(recipe ? "--recipe" : flag, 1);
     } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
       if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
@@ -180,6 +204,7 @@ class Arguments {
       overrides(value);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
+      if (flag == "--config-file") job_.accelerate_file = value;
     } else {
       for (const auto& [refused, what, neutral] : refused_flags()) {
         if (flag != refused || (*neutral != '\0' && value == neutral)) continue;
@@ -194,6 +219,7 @@ class Arguments {
   /// PyTorch's words for what is sharded and where, or their numbers.
   void fully_sharded(const std::string& value) {
     PlanRequest& plan = job_.plan;
+    job_.said.try_emplace(kFullySharded, 1);
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
     if (names(value, "full_shard") || names(value, "hybrid_shard") || value == "1") {
@@ -209,6 +235,7 @@ class Arguments {
 
   /// Hugging Face's `n_embd=1024,n_layer=24` over the sizes of a family.
   void overrides(const std::string& settings) {
+    job_.said.try_emplace(kModelOverrides, 1);
     for (std::size_t at = 0; at < settings.size();) {
       const std::size_t end = std::min(settings.find(',', at), settings.size());
       const std::size_t equals = settings.find('=', at);
@@ -308,7 +335,12 @@ class Arguments {
 
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const SwitchFlag& known, const std::string& value) {
-    if (value == "False" || value == "false" || value == "0") return;
+    if (value == "False" || value == "false" || value == "0") {
+      if (known.flag == std::string_view("--gradient-checkpointing")) {
+        job_.plan.recompute = Recompute::none;
+      }
+      return;
+    }
     job_.said.try_emplace(known.flag, 1);
     if (std::ranges::find(kSomeLayers, value) != std::end(kSomeLayers)) {
       return leave_out(known.flag, value, "repeats some layers only; predicted without it");

@@ -36,8 +36,18 @@ void follow_config(ImportedJob& job) {
   plan.precision = job.config_precision;
 }
 
-/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json.
+/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
+/// are accelerate's that switch it on: deepspeed_zero3.yaml.
 void guess_stage(ImportedJob& job) {
+  const std::string_view named = job.accelerate_file;
+  const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
+  if (!job.plan.zero && !job.deepspeed && own.find("zero") != std::string::npos) {
+    job.deepspeed = true;
+    job.deepspeed_config_file = named;
+  } else if (!job.plan.zero && !job.deepspeed && own.find("fsdp") != std::string::npos) {
+    job.plan.zero = 3;
+    job.report.assumed.push_back(fmt::format("ZeRO 3: by the name of {}", printable(named)));
+  }
   const std::string& file = job.deepspeed_config_file;
   if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
   const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
@@ -47,7 +57,11 @@ void guess_stage(ImportedJob& job) {
       job.plan.zero = stage;
       job.report.assumed.push_back(
           fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
-      if (name.find("offload") != std::string::npos && !job.plan.offload) {
+      const std::size_t offload = name.find("offload");
+      const std::string_view before = std::string_view(name).substr(0, offload);
+      const bool none =
+          before.ends_with("no") || before.ends_with("no_") || before.ends_with("no-");
+      if (offload != std::string::npos && !none && !job.plan.offload) {
         job.plan.offload = stage == 3 ? Offload::optimizer_params : Offload::optimizer;
         job.report.assumed.push_back(fmt::format("offload: by the name of {}", printable(file)));
       }
@@ -98,6 +112,77 @@ void assume_formats(ImportedJob& job) {
     plan.fp8_recipe = Fp8Recipe::nvfp4;
   } else if (!narrow || (products == Precision::fp4) != (plan.fp8_recipe == Fp8Recipe::nvfp4)) {
     plan.fp8_recipe.reset();
+  }
+}
+
+/// Without its fused softmax, Megatron's own attention is products and kernels between them.
+/// Transformer Engine's, which Megatron-Core takes by itself, has no such softmax.
+void follow_softmax(ImportedJob& job) {
+  if (!job.says("--no-masked-softmax-fusion") || job.plan.attention == AttentionKind::flash) return;
+  if (job.megatron_core && !job.deepspeed && !job.says(kOwnAttention)) {
+    if (job.plan.attention) return;
+    job.report.assumed.emplace_back(
+        "--no-masked-softmax-fusion: without effect on Transformer Engine's attention, "
+        "Megatron-Core's by itself");
+    return;
+  }
+  job.plan.attention = AttentionKind::unfused;
+}
+
+/// What trainers do where their configuration says nothing else.
+struct TrainerDefault {
+  const char* mark;  ///< among what a job says
+  std::int64_t zero;
+  bool recomputes;
+  const char* what;
+};
+constexpr TrainerDefault kTrainers[] = {
+    {"--verl", 3, true, "verl's, which trains with PyTorch's FSDP and checkpoints"},
+    {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
+    {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
+    {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
+    {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
+    {"--recipe", 1, false, "recipes of NeMo and Megatron-Bridge distribute the optimizer"},
+};
+
+void assume_trainer_defaults(ImportedJob& job) {
+  for (const auto& [mark, zero, recomputes, what] : kTrainers) {
+    if (!job.says(mark)) continue;
+    if (!job.plan.zero && !job.deepspeed && zero > 0) {
+      job.plan.zero = zero;
+      job.report.assumed.push_back(fmt::format("ZeRO {}: {}", zero, what));
+    }
+    if (!job.plan.recompute && recomputes) {
+      job.plan.recompute = Recompute::full;
+      job.report.assumed.push_back(fmt::format("recompute full: {}", what));
+    }
+  }
+  const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
+  if (job.says(kSwift) && !full) {
+    job.report.left_out.emplace_back(
+        "ms-swift trains adapters alone, as no --train_type says otherwise; what is predicted is "
+        "training all weights");
+  }
+  const bool swift = job.says(kSwiftMegatron);
+  if (swift && !job.plan.etp) {
+    job.plan.etp = 1;
+    job.report.assumed.emplace_back("etp 1: ms-swift's");
+  }
+  if (swift && !job.plan.dispatcher && !job.says(kFlexDispatcher)) {
+    job.plan.dispatcher = Dispatcher::alltoall;
+    job.report.assumed.emplace_back("dispatcher alltoall: ms-swift's");
+  }
+  const bool ulysses =
+      job.says("--ulysses-sequence-parallel-size") || job.says("--ds-sequence-parallel-size");
+  if (ulysses && job.plan.cp.value_or(1) > 1) {
+    job.plan.cp_comm = ContextComm::a2a;
+  }
+  // Megatron refuses the one without the other.
+  if (!job.plan.zero && job.yaml_config && job.says("--overlap-param-gather")) {
+    job.plan.zero = 1;
+    job.report.assumed.emplace_back(
+        "ZeRO 1: --overlap-param-gather needs a distributed optimizer, which the base of this "
+        "configuration has");
   }
 }
 
@@ -318,7 +403,7 @@ void assume_experts(ImportedJob& job) {
       job.report.assumed.push_back(fmt::format(
           "etp {}: that of tp, as no --expert-tensor-parallel-size says otherwise", *job.plan.tp));
     }
-    if (!job.plan.dispatcher && job.launch) {
+    if (!job.plan.dispatcher && job.launch && !job.says("--recipe")) {
       job.plan.dispatcher = Dispatcher::allgather;
       job.report.assumed.emplace_back(
           "dispatcher allgather: Megatron's, as no --moe-token-dispatcher-type names another");
@@ -390,6 +475,8 @@ void assume_megatron_defaults(ImportedJob& job) {
   assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
+  assume_trainer_defaults(job);
+  follow_softmax(job);
   if (!plan.zero && job.says("--use-fsdp")) {
     plan.zero = 3;
     job.report.assumed.emplace_back(

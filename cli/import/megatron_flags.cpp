@@ -43,6 +43,8 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.layers_per_virtual_stage; }},
     {"--num-virtual-stages-per-pipeline-rank",
      [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
+    {"--virtual-pipeline-model-parallel-size",
+     [](ImportedJob& job) -> Count& { return job.plan.vpp; }},
     {"--recompute-num-layers",
      [](ImportedJob& job) -> Count& { return job.plan.recompute_layers; }},
     {"--cpu-offloading-num-layers",
@@ -55,6 +57,8 @@ constexpr NumberFlag kNumbers[] = {
     {"--moe-ffn-hidden-size",
      [](ImportedJob& job) -> Count& { return job.model.experts.ffn_hidden; }},
     {"--moe-shared-expert-intermediate-size",
+     [](ImportedJob& job) -> Count& { return job.model.experts.shared_hidden; }},
+    {"--shared-moe-ffn-hidden-size",  // Pai's
      [](ImportedJob& job) -> Count& { return job.model.experts.shared_hidden; }},
     {"--moe-router-num-groups",
      [](ImportedJob& job) -> Count& { return job.model.experts.groups; }},
@@ -76,6 +80,7 @@ constexpr NumberFlag kNumbers[] = {
      [](ImportedJob& job) -> Count& { return job.last_stage_layers; }},
     {"--window-attn-skip-freq", [](ImportedJob& job) -> Count& { return job.model.full_every; }},
     {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
+    {"--ulysses-sequence-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
     {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
     {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
     {"--nnodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
@@ -217,9 +222,14 @@ void gated_in_two_thirds(ImportedJob& job) {
   job.narrowed_mlp = true;
 }
 
+void full(ImportedJob& job) {
+  job.said.try_emplace(kFullySharded, 1);
+  job.plan.zero = 3;
+}
+
 /// Sharded within a node.
 void hybrid(ImportedJob& job) {
-  job.plan.zero = 3;
+  full(job);
   job.plan.sharding_group = ShardingGroup::node;
 }
 
@@ -239,6 +249,16 @@ void llama_block(ImportedJob& job) {
 
 void rotary(ImportedJob& job) {
   job.model.position = PositionEmbedding::rope;
+}
+
+/// Weights and states in 16 bits alone, without the optimizer's own copy.
+void all_in_bf16(ImportedJob& job) {
+  products_in(job, Precision::bf16);
+  job.plan.grad_precision = Precision::bf16;
+  job.moments = {Precision::bf16, Precision::bf16};
+  job.report.left_out.emplace_back(
+      "weights in bf16 alone: predicted with the copy in fp32 that mixed precision keeps, which "
+      "takes more memory");
 }
 
 void recompute_all(ImportedJob& job) {
@@ -288,6 +308,9 @@ void offload_all(ImportedJob& job) {
 constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", gated_in_two_thirds},
     {"--geglu", gated},
+    {"--quick-geglu", gated},
+    {"--no-pipeline-parallel", [](ImportedJob&) {}},
+    {"--enable-shared-expert", [](ImportedJob&) {}},  // Pai's, beside their number or width
     {"--gated-linear-unit", gated},
     {"--llama-block", llama_block},                                            // in configurations
     {"--RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},  // Megatron-LLaMA's
@@ -299,6 +322,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--rope", rotary},
     {"--fsdp-offload-params", offload_all},
     {"--no-reshard-after-forward", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = false; }},
+    {"--no-tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = true; }},
     {"--disable-gradient-checkpointing", [](ImportedJob&) {}},
     {"--squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
     {"--qk-layernorm", [](ImportedJob& job) { job.model.qk_norm = true; }},
@@ -344,6 +369,9 @@ constexpr SwitchFlag kSwitches[] = {
     {"--use-precision-aware-optimizer", [](ImportedJob&) {}},
     {"--overlap-grad-reduce", [](ImportedJob& job) { job.megatron_core = true; }},
     {"--overlap-param-gather", [](ImportedJob& job) { job.megatron_core = true; }},
+    {"--pure-bf16", all_in_bf16},
+    {"--levanter", [](ImportedJob&) {}},  // in configurations, as is the next
+    {"--verl", [](ImportedJob&) {}},
     {"--use-torch-fsdp2", shard_all},
     {"--use-custom-fsdp", shard_all},
     {"--use-megatron-fsdp", shard_all},
@@ -378,12 +406,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--accumulate-allreduce-grads-in-fp32",
      [](ImportedJob& job) { job.plan.grad_precision = Precision::fp32; }},
     {"--grad-reduce-in-bf16", [](ImportedJob& job) { job.plan.grad_precision = Precision::bf16; }},
-    {"--no-masked-softmax-fusion",
-     [](ImportedJob& job) {
-       if (job.plan.attention != AttentionKind::flash) {
-         job.plan.attention = AttentionKind::unfused;
-       }
-     }},
+    {"--no-masked-softmax-fusion", [](ImportedJob&) {}},  // of Megatron's own attention
     {"--account-for-embedding-in-pipeline-split",
      [](ImportedJob& job) { job.plan.stage_split = StageSplit::embedding_as_layer; }},
     {"--account-for-loss-in-pipeline-split",
@@ -393,6 +416,7 @@ constexpr SwitchFlag kSwitches[] = {
 
 /// Megatron's own attention: its kernels but for the softmax are products.
 void without_flash(ImportedJob& job) {
+  job.said.try_emplace(kOwnAttention, 1);
   if (!job.plan.attention) job.plan.attention = AttentionKind::fused_softmax;
 }
 
@@ -402,6 +426,7 @@ void shards(ImportedJob& job) {
 }
 
 void shard_parameters(ImportedJob& job) {
+  job.said.try_emplace(kFullySharded, 1);
   if (!job.plan.zero) job.plan.zero = 3;
 }
 
@@ -416,6 +441,8 @@ constexpr WordFlag kWords[] = {
     {"--position-embedding-type", "rotary", rotary},
     {"--position-embedding-type", "learned_absolute",
      [](ImportedJob& job) { job.model.position = PositionEmbedding::learned; }},
+    {"--poe-type", "NOPE", rotary},  // of Modalities, which turns queries and keys instead
+    {"--poe-type", "ABSOLUTE", [](ImportedJob&) {}},
     {"--pos-emb", "rotary", rotary},
     {"--pos-emb", "learned", [](ImportedJob&) {}},
     {"--pos-emb", "alibi", [](ImportedJob& job) { job.model.position = PositionEmbedding::alibi; }},
@@ -426,12 +453,19 @@ constexpr WordFlag kWords[] = {
     {"--activation", "fast-geglu", gated},
     {"--mlp-type", "llama", llama_mlp},
     {"--ffn-type", "mptglu", gated},
+    {"--ffn-type", "mptgeglu", gated},
     {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
     {"--decoder-block", "llama2", llama_block},
+    {"--decoder-block", "llama", llama_block},
+    {"--decoder-block", "gpt2", [](ImportedJob&) {}},
     {"--decoder-block", "mistral", llama_block},
     {"--mlp-type", "regular", [](ImportedJob&) {}},
     {"--mlp-type", "standard", [](ImportedJob&) {}},
     {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--norm", "low_precision_rmsnorm",
+     [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
+    {"--norm", "low_precision_layernorm",
+     [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--norm", "layernorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
     {"--normalization", "RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--normalization", "LayerNorm", [](ImportedJob& job) { job.model.norm = Norm::layer_norm; }},
@@ -515,8 +549,13 @@ constexpr WordFlag kWords[] = {
     {"--data-parallel-sharding-strategy", "optim", shards<1>},
     {"--data-parallel-sharding-strategy", "optim_grads", shards<2>},
     {"--data-parallel-sharding-strategy", "optim_grads_params", shards<3>},
-    {"--sharding-strategy", "full", [](ImportedJob& job) { job.plan.zero = 3; }},
-    {"--sharding-strategy", "fsdp", [](ImportedJob& job) { job.plan.zero = 3; }},
+    // Colossal-AI's plugins
+    {"--plugin", "zero2", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--plugin", "gemini", [](ImportedJob& job) { job.plan.zero = 3; }},
+    {"--plugin", "ddp", [](ImportedJob& job) { job.plan.zero = 0; }},
+    {"--offload", "", offload_all},  // DeepSpeed-Chat's
+    {"--sharding-strategy", "full", full},
+    {"--sharding-strategy", "fsdp", full},
     {"--sharding-strategy", "hsdp", hybrid},
     {"--sharding-strategy", "hybrid", hybrid},
     {"--model-type", "llama_v2", llama_block},
@@ -530,7 +569,7 @@ constexpr WordFlag kWords[] = {
     {"--precision", "half", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "16-true", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "32-true", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
-    {"--precision", "bf16-true", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "bf16-true", all_in_bf16},
     {"--precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "16-mixed", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
@@ -542,7 +581,18 @@ constexpr WordFlag kWords[] = {
     {"--precision", "bf16_with_fp8_subchannel_scaling_mixed", mixed<Fp8Recipe::block>},
     {"--precision", "bf16_with_mxfp8_mixed", mixed<Fp8Recipe::mxfp8>},
     {"--precision", "bf16_with_nvfp4_mixed", mixed<Fp8Recipe::nvfp4>},
+    {"--compute-dtype", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--compute-dtype", "fp8", mixed<Fp8Recipe::delayed>},
+    {"--compute-dtype", "fp8_ds", mixed<Fp8Recipe::delayed>},
+    {"--compute-dtype", "fp8_cs", mixed<Fp8Recipe::current>},
+    {"--compute-dtype", "fp8_sc", mixed<Fp8Recipe::block>},
+    {"--compute-dtype", "fp8_mx", mixed<Fp8Recipe::mxfp8>},
+    {"--compute-dtype", "nvfp4", mixed<Fp8Recipe::nvfp4>},
+    {"--precision", "p=f32,c=bfloat16",  // Levanter's
+     [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "p=f32,c=f32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
     {"--mixed-precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--mixed-precision", "True", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--mixed-precision", "fp8", products_in_fp8},
     {"--mixed-precision", "fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--mixed-precision-param", "bfloat16",
@@ -640,7 +690,11 @@ constexpr WordFlag kWords[] = {
        distribute_optimizer(job);
      }},
     {"--optimizer", "fused_adam", [](ImportedJob&) {}},
-    {"--optimizer", "distributed_fused_adam", distribute_optimizer},
+    {"--optimizer", "distributed_fused_adam",  // Apex's, whose overlap_grad_sync is on by itself
+     [](ImportedJob& job) {
+       distribute_optimizer(job);
+       job.said.try_emplace("--overlap-grad-reduce", 1);
+     }},
     {"--zero-bubble-v-schedule-mem-setup", "zb", [](ImportedJob&) {}},
     {"--zero-bubble-v-schedule-mem-setup", "half", in_a_v<Schedule::v_half>},
     {"--zero-bubble-v-schedule-mem-setup", "min", in_a_v<Schedule::v_min>},
@@ -783,13 +837,13 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--no-bias-swiglu-fusion"},
     {"--no-gradient-accumulation-fusion"},
     {"--no-persist-layer-norm"},
-    {"--no-pipeline-parallel"},
     {"--no-rope-fusion"},
     {"--offload-activations", "0"},
     {"--no-scatter-gather-tensors-in-pipeline"},
     {"--overlap-p2p-communication-warmup-flush"},
     {"--overlap-param-gather-with-optimizer-step"},
     {"--pipeline-model-parallel-split-rank"},
+    {"--selective-checkpointing", "1"},
     {"--split-transformer-layers"},
     {"--standalone-embedding-stage"},
     {"--synchronize-each-layer"},

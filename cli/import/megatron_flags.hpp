@@ -64,4 +64,19 @@ inline constexpr const char* kFlexBackend = "--moe-flex-dispatcher-backend";
 /// What Megatron's own FSDP shards, where a switch asks for it.
 inline constexpr const char* kShardingStrategy = "--data-parallel-sharding-strategy";
 
+/// Among what a job says: that sizes stand over those of a model that is named.
+inline constexpr const char* kModelOverrides = "config_overrides";
+
+/// Among what a job says: that PyTorch's FSDP shards, or not, as its flag has it.
+inline constexpr const char* kFullySharded = "FSDP";
+
+/// Among what a job says: that attention is Megatron's own, not Transformer Engine's.
+inline constexpr const char* kOwnAttention = "local attention";
+
+/// Among what a job says: that it is ms-swift's command that trains with Hugging Face's Trainer.
+inline constexpr const char* kSwift = "swift sft";
+
+/// Among what a job says: that it is ms-swift's command that trains with Megatron.
+inline constexpr const char* kSwiftMegatron = "megatron sft";
+
 }  // namespace prequel

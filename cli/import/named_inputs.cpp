@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/megatron_flags.hpp"
 #include "cli/import/tokenizers.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -56,7 +57,10 @@ class Completion {
     if (!job_.script && !job_.deepspeed_config && !megatron) return;
     if (job_.script) tell_config();
     assume_precision();
-    if (!job_.script && !megatron) return tell_recomputation();
+    if (!job_.script && !megatron) {
+      follow_overlap();
+      return tell_recomputation();
+    }
     if (!job_.plan.mbs && !names_.replaces("plan.mbs")) assume("mbs 1: no file says it");
     if (job_.layers_per_virtual_stage && !job_.plan.vpp) {
       leave_out(
@@ -66,7 +70,7 @@ class Completion {
     }
     if (!job_.model.vocab && !names_.replaces("model.vocab_size")) complete_vocabulary();
     assume_attention();
-    compare_overlap();
+    follow_overlap();
   }
 
  private:
@@ -112,7 +116,7 @@ class Completion {
     for (const std::string& named : job_.tokenizer) {
       const Tokenizer* found = known.find(named);
       if (found == nullptr) continue;
-      job_.model.vocab = found->vocab + extra;
+      job_.model.vocab = extra > 0 ? found->words + extra : found->vocab;
       return assume(fmt::format("vocab_size {}: that of the {} tokenizer{}", *job_.model.vocab,
                                 found->name, extra > 0 ? fmt::format(" and {} more", extra) : ""));
     }
@@ -184,36 +188,99 @@ class Completion {
     if (job_.plan.seq_len || names_.replaces("plan.seq_len")) return;
     const auto positions = job_.model.max_positions;
     if (!positions || !job_.model.layers || !(job_.gpus || job_.script)) return;
+    constexpr std::int64_t kPretrained = 4096;
+    if (job_.says("--recipe") && *positions > 2 * kPretrained) {
+      job_.plan.seq_len = kPretrained;
+      return assume(
+          fmt::format("seq_len {}: what most recipes of NeMo and Megatron-Bridge train "
+                      "with; --seq-len N says it",
+                      kPretrained));
+    }
     assume(fmt::format("seq_len: the model's max_position_embeddings {}", *positions));
   }
 
-  void compare_overlap() {
-    constexpr const char* kField = "software.communication.gradient_overlap";
-    if (!inputs_.software || names_.replaces(kField)) return;
-    const GradientOverlap priced = inputs_.software->communication.gradient_overlap;
-    if (job_.deepspeed) {
-      const bool overlaps = priced != GradientOverlap::none;
-      if (job_.overlap_comm.value_or(overlaps) == overlaps) return;
-      leave_out(fmt::format("overlap_comm {}: {} has it otherwise; --set {}={} predicts it",
-                            *job_.overlap_comm, inputs_.software->name, kField,
-                            overlaps ? "none" : "always"));
+  void overlap_with(Overlapped word) {
+    if (!job_.plan.overlap && inputs_.software) {
+      job_.plan.overlap = inputs_.software->defaults.overlap;
+    }
+    if (!job_.plan.overlap) job_.plan.overlap.emplace();
+    job_.plan.overlap->add(word);
+  }
+
+  /// Whether gradients are reduced beside passes where the stack has it otherwise than the files.
+  void follow_overlap() {
+    if (names_.replaces("plan.overlap") ||
+        names_.replaces("software.communication.gradient_overlap")) {
       return;
     }
+    if (job_.deepspeed) return follow_overlap_comm();
+    const bool megatron = job_.says("--num-layers") || job_.says(kSwiftMegatron);
+    if (!inputs_.software || !megatron) return;
     if (!inputs_.software->framework.starts_with("megatron")) return;
+    const GradientOverlap priced = inputs_.software->communication.gradient_overlap;
     const bool asked = job_.says("--overlap-grad-reduce");
     if (asked && priced != GradientOverlap::always) {
-      job_.gradient_overlap = GradientOverlap::always;
-      job_.report.read.push_back(fmt::format("--overlap-grad-reduce: {} is always", kField));
+      overlap_with(Overlapped::grads);
+      job_.report.read.emplace_back("--overlap-grad-reduce: plan.overlap has grads");
     } else if (!asked && priced == GradientOverlap::always) {
-      job_.gradient_overlap = GradientOverlap::none;
-      assume(fmt::format("{} none: no --overlap-grad-reduce", kField));
+      overlap_with(Overlapped::no_grads);
+      assume("overlap no-grads: no --overlap-grad-reduce");
     }
     if (asked && job_.plan.zero.value_or(0) > 0 && !job_.says("--overlap-param-gather")) {
-      if (!job_.plan.overlap) job_.plan.overlap = inputs_.software->defaults.overlap;
-      if (!job_.plan.overlap) job_.plan.overlap.emplace();
-      job_.plan.overlap->add(Overlapped::no_params);
+      overlap_with(Overlapped::no_params);
       job_.report.read.emplace_back("no --overlap-param-gather: plan.overlap has no-params");
     }
+  }
+
+  /// DeepSpeed reduces on a stream of its own if `overlap_comm` says so, which it does by itself at
+  /// stage 3 alone (deepspeed/runtime/zero/config.py). Stage 0 reduces all gradients behind the
+  /// last backward pass, whatever is said, and so do its pipelines, which switch it off with a
+  /// warning (deepspeed/runtime/engine.py). Gathers at stage 3 are asynchronous either way.
+  void follow_overlap_comm() {
+    if (!job_.deepspeed_config && !job_.overlap_comm) return;  // the file that says it is missing
+    const std::int64_t stage = job_.plan.zero.value_or(0);
+    const bool pipeline = is_pipeline_module(stage);
+    const bool never = stage == 0 || pipeline;
+    const bool overlaps = !never && job_.overlap_comm.value_or(stage == 3);
+    const char* word = overlaps ? "grads" : "no-grads";
+    if (never && job_.overlap_comm == true) {
+      assume(
+          fmt::format("overlap_comm true: has no effect {}, where DeepSpeed reduces gradients "
+                      "behind the last backward pass",
+                      pipeline ? "with its pipelines" : "at ZeRO stage 0"));
+    }
+    if (!inputs_.software && !job_.overlap_comm) return;
+    if (overlaps == reduces_beside_by_itself(stage)) return;
+    overlap_with(overlaps ? Overlapped::grads : Overlapped::no_grads);
+    if (job_.overlap_comm == overlaps) {
+      job_.report.read.push_back(
+          fmt::format("overlap_comm {}: plan.overlap has {}", overlaps, word));
+    } else if (!job_.overlap_comm) {
+      assume(
+          fmt::format("overlap {}: DeepSpeed's at ZeRO stage {}, as no overlap_comm says "
+                      "otherwise",
+                      word, stage));
+    }
+  }
+
+  /// Whether DeepSpeed's PipelineModule trains: Megatron-DeepSpeed takes it unless it is told not
+  /// to, GPT-NeoX with one stage, too. It goes with no stage of ZeRO above 1.
+  [[nodiscard]] bool is_pipeline_module(std::int64_t stage) const {
+    if (stage > 1) return false;
+    if (job_.plan.pp.value_or(1) > 1 || job_.value("--pipe-parallel-size").value_or(0) > 0) {
+      return true;
+    }
+    return job_.says("--num-layers") && !job_.yaml_config && !job_.says("--no-pipeline-parallel");
+  }
+
+  /// What the stack does where a plan says nothing; states that are gathered layer by layer are
+  /// reduced so, too.
+  [[nodiscard]] bool reduces_beside_by_itself(std::int64_t stage) const {
+    if (stage == 3) return true;
+    if (!inputs_.software) return false;
+    const GradientOverlap overlap = inputs_.software->communication.gradient_overlap;
+    return overlap == GradientOverlap::always ||
+           (overlap == GradientOverlap::no_pipeline && job_.plan.pp.value_or(1) == 1);
   }
 
   ImportedJob& job_;

@@ -192,6 +192,8 @@ std::string ScriptReader::expanded(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '$') {
       value += expansion(text, at);
+    } else if (text.substr(at, 2) == "\\\n") {
+      at += 2;  // the line goes on
     } else {
       if (text[at] != '"' && text[at] != '\'') value += text[at];
       ++at;

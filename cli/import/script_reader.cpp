@@ -30,6 +30,8 @@ constexpr const char* kNoOutput[] = {"return", "exit",    "shift",    "local",  
                                      "export", "typeset", "readonly", "source", "."};
 /// Programs of Python that packages install, whose settings look like assignments.
 constexpr std::string_view kPrograms[] = {"tune", "litgpt", "nemo", "llamafactory-cli", "axolotl"};
+/// Programs that start a module of Python, too.
+constexpr std::string_view kLaunchers[] = {"torchrun", "accelerate", "deepspeed"};
 constexpr const char* kSilent[] = {":", "echo", "printf"};
 
 bool is_sign(char c) {
@@ -351,7 +353,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
   const bool sets = runs_one_of(command, kSetters);
   bool started = false;  // a command has been named
   bool python = false;
-  bool program = false;  // and that of Python, whose arguments follow
+  bool launcher = false;  // of Python's modules
+  bool program = false;   // and that of Python, whose arguments follow
   for (std::size_t i = 0; i < command.size(); ++i) {
     std::string& value = command[i];
     const std::size_t length = name_length(value);
@@ -373,8 +376,9 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
       read_inside(value, depth + 1);
     } else {
       started = started || value != "{";
-      program = program || value.ends_with(".py") || (value == "-m" && python) ||
+      program = program || value.ends_with(".py") || (value == "-m" && (python || launcher)) ||
                 std::ranges::find(kPrograms, value) != std::end(kPrograms);
+      launcher = launcher || std::ranges::find(kLaunchers, value) != std::end(kLaunchers);
       python = value.find("python") != std::string::npos;
       const bool document = value == "cat" && command.size() == 1;
       if (prints_) opaque_ = opaque_ || !(document || runs_one_of(command, kNoOutput));

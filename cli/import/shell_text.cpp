@@ -153,6 +153,11 @@ std::size_t behind_blanks(std::string_view text, std::size_t at) {
 /// Without the shortest or the longest begin, or end, that the pattern matches.
 std::optional<std::string> trimmed_by(std::string_view value, std::string_view pattern,
                                       bool at_front, bool longest) {
+  if (pattern.find_first_of("*?[\\@+!(") == kNone) {  // a word, of texts of any length
+    const bool there = at_front ? value.starts_with(pattern) : value.ends_with(pattern);
+    const std::size_t cut = there ? pattern.size() : 0;
+    return std::string(value.substr(at_front ? cut : 0, value.size() - cut));
+  }
   if (value.size() > kLongest || pattern.size() > kLongest) return std::nullopt;
   for (std::size_t i = 0; i <= value.size(); ++i) {
     const std::size_t length = longest ? value.size() - i : i;
@@ -289,7 +294,8 @@ void split_words(std::string_view text, std::vector<std::string>& words) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     while (at < text.size() && !is_shell_blank(text[at])) ++at;
-    if (at > begin) words.emplace_back(text.substr(begin, at - begin));
+    const std::string_view word = text.substr(begin, at - begin);
+    if (!word.empty() && word != "\\") words.emplace_back(word);  // a line that goes on
     while (at < text.size() && is_shell_blank(text[at])) ++at;
   }
 }

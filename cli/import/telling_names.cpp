@@ -76,14 +76,16 @@ constexpr std::string_view kTelling[] = {"hidden_size",
 
 /// And of names that have such a part and still change neither time nor memory to speak of.
 constexpr std::string_view kHarmless[] = {
-    "dropout",  "eps",         "init",    "loss",      "clip",           "softmax", "scaling",
-    "eval",     "logging",     "log_",    "save",      "path",           "dir",     "file",
-    "dataset",  "rope",        "rotary",  "router",    "grouped",        "permute", "margin",
-    "interval", "amax",        "persist", "fused",     "fusion",         "padding", "pad_",
-    "val_",     "valid",       "test_",   "inference", "divisible",      "jitter",  "capacity",
-    "policy",   "param_group", "balanc",  "bias",      "to_tensorboard", "ramp",    "schedule",
-    "sampler",  "kwargs",      "bucket",  "wrap",      "generat",        "liger",   "precompute",
-    "debug"};
+    "dropout",      "eps",       "init",      "loss",           "clip",     "softmax",
+    "scaling",      "eval",      "logging",   "log_",           "save",     "path",
+    "dir",          "file",      "dataset",   "rope",           "rotary",   "router",
+    "grouped",      "permute",   "margin",    "interval",       "amax",     "persist",
+    "fused",        "fusion",    "padding",   "pad_",           "val_",     "valid",
+    "test_",        "inference", "divisible", "jitter",         "capacity", "policy",
+    "param_group",  "balanc",    "bias",      "to_tensorboard", "ramp",     "schedule",
+    "sampler",      "kwargs",    "bucket",    "wrap",           "generat",  "liger",
+    "precompute",   "debug",     "revision",  "dropless",       "mlp_impl", "affine",
+    "linear_offset"};
 
 template <class Parts>
 bool has_one(std::string_view name, const Parts& parts) {

@@ -29,6 +29,8 @@ Tokenizers read_tokenizers(const Document& file) {
     read.name = one.at("name").text();
     for (const Cursor& name : one.at("names").items()) read.names.push_back(name.text());
     read.vocab = one.at("vocab_size").integer(1, 1LL << 24);
+    const auto words = one.find("words");
+    read.words = words ? words->integer(1, 1LL << 24) : read.vocab;
     (void)one.find("origin");
   }
   file.finish();

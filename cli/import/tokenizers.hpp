@@ -15,6 +15,7 @@ struct Tokenizer {
   std::string name;                ///< for people: "Llama 3"
   std::vector<std::string> names;  ///< parts of what files call it, in lower case: "llama-3"
   std::int64_t vocab{};            ///< rows that its models' embeddings have
+  std::int64_t words{};  ///< of its own, to which scripts may add: as many rows, if unsaid
 };
 
 struct Tokenizers {

@@ -56,7 +56,7 @@ void read_toml_config(const std::string& file, std::string_view text, ImportedJo
                                  printable(problem.description())));
   }
   read_config_values(file, values, job);
-  job.script = true;
+  job.script = job.yaml_config = true;
   job.report.read.push_back(file + ": TOML configuration");
 }
 

@@ -109,6 +109,13 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     if (job.programs.size() > 100 || job.programs.find(program) != std::string::npos) continue;
     job.programs += (job.programs.empty() ? "" : " and ") + printable(program, 80);
   }
+  for (const std::string& program : programs) {
+    constexpr std::string_view kTrain = "pretrain_";
+    const std::size_t at = program.rfind(kTrain);
+    if (at == std::string::npos || !job.model_of_program.empty()) continue;
+    const std::string_view rest = std::string_view(program).substr(at + kTrain.size());
+    job.model_of_program = rest.substr(0, rest.find('.'));
+  }
   const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
     return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr &&
            known_as(program, kNoTraining) == nullptr;

@@ -137,6 +137,20 @@ TEST_CASE("nanotron's Llama has Llama's block") {
             .model.position == PositionEmbedding::rope);
 }
 
+TEST_CASE(
+    "a configuration of nanotron is priced by nanotron's stack, with what it keeps of gathers") {
+  const std::string model =
+      "model:\n  model_config:\n    is_llama_config: true\n    num_hidden_layers: 24\n"
+      "    hidden_size: 2048\n    num_attention_heads: 32\n    vocab_size: 32000\n";
+  const std::string parallelism = "parallelism:\n  dp: 4\n  tp: 2\n  tp_mode: REDUCE_SCATTER\n";
+  const ImportedJob kept = job_of_yaml(model + parallelism + "  tp_recompute_allgather: false\n");
+  CHECK(kept.software == "nanotron-2025");
+  CHECK(kept.keeps_gathers == true);
+  CHECK(job_of_yaml(model + parallelism + "  tp_recompute_allgather: true\n").keeps_gathers ==
+        false);
+  CHECK_FALSE(job_of_yaml(model + parallelism).keeps_gathers);
+}
+
 TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
   const ImportedJob job = job_of_files(
       {{"m.yml",

@@ -275,15 +275,13 @@ TEST_CASE("gradient overlap that the software has otherwise goes with the job") 
     return job_with("--bf16 " + flags, {}, {{}, software, &library});
   };
   const ImportedJob none = with("--use-distributed-optimizer", "megatron-core-2024");
-  CHECK(none.gradient_overlap == GradientOverlap::none);
-  CHECK(lists(none.report.assumed,
-              "software.communication.gradient_overlap none: no --overlap-grad-reduce"));
+  CHECK(none.plan.overlap == WordSet<Overlapped>{Overlapped::no_grads});
+  CHECK(lists(none.report.assumed, "overlap no-grads: no --overlap-grad-reduce"));
   const ImportedJob always = with("--overlap-grad-reduce", "megatron-lm-2021");
-  CHECK(always.gradient_overlap == GradientOverlap::always);
-  CHECK(lists(always.report.read,
-              "--overlap-grad-reduce: software.communication.gradient_overlap is always"));
-  CHECK_FALSE(with("--overlap-grad-reduce", "megatron-core-2024").gradient_overlap);
-  CHECK_FALSE(with("", "megatron-lm-2021").gradient_overlap);
+  CHECK(always.plan.overlap == WordSet<Overlapped>{Overlapped::grads});
+  CHECK(lists(always.report.read, "--overlap-grad-reduce: plan.overlap has grads"));
+  CHECK(with("--overlap-grad-reduce", "megatron-core-2024").plan.overlap == WordSet<Overlapped>{});
+  CHECK(with("", "megatron-lm-2021").plan.overlap == WordSet<Overlapped>{});
   const ImportedJob gradients =
       with("--overlap-grad-reduce --use-distributed-optimizer", "megatron-core-2024");
   CHECK(lists(gradients.report.read, "no --overlap-param-gather: plan.overlap has no-params"));

@@ -1,0 +1,368 @@
+#include <doctest/doctest.h>
+
+#include "tests/cli/imported_script.hpp"
+
+namespace prequel {
+namespace {
+
+ImportedJob job_of_yaml(const std::string& text) {
+  return job_of_files({{"c.yaml", text}});
+}
+
+bool lists_part(const std::vector<std::string>& lines, const std::string& part) {
+  return std::ranges::any_of(
+      lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+const std::string kShape = "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
+const std::string kFlags =
+    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
+
+TEST_CASE("sections that watch or evaluate say nothing of the model") {
+  for (const std::string section : {"callbacks", "speed_monitor", "loggers", "eval_loader"}) {
+    const ImportedJob job = job_of_yaml(kShape + section + ":\n  window_size: 10\n  seq_len: 7\n" +
+                                        "  monitor:\n    window_size: 10\n");
+    CHECK_FALSE(job.model.window);
+    CHECK_FALSE(job.plan.seq_len);
+  }
+  CHECK(job_of_yaml(kShape + "model:\n  window_size: [10, 0]\n").model.window == 10);
+}
+
+TEST_CASE("Transformer Engine's attention has no softmax of its own to fuse") {
+  const std::string unfused = "--no-masked-softmax-fusion ";
+  CHECK(job_of_script(kFlags + unfused).plan.attention == AttentionKind::unfused);
+  const ImportedJob core = job_of_script(kFlags + unfused + "--use-mcore-models");
+  CHECK_FALSE(core.plan.attention);
+  CHECK(lists_part(core.report.assumed, "--no-masked-softmax-fusion: without effect on"));
+  CHECK(job_of_script(kFlags + unfused + "--use-mcore-models --transformer-impl local")
+            .plan.attention == AttentionKind::unfused);
+  CHECK(job_of_script(kFlags + "--use-mcore-models --attention-backend unfused").plan.attention ==
+        AttentionKind::unfused);
+}
+
+TEST_CASE("more devices than a node has are those of all nodes") {
+  const std::string model = "--model_recipe_name llama3_8b --tensor_model_parallel_size 2 ";
+  const ImportedJob bridge = job_of_script(
+      "python run.py --num_gpus 64 --gpus_per_node 8 --compute_dtype fp8_cs "
+      "--virtual_pipeline_model_parallel_size 2 --pipeline_model_parallel_size 4 " +
+      model);
+  CHECK(bridge.gpus == 64);
+  CHECK(bridge.plan.nodes == 8);
+  CHECK(bridge.plan.dp == 8);
+  CHECK(bridge.plan.vpp == 2);
+  CHECK(bridge.plan.precision == Precision::fp8);
+  CHECK(bridge.plan.fp8_recipe == Fp8Recipe::current);
+  CHECK(bridge.plan.zero == 1);  // of recipes
+  CHECK(job_of_script("python run.py --num_gpus 64 " + model).gpus == 64);
+  ImportNames more;
+  more.overrides.push_back({"plan.nodes", "16"});
+  CHECK(job_of_script("python run.py --num_gpus 64 --gpus_per_node 8 " + model, more).plan.dp ==
+        64);
+  const ImportedJob each = job_of_script("deepspeed --num_nodes 2 --num_gpus 8 run.py " + model);
+  CHECK(each.gpus == 16);
+}
+
+TEST_CASE("accelerate's switch for DeepSpeed and the name of its file say the stage") {
+  const auto with = [](const std::string& file) {
+    return job_of_script(
+               "accelerate launch --num_processes 8 --use_deepspeed "
+               "--deepspeed_config_file " +
+               file + " tune.py --model_name_or_path meta-llama/Llama-2-7b-hf")
+        .plan;
+  };
+  CHECK(with("stage3_no_offloading.conf").zero == 3);
+  CHECK_FALSE(with("stage3_no_offloading.conf").offload);
+  CHECK(with("stage2_offloading.conf").zero == 2);
+  CHECK(with("stage2_offloading.conf").offload == Offload::optimizer);
+}
+
+TEST_CASE("trainers' defaults hold where nothing else is said") {
+  const ImportedJob verl = job_of_script(
+      "torchrun --nnodes 2 --nproc_per_node 8 -m verl.trainer.fsdp_sft_trainer "
+      "model.partial_pretrain=Qwen/Qwen2.5-7B data.micro_batch_size_per_gpu=4 "
+      "data.train_batch_size=256 data.max_length=2048 ulysses_sequence_parallel_size=2");
+  CHECK(verl.plan.zero == 3);
+  CHECK(verl.plan.recompute == Recompute::full);
+  CHECK(verl.plan.mbs == 4);
+  CHECK(verl.plan.gbs == 256);
+  CHECK(verl.plan.seq_len == 2048);
+  CHECK(verl.plan.cp == 2);
+  CHECK(verl.plan.cp_comm == ContextComm::a2a);
+  CHECK(verl.plan.dp == 8);
+  CHECK(verl.model.layers == 28);
+
+  const ImportedJob swift = job_of_script(
+      "NPROC_PER_NODE=8 NNODES=2 megatron sft --model Qwen/Qwen3-30B-A3B "
+      "--tensor_model_parallel_size 2 --expert_model_parallel_size 8 --micro_batch_size 1 "
+      "--global_batch_size 16 --max_length 4096 --sequence_parallel true");
+  CHECK(swift.plan.zero == 1);
+  CHECK(swift.plan.etp == 1);
+  CHECK(swift.plan.dispatcher == Dispatcher::alltoall);
+
+  const ImportedJob levanter = job_of_yaml(
+      "model:\n  type: llama\n  seq_len: 4096\n  hidden_dim: 4096\n  intermediate_dim: 11008\n"
+      "  num_layers: 32\n  num_heads: 32\n  num_kv_heads: 8\n"
+      "trainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 256\n");
+  CHECK(levanter.model.hidden == 4096);
+  CHECK(levanter.model.ffn_hidden == 11008);
+  CHECK(levanter.model.kv_heads == 8);
+  CHECK(levanter.model.mlp == Mlp::swiglu);
+  CHECK(levanter.plan.gbs == 256);
+  CHECK(levanter.plan.zero == 3);
+  CHECK(levanter.plan.recompute == Recompute::full);
+  CHECK(levanter.plan.precision == Precision::bf16);
+  CHECK(levanter.software == "maxtext-2025");
+}
+
+TEST_CASE("a shape that PyTorch's FSDP shards goes with a stack of its kind") {
+  const std::string mosaic =
+      "model:\n  name: mpt_causal_lm\n  d_model: 2048\n  n_layers: 24\n  n_heads: 16\n"
+      "device_train_microbatch_size: 4\nfsdp_config:\n  sharding_strategy: FULL_SHARD\n";
+  CHECK(job_of_yaml(mosaic).software == "composer-late-2023");
+  const std::string olmo =
+      "model:\n  d_model: 2048\n  n_layers: 24\n  n_heads: 16\n  flash_attention: true\n"
+      "  attention_layer_norm: true\ndevice_train_microbatch_size: 4\n"
+      "fsdp:\n  precision: mixed\n";
+  CHECK(job_of_yaml(olmo).software == "pytorch-fsdp2-2024");
+  CHECK(job_of_yaml(olmo).plan.zero == 3);
+  CHECK(job_of_yaml(olmo).model.qk_norm == true);
+}
+
+TEST_CASE("an MLP may be wider by a fraction, and a model be called by its id") {
+  const ImportedJob job = job_of_yaml(
+      "model:\n  name: mpt_causal_lm\n  d_model: 4096\n  n_layers: 24\n  n_heads: 32\n"
+      "  expansion_ratio: 2.6875\n  norm_type: low_precision_rmsnorm\n"
+      "  ffn_config:\n    ffn_type: mptgeglu\n");
+  CHECK(job.model.ffn_hidden == 11008);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job_of_yaml("model_id: meta-llama/Meta-Llama-3-70b\nper_device_train_batch_size: 1\n"
+                    "max_seq_len: 3072\nfsdp: full_shard auto_wrap offload\n")
+            .model.layers == 80);
+}
+
+TEST_CASE("weights in bf16 alone keep moments and gradients so") {
+  const std::string torchtune =
+      "model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 1\ndtype: ";
+  const ImportedJob pure = job_of_yaml(torchtune + "bf16\n");
+  CHECK(pure.plan.moments_precision == Precision::bf16);
+  CHECK(pure.plan.grad_precision == Precision::bf16);
+  CHECK(lists_part(pure.report.left_out, "weights in bf16 alone"));
+  CHECK_FALSE(job_of_yaml(torchtune + "fp32\n").plan.moments_precision);
+}
+
+TEST_CASE("what a configuration's base says is no contradiction") {
+  const ImportedJob job = job_of_yaml(
+      kShape + "overlap_grad_reduce: true\noverlap_param_gather: true\nmicro_batch_size: 1\n");
+  CHECK(job.plan.zero == 1);
+  CHECK(lists_part(job.report.assumed, "ZeRO 1: --overlap-param-gather needs"));
+  CHECK(refusal_of_script(kFlags + "--overlap-grad-reduce --overlap-param-gather")
+            .find("--use-distributed-optimizer") != std::string::npos);
+}
+
+TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage have it so") {
+  const auto overlap = [](const std::string& zero, const std::string& flags,
+                          const std::string& software = "deepspeed-zero3-2021") {
+    ImportNames names;
+    names.software = software;
+    return job_of_files({{"s.sh", kFlags + "--deepspeed --deepspeed_config d.json " + flags},
+                         {"d.json", R"({"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled":
+                                    true}, "zero_optimization": {)" +
+                                        zero + "}}"}},
+                        names);
+  };
+  const std::string alone = "--no-pipeline-parallel";
+  const WordSet<Overlapped> beside{Overlapped::grads};
+  const WordSet<Overlapped> behind{Overlapped::no_grads};
+  for (const std::string stage : {"1", "2"}) {
+    const std::string zero = R"("stage": )" + stage;
+    const std::string on = zero + R"(, "overlap_comm": true)";
+    CHECK(overlap(on, alone).plan.overlap == beside);
+    CHECK_FALSE(overlap(zero + R"(, "overlap_comm": false)", alone).plan.overlap);
+    CHECK_FALSE(overlap(zero, alone).plan.overlap);  // nor has that stack it by itself
+    CHECK(overlap(zero, alone, "megatron-core-2024").plan.overlap == behind);
+    CHECK(overlap(zero + R"(, "overlap_comm": "auto")", alone).plan.overlap == std::nullopt);
+  }
+  // Parameters that are gathered layer by layer are reduced so unless it is switched off.
+  CHECK_FALSE(overlap(R"("stage": 3)", {}).plan.overlap);
+  CHECK_FALSE(overlap(R"("stage": 3, "overlap_comm": true)", {}).plan.overlap);
+  CHECK(overlap(R"("stage": 3, "overlap_comm": false)", {}).plan.overlap == behind);
+  // Without effect.
+  const ImportedJob none = overlap(R"("stage": 0, "overlap_comm": true)", alone);
+  CHECK_FALSE(none.plan.overlap);
+  CHECK(lists_part(none.report.assumed, "overlap_comm true: has no effect at ZeRO stage 0"));
+  for (const std::string flags : {"", "--pipeline-model-parallel-size 4 "}) {
+    const ImportedJob stages = overlap(R"("stage": 1, "overlap_comm": true)", flags);
+    CHECK_FALSE(stages.plan.overlap);
+    CHECK(lists_part(stages.report.assumed, "overlap_comm true: has no effect with its pipeline"));
+  }
+}
+
+TEST_CASE("GPT-NeoX's overlap_comm counts where it trains without stages") {
+  const std::string zero =
+      kShape + "seq_length: 2048\ntrain_micro_batch_size_per_gpu: 4\n" +
+      "zero_optimization:\n  stage: 1\n  overlap_comm: True\nbf16:\n  enabled: true\n";
+  CHECK(job_of_yaml(zero + "pipe_parallel_size: 0\n").plan.overlap ==
+        WordSet<Overlapped>{Overlapped::grads});
+  CHECK(lists_part(job_of_yaml(zero + "pipe_parallel_size: 1\n").report.assumed,
+                   "overlap_comm true: has no effect with its pipelines"));
+}
+
+TEST_CASE("a size keeps its dot, and NeMo's p is one") {
+  const auto layers = [](const std::string& name) {
+    return job_of_yaml("model_name_or_path: " + name + "\nper_device_train_batch_size: 1\n")
+        .model.layers;
+  };
+  CHECK(layers("facebook/opt-1.3b") == 24);
+  CHECK(layers("facebook/opt-13b") == 40);
+  CHECK(layers("qwen25_1p5b") == 28);
+  CHECK(layers("llama3_2_1b") == 16);
+  CHECK(layers("llama-2-7b.yaml") == 32);
+  CHECK_THROWS((void)layers("pythia-14b"));
+}
+
+TEST_CASE("words that scripts add are beside the tokenizer's own, not the embedding's rows") {
+  const auto vocab = [](const std::string& flags) {
+    std::string script = kFlags;
+    script.erase(script.find("--vocab-size 50257 "), 19);
+    return job_of_script(script + flags).model.vocab;
+  };
+  CHECK(vocab("--patch-tokenizer-type Qwen2Tokenizer") == 151936);
+  CHECK(vocab("--patch-tokenizer-type Qwen2Tokenizer --extra-vocab-size 421") == 152064);
+  CHECK(vocab("--patch-tokenizer-type LLama3Tokenizer --extra-vocab-size 256") == 128256);
+}
+
+TEST_CASE("lines of a here-document that go on are one command") {
+  const ImportedJob job = job_of_script(
+      "read -r -d '' command <<EOF\npretrain_gpt.py --use-flash-attn \\\n --num-layers 24 \\\n"
+      " --hidden-size 2048 --num-attention-heads 16 \\\n --flash-attn \\\n --bf16\nEOF\n"
+      "torchrun $command\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK_FALSE(lists_part(job.report.left_out, "--flash-attn"));
+}
+
+TEST_CASE("a known beginning is cut off a command of any length") {
+  const std::string flags(600, 'x');
+  const ImportedJob job = job_of_script("CMD=\"python3 pretrain_gpt.py --save " + flags +
+                                        " --num-layers 24 --hidden-size 2048 "
+                                        "--num-attention-heads 16\"\ntorchrun ${CMD#python3 }\n");
+  CHECK(job.model.layers == 24);
+}
+
+TEST_CASE("what a named model has goes under the sizes that are set over it") {
+  const ImportedJob job = job_of_yaml(
+      "model:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: mistralai/Mistral-7B-v0.3\n"
+      "  config_overrides:\n    hidden_size: 2560\n    num_hidden_layers: 28\n"
+      "    num_attention_heads: 16\n    intermediate_size: 8960\n");
+  CHECK(job.model.layers == 28);
+  CHECK(job.model.hidden == 2560);
+  CHECK(job.model.kv_heads == 8);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job.model.vocab == 32768);
+}
+
+TEST_CASE("the name of a program or of a folder of weights says the model") {
+  const ImportedJob nemo = job_of_script(
+      "python -m scripts.performance.llm.pretrain_llama3_8b --num_gpus 32 --gpus_per_node 8 "
+      "--tensor_parallel_size 2 --micro_batch_size 1 --global_batch_size 128");
+  CHECK(nemo.model.layers == 32);
+  CHECK(nemo.plan.tp == 2);
+  CHECK(nemo.gpus == 32);
+  CHECK(nemo.plan.zero == 1);
+  const ImportedJob litgpt = job_of_yaml(
+      "checkpoint_dir: checkpoints/meta-llama/Llama-2-7b-hf\nprecision: bf16-true\ndevices: 4\n"
+      "num_nodes: 1\ntrain:\n  global_batch_size: 64\n  micro_batch_size: 4\n"
+      "  max_seq_length: 512\n");
+  CHECK(litgpt.model.layers == 32);
+  CHECK(litgpt.plan.zero == 3);
+  CHECK(litgpt.plan.recompute == Recompute::full);
+  CHECK(litgpt.plan.dp == 4);
+  CHECK(litgpt.plan.moments_precision == Precision::bf16);
+}
+
+TEST_CASE("accelerate's file that is not given says the stage by its name") {
+  const ImportedJob job = job_of_script(
+      "accelerate launch --config_file configs/deepspeed_zero3.yaml --num_processes 8 sft.py "
+      "--model_name_or_path Qwen/Qwen2-0.5B --per_device_train_batch_size 2");
+  CHECK(job.plan.zero == 3);
+  CHECK(lists_part(job.report.left_out, "configs/deepspeed_zero3.yaml: not among the files"));
+}
+
+TEST_CASE("a launcher's file and a program's configuration are two") {
+  const auto with = [](const std::string& file) {
+    return job_of_files({{"s.sh", "accelerate launch --config_file=a/" + file +
+                                      " --num_processes 8 sft.py --config c.yaml"},
+                         {"c.yaml",
+                          "model_name_or_path: Qwen/Qwen2.5-1.5B\nbf16: true\n"
+                          "per_device_train_batch_size: 2\n"}})
+        .plan.zero;
+  };
+  CHECK(with("zero3.yaml") == 3);
+  CHECK(with("fsdp2.yaml") == 3);
+  CHECK(with("ddp.yaml") == 0);
+}
+
+TEST_CASE("sequences that DeepSpeed or verl shares out go by all-to-all") {
+  const ImportedJob job = job_of_script(kFlags + "--ds-sequence-parallel-size 4 --deepspeed");
+  CHECK(job.plan.cp == 4);
+  CHECK(job.plan.cp_comm == ContextComm::a2a);
+  const ImportedJob verl = job_of_script(
+      "torchrun --nnodes 2 --nproc_per_node 8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen3-8B "
+      "data.micro_batch_size_per_gpu=2 data.train_batch_size=64 data.max_length=4096 "
+      "engine.ulysses_sequence_parallel_size=4");
+  CHECK(verl.model.layers == 36);
+  CHECK(verl.plan.cp == 4);
+  CHECK(verl.plan.zero == 3);
+}
+
+TEST_CASE("shared experts are counted, or their width said") {
+  const std::string experts =
+      kFlags + "--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1408 ";
+  const auto width = [&](const std::string& flags) {
+    return job_of_script(experts + flags).model.experts.shared_hidden;
+  };
+  CHECK(width("--enable-shared-expert --num-shared-experts 2") == 2816);
+  CHECK(width("--enable-shared-expert --shared-moe-ffn-hidden-size 20480") == 20480);
+}
+
+TEST_CASE("a recipe's length and dispatcher are not the model's positions and Megatron's default") {
+  const ImportedJob job = job_of_script(
+      "python perf.py --model_recipe_name deepseek_v3 --num_gpus 64 --gpus_per_node 8 "
+      "--expert_model_parallel_size 64 --micro_batch_size 1 --global_batch_size 512");
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(lists_part(job.report.assumed, "seq_len 4096: what most recipes"));
+  CHECK_FALSE(job.plan.dispatcher);
+}
+
+TEST_CASE("checkpoints of some layers are said to be predicted of all") {
+  const std::string fms =
+      "torchrun --nnodes=2 --nproc_per_node=8 main.py --model_variant=llama2_7b --batch_size=2 "
+      "--sharding_strategy=fsdp --fsdp_activation_checkpointing=True --selective_checkpointing=";
+  CHECK(lists_part(job_of_script(fms + "1/2").report.left_out, "--selective-checkpointing 1/2"));
+  CHECK_FALSE(lists_part(job_of_script(fms + "1").report.left_out, "--selective-checkpointing"));
+}
+
+TEST_CASE("ms-swift's commands recompute, and train adapters unless told otherwise") {
+  const std::string swift = "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-7B --max_length 4096 ";
+  const ImportedJob job = job_of_script(swift);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(lists_part(job.report.left_out, "ms-swift trains adapters alone"));
+  const ImportedJob full =
+      job_of_script(swift + "--train_type full --gradient_checkpointing false");
+  CHECK(full.plan.recompute == Recompute::none);
+  CHECK_FALSE(lists_part(full.report.left_out, "adapters"));
+}
+
+TEST_CASE("Fugaku's processes of a node are no nodes") {
+  const ImportedJob job =
+      job_of_script("#PJM -L \"node=8x9x8\"\n#PJM --mpi \"max-proc-per-node=1\"\nmpirun -np 576 " +
+                    kFlags.substr(kFlags.find("pretrain")) + "--tensor-model-parallel-size 6\n");
+  CHECK(job.plan.nodes == 576);
+  CHECK(job.plan.dp == 96);
+}
+
+}  // namespace
+}  // namespace prequel
