@@ -61,14 +61,14 @@ TEST_CASE("a predicted row has its errors, another one its reason") {
 TEST_CASE("rows that nothing groups are told as all") {
   const TemporaryFolder folder;
   const std::string table =
-      folder.with("mine.csv", R"(id,cluster,software,model,nodes,gbs,status,sec_per_iter
-a,dgx-h100,torchtitan-2025,llama-3-8b,4,128,ok,5
-b,dgx-h100,megatron-core-2025,llama-3-8b,4,128,ok,5
+      folder.with("mine.csv", R"(id,cluster,software,model,nodes,gbs,seq_len,status,sec_per_iter
+a,dgx-h100,torchtitan-2025,llama-3-8b,4,128,8192,ok,5
+b,dgx-h100,megatron-core-2025,llama-3-8b,4,128,8192,ok,5
 )");
   const std::string text = run_prequel("validate " + table).out;
   CAPTURE(text);
   CHECK(text.find("\n  all: 2 rows, 2 predicted") != std::string::npos);
-  CHECK(text.find("\n  all      time  2") != std::string::npos);
+  CHECK(text.find("\n  all    time  2") != std::string::npos);
 }
 
 TEST_CASE("a mean error above --max-mape is the answer no") {
