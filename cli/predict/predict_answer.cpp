@@ -77,7 +77,9 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& optio
     request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
   }
   PredictAnswer answer = answer_of(options, library, request, progress);
-  const auto told = [&](const JobRequest& other) {
+  const auto told = [&](JobRequest other) {
+    // What a setting moves, it moves in one draw, too.
+    if (answer.job.what_if.any()) other.overrides.push_back({"what_if.samples", "1"});
     const PredictAnswer of = answer_of(options, library, other, {});
     return prediction_json(of.scenario, of.prediction, std::nullopt, of.details);
   };
