@@ -239,10 +239,14 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
                                    unknown.problems().front(), in_quotes(card)));
     }
     Document cluster = library.open("clusters", machine->cluster);
-    cluster.set("stands_for", run.cluster);
+    cluster.set("stands_for", run.cluster.empty() ? "(none is named)" : run.cluster);
     if (!machine->device.empty()) cluster.set("device", machine->device);
-    if (const auto devices = parse_integer(cell(run, "gpus_per_node"));
-        devices && *devices > 0 && *devices <= kMostDevices) {
+    if (const std::string said = cell(run, "gpus_per_node"); !said.empty()) {
+      const auto devices = parse_integer(said);
+      if (!devices || *devices < 1 || *devices > kMostDevices) {
+        throw InputError(fmt::format("gpus_per_node: expected a whole number from 1 to {}, got {}",
+                                     kMostDevices, in_quotes(said)));
+      }
       set_devices_per_node(cluster, *devices);
     }
     return cluster;

@@ -186,6 +186,14 @@ std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& cause
                         run.printed_memory.value / kGiB, *run.run.mem_gib,
                         signed_percent(*run.memory_error));
   }
+  if (!run.stand_in.empty()) {
+    text += fmt::format("; software {} is not known: {} stands in for it", run.run.software,
+                        run.stand_in);
+  }
+  if (!run.machine.empty()) {
+    text +=
+        fmt::format("; cluster {} is not known: {} stands in for it", run.run.cluster, run.machine);
+  }
   return text + "\n";
 }
 

@@ -277,6 +277,17 @@ TEST_CASE("a machine that stands in is as large as the row needs it, with the ro
   CHECK(runs[1].prediction->sec_per_iter.value > 1.1 * runs[2].prediction->sec_per_iter.value);
 }
 
+TEST_CASE("a row that names no cluster is said to stand on the usual machine, too") {
+  std::istringstream in(std::string(kOnCards) +
+                        "a,,megatron-core-2025,llama-3-8b,2,16,8,h100,2,1,1,128,8192,5,ok\n"
+                        "b,some-site,megatron-core-2025,llama-3-8b,2,16,-8,h100,2,1,1,128,8192,5,"
+                        "ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].machine == "dgx-h100");
+  CHECK(runs[1].reason == "gpus_per_node: expected a whole number from 1 to 1024, got \"-8\"");
+}
+
 TEST_CASE("a cluster without a file and without a known card stays unknown") {
   std::istringstream in(std::string(kOnCards) +
                         "a,some-site,megatron-core-2025,llama-3-8b,2,16,8,gaudi9,2,1,1,128,8192,5,"

@@ -155,6 +155,21 @@ TEST_CASE("a run of one's own is told what alone could explain its gap") {
   CHECK_FALSE(Json::parse(run_prequel("validate " + kTable + " --json").out).contains("causes"));
 }
 
+TEST_CASE("what stands in for a machine and a release that are not known is told of one row, too") {
+  const TemporaryFolder folder;
+  const std::string rows = folder.with(
+      "runs.csv",
+      "id,cluster,gpu,software,model,nodes,gpus,tp,pp,mbs,gbs,seq_len,sec_per_iter,status\n"
+      "a,some-site,h100,torchtitan-2031,llama-3-8b,2,16,1,1,1,16,8192,1,ok\n");
+  const std::string text = run_prequel("validate " + rows).out;
+  CHECK(text.find("; software torchtitan-2031 is not known: torchtitan-2025 stands in for it") !=
+        std::string::npos);
+  CHECK(text.find("; cluster some-site is not known: dgx-h100 stands in for it") !=
+        std::string::npos);
+  const Json run = Json::parse(run_prequel("validate " + rows + " --json").out).at("runs").at(0);
+  CHECK(run.at("warnings").size() >= 2);
+}
+
 TEST_CASE("a field set that no file of the rows has is bad input, not an unsupported row") {
   const ProgramResult result = run_prequel("validate " + kTable + " --set software.lanch=blocking");
   CHECK(result.status == 2);
