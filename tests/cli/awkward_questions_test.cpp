@@ -51,7 +51,7 @@ TEST_CASE("a name that no file can have is a file that is not there") {
 TEST_CASE("names that are nearly right get those that are") {
   const std::string asked = "predict --model llama-3-8b --nodes 1 --gbs 64 --cluster dgx-h100 ";
   check({(asked + "--software megatron").c_str(), 2, "did you mean \"megatron-lm-2020\""});
-  check({(asked + "--device h100").c_str(), 2, "\"h100-sxm\""});  // among those of its kind
+  check({(asked + "--device h100").c_str(), 2, "did you mean \"h100-sxm\""});
 }
 
 TEST_CASE("degrees that do not fit get those that do") {
