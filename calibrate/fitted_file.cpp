@@ -34,9 +34,9 @@ std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& r
                      fmt::join(sources, ", "), origin.command);
 }
 
-/// `narrow` formats have no products off the tensor cores.
+/// Of products some of which `may_leave` the tensor cores, or none.
 json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin,
-                  const FitReport& report, bool narrow = false) {
+                  const FitReport& report, bool may_leave = true) {
   if (const auto* flat = std::get_if<FlatGemm>(&fitted)) {
     return {{"origin", origin_text(origin, {report})},
             {"relative_error", rounded(error, 2)},
@@ -66,7 +66,7 @@ json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin
                {"droop", rounded(model.droop)},
                {"wgrad_factor", rounded(model.wgrad_factor)}};
   if (model.gradient_bytes > 0.0) section["gradient_bytes"] = model.gradient_bytes;
-  if (!narrow) section["misaligned_fraction"] = rounded(model.misaligned_fraction);
+  if (may_leave) section["misaligned_fraction"] = rounded(model.misaligned_fraction);
   section["splits"] = splits;
   section["tiles"] = tiles;
   return section;
@@ -82,7 +82,7 @@ void add_gemm(json& file, const Device& device, const FitOrigin& origin, const F
     if (report.what != "gemm " + format) continue;
     file["gemm_formats"][format] =
         gemm_section(*device.gemm_formats[i], device.errors.gemm_formats[i], origin, report,
-                     bytes_per_element(static_cast<Precision>(i)) != 2.0);
+                     may_leave_tensor_cores(static_cast<Precision>(i)));
   }
 }
 

@@ -139,6 +139,11 @@ std::string build_of(const Document& cluster, const std::string& release,
   return known ? builds[release].get<std::string>() : release;
 }
 
+/// Whether a file is meant, whatever is wrong with it: by its path, or by a `known` name.
+bool names_file(const std::string& asked, const std::vector<std::string>& known) {
+  return is_path(asked) || std::ranges::find(known, asked) != known.end();
+}
+
 /// A release without its year or version: "torchtitan" of "torchtitan-2024-12".
 std::string without_version(const std::string& release) {
   std::size_t end = release.find('-');
@@ -175,9 +180,7 @@ Document stack_of(const Library& library, const MeasuredRun& run, const std::str
     return library.open("software", asked);
   } catch (const InputError&) {
     const std::vector<std::string> known = library.names("software");
-    const bool is_path = asked.find('/') != std::string::npos || asked.ends_with(".json");
-    const bool is_known = std::ranges::find(known, asked) != known.end();
-    if (is_path || is_known || is_mistyped(asked, known)) throw;
+    if (names_file(asked, known) || is_mistyped(asked, known)) throw;
   }
   Document stack =
       library.open("software", shards_all(run) ? "nemo-automodel-2026" : "megatron-core-2026");
@@ -227,9 +230,7 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
     return library.open("clusters", run.cluster);
   } catch (const InputError& unknown) {
     const std::vector<std::string> known = library.names("clusters");
-    const bool is_path =
-        run.cluster.find('/') != std::string::npos || run.cluster.ends_with(".json");
-    if (is_path || std::ranges::find(known, run.cluster) != known.end()) throw;
+    if (names_file(run.cluster, known)) throw;
     const std::string card = cell(run, "gpu");
     if (card.empty() && is_mistyped_site(run.cluster, known)) throw;
     const auto machine = usual_machine(library, card.empty() ? run.cluster : card);

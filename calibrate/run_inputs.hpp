@@ -15,8 +15,8 @@
 namespace prequel {
 
 /// The cluster file of a row; where there is none of that name, the usual machine with the row's
-/// card (column `gpu`, else a card in the cluster's name), marked with `stands_for` and as large
-/// as the row needs it. Throws InputError where no card is told either.
+/// card (column `gpu`, else a card in the cluster's name) and with the row's devices a node, marked
+/// with `stands_for`. Throws InputError where no card is told either.
 Document cluster_document(const Library& library, const MeasuredRun& run);
 
 /// The files that rows name, their cells over the files' defaults. Throws InputError for unknown

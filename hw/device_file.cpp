@@ -38,9 +38,8 @@ Seconds seconds(const Cursor& cursor) {
   return {cursor.number(kNonNegative)};
 }
 
-/// Batched products of two bytes an element leave the tensor cores where their shape asks for it
-/// (`leaves_tensor_cores`); `narrow` formats have none.
-GemmModel read_gemm(const Cursor& cursor, bool narrow = false) {
+/// Of products some of which `may_leave` the tensor cores, or none.
+GemmModel read_gemm(const Cursor& cursor, bool may_leave = true) {
   if (cursor.at("model").choice({"tiled", "flat"}) == 1) {
     FlatGemm flat;
     flat.efficiency = cursor.at("efficiency").number(kEfficiency);
@@ -62,7 +61,7 @@ GemmModel read_gemm(const Cursor& cursor, bool narrow = false) {
   if (const auto bytes = cursor.find("gradient_bytes")) {
     tiled.gradient_bytes = bytes->number(kNonNegative);
   }
-  if (!narrow) {
+  if (may_leave) {
     tiled.misaligned_fraction = cursor.at("misaligned_fraction").number(kEfficiency);
   } else if (const auto misaligned = cursor.find("misaligned_fraction")) {
     misaligned->problem(
@@ -189,7 +188,7 @@ Device read_device(const Document& document) {
       const auto format = formats->find(name(static_cast<Precision>(i)));
       if (!format) continue;
       device.gemm_formats[i] =
-          read_gemm(*format, bytes_per_element(static_cast<Precision>(i)) != 2.0);
+          read_gemm(*format, may_leave_tensor_cores(static_cast<Precision>(i)));
       device.errors.gemm_formats[i] = format->at("relative_error").number(kNonNegative);
     }
   }

@@ -677,8 +677,7 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
 
 std::optional<Translated> translate_model(const std::string& path) {
   std::error_code ignored;
-  const bool is_path = path.find('/') != std::string::npos || path.ends_with(".json");
-  if (!is_path || !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  if (!is_path(path) || !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
   return translate_model_text(path, read_file(path));
 }
 

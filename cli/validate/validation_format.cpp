@@ -171,6 +171,18 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::si
   return "\n" + table.text(width);
 }
 
+/// What stood in for a row's release and for its machine, where these are not known.
+std::vector<std::string> stand_ins(const ValidatedRun& run) {
+  std::vector<std::string> told;
+  const auto tell = [&](const char* what, const std::string& asked, const std::string& stand_in) {
+    if (stand_in.empty()) return;
+    told.push_back(fmt::format("{} {} is not known: {} stands in for it", what, asked, stand_in));
+  };
+  tell("software", run.run.software, run.stand_in);
+  tell("cluster", run.run.cluster, run.machine);
+  return told;
+}
+
 /// Everything that there is to say of one run, on one line.
 std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& causes) {
   const Prediction& prediction = *run.prediction;
@@ -186,14 +198,7 @@ std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& cause
                         run.printed_memory.value / kGiB, *run.run.mem_gib,
                         signed_percent(*run.memory_error));
   }
-  if (!run.stand_in.empty()) {
-    text += fmt::format("; software {} is not known: {} stands in for it", run.run.software,
-                        run.stand_in);
-  }
-  if (!run.machine.empty()) {
-    text +=
-        fmt::format("; cluster {} is not known: {} stands in for it", run.run.cluster, run.machine);
-  }
+  for (const std::string& stand_in : stand_ins(run)) text += "; " + stand_in;
   return text + "\n";
 }
 
@@ -319,15 +324,13 @@ Json group_json(const ValidationGroup& group) {
 
 /// Rows of releases and of machines that are not known, by what stood in for theirs.
 std::string stand_ins_text(const std::vector<ValidatedRun>& runs) {
-  std::map<std::array<std::string, 3>, std::size_t> counts;
+  std::map<std::string, std::size_t> counts;
   for (const ValidatedRun& run : runs) {
-    if (!run.stand_in.empty()) ++counts[{"software", run.run.software, run.stand_in}];
-    if (!run.machine.empty()) ++counts[{"cluster", run.run.cluster, run.machine}];
+    for (const std::string& stand_in : stand_ins(run)) ++counts[stand_in];
   }
   std::string text;
-  for (const auto& [what, rows] : counts) {
-    text += fmt::format("  {} {} is not known: {} stands in for it in {} rows\n", what[0], what[1],
-                        what[2], rows);
+  for (const auto& [stand_in, rows] : counts) {
+    text += fmt::format("  {} in {} rows\n", stand_in, rows);
   }
   return text.empty() ? text : "\n" + text;
 }

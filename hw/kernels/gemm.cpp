@@ -340,7 +340,7 @@ PriceExplanation explain_price(const GemmModel& model, const GroupedModel& group
 }
 
 bool leaves_tensor_cores(const Gemm& gemm) {
-  if (gemm.batch == 1 || bytes_per_element(gemm.precision) != 2.0) return false;
+  if (gemm.batch == 1 || !may_leave_tensor_cores(gemm.precision)) return false;
   return gemm.k % 8 != 0 || gemm.n % 8 != 0;
 }
 

@@ -90,6 +90,10 @@ PriceExplanation explain_price(const GemmModel& model, const GroupedModel& group
 Seconds price(const GemmModel& model, const GroupedModel& grouped, const DeviceRates& rates,
               const GroupedGemm& product, std::span<const std::int64_t> rows);
 
+/// Whether products of that format leave the tensor cores where their shape asks for it.
+constexpr bool may_leave_tensor_cores(Precision precision) {
+  return bytes_per_element(precision) == 2.0;
+}
 /// Whether the library leaves the tensor cores: a batched product in two-byte formats whose k or n
 /// is not a multiple of 16 bytes (attention with an odd head size).
 bool leaves_tensor_cores(const Gemm& gemm);

@@ -29,10 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_path(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".json");
-}
-
 /// "models" → "model": the words that messages and flags use.
 std::string singular(const std::string& kind) {
   return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
@@ -252,6 +248,10 @@ struct Library::Opened {
     files.insert(std::move(file));
   }
 };
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json");
+}
 
 Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
     : directories_(data_directories(extra)),

@@ -33,6 +33,9 @@ struct LibrarySources {
   std::shared_ptr<FileCache> cache;              ///< of files; empty: one of its own
 };
 
+/// Whether a file is asked for by its path (it has a slash or ends in .json), not by a name.
+bool is_path(const std::string& name);
+
 /// The directories that hold models/, devices/, clusters/, software/ and jobs/, first match wins.
 class Library {
  public:
@@ -40,8 +43,8 @@ class Library {
   /// installed one, the source tree.
   explicit Library(const std::vector<std::string>& extra, LibrarySources sources = {});
 
-  /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is (it
-  /// has a slash or ends in .json), or else a name that is looked up. Of software whose release is
+  /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is,
+  /// or else a name that is looked up. Of software whose release is
   /// not known the nearest release of the same framework, marked with `stands_for`. A file that
   /// says
   /// `"like": "NAME"` is what that one holds, changed as a JSON merge patch (RFC 7396). Throws
