@@ -14,6 +14,7 @@
 
 #include "calibrate/run_words.hpp"
 #include "calibrate/usual_machine.hpp"
+#include "calibrate/usual_stack.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -26,17 +27,12 @@ namespace {
 
 constexpr long long kMostDevices = 1024;  ///< of a node
 
-/// Whether ranks share out parameters, too.
-bool shards_all(const MeasuredRun& run) {
-  return run.plan.zero.value_or(0) == 3;
-}
-
 /// What of a row says which files it is predicted from, and with which of their fields replaced.
-std::string files_key(const MeasuredRun& run) {
+std::string files_key(const MeasuredRun& run, bool has_experts) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
          "\n" + cell(run, "gpus_per_node") + "\n" + cell(run, "attention") + "\n" +
-         (shards_all(run) ? "sharded" : "");
+         (run.plan.zero.value_or(0) == 3 ? "sharded" : "") + (has_experts ? "experts" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -73,11 +69,11 @@ RunInputs::RunInputs(const Library& library, std::vector<Override> overrides)
   }
 }
 
-std::shared_ptr<const Inputs> RunInputs::files(const MeasuredRun& run) {
-  const std::string key = files_key(run);
+std::shared_ptr<const Inputs> RunInputs::files(const MeasuredRun& run, bool has_experts) {
+  const std::string key = files_key(run, has_experts);
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const Inputs>& known = known_[key];
-  if (!known) known = std::make_shared<const Inputs>(read(run, overrides_));
+  if (!known) known = std::make_shared<const Inputs>(read(run, has_experts, overrides_));
   return known;
 }
 
@@ -86,14 +82,15 @@ void RunInputs::check_overrides(const std::vector<MeasuredRun>& runs) const {
   std::optional<InputError> first;
   std::set<std::string> tried;
   for (const MeasuredRun& run : runs) {
-    if (!tried.insert(files_key(run)).second) continue;
+    const bool has_experts = !cell(run, "experts").empty();
+    if (!tried.insert(files_key(run, has_experts)).second) continue;
     try {
-      static_cast<void>(read(run, {}));
+      static_cast<void>(read(run, has_experts, {}));
     } catch (const InputError&) {
       continue;  // wrong without the overrides, too
     }
     try {
-      static_cast<void>(read(run, overrides_));
+      static_cast<void>(read(run, has_experts, overrides_));
       return;
     } catch (const InputError& error) {
       if (!first) first = error;
@@ -139,55 +136,6 @@ std::string build_of(const Document& cluster, const std::string& release,
   return known ? builds[release].get<std::string>() : release;
 }
 
-/// Whether a file is meant, whatever is wrong with it: by its path, or by a `known` name.
-bool names_file(const std::string& asked, const std::vector<std::string>& known) {
-  return is_path(asked) || std::ranges::find(known, asked) != known.end();
-}
-
-/// A release without its year or version: "torchtitan" of "torchtitan-2024-12".
-std::string without_version(const std::string& release) {
-  std::size_t end = release.find('-');
-  while (end != std::string::npos) {
-    const std::size_t first = end + (release.compare(end + 1, 1, "v") == 0 ? 2 : 1);
-    if (first < release.size() && release[first] >= '0' && release[first] <= '9') break;
-    end = release.find('-', end + 1);
-  }
-  return release.substr(0, end);
-}
-
-/// A framework without the digit of its generation: "pytorch-fsdp" of "pytorch-fsdp2".
-std::string without_generation(std::string framework) {
-  while (!framework.empty() && framework.back() >= '0' && framework.back() <= '9') {
-    framework.pop_back();
-  }
-  return framework;
-}
-
-/// Whether a name is one of a known framework, but for a letter or two.
-bool is_mistyped(const std::string& asked, const std::vector<std::string>& known) {
-  const std::string framework = without_version(asked);
-  std::vector<std::string> frameworks;
-  for (const std::string& name : known) frameworks.push_back(without_version(name));
-  const auto other = nearest(framework, frameworks);
-  return other && without_generation(*other) != without_generation(framework);
-}
-
-/// The stack of a row, or the nearest release of its framework. Tables are full of frameworks that
-/// no file is of and that stand on PyTorch's own sharding or on Megatron-Core's layout: the newest
-/// of these that lays parameters out as the row does then stands in, as any other release would.
-Document stack_of(const Library& library, const MeasuredRun& run, const std::string& asked) {
-  try {
-    return library.open("software", asked);
-  } catch (const InputError&) {
-    const std::vector<std::string> known = library.names("software");
-    if (names_file(asked, known) || is_mistyped(asked, known)) throw;
-  }
-  Document stack =
-      library.open("software", shards_all(run) ? "nemo-automodel-2026" : "megatron-core-2026");
-  stack.set("stands_for", asked);
-  return stack;
-}
-
 std::vector<std::string> parts_of_name(const std::string& name) {
   std::vector<std::string> parts(1);
   for (const char c : name) {
@@ -229,10 +177,9 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
   try {
     return library.open("clusters", run.cluster);
   } catch (const InputError& unknown) {
-    const std::vector<std::string> known = library.names("clusters");
-    if (names_file(run.cluster, known)) throw;
+    if (library.means_file("clusters", run.cluster)) throw;
     const std::string card = cell(run, "gpu");
-    if (card.empty() && is_mistyped_site(run.cluster, known)) throw;
+    if (card.empty() && is_mistyped_site(run.cluster, library.names("clusters"))) throw;
     const auto machine = usual_machine(library, card.empty() ? run.cluster : card);
     if (!machine) {
       if (card.empty()) throw;
@@ -254,7 +201,8 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
   }
 }
 
-Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& overrides) const {
+Inputs RunInputs::read(const MeasuredRun& run, bool has_experts,
+                       const std::vector<Override>& overrides) const {
   Inputs files;
   Document cluster = on_day(cluster_document(library_, run), run.date);
   apply_overrides(cluster, overrides, "cluster");
@@ -263,9 +211,9 @@ Inputs RunInputs::read(const MeasuredRun& run, const std::vector<Override>& over
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = device.read_once(read_device);
-  Document software = stack_of(
-      library_, run,
-      build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source));
+  const std::string asked =
+      build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source);
+  Document software = usual_stack(library_, run, asked, has_experts);
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   if (const auto kernel = attention_kernel(cell(run, "attention"))) {
     software.set("kernels.flash_kernel", *kernel);
@@ -309,8 +257,9 @@ Transformer RunInputs::model_of(const MeasuredRun& run) {
 
 ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
   if (!run.seq_len) throw InputError("seq_len: empty");
-  Inputs inputs = *files(run);
-  inputs.model = model_of(run);
+  Transformer model = model_of(run);
+  Inputs inputs = *files(run, model.has_experts());
+  inputs.model = std::move(model);
   inputs.model.max_positions = *run.seq_len;
   if (!inputs.cluster.stands_for.empty()) {  // nobody knows how large it is
     const std::int64_t per_node = inputs.cluster.devices_per_node;

@@ -33,9 +33,11 @@ class RunInputs {
   void check_overrides(const std::vector<MeasuredRun>& runs) const;
 
  private:
-  /// Without a model, which each row says for itself.
-  [[nodiscard]] std::shared_ptr<const Inputs> files(const MeasuredRun& run);
-  [[nodiscard]] Inputs read(const MeasuredRun& run, const std::vector<Override>& overrides) const;
+  /// Without a model, which each row says for itself; whether it has experts chooses what stands in
+  /// for an unknown stack.
+  [[nodiscard]] std::shared_ptr<const Inputs> files(const MeasuredRun& run, bool has_experts);
+  [[nodiscard]] Inputs read(const MeasuredRun& run, bool has_experts,
+                            const std::vector<Override>& overrides) const;
 
   /// The row's model, with what its columns leave out as a shipped one of that name has it.
   /// Throws InputError for half a shape, and for none of a model that is not shipped.

@@ -56,7 +56,8 @@ struct Row {
 std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
   std::vector<Row> rows;
   for (const ValidatedRun& run : runs) {
-    if (!run.interval || !run.run.apart.empty() || run.run.status == RunStatus::failed) continue;
+    const bool counts = run.interval && run.run.apart.empty() && !run.other_framework;
+    if (!counts || run.run.status == RunStatus::failed) continue;
     Row row{run.run.cells.at("file"),
             run.stack,
             run.stand_in.empty() ? "" : run.run.software,
@@ -246,11 +247,12 @@ double covered(const Distances& distances) {
 }
 
 /// The distances of rows with what the other tables say of their stack on their cluster; with
-/// `other` of all constants' spread where they say nothing.
+/// `other` of all constants' spread where they say nothing, and `unknown` times it where the stack
+/// only stands in for the row's release.
 class HeldOut {
  public:
-  HeldOut(const std::vector<Row>& rows, Of of, const Common& common)
-      : rows_(rows), of_(of), noise_(typical(common.noise)) {
+  HeldOut(const std::vector<Row>& rows, Of of, const Common& common, double unknown)
+      : rows_(rows), of_(of), noise_(typical(common.noise)), unknown_(unknown) {
     for (const Row& row : rows) {
       if (!(row.*of)) continue;
       const Key key{row.software, row.experts};
@@ -263,13 +265,13 @@ class HeldOut {
 
   [[nodiscard]] Distances distances(double other) const {
     Distances distances;
-    const Known unknown{{other, noise_, 0}, {}};
     for (const Row& row : rows_) {
       if (!has_value(row, of_)) continue;
       const auto& known = known_.at({row.table, {row.software, row.experts}});
       const bool was_seen = known && known->clusters.contains(row.cluster);
+      const Known unchecked{{row.release.empty() ? other : unknown_ * other, noise_, 0}, {}};
       distances[row.table].push_back(
-          (was_seen ? *known : unknown).distance(*(row.*of_), row.cluster));
+          (was_seen ? *known : unchecked).distance(*(row.*of_), row.cluster));
     }
     return distances;
   }
@@ -278,12 +280,14 @@ class HeldOut {
   const std::vector<Row>& rows_;
   Of of_;
   double noise_;
+  double unknown_;  ///< of a release without a file, over `other`
   std::map<std::pair<std::string, Key>, std::optional<Known>> known_;
 };
 
 /// The least level at which rows held out are covered as stated, and their distances.
-std::pair<double, Distances> widened(const std::vector<Row>& rows, Of of, const Common& common) {
-  const HeldOut held_out(rows, of, common);
+std::pair<double, Distances> widened(const std::vector<Row>& rows, Of of, const Common& common,
+                                     double unknown) {
+  const HeldOut held_out(rows, of, common, unknown);
   double level = common.level;
   Distances distances = held_out.distances(level);
   while (level < 10.0 && covered(distances) < kCoverageLevels[1]) {
@@ -310,8 +314,9 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
   report.cluster_memory = of_memory.shared;
   report.memory_noise = of_memory.noise.front();
   Distances unseen, unseen_memory;
-  std::tie(report.other, unseen) = widened(rows, &Row::time, of_time);
-  std::tie(report.other_memory, unseen_memory) = widened(rows, &Row::memory, of_memory);
+  std::tie(report.other, unseen) = widened(rows, &Row::time, of_time, uncertainty.levels.unknown);
+  std::tie(report.other_memory, unseen_memory) =
+      widened(rows, &Row::memory, of_memory, uncertainty.levels.unknown);
   // Runs that print no memory tell by their verdicts how far that of an unchecked stack is off.
   const Common of_verdicts{report.other_memory, kNothing, of_memory.noise};
   Distances time, memory;

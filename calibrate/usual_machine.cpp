@@ -32,7 +32,7 @@ std::set<std::string> words_of(const std::string& text) {
 }  // namespace
 
 std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text) {
-  const Document table = library.open("runs", "machines");
+  const Document table = library.open("stand_ins", "machines");
   const Cursor root = table.root();
   expect_schema(root, "prequel/machines/1");
   const std::set<std::string> said = words_of(text);

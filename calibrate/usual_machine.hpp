@@ -16,8 +16,8 @@ struct UsualMachine {
 };
 
 /// The usual machine with the card that a text names ("NVIDIA H100-SXM5-80GB", "site-a100-40gb"):
-/// the entry of `data/runs/machines.json` all of whose words the text has; the one with most words.
-/// Empty where no card is named, or cards of two kinds are.
+/// the entry of `data/stand_ins/machines.json` all of whose words the text has; the one with most
+/// words. Empty where no card is named, or cards of two kinds are.
 std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text);
 
 }  // namespace prequel

@@ -83,6 +83,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     const Software& software = scenario.scenario.software;
     result.stack = software.name;
     if (!software.stands_for.empty()) result.stand_in = software.name;
+    result.other_framework = software.other_framework;
     const Cluster& cluster = scenario.scenario.cluster;
     if (!cluster.stands_for.empty()) result.machine = cluster.name;
     result.prediction = predict(scenario.scenario);

@@ -31,9 +31,10 @@ struct ValidatedRun {
   std::optional<Interval> interval;      ///< of the prediction
   std::shared_ptr<const Spread> spread;  ///< of its constants
   std::string stack;                     ///< the software file that it is predicted by
-  std::string stand_in;  ///< software that stood in for the row's, a release not known; or empty
-  std::string machine;   ///< cluster that stood in for the row's, which has no file; or empty
-  bool fits{};           ///< predicted
+  std::string stand_in;    ///< software that stood in for the row's, a release not known; or empty
+  bool other_framework{};  ///< whether no release of the row's framework is known either
+  std::string machine;     ///< cluster that stood in for the row's, which has no file; or empty
+  bool fits{};             ///< predicted
   std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
   std::optional<double> time_error;  ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;

@@ -23,6 +23,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/job/file_cache.hpp"
+#include "models/stack/release.hpp"
 
 namespace prequel {
 namespace {
@@ -32,48 +33,6 @@ namespace fs = std::filesystem;
 /// "models" → "model": the words that messages and flags use.
 std::string singular(const std::string& kind) {
   return kind.ends_with('s') ? kind.substr(0, kind.size() - 1) : kind;
-}
-
-/// A release as "megatron-lm-2021", "torchtitan-2025-06", "nemo-25.09" or "mlperf-v5.1" names it:
-/// a framework, and a year or version; without these it is the newest.
-struct Release {
-  explicit Release(const std::string& name) : framework(name) {
-    for (std::size_t dash = name.find('-'); dash != std::string::npos;
-         dash = name.find('-', dash + 1)) {
-      std::size_t first = dash + 1;
-      if (first < name.size() && name[first] == 'v') ++first;
-      const std::size_t stop = name.find_first_not_of("0123456789", first);
-      if (stop == first) continue;
-      const auto whole = parse_number(name.substr(first, stop - first));
-      if (!whole) continue;
-      framework = name.substr(0, dash);
-      version = *whole;
-      if (stop == std::string::npos) return;
-      const std::size_t after = name.find_first_not_of("0123456789", stop + 1);
-      const auto part = parse_number(name.substr(stop + 1, after - stop - 1));
-      // Of months and of minor versions, none is above 99.
-      if (part) version += *part / 100;
-      return;
-    }
-  }
-
-  std::string framework;
-  double version{9999};
-};
-
-/// The known release of the same framework that is nearest in time, the older of two.
-std::optional<std::string> nearest_release(const std::string& name,
-                                           const std::vector<std::string>& known) {
-  const Release asked(name);
-  std::optional<std::string> best;
-  for (const std::string& other : known) {
-    if (Release(other).framework != asked.framework) continue;
-    const auto distance = [&](const std::string& of) {
-      return std::abs(Release(of).version - asked.version);
-    };
-    if (!best || distance(other) < distance(*best)) best = other;
-  }
-  return best;
 }
 
 void check_inputs(const std::vector<Override>& overrides) {
@@ -295,12 +254,13 @@ Document Library::find(const std::string& kind, const std::string& name,
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) return read(kind, name, path.string());
   }
-  const auto stand_in =
-      kind == "software" ? nearest_release(name, names(kind)) : std::optional<std::string>();
-  if (stand_in) {
-    Document software = find(kind, *stand_in, from);
-    software.set("stands_for", name);
-    return software;
+  if (kind == "software") {
+    const Release asked = known_as(release_of(name), find("stand_ins", "stacks", from));
+    if (const auto stand_in = nearest_release(asked, names(kind))) {
+      Document software = find(kind, *stand_in, from);
+      software.set("stands_for", name);
+      return software;
+    }
   }
   std::error_code ignored;
   const std::string file = "./" + name + ".json";
@@ -311,6 +271,11 @@ Document Library::find(const std::string& kind, const std::string& name,
       "; prequel show " + kind + " lists them" + (nearest.empty() ? own_file(kind) : "");
   const bool is_place = from.find('/') != std::string::npos;
   throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
+}
+
+bool Library::means_file(const std::string& kind, const std::string& name) const {
+  const std::vector<std::string> known = names(kind);
+  return is_path(name) || std::ranges::find(known, name) != known.end();
 }
 
 std::vector<std::string> Library::names(const std::string& kind) const {

@@ -289,8 +289,10 @@ struct Software {
   std::string name;
   std::string framework;  ///< megatron-lm, megatron-deepspeed, deepspeed, composer-fsdp, …
   /// The release that was asked for, where no file of it is known and this one is the nearest of
-  /// the same framework; the stated error is then that of an unknown release.
+  /// the same framework, or what stands in for that; the stated error is then that of an unknown
+  /// release.
   std::string stands_for;
+  bool other_framework{};   ///< whether that was of a framework that no file is of
   bool validated{};         ///< whether its constants were checked against measured runs
   double relative_error{};  ///< expected error of sec_per_iter
   std::string error_basis;

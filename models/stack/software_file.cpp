@@ -286,6 +286,10 @@ Software read_software(const Document& file) {
     software.relative_error = std::max(software.relative_error, kUnknownReleaseError);
     software.error_basis = "usual for another release of the same framework";
   }
+  if (const auto other = root.find("other_framework")) {
+    software.other_framework = other->boolean();
+    if (software.other_framework) software.error_basis = "usual for another framework";
+  }
   software.vocab_multiple = root.at("vocab_multiple").integer(1, 1 << 20);
   software.stage_dealing = root.at("stage_dealing").word<StageDealing>();
   software.defaults = read_defaults(root.at("defaults"));

@@ -72,8 +72,9 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
             fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
                         cluster, known->time.rows, known->experts ? "expert" : "dense")};
   }
-  const double level_elsewhere =
-      was_seen(software, scenario.model.has_experts(), uncertainty) ? levels.other : levels.unseen;
+  const bool seen =
+      !software.other_framework && was_seen(software, scenario.model.has_experts(), uncertainty);
+  const double level_elsewhere = seen ? levels.other : levels.unseen;
   const std::string& machine = scenario.cluster.stands_for;
   if (software.stands_for.empty() && machine.empty()) return unchecked(level_elsewhere, 1.0);
   Level level = unchecked(std::max(level_elsewhere, levels.unknown * levels.other), levels.unknown);

@@ -93,7 +93,7 @@ TEST_CASE("a release that is not known is stood in for by the nearest, with a wi
   }
   for (const auto& [id, run] : validated(table)) {
     CAPTURE(id);
-    CHECK(run.stand_in == "megatron-lm-2023");
+    CHECK(run.stand_in == "megatron-core-2026");
     CHECK(run.prediction->relative_error == kUnknownReleaseError);
     CHECK(run.prediction->warnings.front().starts_with("software megatron-lm-2031 is not known"));
   }

@@ -44,7 +44,7 @@ TEST_CASE("no machine is guessed for a card that is not known, nor for two cards
 }
 
 TEST_CASE("every entry leads to itself, to a cluster file and to a device that are there") {
-  const Document table = shipped().open("runs", "machines");
+  const Document table = shipped().open("stand_ins", "machines");
   for (const Cursor& machine : table.root().at("machines").items()) {
     const std::string card = machine.at("card").text();
     CAPTURE(card);
