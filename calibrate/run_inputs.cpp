@@ -237,22 +237,24 @@ std::string first_empty(const MeasuredRun& run) {
 
 Transformer RunInputs::model_of(const MeasuredRun& run) {
   const std::lock_guard lock(mutex_);
-  if (shipped_names_.empty()) shipped_names_ = library_.names("models");
-  if (std::ranges::find(shipped_names_, run.model_name) == shipped_names_.end()) {
+  auto [found, is_new] = shipped_.try_emplace(run.model_name);
+  if (is_new) {
+    const auto file = library_.model_file(run.model_name);
+    if (file) found->second = library_.open("models", *file).read_once(read_transformer);
+  }
+  if (!found->second) {
     if (run.model) return *run.model;
     throw InputError(fmt::format("{}: empty, and model \"{}\" is not a shipped one{}",
                                  first_empty(run), run.model_name,
-                                 did_you_mean(run.model_name, shipped_names_)));
+                                 did_you_mean(run.model_name, library_.names("models"))));
   }
-  auto [found, is_new] = shipped_.try_emplace(run.model_name);
-  if (is_new) found->second = library_.open("models", run.model_name).read_once(read_transformer);
-  if (run.model) return completed(*run.model, found->second, run);
+  if (run.model) return completed(*run.model, *found->second, run);
   // A row that only names a shipped model has all of it; one that says half of a shape means none.
   for (const char* column : {"layers", "hidden", "heads", "vocab", "kv_heads", "ffn_hidden",
                              "head_dim", "experts", "top_k", "expert_ffn"}) {
     if (!cell(run, column).empty()) throw InputError(first_empty(run) + ": empty");
   }
-  return completed(found->second, found->second, run);
+  return completed(*found->second, *found->second, run);
 }
 
 ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {

@@ -45,9 +45,8 @@ class RunInputs {
 
   const Library& library_;
   std::vector<Override> overrides_;
-  std::mutex mutex_;  ///< of what follows
-  std::vector<std::string> shipped_names_;
-  std::map<std::string, Transformer> shipped_;
+  std::mutex mutex_;                                           ///< of what follows
+  std::map<std::string, std::optional<Transformer>> shipped_;  ///< by the names of rows
   std::map<std::string, std::shared_ptr<const Inputs>> known_;
 };
 

@@ -10,7 +10,7 @@ namespace prequel {
 class Library;
 
 /// Takes from the model that the job names what no file says of its shape, where prequel has it
-/// (`data/import/models.json`), and notes it as read.
+/// (models/job/model_names.hpp), and notes it as read.
 void look_up_model(const Library* library, ImportedJob& job);
 
 }  // namespace prequel

@@ -23,6 +23,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/job/file_cache.hpp"
+#include "models/job/model_names.hpp"
 #include "models/stack/release.hpp"
 
 namespace prequel {
@@ -102,6 +103,14 @@ JobFile read_job_file(const Document& document) {
   if (const auto measured = root.find("measured")) job.measured = read_measured(*measured);
   document.finish();
   return job;
+}
+
+/// Whether a model may be meant by a name as Hugging Face has it, PUBLISHER/MODEL, and not by a
+/// path.
+bool may_be_published(const std::string& name) {
+  std::error_code ignored;
+  return !name.ends_with(".json") && !name.starts_with('.') && !name.starts_with('/') &&
+         std::ranges::count(name, '/') <= 1 && !fs::exists(name, ignored);
 }
 
 /// What stands in for a name that nothing shipped is like.
@@ -248,12 +257,15 @@ Document Library::find(const std::string& kind, const std::string& name,
     note_input(singular(kind), name, *text);
     return Document::parse(name, *text);
   }
-  if (is_path(name)) return read(kind, name, name);
-  for (const std::string& directory : directories_) {
+  for (const std::string& directory : is_path(name) ? std::vector<std::string>() : directories_) {
     const fs::path path = fs::path(directory) / kind / (name + ".json");
     std::error_code ignored;
     if (fs::is_regular_file(path, ignored)) return read(kind, name, path.string());
   }
+  if (kind == "models" && may_be_published(name)) {
+    if (const auto file = model_file(name)) return find(kind, *file, from);
+  }
+  if (is_path(name)) return read(kind, name, name);
   if (kind == "software") {
     const Release asked = known_as(release_of(name), find("stand_ins", "stacks", from));
     if (const auto stand_in = nearest_release(asked, names(kind))) {
@@ -271,6 +283,10 @@ Document Library::find(const std::string& kind, const std::string& name,
       "; prequel show " + kind + " lists them" + (nearest.empty() ? own_file(kind) : "");
   const bool is_place = from.find('/') != std::string::npos;
   throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
+}
+
+std::optional<std::string> Library::model_file(const std::string& name) const {
+  return model_called(name, names("models"), find("names", "models", {}));
 }
 
 bool Library::means_file(const std::string& kind, const std::string& name) const {

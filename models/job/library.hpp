@@ -44,8 +44,9 @@ class Library {
   explicit Library(const std::vector<std::string>& extra, LibrarySources sources = {});
 
   /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is,
-  /// or else a name that is looked up. Of software whose release is not known the nearest release
-  /// of the same framework (models/stack/release.hpp), marked with `stands_for`. A file that says
+  /// or else a name that is looked up; a model's as people write it (models/job/model_names.hpp).
+  /// Of software whose release is not known the nearest release of the same framework
+  /// (models/stack/release.hpp), marked with `stands_for`. A file that says
   /// `"like": "NAME"` is what that one holds, changed as a JSON merge patch (RFC 7396). Throws
   /// InputError that names the nearest, and begins with who asked (`from`: a flag, or a file and
   /// its key).
@@ -53,6 +54,8 @@ class Library {
                               const std::string& from = {}) const;
   /// Whether a file is meant, whatever is wrong with it: by its path, or by a name that is there.
   [[nodiscard]] bool means_file(const std::string& kind, const std::string& name) const;
+  /// The model file that a name means, as people write it; nothing where none has that shape.
+  [[nodiscard]] std::optional<std::string> model_file(const std::string& name) const;
   /// Names of all files of a kind, sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
   /// The first of the directories that is there; empty if none is.

@@ -122,7 +122,7 @@ TEST_CASE("a row that only names a shipped model is of that model") {
       "named,dgx-h100,ok,qwen3-8b,,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
       "said,dgx-h100,ok,qwen3-8b,36,4096,32,8,12288,151936,4096,swiglu,rope,0,8,2,1,1,1,64,bf16\n"
       "half,dgx-h100,ok,qwen3-8b,36,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
-      "other,dgx-h100,ok,qwen3-9b,,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
+      "other,dgx-h100,ok,qwen3-8bb,,,,,,,4096,,,,8,2,1,1,1,64,bf16\n"
       "short,dgx-h100,ok,qwen3-8b,,,,,,,,,,,8,2,1,1,1,64,bf16\n");
   const auto runs = validate(read_measured_runs(in, "runs.csv"));
   REQUIRE(runs.size() == 5);
@@ -132,7 +132,7 @@ TEST_CASE("a row that only names a shipped model is of that model") {
   CHECK(runs[0].prediction->peak_memory == runs[1].prediction->peak_memory);
   CHECK(runs[2].reason == "hidden: empty");
   CHECK(runs[3].reason ==
-        "layers: empty, and model \"qwen3-9b\" is not a shipped one (did you mean \"qwen3-8b\"?)");
+        "layers: empty, and model \"qwen3-8bb\" is not a shipped one (did you mean \"qwen3-8b\"?)");
   CHECK(runs[4].reason == "seq_len: empty");
 }
 

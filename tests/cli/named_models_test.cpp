@@ -58,9 +58,11 @@ TEST_CASE("models known by name have the parameters that their publishers count"
   }
 }
 
-TEST_CASE("every model of the table has a shape, and names of its own") {
-  const Document table = Document::read(PREQUEL_SOURCE_DIR "/data/import/models.json");
-  std::vector<std::string> seen;
+TEST_CASE("every model file, and every name of the table, is a model's that scripts may name") {
+  const Document table = Document::read(PREQUEL_SOURCE_DIR "/data/names/models.json");
+  std::vector<std::string> seen = Library({}).names("models");
+  REQUIRE(seen.size() > 150);
+  for (const std::string& name : seen) CHECK(billions(name) > 0);
   for (const nlohmann::json& one : table.json().at("models")) {
     for (const nlohmann::json& name : one.at("names")) {
       CAPTURE(name);
