@@ -94,6 +94,14 @@ void CandidateCollector::consider(const PlanRequest& request,
   }
 }
 
+void CandidateCollector::tell(const PlanRequest& shared) {
+  if (refusals_ != Refusals::nearest || !found_.legal.empty() || !has_shape()) return;
+  PlanJudgement judged = judge_plan(shared, model_, inputs_.cluster, inputs_.software);
+  if (!judged.problems.empty()) {
+    remember({shared, shape_, std::move(judged.problems)}, found_.nearest);
+  }
+}
+
 Candidates CandidateCollector::result() && {
   if (!found_.legal.empty() && refusals_ == Refusals::nearest) found_.nearest.clear();
   return std::move(found_);

@@ -90,6 +90,8 @@ class CandidateCollector {
                 std::shared_ptr<const std::vector<PlanVariant>> variants = {});
   /// One that the axes already exclude.
   void skip() { ++found_.considered; }
+  /// Has the rules say what is wrong with what such combinations share, which is no combination.
+  void tell(const PlanRequest& shared);
 
   [[nodiscard]] Candidates result() &&;
 

@@ -152,7 +152,10 @@ PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said) {
     plainest.etp = single(said.etp);
   }
   if (!plainest.precision) plainest.precision = single(said.precision);
-  if (!plainest.fp8_recipe) plainest.fp8_recipe = single(said.fp8_recipe);
+  // Of several precisions, each plan's tells whether the recipe goes with it.
+  if (!plainest.fp8_recipe && said.precision.size() < 2) {
+    plainest.fp8_recipe = single(said.fp8_recipe);
+  }
   plainest.nodes = std::nullopt;
   plainest.gbs = 1;
   plainest.zero = 0;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -76,6 +77,7 @@ class Combiner {
       request_.nodes = nodes;
       for (const std::int64_t tp : axes_.tp) {
         request_.tp = tp;
+        if (model().heads % tp != 0) collector_.tell(alone(tp));
         for (const std::int64_t cp : axes_.cp) {
           if (cp > 1 && !splits_contexts() && holds(axes_.cp, std::int64_t{1})) {
             collector_.skip();
@@ -89,6 +91,16 @@ class Combiner {
         }
       }
     }
+  }
+
+  /// A tensor group and nothing else that rules could be against.
+  [[nodiscard]] PlanRequest alone(std::int64_t tp) const {
+    PlanRequest request = inputs_.fixed;
+    request.nodes = std::nullopt;
+    request.tp = tp;
+    request.gbs = axes_.gbs.front();
+    request.sequence_parallel = false;
+    return request;
   }
 
   /// Whether the kernel of attention can do with a part of each sequence.
