@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "hw/device.hpp"
 #include "sim/answer/student_t.hpp"
 
 namespace prequel {
@@ -47,14 +50,34 @@ constexpr std::array<Phrase, kUncertainOfTime> phrases() {
   return all;
 }
 
-/// The first number that the constant moves, and what it becomes over what it is.
+/// How the path of the attention that the job runs begins: of its kernel the head size nearest to
+/// the model's, or what its stack knows of attention in several kernels.
+std::string attention_path(const Scenario& scenario) {
+  if (scenario.plan.attention != AttentionKind::flash) {
+    return fmt::format("software.kernels.score_traffic.{}.", name(scenario.plan.attention));
+  }
+  const AttentionKernel& kernel =
+      attention_kernel(scenario.device, scenario.software.kernels.flash_kernel);
+  const Transformer& model = scenario.model;
+  const auto unlikeness = [&](const AttentionHeadSize& size) {
+    return std::tuple(size.fp8, size.latent() != model.is_latent(),
+                      std::abs(size.head_dim - static_cast<double>(model.head_dim)));
+  };
+  const auto nearest = std::ranges::min_element(kernel.head_sizes, {}, unlikeness);
+  return fmt::format("device.attention.kernels.{}.head_sizes.{}.", kernel.name,
+                     nearest - kernel.head_sizes.begin());
+}
+
+/// The first number of the job's that the constant moves, and what it becomes over what it is.
 struct Number {
   std::string path;
   double before{};
 };
 Number number_of(const Scenario& scenario, Uncertain constant) {
+  const std::string begin =
+      constant == Uncertain::attention ? attention_path(scenario) : std::string();
   for (const UncertainField& field : fields_of(scenario, constant)) {
-    if (field.value > 0) return {field.path, field.value};
+    if (field.value > 0 && field.path.starts_with(begin)) return {field.path, field.value};
   }
   return {};
 }

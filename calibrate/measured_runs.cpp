@@ -230,12 +230,15 @@ void check_agreement(Cells& cells, const MeasuredRun& run) {
 }
 
 MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
-                     const std::string& file) {
+                     const std::string& file, const std::vector<std::string>& known) {
   MeasuredRun run;
   run.file = file;
   run.line = row.line;
   for (std::size_t i = 0; i < std::min(columns.size(), row.cells.size()); ++i) {
     if (const auto cell = trimmed(row.cells[i]); !cell.empty()) run.cells[columns[i]] = cell;
+  }
+  for (const auto& [column, text] : run.cells) {
+    if (std::find(known.begin(), known.end(), column) == known.end()) run.unknown.push_back(column);
   }
   std::map<std::string, std::string> translated = run.cells;
   translate_cells(translated);
@@ -277,8 +280,8 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   return run;
 }
 
-void check_columns(const CsvReader& table, const std::string& file) {
-  const std::vector<std::string> known = known_columns();
+void check_columns(const CsvReader& table, const std::string& file,
+                   const std::vector<std::string>& known) {
   std::vector<std::string> problems;
   if (std::none_of(known.begin(), known.end(),
                    [&](const auto& one) { return table.column(one); })) {
@@ -287,7 +290,8 @@ void check_columns(const CsvReader& table, const std::string& file) {
                      "cluster and status); prequel import makes one of a training log");
   }
   for (const std::string& column : table.columns()) {
-    if (std::find(known.begin(), known.end(), column) == known.end()) {
+    // Others are somebody's own: rows say that nothing is made of them.
+    if (std::find(known.begin(), known.end(), column) == known.end() && nearest(column, known)) {
       problems.push_back(fmt::format("{}: column {}: unknown{}", file, in_quotes(column),
                                      did_you_mean(column, known)));
       if (problems.size() == 5) break;
@@ -357,11 +361,12 @@ std::vector<std::string> known_columns() {
 
 std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {
   CsvReader table(in, file);
-  check_columns(table, file);
+  const std::vector<std::string> known = known_columns();
+  check_columns(table, file, known);
   std::vector<MeasuredRun> runs;
   std::set<std::string> ids;
   while (const auto row = table.next()) {
-    MeasuredRun run = read_run(table.columns(), *row, file);
+    MeasuredRun run = read_run(table.columns(), *row, file, known);
     if (!ids.insert(run.id).second && run.contradiction.empty()) {
       run.contradiction = fmt::format("id {}: used by an earlier row", in_quotes(run.id));
     }

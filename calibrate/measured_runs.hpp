@@ -21,6 +21,7 @@ struct MeasuredRun {
   std::size_t line{};
   std::string id, source, table, cluster, software, date, model_name, flops_definition;
   std::map<std::string, std::string> cells;  ///< every column that is not empty, for grouping
+  std::vector<std::string> unknown;          ///< of these columns, those of which nothing is made
 
   std::optional<std::int64_t> nodes, gpus;
   std::optional<Transformer> model;  ///< empty where the shape is not said
@@ -52,8 +53,8 @@ std::vector<std::string> run_columns();
 std::vector<std::string> known_columns();
 
 /// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or
-/// `status` column, an unknown column, broken quoting); a row that cannot be read is kept with its
-/// `contradiction`.
+/// `status` column, one that is nearly a known one, broken quoting); a row that cannot be read is
+/// kept with its `contradiction`.
 std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file);
 std::vector<MeasuredRun> read_measured_runs(const std::string& path);
 

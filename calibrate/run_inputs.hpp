@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calibrate/measured_runs.hpp"
@@ -29,6 +30,9 @@ class RunInputs {
 
   /// May be asked by several threads; each file is read once.
   [[nodiscard]] ResolvedScenario scenario(const MeasuredRun& run);
+  /// What a row says that its prediction does not heed: a card that its cluster does not have,
+  /// columns that nobody knows.
+  [[nodiscard]] std::vector<std::string> unheeded(const MeasuredRun& run);
   /// Throws InputError where the overrides fit the files of none of `runs`.
   void check_overrides(const std::vector<MeasuredRun>& runs) const;
 
@@ -48,6 +52,7 @@ class RunInputs {
   std::mutex mutex_;                                           ///< of what follows
   std::map<std::string, std::optional<Transformer>> shipped_;  ///< by the names of rows
   std::map<std::string, std::shared_ptr<const Inputs>> known_;
+  std::map<std::pair<std::string, std::string>, bool> other_cards_;  ///< by `gpu` and device
 };
 
 }  // namespace prequel

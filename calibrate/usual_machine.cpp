@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
 #include "models/job/library.hpp"
@@ -29,7 +32,49 @@ std::set<std::string> words_of(const std::string& text) {
   return words;
 }
 
+/// The numbers of a text that stand before "gb".
+std::vector<double> gigabytes_of(const std::string& text) {
+  std::vector<double> sizes;
+  for (const std::string& word : words_of(text)) {
+    if (!word.ends_with("gb")) continue;
+    const auto size = parse_integer(word.substr(0, word.size() - 2));
+    if (size) sizes.push_back(static_cast<double>(*size));
+  }
+  return sizes;
+}
+
+/// Whether sizes of memory are the same, by 10^9 or 2^30 bytes, whole or without what is reserved.
+bool is_as_large(double bytes, Bytes memory) {
+  constexpr double kSlack = 0.15;
+  return std::abs(bytes / memory.value - 1.0) <= kSlack;
+}
+
+/// "h100" of "h100-sxm-96gb".
+std::string card_of(const std::string& device) {
+  return device.substr(0, device.find('-'));
+}
+
 }  // namespace
+
+bool is_other_card(const Library& library, const std::string& text, const Device& device) {
+  const auto machine = usual_machine(library, text);
+  if (!machine) return false;
+  std::string named = machine->device;
+  if (named.empty()) {
+    named = library.open("clusters", machine->cluster).root().at("device").text();
+  }
+  if (card_of(named) != card_of(device.name)) {
+    const Device other = library.open("devices", named).read_once(read_device);
+    const auto half = static_cast<std::size_t>(Precision::fp16);
+    const bool alike =
+        other.peaks[half] == device.peaks[half] && is_as_large(other.memory.value, device.memory);
+    if (!alike) return true;
+  }
+  const std::vector<double> sizes = gigabytes_of(text);
+  return !sizes.empty() && std::ranges::none_of(sizes, [&](double size) {
+    return is_as_large(size * 1e9, device.memory) || is_as_large(size * kGiB, device.memory);
+  });
+}
 
 std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text) {
   const Document table = library.open("stand_ins", "machines");

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "hw/device.hpp"
+
 namespace prequel {
 
 class Library;
@@ -19,5 +21,9 @@ struct UsualMachine {
 /// the entry of `data/stand_ins/machines.json` all of whose words the text has; the one with most
 /// words. Empty where no card is named, or cards of two kinds are.
 std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text);
+
+/// Whether a text names another card than the device: one of another name and other peaks or
+/// memory, or the same with memory of another size. A text that names none is of no other.
+bool is_other_card(const Library& library, const std::string& text, const Device& device);
 
 }  // namespace prequel

@@ -90,8 +90,10 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     first_stage = software.memory.prints_first_stage;
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
     result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
-    result.prediction->warnings.insert(result.prediction->warnings.begin(),
-                                       scenario.warnings.begin(), scenario.warnings.end());
+    result.unheeded = inputs.unheeded(row);
+    std::vector<std::string>& warnings = result.prediction->warnings;
+    warnings.insert(warnings.begin(), scenario.warnings.begin(), scenario.warnings.end());
+    warnings.insert(warnings.end(), result.unheeded.begin(), result.unheeded.end());
     if (software.framework == "pytorch-fsdp" && cell(row, "compile") == "0") {
       result.prediction->warnings.push_back(fmt::format(
           "compile 0: {} is priced with compiled blocks, which are faster and keep less",

@@ -34,9 +34,10 @@ struct ValidatedRun {
   std::string stand_in;    ///< software that stood in for the row's, a release not known; or empty
   bool other_framework{};  ///< whether no release of the row's framework is known either
   std::string machine;     ///< cluster that stood in for the row's, which has no file; or empty
-  bool fits{};             ///< predicted
-  std::optional<double> baseline_s;  ///< time by one FLOP efficiency for all rows
-  std::optional<double> time_error;  ///< predicted / measured - 1, of `ok` rows
+  std::vector<std::string> unheeded;  ///< what the row says and its prediction does not heed
+  bool fits{};                        ///< predicted
+  std::optional<double> baseline_s;   ///< time by one FLOP efficiency for all rows
+  std::optional<double> time_error;   ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;
   std::optional<double> memory_error;
   Bytes printed_memory;  ///< predicted of the stage whose peak tools print

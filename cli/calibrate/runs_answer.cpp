@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "cli/validate/measured_tables.hpp"
 #include "hw/base/errors.hpp"
@@ -32,6 +35,14 @@ RunsAnswer answer_calibrate_runs(const Library& library, const CalibrateRunsOpti
   const Uncertainty uncertainty = shipped_uncertainty(library);
   const auto chosen = uncertain_constants(options.constants, runs, library);
   RunsAnswer answer;
+  for (const MeasuredRun& run : runs) {
+    for (const std::string& column : run.unknown) {
+      std::string warning =
+          fmt::format("column {}: not known, so that nothing is made of it", printable(column));
+      if (std::ranges::find(answer.warnings, warning) != answer.warnings.end()) continue;
+      answer.warnings.push_back(std::move(warning));
+    }
+  }
   answer.report = fit_runs(library, runs, uncertainty, chosen, options.folds, stop);
   if (!options.few.empty()) {
     answer.few = few_runs(library, runs, uncertainty, options.few, options.picks, stop);

@@ -16,6 +16,7 @@ struct RunsAnswer {
   RunFitReport report;
   std::vector<FewRuns> few;           ///< where the options ask for it
   std::vector<CalibratedFile> files;  ///< that the fit changes, under their names with the suffix
+  std::vector<std::string> warnings;  ///< columns of which nothing is made
 };
 
 /// Fits the constants that the options name to their tables (`-` is stdin). Throws InputError, and

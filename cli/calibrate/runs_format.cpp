@@ -148,6 +148,7 @@ std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
             {"memory", memory_json(report.memory)},
             {"files", files_json(answer.files)}};
   if (!answer.few.empty()) json["few"] = few_json(answer.few);
+  if (!answer.warnings.empty()) json["warnings"] = answer.warnings;
   json["context"] = context_json(context);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

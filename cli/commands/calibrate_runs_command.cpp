@@ -35,6 +35,9 @@ int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& 
   }
   const Library library(common.data_directories);
   const RunsAnswer answer = answer_calibrate_runs(library, options);
+  for (const std::string& warning : answer.warnings) {
+    if (!common.quiet) fmt::print(stderr, "warning: {}\n", warning);
+  }
   fmt::print("{}", options.format == OutputFormat::json
                        ? run_fit_json(answer, {common.call, library.inputs()})
                        : run_fit_text(answer));

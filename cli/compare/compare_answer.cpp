@@ -110,7 +110,7 @@ ComparedSide predicted(const Library& library, const CompareOptions& options,
   };
   ComparedSide result = answer_of(request);
   result.asked = side;
-  for (std::string& idle : idle_settings(request, told)) {
+  for (std::string& idle : idle_settings(request, {told})) {
     result.prediction.warnings.push_back(std::move(idle));
   }
   return result;

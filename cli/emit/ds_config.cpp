@@ -37,7 +37,7 @@ Json zero_section(const Scenario& scenario) {
 /// What the launcher, Megatron-DeepSpeed's command line and the model's code have to say.
 std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  std::vector<LeftOut> left_out;
+  std::vector<LeftOut> left_out = left_to_model_code(scenario);
   const auto leave = [&](const char* field, std::string why) {
     left_out.push_back({field, std::move(why)});
   };
@@ -58,6 +58,10 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
     }
   }
   if (plan.sequence_parallel) leave("sequence_parallel", "--sequence-parallel of Megatron");
+  if (plan.cp > 1) {
+    leave("cp", fmt::format("{}: the model's code shares sequences out ({})", plan.cp,
+                            name(plan.cp_comm)));
+  }
   if (plan.recompute != Recompute::none) {
     leave("recompute", fmt::format("{}: the model's code calls the checkpoints "
                                    "(--checkpoint-activations of Megatron-DeepSpeed)",
@@ -81,8 +85,10 @@ EmittedPlan emit_deepspeed(const Scenario& scenario) {
               {"train_micro_batch_size_per_gpu", plan.mbs},
               {"gradient_accumulation_steps", plan.micro_batches()},
               {"zero_optimization", zero_section(scenario)}};
-  const bool half = plan.precision == Precision::fp16 || plan.precision == Precision::bf16;
-  if (half) config[std::string(name(plan.precision))] = {{"enabled", true}};
+  // Around narrower products all is in bf16.
+  const Precision around = is_quantized(plan.precision) ? Precision::bf16 : plan.precision;
+  const bool half = around == Precision::fp16 || around == Precision::bf16;
+  if (half) config[std::string(name(around))] = {{"enabled", true}};
   if (half) config["data_types"] = {{"grad_accum_dtype", name(plan.grad_precision)}};
   if (plan.recompute != Recompute::none) {
     config["activation_checkpointing"] = {

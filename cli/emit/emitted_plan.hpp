@@ -22,6 +22,10 @@ struct EmittedPlan {
   std::vector<LeftOut> left_out;
 };
 
+/// What of a plan frameworks leave to the model's code that only wrap its layers; each where the
+/// plan has it.
+std::vector<LeftOut> left_to_model_code(const Scenario& scenario);
+
 /// The command line of Megatron-LM's pretrain_gpt.py, or of Megatron-DeepSpeed's where the
 /// scenario's software is one: launcher, model, batch, degrees and memory.
 EmittedPlan emit_megatron(const Scenario& scenario);

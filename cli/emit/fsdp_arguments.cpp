@@ -26,14 +26,16 @@ std::string_view sharding_strategy(const Plan& plan) {
 std::string_view torch_type(Precision precision) {
   switch (precision) {
     case Precision::fp16: return "torch.float16";
-    case Precision::bf16: return "torch.bfloat16";
+    case Precision::bf16:
+    case Precision::fp8:  // products alone are narrower
+    case Precision::fp4: return "torch.bfloat16";
     default: return "torch.float32";
   }
 }
 
 std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  std::vector<LeftOut> left_out;
+  std::vector<LeftOut> left_out = left_to_model_code(scenario);
   const auto leave = [&](const char* field, std::string why) {
     left_out.push_back({field, std::move(why)});
   };
@@ -43,7 +45,6 @@ std::vector<LeftOut> left_out_of(const Scenario& scenario) {
   if (plan.tp > 1) {
     leave("tp", fmt::format("{}: torch.distributed.tensor.parallel splits layers", plan.tp));
   }
-  if (plan.ep > 1) leave("ep", fmt::format("{}: the model's code deals its experts", plan.ep));
   if (plan.cp > 1) {
     leave("cp", fmt::format("{}: torch.distributed.tensor.experimental.context_parallel", plan.cp));
   }

@@ -83,7 +83,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& optio
     const PredictAnswer of = answer_of(options, library, other, {});
     return prediction_json(of.scenario, of.prediction, std::nullopt, of.details);
   };
-  for (std::string& idle : idle_settings(request, told)) {
+  for (std::string& idle : idle_settings(request, {told})) {
     answer.prediction.warnings.push_back(std::move(idle));
   }
   return answer;

@@ -52,9 +52,26 @@ Ink ink(MemoryVerdict verdict) {
 }
 
 /// Beyond a factor of 1.5 a percentage would reach below nothing.
+bool is_factor(double error) {
+  return error > 0.5;
+}
+
 std::string time_with_error(double step, double error) {
-  if (error <= 0.5) return fmt::format("{:.2f} s ± {:.0f} %", step, 100 * error);
+  if (!is_factor(error)) return fmt::format("{:.2f} s ± {:.0f} %", step, 100 * error);
   return fmt::format("{:.2f} s, {:.1f} times more or less", step, portable::exp(error));
+}
+
+/// What the error beside the time is: of the stack's runs, or of this plan where these say too
+/// little of it. The interval below is of this plan in any case.
+std::string error_text(const Scenario& scenario, const Prediction& prediction) {
+  const double error = prediction.relative_error;
+  const std::string stated = is_factor(error) ? fmt::format("{:.1f} times", portable::exp(error))
+                                              : fmt::format("± {:.0f} %", 100 * error);
+  return stated +
+         (error > scenario.software.relative_error
+              ? " is to be expected of this plan: "
+              : fmt::format(" is what {} states of all its runs: ", scenario.software.name)) +
+         prediction.error_basis;
 }
 
 std::string headline(const Scenario& scenario, const Prediction& prediction,
@@ -103,7 +120,7 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
                                    "causal half (--flops causal)"
                                  : "");
   return table.text(terminal.width) + "  " + wrapped(flops, width - 2, "    ") + "\n  " +
-         wrapped("error: " + prediction.error_basis, width - 2, "    ") + "\n";
+         wrapped(error_text(scenario, prediction), width - 2, "    ") + "\n";
 }
 
 /// What communication hides behind kernels, and why the rest is exposed.
@@ -175,7 +192,8 @@ std::string memory_text(const Prediction& prediction, const Terminal& terminal) 
 std::string interval_text(const Interval& interval, const Terminal& terminal) {
   const std::string sources = spread_text(interval.sources);
   const std::string text = fmt::format(
-      "How sure: {:.0f} % intervals {} to {} per iteration, {} to {} GiB; fits with probability "
+      "How sure of this plan: {:.0f} % intervals {} to {} per iteration, {} to {} GiB; fits with "
+      "probability "
       "{:.2f}; unsure of {} ({})",
       100 * interval.level, seconds(interval.time_low.value), seconds(interval.time_high.value),
       gib(interval.memory_low), gib(interval.memory_high), interval.fits_probability, sources,

@@ -145,7 +145,8 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
                     : fmt::format("{:.2f}", answer.result.plans.front().sec_per_iter)});
   }
   text += counts.text(terminal.width) + "\n";
-  std::vector<std::string> header{"rank", "cluster", "GPUs", "sec/it", "tokens/s/GPU", "MFU %"};
+  std::vector<std::string> header{"rank",         "cluster", "GPUs", "sec/it",
+                                  "tokens/s/GPU", "MFU %",   "GiB",  "memory"};
   if (total) header.insert(header.end(), {"days", "GPU-hours", "cost"});
   header.emplace_back("plan");
   TextTable table(header);
@@ -161,7 +162,9 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
         fmt::format("{:.2f}", found.sec_per_iter),
         fmt::format("{:.0f}", tokens_per_gpu(found)),
         fmt::format("{:.1f}",
-                    100 * prediction.model_flops_rate(found.plan) / prediction.peak.value)};
+                    100 * prediction.model_flops_rate(found.plan) / prediction.peak.value),
+        fmt::format("{:.1f}", found.peak_memory.value / kGiB),
+        verdict_text(answer, place.rank)};
     if (total) {
       const auto cost = answer.cost(found);
       row.push_back(fmt::format("{:.1f}", *answer.training_seconds(found) / kDay));
@@ -171,7 +174,12 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
     row.push_back(layout_text(found.plan));
     table.add(std::move(row));
   }
-  text += table.text(0);
+  if (rank > 0) text += table.text(0);
+  for (const SearchAnswer& answer : answers) {
+    if (!answer.result.plans.empty()) continue;
+    text += fmt::format("{}{}: {}", rank > 0 ? "\n" : "", answer.inputs.cluster.name,
+                        no_plan_text(answer, terminal.at_most(100)));
+  }
   const auto line = [&](const char* what, const SearchAnswer& answer, const FoundPlan& found) {
     const auto cost = answer.cost(found);
     text +=

@@ -7,16 +7,21 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/predict/prediction_format.hpp"
 #include "cli/search/search_axes.hpp"
+#include "cli/text/layout_text.hpp"
+#include "cli/translate/idle_settings.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
 #include "sim/search/confirmation.hpp"
 
@@ -272,8 +277,32 @@ std::vector<std::size_t> SearchAnswer::to_try() const {
   });
 }
 
-SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
-                           const SearchWatch& watch) {
+namespace {
+
+/// What is asked of all plans, and changes none of the best of them.
+void note_idle_wishes(const SearchAxes& said, SearchAnswer& answer) {
+  PlanRequest request = answer.inputs.fixed;
+  each_axis([&](const auto& axis) {
+    const auto& values = axis.of(said);
+    if (is_listed(axis.use) && values.size() == 1) axis.of(request) = values.front();
+  });
+  std::optional<std::vector<std::string>> idle;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const FoundPlan& found = answer.result.plans[i];
+    const Scenario scenario = scenario_of(answer.inputs, found.plan, found.shape);
+    const std::vector<std::string> of_plan =
+        idle_requests(request, found.plan, scenario.model, scenario.software);
+    if (!idle) idle = of_plan;
+    std::erase_if(*idle, [&](const std::string& one) {
+      return std::ranges::find(of_plan, one) == of_plan.end();
+    });
+  }
+  if (idle) answer.notes.insert(answer.notes.end(), idle->begin(), idle->end());
+}
+
+/// The answer but for what is asked in vain.
+SearchAnswer searched(const Library& library, const SearchOptions& options, const Tell& tell,
+                      const SearchWatch& watch) {
   check_objective(options);
   SearchLimits limits = limits_of(options);
   const Reach reach = options.everything ? Reach::everything : Reach::usual;
@@ -347,6 +376,83 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
     }
     answer.explained.push_back({options.explain[i], std::move(explanation)});
   }
+  if (!options.plans) note_idle_wishes(said, answer);
+  return answer;
+}
+
+/// What is predicted of the best plans of `answer` where the options ask.
+std::string told_of_best(const Library& library, const SearchOptions& options,
+                         const SearchAnswer& answer) {
+  const SearchInputs inputs = read_inputs(library, options, [](const std::string&) {});
+  const Uncertainty uncertainty = shipped_uncertainty(library);
+  std::string told;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    const auto& [plan, shape, seconds, value, memory, verdict] = answer.result.plans[i];
+    PlanRequest request;
+    each_axis([&, &plan = plan](const auto& axis) { axis.of(request) = axis.of(plan); });
+    const Scenario scenario = scenario_of(inputs, plan, shape);
+    if (!legal_plan(request, scenario.model, scenario.cluster, scenario.software)) {
+      told += "illegal\n";
+      continue;
+    }
+    const Prediction prediction = predict(scenario);
+    PredictionDetails details;
+    if (i < kJudged) details.interval = interval(scenario, prediction, uncertainty);
+    told += prediction_json(scenario, prediction, std::nullopt, details);
+  }
+  return told;
+}
+
+/// All that the answer says, in short.
+std::string told_in_short(const SearchAnswer& answer) {
+  const SearchResult& result = answer.result;
+  std::string told = fmt::format("{} {} {} {}\n", result.considered, result.legal, result.required,
+                                 result.fitting);
+  const auto add = [&](const Plan& plan, double seconds, Bytes memory) {
+    told += fmt::format("{} {} {}\n", layout_text(plan), seconds, memory.value);
+  };
+  for (const auto* plans : {&result.plans, &result.also}) {
+    for (const FoundPlan& found : *plans) add(found.plan, found.sec_per_iter, found.peak_memory);
+  }
+  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.allocated);
+  for (const RefusedPlan& refused : result.refused) {
+    told += layout_text(refused.request) + fmt::format("{}\n", fmt::join(refused.problems, "\n"));
+  }
+  for (const Relaxation& relaxation : answer.relaxations) {
+    told += fmt::format("{} {}\n", relaxation.limit, relaxation.fitting);
+    add(relaxation.best.plan, relaxation.best.sec_per_iter, relaxation.best.peak_memory);
+  }
+  for (const ExplainedLayout& explained : answer.explained) {
+    const Explanation& why = explained.answer;
+    told += fmt::format("{} {} {} {}\n", name(why.verdict), why.rank, why.value, why.needed.value);
+  }
+  for (const std::vector<Gain>& gains : answer.gains) {
+    for (const Gain& gain : gains) told += fmt::format("{} {}\n", gain.resource, gain.saved);
+  }
+  return told + fmt::format("{}\n", fmt::join(answer.notes, "\n"));
+}
+
+}  // namespace
+
+SearchAnswer answer_search(const Library& library, const SearchOptions& options, const Tell& tell,
+                           const SearchWatch& watch) {
+  SearchAnswer answer = searched(library, options, tell, watch);
+  if (answer.result.interrupted) return answer;
+  const auto asking = [&](const JobRequest& request) {
+    SearchOptions other = options;
+    other.request = request;
+    return other;
+  };
+  const Answered of_best = [&](const JobRequest& request) {
+    return told_of_best(library, asking(request), answer);
+  };
+  const Answered of_all = [&](const JobRequest& request) {
+    const auto unheard = [](const std::string&) {};
+    return told_in_short(searched(library, asking(request), unheard, {{}, watch.stop}));
+  };
+  std::vector<std::string> idle = idle_settings(options.request, {of_best, of_all}, "search");
+  if (watch.stop && *watch.stop) return answer;  // half a search tells nothing
+  answer.notes.insert(answer.notes.end(), idle.begin(), idle.end());
   return answer;
 }
 

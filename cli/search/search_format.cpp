@@ -54,11 +54,14 @@ std::string relaxations_text(const SearchAnswer& answer) {
   std::string text = "What to relax, each alone:\n";
   for (const Relaxation& relaxation : answer.relaxations) {
     const FoundPlan& best = relaxation.best;
-    text += fmt::format("  {}{}: {} {} fit; {}{}: {:.2f} s, {} GiB\n",
+    const auto training = answer.training_seconds(best);
+    text += fmt::format("  {}{}: {} {} {}; {}{}: {:.2f} s, {} GiB{}\n",
                         relaxation.given_up ? "without " : "", flag_of(relaxation.limit),
                         relaxation.fitting, relaxation.fitting == 1 ? "plan would" : "plans would",
+                        answer.options.within ? "do" : "fit",
                         shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
-                        best.sec_per_iter, gib(best.peak_memory));
+                        best.sec_per_iter, gib(best.peak_memory),
+                        training ? fmt::format(", {:.1f} days", *training / kDay) : "");
   }
   return text;
 }
@@ -76,51 +79,6 @@ std::string refusals_text(const SearchAnswer& answer, std::size_t width) {
   }
   if (refused.size() > kRefused) text += fmt::format("  and {} more\n", refused.size() - kRefused);
   return text;
-}
-
-/// Why there is no plan, and what came nearest.
-std::string nothing(const SearchAnswer& answer, std::size_t width) {
-  const SearchResult& result = answer.result;
-  if (result.interrupted) return "Interrupted before a plan was found.\n";
-  std::string text;
-  if (result.considered > 0 && result.legal == 0) {
-    text = "No plan is legal. The nearest:\n";
-    if (result.refused.empty()) {
-      text =
-          "No plan is legal: no product of tp and pp divides the GPUs with a dp x mbs that divides "
-          "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
-    }
-    text += refusals_text(answer, width);
-  } else if (result.required == 0) {
-    text = fmt::format("None of {} legal plans meets all of", result.legal);
-    for (const std::string& requirement : answer.options.requirements) {
-      text += " --require '" + requirement + "'";
-    }
-    text += ". Relax one of them.\n";
-  } else if (result.fitting > 0) {
-    text = fmt::format("None of {} plans that fit is in time", result.fitting);
-    if (answer.options.risk) {
-      text += fmt::format(" and fits with a probability of {:.0f} %", 100 * *answer.options.risk);
-    }
-    text += ".\n";
-  } else {
-    text = fmt::format(
-        "None of {} plans fits into {} GiB{}. The nearest:\n", result.required,
-        gib(answer.inputs.device.memory),
-        answer.options.memory_headroom > 0
-            ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
-            : "");
-    for (const TooLarge& miss : result.nearest_misses) {
-      text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
-                          layout_text(miss.plan), gib(miss.allocated));
-    }
-    if (answer.relaxations.empty()) {
-      text +=
-          "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where "
-          "the stack has them.\n";
-    }
-  }
-  return text + relaxations_text(answer);
 }
 
 /// The first of the plans found in whole, if there is one.
@@ -202,21 +160,24 @@ std::string try_text(const SearchAnswer& answer, std::size_t width) {
          "\n";
 }
 
+/// What MFU is a share of, by the precision of products.
+std::string peaks_text(const SearchAnswer& answer) {
+  std::vector<std::string> peaks;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    std::string peak = fmt::format("{:.0f} TFLOP/s ({})", answer.best[i].peak.value / kTera,
+                                   name(answer.result.plans[i].plan.precision));
+    if (std::ranges::find(peaks, peak) == peaks.end()) peaks.push_back(std::move(peak));
+  }
+  return fmt::format("\n  TFLOP/s of the model, a GPU; MFU of a peak of {}\n",
+                     fmt::join(peaks, " or "));
+}
+
 std::vector<const Plan*> plans_of(const SearchAnswer& answer) {
   std::vector<const Plan*> plans;
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
     plans.push_back(&answer.result.plans[i].plan);
   }
   return plans;
-}
-
-/// Whether a plan fits, with the odds of it where they are no matter of course.
-std::string verdict_text(const SearchAnswer& answer, std::size_t rank) {
-  constexpr double kSure = 0.95;
-  std::string text(name(answer.result.plans[rank].verdict));
-  if (rank >= answer.intervals.size()) return text;
-  const double odds = answer.intervals[rank].fits_probability;
-  return odds < kSure ? fmt::format("{} ({:.0f} %)", text, 100 * odds) : text;
 }
 
 /// What the whole training takes by this plan.
@@ -308,6 +269,62 @@ bool SearchAnswer::has_shapes() const {
       result.plans, [&](const FoundPlan& found) { return found.shape != shape_of(inputs.model); });
 }
 
+std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
+  const SearchResult& result = answer.result;
+  if (result.interrupted) return "Interrupted before a plan was found.\n";
+  std::string text;
+  if (result.considered > 0 && result.legal == 0) {
+    text = "No plan is legal. The nearest:\n";
+    if (result.refused.empty()) {
+      text =
+          "No plan is legal: no product of tp and pp divides the GPUs with a dp x mbs that divides "
+          "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
+    }
+    text += refusals_text(answer, width);
+  } else if (result.required == 0) {
+    text = fmt::format("None of {} legal plans meets all of", result.legal);
+    for (const std::string& requirement : answer.options.requirements) {
+      text += " --require '" + requirement + "'";
+    }
+    text += ". Relax one of them.\n";
+  } else if (result.fitting > 0) {
+    text = fmt::format("None of {} plans that fit", result.fitting);
+    if (answer.options.within) {
+      text += fmt::format(" is in time, within {:.4g} days", *answer.options.within / kDay);
+    }
+    if (answer.options.risk) {
+      text += fmt::format("{} fits with a probability of {:.0f} %",
+                          answer.options.within ? ", and" : "", 100 * *answer.options.risk);
+    }
+    text += ".\n";
+  } else {
+    text = fmt::format(
+        "None of {} plans fits into {} GiB{}. The nearest:\n", result.required,
+        gib(answer.inputs.device.memory),
+        answer.options.memory_headroom > 0
+            ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
+            : "");
+    for (const TooLarge& miss : result.nearest_misses) {
+      text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
+                          layout_text(miss.plan), gib(miss.allocated));
+    }
+    if (answer.relaxations.empty()) {
+      text +=
+          "More nodes, a larger tp or pp, recompute full, ZeRO or offload would make room, where "
+          "the stack has them.\n";
+    }
+  }
+  return text + relaxations_text(answer);
+}
+
+std::string verdict_text(const SearchAnswer& answer, std::size_t rank) {
+  constexpr double kSure = 0.95;
+  std::string text(name(answer.result.plans[rank].verdict));
+  if (rank >= answer.intervals.size()) return text;
+  const double odds = answer.intervals[rank].fits_probability;
+  return odds < kSure ? fmt::format("{} ({:.0f} %)", text, 100 * odds) : text;
+}
+
 std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   const SearchInputs& inputs = answer.inputs;
   std::string text = inked(terminal, Ink::bold,
@@ -317,7 +334,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   if (!answer.shapes.shapes.empty()) text += shape_choice_text(answer.shapes) + "\n";
   text += "\n";
   if (answer.best.empty()) {
-    return text + nothing(answer, terminal.at_most(100)) + explanations(answer, terminal);
+    return text + no_plan_text(answer, terminal.at_most(100)) + explanations(answer, terminal);
   }
   std::vector<std::string> header{"rank",     "nodes",    "dp",     "tp",    "pp",
                                   "vpp",      "mbs",      "gbs",    "zero",  "recompute",
@@ -371,11 +388,10 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     table.add(std::move(row));
   }
   text += table.text(terminal.width);
-  text += fmt::format("\n  TFLOPs of the model, a GPU; of a peak of {:.0f} TFLOP/s\n",
-                      answer.best.front().peak.value / kTera);
+  text += peaks_text(answer);
   text += gains_text(answer.gains.front(), terminal.at_most(100));
   if (ties) {
-    text += fmt::format("  = within the stated error (± {:.0f} %) of the best: a tie\n",
+    text += fmt::format("  = within the error stated of the best (± {:.0f} %): a tie\n",
                         100 * answer.stated_error());
   }
   text += try_text(answer, terminal.at_most(100));

@@ -2,6 +2,7 @@
 
 /// The answer of a search as people and programs read it.
 
+#include <cstddef>
 #include <string>
 
 #include "cli/search/search_answer.hpp"
@@ -13,5 +14,10 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal);
 /// The document `prequel/search/1`.
 std::string search_json(const SearchAnswer& answer);
 std::string search_csv(const SearchAnswer& answer);
+
+/// Why there is no plan, and what came nearest.
+std::string no_plan_text(const SearchAnswer& answer, std::size_t width);
+/// Whether a plan fits, with the odds of it where they are no matter of course.
+std::string verdict_text(const SearchAnswer& answer, std::size_t rank);
 
 }  // namespace prequel

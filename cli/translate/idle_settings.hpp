@@ -4,15 +4,21 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/job/library.hpp"
 
 namespace prequel {
 
-/// The settings of files (not of the plan) without which `told` says the same of the request, each
-/// with what to tell of it: nothing that this plan has reads them, or they say what the file says.
+/// What is answered, or a part of it, where a request asks.
+using Answered = std::function<std::string(const JobRequest&)>;
+
+/// The settings of files (not of the plan) without which all of `answered` are the same, each with
+/// what to tell of it: nothing that this `answer` ("prediction") rests on reads them, or they say
+/// what the file says. The first ones are asked first: they may be cheaper than the others.
 std::vector<std::string> idle_settings(const JobRequest& request,
-                                       const std::function<std::string(const JobRequest&)>& told);
+                                       const std::vector<Answered>& answered,
+                                       std::string_view answer = "prediction");
 
 }  // namespace prequel

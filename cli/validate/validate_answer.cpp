@@ -14,8 +14,11 @@
 namespace prequel {
 namespace {
 
-void check_columns(const std::vector<std::string>& columns) {
+void check_columns(const std::vector<std::string>& columns, const std::vector<MeasuredRun>& rows) {
   std::vector<std::string> known = known_columns();
+  for (const MeasuredRun& row : rows) {
+    known.insert(known.end(), row.unknown.begin(), row.unknown.end());
+  }
   known.insert(known.end(), kDerivedColumns.begin(), kDerivedColumns.end());
   for (const std::string& column : columns) {
     if (std::ranges::find(known, column) == known.end()) {
@@ -60,10 +63,10 @@ std::vector<GapCause> causes_of(const Library& library, const std::vector<Measur
 
 ValidateAnswer answer_validate(const Library& library, const ValidateOptions& options,
                                const Progress& progress) {
-  check_columns(options.group_columns);
   const std::vector<std::string> files =
       options.files.empty() ? shipped_tables(library) : options.files;
   std::vector<MeasuredRun> rows = read_tables(library, files);
+  check_columns(options.group_columns, rows);
   ValidateAnswer answer;
   if (options.overrides.empty()) answer.causes = causes_of(library, rows);
   answer.runs = validate_runs(library, std::move(rows), options.overrides, progress);

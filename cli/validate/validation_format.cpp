@@ -171,8 +171,9 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::si
   return "\n" + table.text(width);
 }
 
-/// What stood in for a row's release and for its machine, where these are not known.
-std::vector<std::string> stand_ins(const ValidatedRun& run) {
+/// What stood in for a row's release and for its machine, where these are not known, and what of it
+/// is not heeded.
+std::vector<std::string> notes_of(const ValidatedRun& run) {
   std::vector<std::string> told;
   const auto tell = [&](const char* what, const std::string& asked, const std::string& stand_in) {
     if (stand_in.empty()) return;
@@ -180,6 +181,7 @@ std::vector<std::string> stand_ins(const ValidatedRun& run) {
   };
   tell("software", run.run.software, run.stand_in);
   tell("cluster", run.run.cluster, run.machine);
+  told.insert(told.end(), run.unheeded.begin(), run.unheeded.end());
   return told;
 }
 
@@ -198,7 +200,7 @@ std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& cause
                         run.printed_memory.value / kGiB, *run.run.mem_gib,
                         signed_percent(*run.memory_error));
   }
-  for (const std::string& stand_in : stand_ins(run)) text += "; " + stand_in;
+  for (const std::string& note : notes_of(run)) text += "; " + note;
   return text + "\n";
 }
 
@@ -322,15 +324,15 @@ Json group_json(const ValidationGroup& group) {
           {"layout_odds", layout_odds_json(group.odds)}};
 }
 
-/// Rows of releases and of machines that are not known, by what stood in for theirs.
-std::string stand_ins_text(const std::vector<ValidatedRun>& runs) {
+/// The same of many rows, a line each and how many there are of it.
+std::string notes_text(const std::vector<ValidatedRun>& runs) {
   std::map<std::string, std::size_t> counts;
   for (const ValidatedRun& run : runs) {
-    for (const std::string& stand_in : stand_ins(run)) ++counts[stand_in];
+    for (const std::string& note : notes_of(run)) ++counts[note];
   }
   std::string text;
-  for (const auto& [stand_in, rows] : counts) {
-    text += fmt::format("  {} in {} rows\n", stand_in, rows);
+  for (const auto& [note, rows] : counts) {
+    text += fmt::format("  {} in {} row{}\n", note, rows, rows == 1 ? "" : "s");
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -344,7 +346,7 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
   const bool several = !groups.empty() && groups.front().by != groups.back().by;
   std::string text = (several ? overview_text(groups, width) + odds_text(groups.back())
                               : groups_text(groups, width)) +
-                     worst_text(runs, worst, width) + stand_ins_text(runs);
+                     worst_text(runs, worst, width) + notes_text(runs);
   if (!causes.empty()) text += "\n  one cause behind all of it: " + prequel::text(causes) + "\n";
   TextTable rest({"not predicted", "", "reason"});
   bool any = false;

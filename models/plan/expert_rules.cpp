@@ -124,13 +124,7 @@ void fill_capacity(Ruling& its, double factor) {
 
 void fill_imbalance(Ruling& its) {
   const std::string& balance = its.plan.router_balance;
-  if (balance == kForcedBalance) return;
-  if (!its.model.has_experts()) {
-    if (its.request.router_balance && balance != kDroppedTokens) {
-      its.warn("router_balance: no effect without experts");
-    }
-    return;
-  }
+  if (balance == kForcedBalance || !its.model.has_experts()) return;
   if (const auto factor = capacity_factor(balance)) return fill_capacity(its, *factor);
   if (balance == kNaturalBalance) {
     const double usual = its.software.kernels.natural_imbalance;

@@ -16,6 +16,7 @@
 #include "sim/answer/what_if.hpp"
 #include "sim/engine/contention.hpp"
 #include "sim/engine/launch_ahead.hpp"
+#include "sim/price/side_by_side.hpp"
 #include "sim/step/tell_step.hpp"
 
 namespace prequel {

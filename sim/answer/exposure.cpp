@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/plan/overlap.hpp"
+#include "sim/price/side_by_side.hpp"
 
 namespace prequel {
 namespace {

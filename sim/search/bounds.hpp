@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/price/pricing.hpp"
 #include "sim/search/space.hpp"
 
 namespace prequel {

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "hw/base/parallel.hpp"
+#include "sim/price/side_by_side.hpp"
 #include "sim/search/bounds.hpp"
 #include "sim/search/memo.hpp"
 #include "sim/search/pareto.hpp"

@@ -2,216 +2,23 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "hw/base/parallel.hpp"
 #include "hw/dispatch.hpp"
 #include "models/axes/axis_text.hpp"
+#include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/layout.hpp"
 #include "models/plan/stages.hpp"
 
-#include "models/plan/gathers.hpp"
-#include "models/plan/rules.hpp"
-
 namespace prequel {
 namespace {
-
-constexpr std::int64_t kMostMicroBatch = 64;   // sequences; the batch bounds it in practice
-constexpr std::int64_t kMostChunks = 16;       // of one stage
-constexpr std::int64_t kMostTensorRanks = 16;  // over device links or one-device nodes
-constexpr std::int64_t kContextTokens = 4096;  // of a rank that shares a sequence with others
-constexpr std::size_t kNearest = 3;
-
-template <class Value>
-void fill(std::vector<Value>& axis, std::vector<Value> values) {
-  if (axis.empty()) axis = std::move(values);
-}
-
-/// With all values that there are.
-template <Worded Enum>
-void fill_with_all(std::vector<Enum>& axis) {
-  const auto values = all_of<Enum>();
-  fill(axis, {values.begin(), values.end()});
-}
-
-std::vector<std::int64_t> powers_of_two(std::int64_t most) {
-  std::vector<std::int64_t> values;
-  for (std::int64_t value = 1; value <= most; value *= 2) values.push_back(value);
-  return values;
-}
-
-std::vector<std::int64_t> up_to(std::int64_t most) {
-  std::vector<std::int64_t> values;
-  for (std::int64_t value = 1; value <= most; ++value) values.push_back(value);
-  return values;
-}
-
-std::vector<std::int64_t> ascending(std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
-}
-
-std::vector<std::int64_t> divisors(std::int64_t whole) {
-  std::vector<std::int64_t> values;
-  for (std::int64_t value = 1; value <= whole; ++value) {
-    if (whole % value == 0) values.push_back(value);
-  }
-  return values;
-}
-
-/// How many ranks device links join.
-std::int64_t linked_ranks(const Cluster& cluster) {
-  const std::int64_t all = cluster.nodes * cluster.devices_per_node;
-  return group_shape(cluster, all, all, 1).ranks_in_domain;
-}
-
-/// Up to a node, or as far as device links reach; where nodes have one device, every group crosses
-/// the network.
-std::vector<std::int64_t> tensor_degrees(const Cluster& cluster, Reach reach) {
-  const std::int64_t per_node = cluster.devices_per_node;
-  std::int64_t most = std::max(per_node, std::min(kMostTensorRanks, linked_ranks(cluster)));
-  if (per_node == 1) most = kMostTensorRanks;
-  if (reach == Reach::beyond_links) most *= 4;
-  if (reach == Reach::everything) most *= 2;
-  std::vector<std::int64_t> values = powers_of_two(most);
-  const std::vector<std::int64_t> of_node = divisors(per_node);
-  values.insert(values.end(), of_node.begin(), of_node.end());
-  return ascending(std::move(values));
-}
-
-std::vector<std::int64_t> context_degrees(const SearchInputs& inputs, Reach reach) {
-  const std::int64_t tokens = inputs.fixed.seq_len.value_or(inputs.model.max_positions);
-  const std::int64_t most = std::max<std::int64_t>(1, tokens / kContextTokens);
-  return powers_of_two(reach == Reach::everything ? std::max(most, inputs.cluster.devices_per_node)
-                                                  : most);
-}
-
-/// The stack's, as far as the cluster's file tells what they cost.
-std::vector<Dispatcher> known_dispatchers(const SearchInputs& inputs, bool everything) {
-  const auto all = all_of<Dispatcher>();
-  std::vector<Dispatcher> values = inputs.software.choices.dispatcher;
-  if (everything) values.assign(all.begin(), all.end());
-  const auto usual = inputs.software.defaults.dispatcher.value_or(Dispatcher::alltoall);
-  std::erase_if(values, [&](Dispatcher each) {
-    const auto* known = inputs.cluster.dispatch.get();
-    const bool by_collectives = each == Dispatcher::allgather || each == Dispatcher::alltoall;
-    return each != usual && !by_collectives && !(known && known->of(each));
-  });
-  return values;
-}
-
-/// Sets that save more and more memory.
-std::vector<WordSet<RecomputeModule>> growing_recompute() {
-  using enum RecomputeModule;
-  return {{},
-          {layernorm},
-          {layernorm, moe_act},
-          {layernorm, moe_act, mla_up_proj},
-          {layernorm, moe_act, mla_up_proj, mlp, shared_experts},
-          {layernorm, moe, mla_up_proj}};
-}
-
-std::vector<WordSet<Overlapped>> all_overlaps(const SearchInputs& inputs) {
-  const WordSet<Overlapped> usual =
-      inputs.software.defaults.overlap.value_or(WordSet<Overlapped>{});
-  std::vector<WordSet<Overlapped>> sets{usual};
-  for (const bool tensor : {false, true}) {
-    for (const bool expert : {false, true}) {
-      WordSet<Overlapped> set;
-      for (const Overlapped each : all_of<Overlapped>()) {
-        const bool switched = each == Overlapped::tp || each == Overlapped::ep;
-        if (switched ? (each == Overlapped::tp ? tensor : expert) : usual.has(each)) set.add(each);
-      }
-      if (set != usual) sets.push_back(set);
-    }
-  }
-  return sets;
-}
-
-/// Keeps those that broke the fewest rules, each way of breaking them once.
-void remember(RefusedPlan refused, std::vector<RefusedPlan>& nearest) {
-  const bool known = std::any_of(nearest.begin(), nearest.end(), [&](const RefusedPlan& other) {
-    return other.problems == refused.problems;
-  });
-  if (known) return;
-  const auto place = std::upper_bound(nearest.begin(), nearest.end(), refused,
-                                      [](const RefusedPlan& a, const RefusedPlan& b) {
-                                        return a.problems.size() < b.problems.size();
-                                      });
-  nearest.insert(place, std::move(refused));
-  if (nearest.size() > kNearest) nearest.pop_back();
-}
-
-/// Plans of one shape of the model after another.
-class Collector {
- public:
-  explicit Collector(const SearchInputs& inputs, Refusals refusals = Refusals::nearest)
-      : inputs_(inputs), refusals_(refusals), model_(inputs.model) {}
-
-  /// The shape of what comes next.
-  void begin(const ModelShape& shape) {
-    if (shape == shape_) return;
-    shape_ = shape;
-    shape_problem_ = reshape_problem(inputs_.model, shape);
-    if (shape_problem_.empty()) model_ = reshaped(inputs_.model, shape);
-  }
-  [[nodiscard]] const Transformer& model() const { return model_; }
-  [[nodiscard]] bool has_shape() const { return shape_problem_.empty(); }
-
-  /// `request` has the first of `variants`.
-  void consider(const PlanRequest& request,
-                std::shared_ptr<const std::vector<PlanVariant>> variants = {}) {
-    found_.considered += variants ? std::ssize(*variants) : 1;
-    if (refusals_ == Refusals::nearest && !found_.legal.empty()) {  // of others nothing is told
-      if (!has_shape()) return;
-      auto plan = legal_plan(request, model_, inputs_.cluster, inputs_.software);
-      if (plan) found_.legal.push_back({std::move(*plan), shape_, std::move(variants)});
-      return;
-    }
-    PlanJudgement judged;
-    if (has_shape()) {
-      judged = judge_plan(request, model_, inputs_.cluster, inputs_.software);
-    } else {
-      judged.problems.push_back("model: " + shape_problem_);
-    }
-    if (judged.problems.empty()) {
-      found_.legal.push_back({std::move(judged.plan), shape_, std::move(variants)});
-    } else if (refusals_ == Refusals::all) {
-      found_.nearest.push_back({request, shape_, std::move(judged.problems)});
-    } else {
-      remember({request, shape_, std::move(judged.problems)}, found_.nearest);
-    }
-  }
-
-  /// One that the axes already exclude.
-  void skip() { ++found_.considered; }
-
-  Candidates result() && {
-    if (!found_.legal.empty() && refusals_ == Refusals::nearest) found_.nearest.clear();
-    return std::move(found_);
-  }
-
- private:
-  const SearchInputs& inputs_;
-  Refusals refusals_;
-  ModelShape shape_;
-  std::string shape_problem_;
-  Transformer model_;  ///< of that shape
-  Candidates found_;
-};
-
-template <class Value>
-bool holds(const std::vector<Value>& axis, const Value& value) {
-  return std::find(axis.begin(), axis.end(), value) != axis.end();
-}
 
 /// One value where an axis has no effect, all of it where it has. A value that the axis leaves out
 /// never takes the place of those asked for, even where the rules refuse all of them.
@@ -270,6 +77,7 @@ class Combiner {
       request_.nodes = nodes;
       for (const std::int64_t tp : axes_.tp) {
         request_.tp = tp;
+        if (model().heads % tp != 0) collector_.tell(alone(tp));
         for (const std::int64_t cp : axes_.cp) {
           if (cp > 1 && !splits_contexts() && holds(axes_.cp, std::int64_t{1})) {
             collector_.skip();
@@ -283,6 +91,16 @@ class Combiner {
         }
       }
     }
+  }
+
+  /// A tensor group and nothing else that rules could be against.
+  [[nodiscard]] PlanRequest alone(std::int64_t tp) const {
+    PlanRequest request = inputs_.fixed;
+    request.nodes = std::nullopt;
+    request.tp = tp;
+    request.gbs = axes_.gbs.front();
+    request.sequence_parallel = false;
+    return request;
   }
 
   /// Whether the kernel of attention can do with a part of each sequence.
@@ -547,7 +365,7 @@ class Combiner {
 
   const SearchAxes& axes_;
   const SearchInputs& inputs_;
-  Collector collector_;
+  CandidateCollector collector_;
   PlanRequest request_;
   std::map<std::pair<std::int64_t, StageSplit>, std::vector<std::string>> layouts_;
   std::map<std::tuple<bool, std::int64_t, std::int64_t, bool, bool>, Variants> variants_;
@@ -576,160 +394,7 @@ std::vector<SearchAxes> parts_of(const SearchAxes& axes, const SearchInputs& inp
   return parts;
 }
 
-/// Variants that are the same stay one list, by which plans share the prices of their layers.
-Candidates together(std::vector<Candidates> parts) {
-  using List = std::shared_ptr<const std::vector<PlanVariant>>;
-  std::map<std::vector<PlanVariant>, List> lists;
-  Candidates all;
-  std::size_t legal = 0;
-  for (const Candidates& part : parts) legal += part.legal.size();
-  all.legal.reserve(legal);
-  for (Candidates& part : parts) {
-    all.considered += part.considered;
-    std::map<const void*, List> known;
-    for (Candidate& candidate : part.legal) {
-      if (!candidate.variants) continue;
-      const auto [one, is_new] = known.try_emplace(candidate.variants.get());
-      if (is_new) {
-        one->second = lists.try_emplace(*candidate.variants, candidate.variants).first->second;
-      }
-      candidate.variants = one->second;
-    }
-    std::ranges::move(part.legal, std::back_inserter(all.legal));
-    std::vector<Candidate>().swap(part.legal);
-    for (RefusedPlan& refused : part.nearest) remember(std::move(refused), all.nearest);
-  }
-  if (!all.legal.empty()) all.nearest.clear();
-  return all;
-}
-
-/// Frameworks whose stages need not be equal write such layouts.
-std::vector<std::string> usual_layouts(const Software& software) {
-  const bool automatic = software.stage_dealing == StageDealing::balanced;
-  return {automatic ? std::string(kAutoLayout) : std::string()};
-}
-
-/// Chunks that are said want a schedule that has them, unless that is said, too.
-void add_schedule_of_chunks(SearchAxes& axes, const std::vector<std::int64_t>& vpp) {
-  const bool chunks = std::ranges::any_of(vpp, [](std::int64_t each) { return each > 1; });
-  if (chunks && !holds(axes.schedule, Schedule::interleaved)) {
-    axes.schedule.push_back(Schedule::interleaved);
-  }
-}
-
 }  // namespace
-
-PlanVariant variant_of(const Plan& plan) {
-  return {plan.cp_comm, plan.dispatcher, plan.overlap, plan.cuda_graphs};
-}
-
-void set_variant(Plan& plan, const PlanVariant& variant) {
-  plan.cp_comm = variant.cp_comm;
-  plan.dispatcher = variant.dispatcher;
-  plan.overlap = variant.overlap;
-  plan.cuda_graphs = variant.cuda_graphs;
-}
-
-bool is_of_variant(std::string_view axis) {
-  return axis == "cp_comm" || axis == "dispatcher" || axis == "overlap" || axis == "cuda_graphs";
-}
-
-std::vector<PlanVariant> variants_of(const Candidate& candidate) {
-  return candidate.variants ? *candidate.variants
-                            : std::vector<PlanVariant>{variant_of(candidate.plan)};
-}
-
-std::vector<Candidate> plans_apart(const std::vector<Candidate>& candidates) {
-  std::vector<Candidate> apart;
-  for (const Candidate& candidate : candidates) {
-    for (const PlanVariant& variant : variants_of(candidate)) {
-      apart.push_back({candidate.plan, candidate.shape, {}});
-      set_variant(apart.back().plan, variant);
-    }
-  }
-  return apart;
-}
-
-std::int64_t Candidates::plans() const {
-  std::int64_t all = 0;
-  for (const Candidate& candidate : legal) all += static_cast<std::int64_t>(candidate.plans());
-  return all;
-}
-
-PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said) {
-  const auto single = [](const auto& values) {
-    return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
-  };
-  PlanRequest plainest = inputs.fixed;
-  plainest.cp = single(said.cp);
-  plainest.cp_comm = single(said.cp_comm);
-  if (!inputs.model.has_experts()) {
-    plainest.ep = single(said.ep);
-    plainest.etp = single(said.etp);
-  }
-  if (!plainest.precision) plainest.precision = single(said.precision);
-  if (!plainest.fp8_recipe) plainest.fp8_recipe = single(said.fp8_recipe);
-  plainest.nodes = std::nullopt;
-  plainest.gbs = 1;
-  plainest.zero = 0;
-  plainest.offload = Offload::none;
-  plainest.recompute = Recompute::none;
-  plainest.sequence_parallel = false;
-  plainest.schedule = Schedule::one_f_one_b;
-  return judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
-}
-
-SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
-  const bool everything = reach == Reach::everything;
-  const std::int64_t most_gbs =
-      axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
-  const bool schedule_said = !axes.schedule.empty();
-  const std::vector<std::int64_t> chunks_said = axes.vpp;
-  const bool recipe_said = !axes.fp8_recipe.empty();
-  fill(axes.shapes, {shape_of(inputs.model)});
-  const std::int64_t layers =
-      std::ranges::max_element(axes.shapes, {}, &ModelShape::layers)->layers;
-  const Experts& experts = inputs.model.experts;
-  fill(axes.nodes, up_to(inputs.cluster.nodes));
-  fill(axes.tp, tensor_degrees(inputs.cluster, reach));
-  fill(axes.cp, context_degrees(inputs, reach));
-  fill(axes.pp, up_to(layers));
-  fill(axes.ep,
-       inputs.model.has_experts() ? divisors(experts.count) : std::vector<std::int64_t>{1});
-  fill(axes.etp, everything && inputs.model.has_experts()
-                     ? powers_of_two(inputs.cluster.devices_per_node)
-                     : std::vector<std::int64_t>{1});
-  fill(axes.vpp, up_to(std::min(kMostChunks, layers)));
-  fill(axes.mbs, powers_of_two(std::min(kMostMicroBatch, most_gbs)));
-  fill(axes.layout, usual_layouts(inputs.software));
-  fill(axes.dispatcher, known_dispatchers(inputs, everything));
-  if (everything) {
-    fill(axes.zero, {0, 1, 2, 3});
-    fill_with_all(axes.recompute);
-    fill(axes.recompute_modules, growing_recompute());
-    fill(axes.sequence_parallel, {false, true});
-    fill_with_all(axes.schedule);
-    fill_with_all(axes.stage_split);
-    fill_with_all(axes.cp_comm);
-    fill(axes.overlap, all_overlaps(inputs));
-    fill(axes.cuda_graphs,
-         {{}, {GraphedModule::attn, GraphedModule::moe_router}, {GraphedModule::full}});
-  }
-  each_axis([&](const auto& axis) {
-    if (axis.use != AxisUse::offered) return;
-    fill(axis.of(axes), axis.of(inputs.software.choices));
-    const auto& fixed = axis.of(inputs.fixed);
-    const auto& usual = axis.of(inputs.software.defaults);
-    fill(axis.of(axes), {fixed ? *fixed : usual ? *usual : plainest(axis.domain)});
-  });
-  const bool wide =
-      std::ranges::any_of(axes.precision, [](Precision each) { return !is_quantized(each); });
-  if (!recipe_said && wide && !holds(axes.fp8_recipe, Fp8Recipe::none)) {
-    axes.fp8_recipe.push_back(Fp8Recipe::none);
-  }
-  if (!schedule_said) add_schedule_of_chunks(axes, chunks_said);
-  return axes;
-}
 
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
                        const SearchWatch& watch) {
@@ -743,16 +408,6 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
       },
       watch.combining);
   return together(std::move(found));
-}
-
-Candidates legal_plans(const std::vector<CandidateRequest>& requests, const SearchInputs& inputs,
-                       Refusals refusals) {
-  Collector collector(inputs, refusals);
-  for (const CandidateRequest& request : requests) {
-    collector.begin(request.shape);
-    collector.consider(request.plan);
-  }
-  return std::move(collector).result();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "models/plan/gathers.hpp"
+#include "sim/price/side_by_side.hpp"
 #include "sim/schedule/schedule.hpp"
 
 namespace prequel {

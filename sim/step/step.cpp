@@ -10,6 +10,9 @@
 #include "hw/base/errors.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/overlap.hpp"
+#include "sim/price/side_by_side.hpp"
+#include "sim/price/stage_transfer.hpp"
+#include "sim/price/state_traffic.hpp"
 #include "sim/schedule/beside.hpp"
 
 namespace prequel {
@@ -174,7 +177,8 @@ class StepBuilder {
     set(TaskKind::forward, unit, costs.forward.total());
     set(TaskKind::backward, unit, costs.backward.total());
     communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
-    set(TaskKind::optimizer, 0, optimizer_time(scenario_, layers_, {all}, parameters).value);
+    set(TaskKind::optimizer, 0,
+        optimizer_time(scenario_, layers_.orthogonal, {all}, parameters).value);
   }
 
   void set(TaskKind kind, std::uint32_t unit, double seconds) {
@@ -254,7 +258,7 @@ class StepBuilder {
     }
     if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
     step_.durations.at(TaskKind::optimizer, stage) =
-        optimizer_time(scenario_, layers_, chunks, parameters).value;
+        optimizer_time(scenario_, layers_.orthogonal, chunks, parameters).value;
   }
 
   struct PricedChunk {

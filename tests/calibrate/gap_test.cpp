@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "calibrate/run_inputs.hpp"
 #include "calibrate/validation.hpp"
@@ -62,6 +63,24 @@ TEST_CASE("launches that take three times as long are found, and by how much") {
   CHECK(text(causes).find("launches by the host") != std::string::npos);
   const auto again = gap_causes(observed_times(library, runs), priors(library));
   CHECK(again.front().probability == causes.front().probability);
+}
+
+TEST_CASE(
+    "attention is told by the kernel that the job runs, at the head size nearest to its own") {
+  const Library library({});
+  std::istringstream in(
+      "id,cluster,software,model,nodes,tp,pp,mbs,gbs,seq_len,sec_per_iter,status\n"
+      "a,dgx-h100,megatron-core-2025,llama-3-8b,2,2,1,1,128,8192,20,ok\n"
+      "b,dgx-a100,megatron-lm-2021,gpt-7.5b,2,2,1,1,128,2048,99,ok\n");
+  const auto rows = read_measured_runs(in, "runs.csv");
+  const auto path_of = [&](const MeasuredRun& row) {
+    const auto causes = gap_causes(observed_times(library, {row}), priors(library));
+    const auto attention = std::ranges::find_if(
+        causes, [](const GapCause& one) { return one.what.starts_with("attention kernels"); });
+    return attention == causes.end() ? std::string("none") : attention->path;
+  };
+  CHECK(path_of(rows[0]) == "device.attention.kernels.cudnn.head_sizes.2.forward.efficiency");
+  CHECK(path_of(rows[1]).starts_with("software.kernels.score_traffic.fused-softmax."));
 }
 
 TEST_CASE("no runs have no causes") {

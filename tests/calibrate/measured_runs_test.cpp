@@ -118,6 +118,14 @@ TEST_CASE("a table without its columns, or with unknown ones, is refused") {
         "runs.csv: line 2: a quote is opened and never closed");
 }
 
+TEST_CASE("a column of one's own is kept, and the row says that nothing is made of it") {
+  const auto runs = parse("id,cluster,status,wandb_url\na,c,ok,https://x\nb,c,ok,\n");
+  REQUIRE(runs.size() == 2);
+  CHECK(cell(runs[0], "wandb_url") == "https://x");
+  CHECK(runs[0].unknown == std::vector<std::string>{"wandb_url"});
+  CHECK(runs[1].unknown.empty());
+}
+
 TEST_CASE("bytes that are no text, and very long rows, do no harm") {
   CHECK(parse("id,cluster,status\n\xff\xfe,c,ok\n").size() == 1);
   CHECK(refusal("id,cluster,status\n" + std::string(2 << 20, 'x') + ",c,ok\n") ==

@@ -261,6 +261,38 @@ TEST_CASE("a cluster without a file is the usual machine with the row's card, an
   CHECK(runs[0].interval->time_scale >= runs[1].interval->time_scale);
 }
 
+TEST_CASE("a card that a known cluster does not have is said, and the cluster's is priced") {
+  std::istringstream in(std::string(kOnCards) +
+                        "same,dgx-h100,megatron-core-2025,llama-3-8b,2,16,8,NVIDIA H100-SXM5-80GB,"
+                        "2,1,1,128,8192,5,ok\n"
+                        "other,dgx-h100,megatron-core-2025,llama-3-8b,2,16,8,a100-sxm4-80gb,2,1,1,"
+                        "128,8192,5,ok\n"
+                        "small,dgx-a100,megatron-core-2025,llama-3-8b,2,16,8,a100-40gb,2,1,1,128,"
+                        "8192,5,ok\n"
+                        "strange,dgx-a100,megatron-core-2025,llama-3-8b,2,16,8,gaudi9,2,1,1,128,"
+                        "8192,5,ok\n");
+  const auto runs = validate(read_measured_runs(in, "runs.csv"));
+  REQUIRE(runs.size() == 4);
+  CHECK(runs[0].unheeded.empty());
+  CHECK(runs[1].unheeded ==
+        std::vector<std::string>{"gpu a100-sxm4-80gb: cluster dgx-h100 has h100-sxm, which is "
+                                 "priced; another cluster, or --set cluster.device=…, would do"});
+  CHECK(runs[1].prediction->sec_per_iter.value == runs[0].prediction->sec_per_iter.value);
+  CHECK(runs[1].prediction->warnings.back() == runs[1].unheeded.front());
+  CHECK(runs[2].unheeded.front().starts_with("gpu a100-40gb: cluster dgx-a100 has a100-sxm-80gb"));
+  CHECK(runs[3].unheeded.empty());
+}
+
+TEST_CASE("shipped rows name the cards that their clusters have") {
+  for (const char* table : {"internevo.csv", "bridge-moe.csv", "mlperf-training.csv", "misc-runs.csv"}) {
+    const std::string path = std::string(PREQUEL_DATA_DIR "/runs/") + table;
+    for (const ValidatedRun& run : validate(read_measured_runs(path))) {
+      CAPTURE(run.run.id);
+      CHECK(run.unheeded.empty());
+    }
+  }
+}
+
 TEST_CASE("a machine that stands in is as large as the row needs it, with the row's nodes") {
   std::istringstream in(
       std::string(kOnCards) +

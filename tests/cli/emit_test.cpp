@@ -329,6 +329,26 @@ TEST_CASE("what FSDP does not have is said, and never guessed") {
   }
 }
 
+TEST_CASE("what a framework leaves to the model's code is said of experts, formats and layouts") {
+  const auto emitted = [](const std::string& framework) {
+    const ProgramResult result = run_prequel(
+        "predict --model deepseek-v2-lite --cluster nvidia-dgx-h100 --nodes 4 --gbs 256 --seq-len "
+        "4096 --pp 2 --ep 8 --dispatcher deepep --precision fp8 --recompute selective "
+        "--recompute-modules moe_act --layout 'Et*13|t*14L' --emit " +
+        framework);
+    CHECK(result.status == 0);
+    for (const char* field : {"ep: 8", "dispatcher: deepep", "layout: Et*13|t*14L",
+                              "recompute_modules: moe_act", "precision: fp8"}) {
+      CAPTURE(field);
+      CHECK(result.err.find(std::string("left out: ") + field + ": the model's ") !=
+            std::string::npos);
+    }
+    return result.out;
+  };
+  CHECK(Json::parse(emitted("deepspeed")).at("bf16").at("enabled") == true);
+  CHECK(emitted("fsdp").find("param_dtype=torch.bfloat16") != std::string::npos);
+}
+
 TEST_CASE("search --emit prints the launch of the best plan, and nothing else on stdout") {
   const std::string search =
       "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 ";

@@ -127,6 +127,20 @@ TEST_CASE("a setting that this plan does not feel is told of") {
         "software.memory.weight_bytes: its sd is not used, since no interval is made of it");
 }
 
+TEST_CASE("the two errors of an answer say of what they are") {
+  const auto text = [](const std::string& job) { return run_prequel("predict " + job).out; };
+  const std::string own = text("bloom-176b-jean-zay");
+  CHECK(own.find(" s ± 4 % ") != std::string::npos);
+  CHECK(own.find("  ± 4 % is what megatron-deepspeed-2022 states of all its runs: mean error on") !=
+        std::string::npos);
+  CHECK(own.find("\nHow sure of this plan: 80 % intervals ") != std::string::npos);
+  const std::string foreign =
+      text("--model llama-3-8b --cluster mi300x-node --nodes 1 --gbs 64 --seq-len 8192");
+  CHECK(
+      foreign.find(" % is to be expected of this plan: constants of megatron-core-2025 were not") !=
+      std::string::npos);
+}
+
 TEST_CASE("constants that no equation would read are refused") {
   const auto refused = [](const std::string& job, const std::string& setting) {
     const ProgramResult result =

@@ -127,6 +127,87 @@ TEST_CASE("values asked for that no plan takes are named, with the rule in their
   CHECK(result.err.find("--tp 2") == std::string::npos);
 }
 
+TEST_CASE("a tensor group that a model's heads cannot have is told with what would do") {
+  const std::string asked = "--model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 ";
+  CHECK(
+      searched(asked + "--seq-len 4096 --tp 5,8").at("warnings")[0] ==
+      "--tp 5: no legal plan has it; plan: tp 5: heads 32 is not a multiple of it; tp 4 would do");
+  const ProgramResult none = run_prequel("search " + asked + "--seq-len 4096 --tp 3");
+  CHECK(none.status == 1);
+  CHECK(none.out.find("No plan is legal. The nearest:\n  tp 3 gbs 64\n    plan: tp 3: heads 32 is "
+                      "not a multiple of it; tp 2 would do\n") != std::string::npos);
+}
+
+TEST_CASE("one recipe goes with those of several precisions that it is of") {
+  const Json answer = searched(
+      "--model llama-3-8b --cluster dgx-b200 --nodes 1 --gbs 64 --seq-len 4096 --precision "
+      "bf16,fp8 --fp8-recipe mxfp8");
+  CHECK(answer.at("warnings")[0] ==
+        "--precision bf16: no legal plan has it; plan: fp8_recipe mxfp8: precision is bf16; fp8 "
+        "would do");
+  for (const Json& plan : answer.at("plans")) CHECK(plan.at("plan").at("fp8_recipe") == "mxfp8");
+}
+
+TEST_CASE("what a search is asked in vain is told, as it is of one plan") {
+  const std::string asked =
+      "--model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --seq-len 4096 ";
+  const auto warnings = [&](const std::string& more) {
+    return searched(asked + more).at("warnings");
+  };
+  CHECK(warnings("").empty());
+  CHECK(warnings("--dispatcher deepep") ==
+        Json::array({"dispatcher deepep: no effect without experts"}));
+  CHECK(warnings("--router-balance natural") ==
+        Json::array({"router_balance natural: no effect without experts"}));
+  CHECK(warnings("--set cluster.network.transport=tcp") ==
+        Json::array({"cluster.network.transport=tcp: changes nothing in this search"}));
+  CHECK(warnings("--set device.clock_ghz=1.2").empty());
+  CHECK(warnings("--set device.clock_ghz=1.2 --set cluster.network.transport=tcp").size() == 1);
+}
+
+TEST_CASE("where several clusters have no plan, each says what came nearest") {
+  const ProgramResult none = run_prequel(
+      "search --model llama-3-405b --cluster dgx-h100,dgx-a100 --nodes 2 --gbs 64 --seq-len 4096");
+  CHECK(none.status == 1);
+  for (const char* cluster : {"dgx-h100", "dgx-a100"}) {
+    const std::size_t at = none.out.find(std::string("\n") + cluster + ": None of ");
+    REQUIRE(at != std::string::npos);
+    CHECK(none.out.find("The nearest:\n", at) != std::string::npos);
+    CHECK(none.out.find("  --nodes ", at) != std::string::npos);
+  }
+  CHECK(none.out.find("rank") == std::string::npos);
+}
+
+TEST_CASE("plans of several clusters say whether they fit") {
+  const std::string text = run_prequel(
+                               "search --model llama-3-8b --cluster dgx-h100,dgx-a100 --nodes 2 "
+                               "--gbs 64 --seq-len 4096 --top 4")
+                               .out;
+  CHECK(text.find("MFU %   GiB") != std::string::npos);
+  CHECK(text.find("fits") != std::string::npos);
+}
+
+TEST_CASE("where nothing is in time, it is said how long the training would take") {
+  const ProgramResult none = run_prequel(
+      "search --model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --seq-len 4096 --tokens "
+      "1e12 --within 5d");
+  CHECK(none.status == 1);
+  CHECK(none.out.find(" plans that fit is in time, within 5 days.\n") != std::string::npos);
+  const std::size_t without = none.out.find("  without --within: ");
+  REQUIRE(without != std::string::npos);
+  CHECK(none.out.substr(without, none.out.find('\n', without) - without).ends_with(" days"));
+}
+
+TEST_CASE("utilisation says of which peak it is, where plans differ in precision") {
+  const std::string text = run_prequel(
+                               "search --model qwen3-30b-a3b --cluster dgx-h100 --nodes 4 --gbs 512 "
+                               "--seq-len 4096 --precision bf16,fp8")
+                               .out;
+  CHECK(text.find("MFU of a peak of ") != std::string::npos);
+  CHECK(text.find("989 TFLOP/s (bf16)") != std::string::npos);
+  CHECK(text.find("1979 TFLOP/s (fp8)") != std::string::npos);
+}
+
 TEST_CASE("chunks that are asked for bring their schedule, as in a single plan") {
   const std::string plan =
       "--model gpt-39b --cluster dgx-a100 --nodes 8 --gbs 128 --tp 2 --pp 2 --vpp 2 --mbs 1 "

@@ -170,6 +170,24 @@ TEST_CASE("what stands in for a machine and a release that are not known is told
   CHECK(run.at("warnings").size() >= 2);
 }
 
+TEST_CASE("what a row says and its prediction does not heed is told, in text and JSON") {
+  const TemporaryFolder folder;
+  const std::string rows =
+      folder.with("runs.csv",
+                  "id,cluster,gpu,model,nodes,tp,pp,mbs,gbs,seq_len,sec_per_iter,status,my_note\n"
+                  "a,dgx-h100,b200,llama-3-8b,2,1,1,1,16,8192,1,ok,warm\n"
+                  "b,dgx-h100,h100,llama-3-8b,2,1,1,1,16,8192,1,ok,cold\n");
+  const std::string text = run_prequel("validate " + rows).out;
+  CHECK(
+      text.find("\n  gpu b200: cluster dgx-h100 has h100-sxm, which is priced; another cluster, or "
+                "--set cluster.device=…, would do in 1 row\n") != std::string::npos);
+  CHECK(text.find("\n  column my_note: not known, so that nothing is made of it in 2 rows\n") !=
+        std::string::npos);
+  CHECK(run_prequel("validate " + rows + " --by my_note").out.find("warm") != std::string::npos);
+  const Json runs = Json::parse(run_prequel("validate " + rows + " --json").out).at("runs");
+  CHECK(runs.at(0).at("warnings").size() == runs.at(1).at("warnings").size() + 1);
+}
+
 TEST_CASE("a field set that no file of the rows has is bad input, not an unsupported row") {
   const ProgramResult result = run_prequel("validate " + kTable + " --set software.lanch=blocking");
   CHECK(result.status == 2);

@@ -1,0 +1,181 @@
+#include "sim/price/operator_pricer.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "hw/dispatch.hpp"
+#include "sim/price/comm_time.hpp"
+#include "sim/price/side_by_side.hpp"
+
+namespace prequel {
+namespace {
+
+WorkKind kind_of_comm(GroupAxis axis) {
+  switch (axis) {
+    case GroupAxis::context: return WorkKind::context_comm;
+    case GroupAxis::expert:
+    case GroupAxis::expert_tensor:
+    case GroupAxis::expert_data: return WorkKind::expert_comm;
+    default: return WorkKind::tensor_comm;
+  }
+}
+
+}  // namespace
+
+OperatorPricer::OperatorPricer(const Scenario& scenario)
+    : scenario_(scenario), tensor_group_(shape_of_group(scenario, GroupAxis::tensor)) {
+  if (scenario.plan.cp > 1) context_group_ = shape_of_group(scenario, GroupAxis::context);
+  if (scenario.plan.ep * scenario.plan.etp > 1 && scenario.model.has_experts()) {
+    expert_group_ = shape_of_group(scenario, GroupAxis::expert);
+  }
+}
+
+KernelCosts OperatorPricer::price(const Operators& operators) const {
+  KernelCosts costs;
+  costs.reserve(operators.size() + 1);
+  double attention = 0;
+  for (const Operator& op : operators) {
+    costs.push_back(price(op));
+    if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
+  }
+  hide_overlapped(operators, costs);
+  hide_behind_shared_experts(operators, costs);
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    const auto* ring = std::get_if<ContextRing>(&operators[i].what);
+    if (ring) price_ring(*ring, attention, costs[i]);
+  }
+  return costs;
+}
+
+void OperatorPricer::hide_overlapped(const Operators& operators, KernelCosts& costs) const {
+  if (!scenario_.plan.overlap.has(Overlapped::tp) ||
+      !scenario_.software.communication.overlaps_tensor()) {
+    return hide_behind_dgrad(operators, costs);
+  }
+  for (KernelCost& cost : costs) {
+    if (cost.kind != WorkKind::tensor_comm) continue;
+    hide(cost, (1.0 - scenario_.software.communication.exposed_tensor) * cost.seconds);
+  }
+}
+
+void OperatorPricer::hide(KernelCost& communication, double seconds) {
+  communication.seconds -= seconds;
+  communication.hidden += seconds;
+}
+
+void OperatorPricer::hide_behind_dgrad(const Operators& operators, KernelCosts& costs) const {
+  double dgrad = 0;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].kind == WorkKind::product && !costs[i].weight_gradient) dgrad = costs[i].seconds;
+    const auto* gather = std::get_if<GroupCollective>(&operators[i].what);
+    if (!gather || !gather->beside_dgrad) continue;
+    const double hidden = std::min(dgrad, costs[i].seconds);
+    hide(costs[i], (1.0 - overlap_loss(scenario_)) * hidden);
+  }
+}
+
+void OperatorPricer::hide_behind_shared_experts(const Operators& operators,
+                                                KernelCosts& costs) const {
+  const Plan& plan = scenario_.plan;
+  const bool asked = plan.overlap.has(Overlapped::shared_experts) && !exchanges_beside(plan);
+  if (!asked || plan.dispatcher != Dispatcher::alltoall) return;
+  double shared = 0;
+  double exchange = 0;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].kind == WorkKind::expert_comm) exchange += costs[i].seconds;
+    const bool of_shared = operators[i].module == Module::shared_experts;
+    if (of_shared && costs[i].kind == WorkKind::product) shared += costs[i].seconds;
+  }
+  for (KernelCost& cost : costs) {
+    if (cost.kind != WorkKind::expert_comm) continue;
+    hide(cost, std::min(1.0, shared / exchange) * cost.seconds);
+  }
+}
+
+KernelCost OperatorPricer::price(const Operator& op) const {
+  const KernelStack& stack = scenario_.software.kernels;
+  const Device& device = scenario_.device;
+  const auto cost = [&](WorkKind kind, double seconds) {
+    return KernelCost{op.name, seconds, kind};
+  };
+  if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
+    KernelCost product = cost(WorkKind::product, stack.time_factor(gemm->precision) *
+                                                     prequel::price(device, *gemm).value);
+    product.weight_gradient = gemm->pass == GemmPass::wgrad;
+    return product;
+  }
+  if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
+    KernelCost product = cost(WorkKind::product, stack.time_factor(grouped->precision) *
+                                                     prequel::price(device, *grouped).value);
+    product.weight_gradient = grouped->pass == GemmPass::wgrad;
+    return product;
+  }
+  if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
+    return cost(WorkKind::attention, attention_seconds(*attention));
+  }
+  if (const auto* stream = std::get_if<Stream>(&op.what)) {
+    return cost(WorkKind::stream, prequel::price(device, *stream).value);
+  }
+  if (const auto* cast = std::get_if<Cast>(&op.what)) {
+    const Stream kernel = stream_of(*cast, device.fp8_in_any_order);
+    return cost(WorkKind::stream, prequel::price(device, kernel).value);
+  }
+  if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
+    return cost(kind_of_comm(collective->axis), collective_seconds(*collective));
+  }
+  if (const auto* transfer = std::get_if<Dispatch>(&op.what)) {
+    return cost(WorkKind::expert_comm,
+                prequel::price(scenario_.cluster, expert_group_, *transfer).time().value);
+  }
+  if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
+  return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
+}
+
+double OperatorPricer::attention_seconds(const FusedAttention& attention) const {
+  const KernelStack& stack = scenario_.software.kernels;
+  const auto seconds = [&](const FusedAttention& shape) {
+    return prequel::price(scenario_.device, shape, stack.flash_kernel).value;
+  };
+  const double alone = seconds(attention);
+  if (!attention.backward || attention.window == 0) return alone;
+  FusedAttention whole = attention;
+  whole.window = 0;
+  return std::max(alone, stack.windowed_backward_share * seconds(whole));
+}
+
+const GroupShape& OperatorPricer::group_of(GroupAxis axis) const {
+  if (axis == GroupAxis::context) return context_group_;
+  return axis == GroupAxis::expert ? expert_group_ : tensor_group_;
+}
+
+double OperatorPricer::collective_seconds(const GroupCollective& collective) const {
+  double time =
+      collective_time(scenario_.cluster, collective.op, group_of(collective.axis), collective.bytes)
+          .value;
+  if (collective.axis == GroupAxis::tensor) time += message_time();
+  const bool blocking = scenario_.software.host.launch == Launch::blocking;
+  return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
+}
+
+double OperatorPricer::message_time() const {
+  const std::int64_t ranks = scenario_.plan.tp;
+  const CollectiveLaunches& launches = scenario_.software.host.staged_collectives;
+  return (launches.time(ranks, crosses_nodes(scenario_)) - launches.time(ranks, false)).value;
+}
+
+void OperatorPricer::price_ring(const ContextRing& ring, double attention, KernelCost& cost) const {
+  const double steps = real(scenario_.plan.cp - 1);
+  const double sent =
+      steps *
+      collective_time(scenario_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes).value;
+  const double behind = attention * steps / (steps + 1);
+  const WordSet<GraphedModule> graphs = scenario_.plan.cuda_graphs;
+  const bool launched = !graphs.has(GraphedModule::full) && !graphs.has(GraphedModule::attn);
+  const double step = launched ? scenario_.software.communication.context_step.value : 0.0;
+  const double steering = step * (steps + 1);
+  const double loss = scenario_.software.communication.context_ring.contention;
+  cost.hidden = (1.0 - loss) * std::min(sent, behind);
+  cost.seconds = sent - cost.hidden + (ring.backward ? 2.0 : 1.0) * steering;
+}
+
+}  // namespace prequel

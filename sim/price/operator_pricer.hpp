@@ -1,0 +1,48 @@
+#pragma once
+
+/// What lists of operators take on one rank.
+
+#include "hw/cluster.hpp"
+#include "models/job/inputs.hpp"
+#include "models/layers/operators.hpp"
+#include "models/plan/groups.hpp"
+#include "sim/price/kernel_costs.hpp"
+
+namespace prequel {
+
+/// Prices lists of operators on one rank.
+class OperatorPricer {
+ public:
+  explicit OperatorPricer(const Scenario& scenario);
+
+  [[nodiscard]] KernelCosts price(const Operators& operators) const;
+
+ private:
+  /// Keeps of tensor-parallel communication what the stack's overlap leaves exposed. What experts
+  /// exchange is hidden by the schedule.
+  void hide_overlapped(const Operators& operators, KernelCosts& costs) const;
+  static void hide(KernelCost& communication, double seconds);
+  /// A gather beside a dgrad costs what is longer of it, and what both lose to each other.
+  void hide_behind_dgrad(const Operators& operators, KernelCosts& costs) const;
+  /// Shared experts run while tokens are on their way to the others and back (Megatron-Core's
+  /// moe_shared_expert_overlap, which its dispatcher alltoall has).
+  void hide_behind_shared_experts(const Operators& operators, KernelCosts& costs) const;
+  [[nodiscard]] KernelCost price(const Operator& op) const;
+  /// Kernels that skip what lies outside of a window forward skip less of it backward.
+  [[nodiscard]] double attention_seconds(const FusedAttention& attention) const;
+  [[nodiscard]] const GroupShape& group_of(GroupAxis axis) const;
+  [[nodiscard]] double collective_seconds(const GroupCollective& collective) const;
+  /// A tensor group's ring that crosses nodes hands a message to the network in each step; what a
+  /// step between nodes takes more than one inside, it takes the device too.
+  [[nodiscard]] double message_time() const;
+  /// What of the ring's steps attention does not hide, and what every step costs in any case. The
+  /// last step has nothing to send.
+  void price_ring(const ContextRing& ring, double attention, KernelCost& cost) const;
+
+  const Scenario& scenario_;
+  GroupShape tensor_group_;
+  GroupShape context_group_;
+  GroupShape expert_group_;
+};
+
+}  // namespace prequel

@@ -1,0 +1,31 @@
+#pragma once
+
+/// What the update of the weights takes.
+
+#include <vector>
+
+#include "models/job/inputs.hpp"
+#include "models/layers/parts.hpp"
+#include "models/memory/memory.hpp"
+#include "models/plan/stages.hpp"
+
+namespace prequel {
+
+/// Seconds that Muon takes to orthogonalise the momentum of what a rank holds of one part, by the
+/// groups over which ZeRO shards it, and of its largest matrix.
+struct Orthogonalization {
+  double dense{}, experts{}, largest{};
+};
+Orthogonalization orthogonalization(const Scenario& scenario, Part part);
+
+/// The optimizer's pass over the states that one rank owns of a stage of these chunks, which hold
+/// `parameters`. What of the moments host memory holds is updated there meanwhile. Muon (Jordan
+/// 2024; distributed as in Liu et al., arXiv 2502.16982, sections 2.1 and 2.3) has one moment for
+/// matrices, gathers what it orthogonalises in 16 bits from those that share a matrix, and takes
+/// five Newton-Schulz steps: of an n x m matrix, n the shorter side, X·X', its square and their
+/// product with X, 4·n²·m + 2·n³ FLOP. Ranks share the matrices, each on its tensor rank's part.
+Seconds optimizer_time(const Scenario& scenario, const PerPart<Orthogonalization>& orthogonal,
+                       const std::vector<StageContent>& chunks_of_stage,
+                       const StageParameters& parameters);
+
+}  // namespace prequel

@@ -1,0 +1,27 @@
+#include "sim/price/side_by_side.hpp"
+
+namespace prequel {
+
+double overlap_loss(const Scenario& scenario) {
+  const double fitted = scenario.software.communication.overlap_contention;
+  return fitted > 0 ? fitted : scenario.device.overlap_loss;
+}
+
+bool exchanges_beside(const Plan& plan) {
+  const bool asked = plan.overlap.has(Overlapped::ep) && plan.ep * plan.etp > 1;
+  switch (plan.schedule) {
+    case Schedule::one_f_one_b:
+    case Schedule::interleaved:
+    case Schedule::dualpipe:
+    case Schedule::dualpipe_v: return asked;
+    default: return false;
+  }
+}
+
+double exchange_beside(const Scenario& scenario) {
+  if (!exchanges_beside(scenario.plan)) return 0;
+  const CommunicationStack& stack = scenario.software.communication;
+  return scenario.plan.cuda_graphs.has(GraphedModule::full) ? stack.beside_in_graph : stack.beside;
+}
+
+}  // namespace prequel

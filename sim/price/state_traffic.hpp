@@ -1,0 +1,28 @@
+#pragma once
+
+/// What gradients and parameters take on their way between ranks, hosts and memory.
+
+#include "models/job/inputs.hpp"
+#include "models/memory/memory.hpp"
+#include "models/plan/groups.hpp"
+#include "sim/price/comm_time.hpp"
+
+namespace prequel {
+
+/// Adding one micro batch's gradients of `parameters` to those before it.
+Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters);
+
+/// Gradients per rank that the stack reduces together over a group of replicas; 0: it states none.
+double bucket_parameters(const Scenario& scenario, GroupAxis axis);
+
+/// Reduction of the gradients of `parameters` per rank over the data-parallel group: to all of
+/// them, or with ZeRO to the rank that owns them (with hybrid sharding: to those of all nodes).
+CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);
+
+/// With ZeRO, gathering as many parameters.
+CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters);
+
+/// Where host memory holds the weights: a rank's share of `parameters` on its way to the device.
+Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters);
+
+}  // namespace prequel
