@@ -236,6 +236,14 @@ std::string fitted_device_file(const std::string& base, const Device& device,
     auto& permute = file["memory_bound"]["permute"];
     permute = stream_entry(device.streams[static_cast<std::size_t>(StreamKind::permute)]);
     permute["origin"] = origin_text(origin, {report});
+    const std::string cast = "quantize_block";
+    if (std::ranges::any_of(report.constants, [&](const FittedConstant& constant) {
+          return constant.name.starts_with(cast);
+        })) {
+      auto& entry = file["memory_bound"][cast];
+      entry = stream_entry(device.streams[static_cast<std::size_t>(StreamKind::quantize_block)]);
+      entry["origin"] = origin_text(origin, {report});
+    }
   }
   if (!fits.streams.empty()) {
     file["memory_bound"] = streams_section(file["memory_bound"], device, origin, fits.streams);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -153,32 +154,66 @@ GroupedGemm grouped_gemm(const Fields& fields) {
   return what;
 }
 
-/// A layer of experts forward on one device of a group: tokens into their order, casts, gated
-/// up-projection, activation, down-projection, and back; without the router.
+/// Tokens of which at least one copy stays on a device of `ranks`, where every copy finds its rank
+/// by itself; never more than there are copies, nor fewer than copies of whole tokens would be.
+double tokens_with_copies(double tokens, double copies, double top_k, double ranks) {
+  const double expected = tokens * (1.0 - std::pow(1.0 - 1.0 / ranks, top_k));
+  return std::min({tokens, copies, std::max(expected, copies / top_k)});
+}
+
+/// Whether the library casts a token once, before it is copied for its experts, not each copy:
+/// SGLang, and TensorRT-LLM but with a scale for 128 elements.
+bool casts_tokens(const std::string& library, Precision precision) {
+  const auto has = [&](std::string_view text) { return library.find(text) != std::string::npos; };
+  return has("sglang") || (has("trtllm") && precision != Precision::fp8_block);
+}
+
+/// Whether experts have a gate beside the up-projection, as is usual.
+bool gated(const Fields& fields) {
+  const std::string* text = cell(fields, "gated");
+  if (!text || *text == "1" || *text == "true") return true;
+  if (*text == "0" || *text == "false") return false;
+  throw InputError(fmt::format("gated: expected 1 or 0, got {}", in_quotes(*text)));
+}
+
+/// A layer of experts forward on one device of a group: tokens into their order, casts, (gated)
+/// up-projection, activation, down-projection, and back; without the router. Of the group's tokens
+/// those with copies here are read and their copies written; on the way back copies are read and
+/// all of the group's tokens written.
 MeasuredKernels expert_layer(const Fields& fields) {
   const std::string* dtype = cell(fields, "dtype");
   const double tokens = positive(fields, "tokens");
   const double rows = std::ceil(positive(fields, "local_rows"));
   const std::int64_t hidden = whole(fields, "hidden");
   const std::int64_t inner = whole(fields, "inter") / whole(fields, "tp", 1);
+  const std::int64_t ranks = whole(fields, "ep", 1);
+  const std::int64_t halves = gated(fields) ? 2 : 1;
+  const std::string* kernel = cell(fields, "kernel");
+  const std::string library = kernel ? *kernel : "";
   GroupedGemm up;
-  up.groups = whole(fields, "experts") / whole(fields, "ep", 1);
+  up.groups = whole(fields, "experts") / ranks;
   up.rows = static_cast<std::int64_t>(rows);
-  up.outputs = 2 * inner;
+  up.outputs = halves * inner;
   up.inputs = hidden;
   up.precision = precision(fields);
-  const std::string* kernel = cell(fields, "kernel");
-  if (kernel && kernel->starts_with("deepgemm")) up.padding = 128;
+  if (library.starts_with("deepgemm")) up.padding = 128;
   GroupedGemm down = up;
   down.outputs = hidden;
   down.inputs = inner;
   const auto h = static_cast<double>(hidden);
   const auto i = static_cast<double>(inner);
-  const Stream permute{StreamKind::permute, {2.0 * h * (tokens + rows)}};
-  MeasuredKernels layer{{permute, up, Stream{StreamKind::swiglu, {6.0 * rows * i}}, down, permute}};
+  const double sent = tokens_with_copies(
+      tokens, rows, static_cast<double>(whole(fields, "topk", 1)), static_cast<double>(ranks));
+  const auto permute = [h](double bytes_of) {
+    return Stream{StreamKind::permute, {2.0 * h * bytes_of}};
+  };
+  const double activated = 2.0 * (1.0 + static_cast<double>(halves)) * rows * i;
+  MeasuredKernels layer{{permute(sent + rows), up, Stream{StreamKind::swiglu, {activated}}, down,
+                         permute(rows + tokens)}};
   if (is_quantized(up.precision)) {
     const std::string_view recipe = *dtype == "fp8-tensor" ? kKnownScales : *dtype;
-    layer.kernels.emplace_back(library_cast(recipe, rows * h));
+    const double inputs = casts_tokens(library, up.precision) ? tokens : rows;
+    layer.kernels.emplace_back(library_cast(recipe, inputs * h));
     layer.kernels.emplace_back(library_cast(recipe, rows * i));
   }
   return layer;

@@ -14,6 +14,10 @@ Device a100() {
   return read_device(Document::read(PREQUEL_DATA_DIR "/devices/a100-sxm-80gb.json"));
 }
 
+Device h100() {
+  return read_device(Document::read(PREQUEL_DATA_DIR "/devices/h100-sxm.json"));
+}
+
 /// first, first·factor, first·factor², …
 std::vector<double> powers(double first, double factor, int count) {
   std::vector<double> values;
@@ -403,6 +407,59 @@ TEST_CASE("what collectives get of a network is found from two nodes and four") 
   check_found(reports[0], "efficiency", 0.6);
   CHECK(fitted.network.link.step.value == doctest::Approx(6e-6).epsilon(0.05));
   CHECK(fitted.node.ring.latency == base.node.ring.latency);
+}
+
+/// Layers of experts with casts to blocks, of many shapes.
+std::vector<Measurement> expert_layers(const Device& truth, double relative) {
+  Noise noise(relative);
+  std::vector<Measurement> points;
+  for (const int hidden : {1024, 2048, 4096, 7168}) {
+    for (const int inner : {512, 1024, 2048}) {
+      for (const int tokens : {512, 2048, 8192, 32768}) {
+        Measurement point = read_measurement({{"tokens", std::to_string(tokens)},
+                                              {"hidden", std::to_string(hidden)},
+                                              {"inter", std::to_string(inner)},
+                                              {"topk", "4"},
+                                              {"experts", "16"},
+                                              {"local_rows", std::to_string(4 * tokens)},
+                                              {"dtype", "fp8-block"},
+                                              {"time_us", "1"}});
+        point.time = predict(truth, point) * noise();
+        points.push_back(point);
+      }
+    }
+  }
+  return points;
+}
+
+TEST_CASE("of layers of experts the products, the permutation and the casts are told apart") {
+  Device truth = h100();
+  StreamModel& cast = truth.streams[static_cast<std::size_t>(StreamKind::quantize_block)];
+  StreamModel& permute = truth.streams[static_cast<std::size_t>(StreamKind::permute)];
+  truth.grouped.efficiency = 0.7;
+  permute.memory_fraction = 0.35;
+  cast.memory_fraction = 0.15;
+  Device fitted = h100();
+  const auto reports = fit_experts(expert_layers(truth, 0.01), {}, fitted);
+  REQUIRE(reports.size() == 1);
+  check_found(reports[0], "efficiency", 0.7);
+  check_found(reports[0], "permute memory_fraction", 0.35);
+  check_found(reports[0], "quantize_block memory_fraction", 0.15);
+  CHECK(fitted.streams[static_cast<std::size_t>(StreamKind::quantize_block)].memory_fraction ==
+        constant(reports[0], "quantize_block memory_fraction").value);
+  CHECK(reports[0].held_out_errors.mape < 0.02);
+}
+
+TEST_CASE("casts that were timed alone are not fitted to layers of experts") {
+  const Device truth = h100();
+  std::vector<Measurement> points = expert_layers(truth, 0.0);
+  points.push_back(measured(MeasuredStream{{StreamKind::quantize_block, {1e8}}, 1.0}, {1e-4}, "a"));
+  Device fitted = h100();
+  const auto reports = fit_experts(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  CHECK(std::ranges::none_of(reports[0].constants, [](const FittedConstant& one) {
+    return one.name.starts_with("quantize_block");
+  }));
 }
 
 TEST_CASE("too few points fit nothing and leave the device as it is") {

@@ -55,6 +55,22 @@ TEST_CASE("a fitted device file reads back with its constants, name and origin")
         "fitted to 40 points of table by `prequel calibrate fit x.csv`");
 }
 
+TEST_CASE("casts that were fitted inside of layers of experts are written, others stay") {
+  const std::string base = read_file(PREQUEL_DATA_DIR "/devices/h100-sxm.json");
+  Device device = read_device(Document::parse("h100-sxm.json", base));
+  device.streams[static_cast<std::size_t>(StreamKind::quantize_block)].memory_fraction = 0.125;
+  const auto cast_in = [&](const FitReport& experts) {
+    const std::string text =
+        fitted_device_file(base, device, {{}, {}, {}, {experts}, {}, {}}, {"mine", "command"});
+    return nlohmann::json::parse(text)["memory_bound"]["quantize_block"];
+  };
+  FitReport experts = report("grouped_gemm");
+  CHECK(cast_in(experts) == nlohmann::json::parse(base)["memory_bound"]["quantize_block"]);
+  experts.constants.push_back({"quantize_block memory_fraction"});
+  CHECK(cast_in(experts)["memory_fraction"] == 0.125);
+  CHECK(cast_in(experts)["origin"] == "fitted to 40 points of table by `command`");
+}
+
 TEST_CASE("groups of ranks are told by their nodes") {
   CHECK(groups_text({{1, 8}}) == "8 ranks of 1 node");
   CHECK(groups_text({{2, 16}, {1, 8}, {1, 2}, {1, 4}, {4, 32}}) ==

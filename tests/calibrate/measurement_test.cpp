@@ -98,6 +98,77 @@ TEST_CASE("a row that times both ways of tokens to experts is two points") {
   CHECK(both_ways({{"time_us", "1"}}).size() == 1);
 }
 
+/// A layer of 32 experts on one of four devices: a quarter of the copies.
+Fields expert_layer() {
+  return {{"tokens", "4096"}, {"hidden", "2048"},    {"inter", "1024"}, {"topk", "4"},
+          {"experts", "32"},  {"ep", "4"},           {"tp", "2"},       {"local_rows", "4096"},
+          {"dtype", "bf16"},  {"kernel", "cutlass"}, {"time_us", "200"}};
+}
+
+/// Bytes of the n-th kernel of that kind.
+double bytes_of(const Measurement& point, StreamKind kind, int n = 0) {
+  for (const auto& kernel : std::get<MeasuredKernels>(point.what).kernels) {
+    const auto* stream = std::get_if<Stream>(&kernel);
+    if (stream && stream->kind == kind && n-- == 0) return stream->bytes.value;
+  }
+  return 0.0;
+}
+
+const GroupedGemm& up_projection(const Measurement& point) {
+  return std::get<GroupedGemm>(std::get<MeasuredKernels>(point.what).kernels[1]);
+}
+
+TEST_CASE("a layer of experts reads the tokens that have copies here and writes all of them back") {
+  const Measurement point = read_measurement(expert_layer());
+  CHECK(up_projection(point).groups == 8);
+  CHECK(up_projection(point).outputs == 1024);
+  const double here = 4096 * (1 - std::pow(0.75, 4));
+  CHECK(bytes_of(point, StreamKind::permute) == doctest::Approx(2 * 2048 * (here + 4096)));
+  CHECK(bytes_of(point, StreamKind::permute, 1) == doctest::Approx(2 * 2048 * (4096 + 4096)));
+  CHECK(bytes_of(point, StreamKind::swiglu) == doctest::Approx(6.0 * 4096 * 512));
+}
+
+TEST_CASE("on one device every token has copies, and none has more than there are") {
+  Fields alone = expert_layer();
+  alone["ep"] = "1";
+  alone["local_rows"] = "16384";
+  CHECK(bytes_of(read_measurement(alone), StreamKind::permute) ==
+        doctest::Approx(2 * 2048 * (4096.0 + 16384)));
+  Fields few = expert_layer();
+  few["local_rows"] = "100";
+  CHECK(bytes_of(read_measurement(few), StreamKind::permute) ==
+        doctest::Approx(2 * 2048 * (100.0 + 100)));
+}
+
+TEST_CASE("experts without a gate have one projection up") {
+  Fields row = expert_layer();
+  row["gated"] = "0";
+  const Measurement point = read_measurement(row);
+  CHECK(up_projection(point).outputs == 512);
+  CHECK(bytes_of(point, StreamKind::swiglu) == doctest::Approx(4.0 * 4096 * 512));
+  row["gated"] = "1";
+  CHECK(up_projection(read_measurement(row)).outputs == 1024);
+  row["gated"] = "maybe";
+  CHECK(error_text([&] { read_measurement(row); }) == "gated: expected 1 or 0, got \"maybe\"");
+}
+
+TEST_CASE("libraries that cast a token before it is copied read it once") {
+  Fields row = expert_layer();
+  row["local_rows"] = "8192";
+  row["dtype"] = "fp8-block";
+  const auto casts = [&](const std::string& kernel) {
+    row["kernel"] = kernel;
+    return bytes_of(read_measurement(row), StreamKind::quantize_block);
+  };
+  CHECK(casts("triton fused (sglang)") == doctest::Approx(casts("cutlass grouped (trtllm)") / 2));
+  CHECK(casts("own") == casts("cutlass grouped (trtllm)"));
+  row["dtype"] = "nvfp4";
+  const Measurement point = read_measurement(row);
+  row["kernel"] = "cutlass grouped (trtllm)";
+  CHECK(bytes_of(read_measurement(row), StreamKind::quantize_nvfp4) ==
+        doctest::Approx(bytes_of(point, StreamKind::quantize_nvfp4) / 2));
+}
+
 TEST_CASE("a rate of a dispatch counts a copy for each place that a token goes to") {
   Fields row{{"library", "HybridEP"}, {"phase", "combine"}, {"ep", "16"},  {"nodes", "2"},
              {"tokens", "4096"},      {"hidden", "4096"},   {"topk", "1"}, {"dtype", "bf16"},
