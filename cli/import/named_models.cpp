@@ -21,8 +21,9 @@ namespace {
 
 /// What names have beside the model's own: who publishes it, what was trained on top, what a recipe
 /// is for.
-constexpr std::string_view kBeside[] = {"meta", "hf",     "instruct", "chat",   "base",    "it",
-                                        "sft",  "config", "pretrain", "recipe", "finetune"};
+constexpr std::string_view kBeside[] = {"meta",     "hf",    "instruct", "chat",     "base",
+                                        "it",       "sft",   "config",   "pretrain", "recipe",
+                                        "finetune", "mcore", "bnb",      "4bit"};
 
 bool is_version(std::string_view word) {
   return word.size() > 1 && word[0] == 'v' &&
