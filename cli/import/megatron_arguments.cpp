@@ -175,10 +175,15 @@ class Arguments {
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
+      job_.files_named.push_back(value);
     } else if ((flag == "--fsdp" || flag == "--sharding-strategy") && !value.empty()) {
       fully_sharded(value);
     } else if (std::ranges::find(kReinforced, flag) != std::end(kReinforced)) {
       reinforced(flag, value);
+    } else if (flag == "--model-name" && job_.says(kSwift)) {
+      job_.report.ignored.push_back(flag);  // what the model is taught to call itself
+    } else if (flag == "--load" && job_.says(kSwiftMegatron)) {
+      if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
       const bool recipe = std::ranges::find(kRecipes, flag) != std::end(kRecipes);
@@ -192,6 +197,7 @@ class Arguments {
       // Hydra's is a name; that of Hugging Face's scripts is a model's.
       const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
       (model ? job_.model_named : job_.yaml_config_file) = value;
+      if (!model) job_.files_named.push_back(value);
     } else if (flag == "--model-family") {
       job_.torchtitan.family = value;
     } else if (flag == "--flavor") {
@@ -204,6 +210,7 @@ class Arguments {
       overrides(value);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
+      job_.files_named.push_back(value);
       if (flag == "--config-file") job_.accelerate_file = value;
     } else {
       for (const auto& [refused, what, neutral] : refused_flags()) {
@@ -222,9 +229,10 @@ class Arguments {
     job_.said.try_emplace(kFullySharded, 1);
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
-    if (names(value, "full_shard") || names(value, "hybrid_shard") || value == "1") {
+    // NeMo's words are full, hybrid and grad.
+    if (names(value, "full") || names(value, "hybrid") || value == "1") {
       plan.zero = 3;
-    } else if (names(value, "shard_grad_op") || value == "2") {
+    } else if (names(value, "shard_grad_op") || value == "grad" || value == "2") {
       plan.zero = 2;
     } else if (names(value, "no_shard") || value == "3") {
       plan.zero = 0;
@@ -336,7 +344,9 @@ class Arguments {
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const SwitchFlag& known, const std::string& value) {
     if (value == "False" || value == "false" || value == "0") {
-      if (known.flag == std::string_view("--gradient-checkpointing")) {
+      constexpr std::string_view kRepeats[] = {"--gradient-checkpointing",
+                                               "--activation-checkpointing"};
+      if (std::ranges::find(kRepeats, known.flag) != std::end(kRepeats)) {
         job_.plan.recompute = Recompute::none;
       }
       return;
@@ -353,6 +363,7 @@ class Arguments {
   void deepspeed(const SwitchFlag& known, const std::string& value) {
     if (value.ends_with(".json") || value.find("zero") != std::string::npos) {
       job_.deepspeed_config_file = value;
+      job_.files_named.push_back(value);
     }
     known.apply(job_);
   }

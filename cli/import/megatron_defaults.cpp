@@ -157,6 +157,12 @@ void assume_trainer_defaults(ImportedJob& job) {
       job.report.assumed.push_back(fmt::format("recompute full: {}", what));
     }
   }
+  if (!job.plan.recompute && job.says("--max-context-width") && !job.yaml_config) {
+    job.plan.recompute = Recompute::full;
+    job.report.assumed.emplace_back(
+        "recompute full: that of AWS's examples of PyTorch's FSDP, as no "
+        "--activation_checkpointing says otherwise");
+  }
   const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
   if (job.says(kSwift) && !full) {
     job.report.left_out.emplace_back(
@@ -497,6 +503,12 @@ void assume_megatron_defaults(ImportedJob& job) {
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");
+  }
+  if (job.deepspeed && plan.offload == Offload::optimizer_params && plan.zero.value_or(3) < 3) {
+    plan.offload = Offload::optimizer;
+    job.report.assumed.push_back(fmt::format(
+        "offload optimizer: DeepSpeed keeps parameters in host memory at stage 3 alone, not at {}",
+        *plan.zero));
   }
   if (plan.recompute != Recompute::full) plan.recompute_layers.reset();
   if (job.recomputes_first_layers && plan.recompute_layers) {

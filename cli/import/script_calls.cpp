@@ -99,12 +99,16 @@ std::optional<std::string> ScriptReader::printed_by(std::string_view commands) {
   return text;
 }
 
-bool ScriptReader::runs_file(const std::vector<std::string>& command, std::size_t at) const {
+bool ScriptReader::runs_file(const std::vector<std::string>& command, std::size_t at) {
   constexpr const char* kHandlers[] = {"cat", "cp",  "mv",   "ls",    "rm",  "ln",   "tee",
                                        "scp", "sed", "head", "chmod", "vim", "rsync"};
   if (std::ranges::find(kHandlers, program_of(command)) != std::end(kHandlers)) return false;
   const std::string name = file_name(command[at]);
-  return state_.files.contains(name) && name != file_name(file_);
+  if (name == file_name(file_)) return false;
+  if (state_.files.contains(name)) return true;
+  const bool of_flag = at > 0 && command[at - 1].starts_with("--");
+  if (name.ends_with(".sh") && !of_flag) state_.wanted.insert(command[at]);
+  return false;
 }
 
 void ScriptReader::run_file(const std::vector<std::string>& command, std::size_t at) {

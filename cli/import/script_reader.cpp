@@ -250,6 +250,7 @@ bool ScriptReader::drop_cut(std::vector<std::string>& command, bool cut, bool co
 
 void ScriptReader::scheduler_line(std::string_view line) {
   if (line.find_first_of(" \t") == std::string_view::npos) return;
+  if (scheduler_options(line).empty()) return;  // what comments hold says nothing
   // A here-document that submits a script fills in what the script then says.
   std::vector<std::string> options = scheduler_options(expanded(line));
   std::erase_if(options, [&](const std::string& option) {
@@ -484,6 +485,7 @@ void ScriptReader::prepare(std::vector<std::string>& command) {
   if ((command.front() == "source" || command.front() == ".") && command.size() > 1) {
     const std::string name = file_name(command[1]);
     if (!state_.scripts.contains(name) && !state_.files.contains(name)) {
+      state_.wanted.insert(command[1]);
       assume(fmt::format("nothing of {0}, which the script sources; give {0}, too",
                          printable(command[1])));
     }

@@ -142,8 +142,9 @@ class ScriptReader {
   void read_inside(std::string_view text, int depth);
   /// Where all arguments are passed on, they stay as well known as they were.
   void run_function(const std::string& name, std::vector<std::string> arguments);
-  /// Whether a command runs another of the scripts that are given, or sources it.
-  [[nodiscard]] bool runs_file(const std::vector<std::string>& command, std::size_t at) const;
+  /// Whether a command runs another of the scripts that are given, or sources it; notes those that
+  /// are not given.
+  [[nodiscard]] bool runs_file(const std::vector<std::string>& command, std::size_t at);
   void run_file(const std::vector<std::string>& command, std::size_t at);
   /// What `local` names is the function's own, and as before when that ends.
   void keep_locals(const std::vector<std::string>& command);

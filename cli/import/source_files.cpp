@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -89,7 +89,13 @@ void add_sources(const std::string& path, std::vector<Source>& sources) {
   std::string commands = commands_of_yaml(source.file, source.text);
   if (commands.empty()) return;
   sources.push_back(
-      {source.file + " (its commands)", std::move(commands), false, false, false, false, {}});
+      {source.file + " (its commands)", std::move(commands), false, false, false, false, {}, {}});
+}
+
+const std::string& first_file(const std::vector<Source>& sources) {
+  const auto given =
+      std::ranges::find_if(sources, [](const Source& one) { return one.named_by.empty(); });
+  return (given == sources.end() ? sources.begin() : given)->file;
 }
 
 std::string Source::name() const {

@@ -364,5 +364,99 @@ TEST_CASE("Fugaku's processes of a node are no nodes") {
   CHECK(job.plan.dp == 96);
 }
 
+TEST_CASE("what NeMo leaves empty switches off what stands beside it") {
+  const std::string layers =
+      "model:\n  num_layers: 8\n  hidden_size: 512\n"
+      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n";
+  const ImportedJob off = job_of_yaml(layers +
+                                      "  activations_checkpoint_granularity: null\n"
+                                      "  activations_checkpoint_method: block\n"
+                                      "  fsdp: False\n  fsdp_sharding_strategy: full\n");
+  CHECK(off.plan.recompute == Recompute::none);
+  CHECK(off.plan.zero == 0);
+  CHECK_FALSE(lists_part(off.report.left_out, "--fsdp"));
+  const ImportedJob on = job_of_yaml(layers +
+                                     "  activations_checkpoint_granularity: full\n"
+                                     "  activations_checkpoint_method: block\n"
+                                     "  activations_checkpoint_num_layers: 2\n"
+                                     "  fsdp: True\n  fsdp_sharding_strategy: full\n");
+  CHECK(on.plan.recompute == Recompute::full);
+  CHECK(on.plan.recompute_first == 2);
+  CHECK(on.plan.zero == 3);
+}
+
+TEST_CASE("NeMo's products are counted out") {
+  const std::string layers =
+      "model:\n  num_layers: 8\n  hidden_size: 512\n"
+      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n";
+  CHECK(job_of_yaml(layers + "  ffn_hidden_size: ${multiply:3, ${.hidden_size}}\n")
+            .model.ffn_hidden == 1536);
+  CHECK(job_of_yaml(layers + "  ffn_hidden_size: ${multiply:${model.num_layers},128}\n")
+            .model.ffn_hidden == 1024);
+  const ImportedJob open = job_of_yaml(layers + "  ffn_hidden_size: ${multiply:4, ${.other}}\n");
+  CHECK_FALSE(open.model.ffn_hidden);
+  CHECK(lists_part(open.report.assumed, "--ffn-hidden-size is left out: ${multiply:4, "));
+}
+
+TEST_CASE("layers that a configuration does not repeat are none, whatever its trainer does else") {
+  const std::string verl =
+      "data:\n  micro_batch_size_per_gpu: 4\n  max_length: 1024\n"
+      "model:\n  partial_pretrain: Qwen/Qwen2.5-7B\n";
+  CHECK(job_of_yaml(verl).plan.recompute == Recompute::full);
+  CHECK(job_of_yaml(verl + "  enable_gradient_checkpointing: False\n").plan.recompute ==
+        Recompute::none);
+}
+
+TEST_CASE("ms-swift's name of the one that answers is no model's") {
+  const ImportedJob job = job_of_script(
+      "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --train_type full "
+      "--per_device_train_batch_size 1 --max_length 8192 --model_author swift "
+      "--model_name swift-robot --deepspeed zero3\n");
+  CHECK(job.model.layers == 28);
+  const ImportedJob megatron = job_of_script(
+      "NPROC_PER_NODE=8 NNODES=2 megatron sft --load Qwen3-30B-A3B-Base-mcore --max_length 8192 "
+      "--micro_batch_size 1 --global_batch_size 16 --expert_model_parallel_size 8\n");
+  CHECK(megatron.model.experts.count == 128);
+}
+
+TEST_CASE("Levanter's ranks take their sequences at once") {
+  ImportNames names;
+  names.cluster = "dgx-a100";
+  names.overrides = {{"plan.nodes", "4"}};
+  const ImportedJob job = job_of_files(
+      {{"c.yaml",
+        "model:\n  type: llama\n  hidden_dim: 512\n  num_heads: 8\n  num_layers: 4\n"
+        "  seq_len: 1024\ntrainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 256\n"}},
+      names);
+  CHECK(job.plan.dp == 32);
+  CHECK(job.plan.mbs == 8);
+}
+
+TEST_CASE("DeepSpeed keeps parameters in host memory at stage 3 alone") {
+  const std::string chat =
+      "deepspeed --num_gpus 8 main.py --model_name_or_path 01-ai/Yi-6B --deepspeed --offload "
+      "--per_device_train_batch_size 1 --max_seq_len 4096 --zero_stage ";
+  CHECK(job_of_script(chat + "3").plan.offload == Offload::optimizer_params);
+  const ImportedJob job = job_of_script(chat + "2");
+  CHECK(job.plan.offload == Offload::optimizer);
+  CHECK(lists_part(job.report.assumed, "at stage 3 alone, not at 2"));
+}
+
+TEST_CASE("AWS's examples of PyTorch's FSDP repeat layers unless told otherwise") {
+  const std::string program =
+      "torchrun --nproc_per_node=8 --nnodes=2 train.py --max_context_width=4096 "
+      "--num_key_value_heads=8 --intermediate_size=28672 --hidden_width=8192 --num_layers=80 "
+      "--num_heads=64 --model_type=llama_v2 --train_batch_size=1 --sharding_strategy=full ";
+  CHECK(job_of_script(program).plan.recompute == Recompute::full);
+  CHECK(job_of_script(program + "--activation_checkpointing=0").plan.recompute == Recompute::none);
+}
+
+TEST_CASE("what a comment would set by default is not assumed") {
+  const ImportedJob job = job_of_script("#export LEVEL=${LEVEL:-2}\n" + kFlags);
+  CHECK_FALSE(lists_part(job.report.assumed, "LEVEL"));
+  CHECK(job_of_script("#SBATCH --nodes=${NODES:-3}\nsrun x.py --num-layers 2 --hidden-size 64\n")
+            .plan.nodes == 3);
+}
+
 }  // namespace
 }  // namespace prequel
