@@ -277,6 +277,16 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   return import;
 }
 
+/// What the software is to be set to, where it is not so by itself.
+std::vector<SoftwareField> changed_fields(const ImportedJob& job, const ImportNames& names) {
+  std::vector<SoftwareField> fields = software_fields(job);
+  const std::optional<Software> software = look_up(job, names).software;
+  if (software && job.launch == software->host.launch) {
+    std::erase_if(fields, [](const SoftwareField& one) { return one.path == "software.launch"; });
+  }
+  return fields;
+}
+
 /// Configs say the model or the batch, not the whole job.
 void refuse_half_a_job(const Document& document, const ImportNames& names) {
   const std::string& file = document.file();
@@ -318,7 +328,8 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
   const std::string file = source.file;
   add_companions(sources, names);
   const Import import = import_sources(sources, names);
-  return Translated{job_json(import.job, file), software_fields(import.job), import.job.report};
+  return Translated{job_json(import.job, file), changed_fields(import.job, names),
+                    import.job.report};
 }
 
 std::optional<Translated> translate_model(const std::string& path) {

@@ -83,6 +83,8 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--use-deepspeed", "--deepspeed"},
     {"--deepspeed-config-file", "--deepspeed-config"},
     {"--dtype", "--precision"},
+    {"--grad-checkpointing", "--gradient-checkpointing"},  // of open_lm, as is the next
+    {"--accum-freq", "--gradient-accumulation-steps"},
     {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {
@@ -160,6 +162,7 @@ class Arguments {
     } else if (flag == "--rampup-batch-size") {
       job_.report.assumed.emplace_back("the batch size at the end of --rampup-batch-size");
     } else if (std::ranges::find(kTokenizers, flag) != std::end(kTokenizers)) {
+      if (flag == kTokenizers[0]) job_.said.try_emplace(flag, 1);
       // What names its files says more than its type.
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
@@ -182,6 +185,14 @@ class Arguments {
       reinforced(flag, value);
     } else if (flag == "--model-name" && job_.says(kSwift)) {
       job_.report.ignored.push_back(flag);  // what the model is taught to call itself
+    } else if (flag == "--torch-dtype" && job_.says(kSwift)) {
+      take("--precision", value);  // ms-swift's trains in it, too
+    } else if (flag == "--data-split") {
+      job_.said.try_emplace(flag, 1);  // DeepSpeed-Chat's
+      job_.report.ignored.push_back(flag);
+    } else if (flag == "--merge-file") {  // of GPT-2's, Megatron's tokenizer if no other is named
+      job_.said.try_emplace(flag, 1);
+      if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
     } else if (flag == "--load" && job_.says(kSwiftMegatron)) {
       if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {

@@ -163,6 +163,14 @@ void assume_trainer_defaults(ImportedJob& job) {
         "recompute full: that of AWS's examples of PyTorch's FSDP, as no "
         "--activation_checkpointing says otherwise");
   }
+  if (job.says("--data-split") && job.says("--zero-stage") && !job.plan.precision) {
+    job.plan.precision = Precision::fp16;
+    job.report.assumed.emplace_back(
+        "precision fp16: DeepSpeed-Chat's, as no --dtype says otherwise");
+  }
+  if (job.says("--merge-file") && !job.says("--tokenizer-type")) {
+    job.tokenizer.emplace_back("GPT2BPETokenizer");
+  }
   const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
   if (job.says(kSwift) && !full) {
     job.report.left_out.emplace_back(

@@ -79,17 +79,20 @@ const nlohmann::json* entry_of(const nlohmann::json& table, const std::string& n
 }  // namespace
 
 void look_up_model(const Library* library, ImportedJob& job) {
-  // Hugging Face's --config_name is a model's, too.
-  const bool by_config = job.model_named.empty() && !job.yaml_config_file.empty();
-  const bool by_program = job.model_named.empty() && !by_config;
-  const std::string name = by_config    ? job.yaml_config_file
-                           : by_program ? job.model_of_program
-                                        : job.model_named;
   const bool whole = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
-  if (library == nullptr || name.empty() || whole) return;
+  if (library == nullptr || whole) return;
   const Document table = library->open("import", "models");
   expect_schema(table.root(), "prequel/named-models/1");
+  // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
+  const bool named = !job.model_named.empty();
+  std::string name = named ? job.model_named : job.yaml_config_file;
   const nlohmann::json* entry = entry_of(table.json(), name);
+  const bool by_config = !named && entry != nullptr;
+  const bool by_program = !named && entry == nullptr;
+  if (by_program) {
+    name = job.model_of_program;
+    entry = entry_of(table.json(), name);
+  }
   if (entry == nullptr) return;
   ImportedJob known;
   if (const auto model = entry->find("model"); model != entry->end()) {

@@ -314,6 +314,7 @@ constexpr WordFlag kWords[] = {
     {"--precision", "PURE", [](ImportedJob&) {}},  // of FSDP: as the parameters are
     {"--precision", "DEFAULT", [](ImportedJob&) {}},
     {"--precision", "amp_bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
+    {"--precision", "amp_bfloat16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},
     {"--precision", "amp_fp16", [](ImportedJob& job) { products_in(job, Precision::fp16); }},
     {"--precision", "fp32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
     {"--optimizer", "mcore_distributed_optim", distribute_optimizer},

@@ -458,5 +458,55 @@ TEST_CASE("what a comment would set by default is not assumed") {
             .plan.nodes == 3);
 }
 
+TEST_CASE("a program may have its model's name beside a configuration that is not there") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node=8 --nnodes=2 examples/llama/pretrain_llama3_8b.py "
+      "--config-file conf/override.yaml model.tensor_model_parallel_size=2 "
+      "train.global_batch_size=512 train.micro_batch_size=1 dataset.sequence_length=8192\n");
+  CHECK(job.model.layers == 32);
+  CHECK(job.plan.tp == 2);
+  CHECK(lists_part(job.report.left_out, "conf/override.yaml: not among the files"));
+}
+
+TEST_CASE("Megatron's files of merges are GPT-2's where no tokenizer is named") {
+  const std::string files = "--vocab-file $1 --merge-file $2 ";
+  const std::string sizes =
+      "x.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 ";
+  const ImportedJob job = job_of_script(sizes + files);
+  CHECK(lists(job.report.assumed, "vocab_size 50257: that of the GPT-2 tokenizer"));
+  CHECK_FALSE(lists_part(job_of_script(sizes + files + "--tokenizer-type Own").report.assumed,
+                         "that of the GPT-2 tokenizer"));
+}
+
+TEST_CASE("DeepSpeed-Chat makes its configuration, in fp16 by itself") {
+  const std::string chat =
+      "deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --deepspeed "
+      "--data_split 2,4,4 --per_device_train_batch_size 4 --max_seq_len 512 --zero_stage 3 ";
+  const ImportedJob job = job_of_script(chat);
+  CHECK(job.plan.precision == Precision::fp16);
+  CHECK(job.report.left_out.empty());
+  CHECK(job_of_script(chat + "--dtype bf16").plan.precision == Precision::bf16);
+}
+
+TEST_CASE("ms-swift trains in the type that it is given, by configurations of its own") {
+  const ImportedJob job = job_of_script(
+      "NPROC_PER_NODE=4 swift pt --model Qwen/Qwen2.5-7B --train_type full --torch_dtype float16 "
+      "--per_device_train_batch_size 1 --deepspeed zero3 --max_length 8192\n");
+  CHECK(job.plan.precision == Precision::fp16);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.report.left_out.empty());
+}
+
+TEST_CASE("open_lm's flags and models") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc-per-node 8 --nnodes 4 -m open_lm.main --precision amp_bfloat16 "
+      "--batch-size 10 --grad-checkpointing --accum-freq 2 --model open_lm_1b --fsdp\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job.plan.gbs == 640);
+  CHECK(job.plan.zero == 3);
+}
+
 }  // namespace
 }  // namespace prequel
