@@ -121,6 +121,15 @@ constexpr OtherName kOtherNames[] = {
     {"resources.accelerators", "--gpus-per-node"},
     {"resources.gpu", "--gpus-per-node"},
     {"n_embd", "--hidden-size"},
+    // NeMo-RL's training of one model, and picotron
+    {"train_global_batch_size", "--global-batch-size"},
+    {"train_micro_batch_size", "--micro-batch-size"},
+    {"max_total_sequence_length", "--seq-length"},
+    {"dtensor_cfg.enabled", "--use-fsdp"},
+    {"distributed.dp_size", "--data-parallel-size"},
+    {"distributed.tp_size", "--tensor-model-parallel-size"},
+    {"distributed.pp_size", "--pipeline-model-parallel-size"},
+    {"distributed.cp_size", "--context-parallel-size"},
     // verl and Levanter
     {"micro_batch_size_per_gpu", "--micro-batch-size"},
     {"enable_gradient_checkpointing", "--gradient-checkpointing"},
@@ -352,6 +361,7 @@ std::string width_of_share(const std::string& path, const std::string& key,
 constexpr OtherName kMasters[] = {
     {"fp8_", "fp8"},
     {"fsdp_", "fsdp"},
+    {"recompute_", "recompute"},  // PaddleNLP's
     {"activations_checkpoint_", "activations_checkpoint_granularity"},
 };
 bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
@@ -401,8 +411,9 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       note_bases(path, value, job);
       continue;
     }
-    if (path == "model.path") {  // of verl
-      job.model_named = value;
+    const bool hub = path == "model.name" && value.find('/') != std::string::npos;  // picotron's
+    if (path == "model.path" || path == "model.name_or_path" || hub) {
+      job.model_named = value;  // of verl and ArcticTraining, too
       continue;
     }
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
@@ -449,6 +460,11 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   if (values.contains("checkpoint_dir") && values.contains("train.micro_batch_size")) {
     words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
+  }
+  for (const char* way : {"grpo", "ppo", "rloo"}) {  // a section of that name, as NeMo-RL has it
+    const auto first = values.lower_bound(std::string(way) + ".");
+    if (first == values.end() || !first->first.starts_with(std::string(way) + ".")) continue;
+    words.insert(words.end(), {"--advantage-estimator", way});
   }
   if (values.contains("trainer.mp")) words.emplace_back("--levanter");
   if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which needs no other

@@ -18,8 +18,10 @@ constexpr std::size_t kLongestName = 512;
 constexpr int kMostFolders = 64;                  // from a file up to its repository
 constexpr std::uintmax_t kLargest = 16ULL << 20;  // bytes
 
-/// How long the `$…` is that a name begins with; 0 where it begins with none.
+/// How long the `$…` or what stands in backticks is that a name begins with; 0 where it begins with
+/// none.
 std::size_t open_begin(std::string_view name) {
+  if (name.starts_with('`')) return name.find('`', 1) + 1;  // npos + 1 is 0
   if (!name.starts_with('$') || name.size() < 2) return 0;
   const bool braces = name[1] == '{';
   if (!braces && name[1] != '(') {

@@ -79,6 +79,10 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--virtual-pipeline-parallel-size", "--virtual-pipeline-model-parallel-size"},
     {"--expert-parallel-size", "--expert-model-parallel-size"},
     {"--use-grad-checkpoint", "--gradient-checkpointing"},
+    {"--use-gradient-checkpointing", "--gradient-checkpointing"},
+    {"--checkpoint-activations-granularity", "--recompute-granularity"},  // Habana's
+    {"--virtual-pp-degree", "--virtual-pipeline-model-parallel-size"},    // PaddleNLP's
+    {"--sharding", "--sharding-strategy"},
     {"--accumulation-steps", "--gradient-accumulation-steps"},
     {"--use-deepspeed", "--deepspeed"},
     {"--deepspeed-config-file", "--deepspeed-config"},
@@ -109,12 +113,14 @@ class Arguments {
  public:
   Arguments(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
 
-  void take(const std::string& spelt, const std::string& value) {
+  void take(const std::string& spelt, std::string value) {
     std::string flag = spelt;
     std::replace(flag.begin(), flag.end(), '_', '-');
     for (const auto& [other, same] : kSameFlags) {
       if (flag == other) flag = same;
     }
+    // torch.optim.AdamW is AdamW.
+    if (flag == "--optimizer") value.erase(0, value.rfind('.') + 1);  // npos + 1 is 0
     for (const NumberFlag& known : number_flags()) {
       if (flag == known.flag) return number(flag, value, known.field(job_));
     }
@@ -190,6 +196,9 @@ class Arguments {
     } else if (flag == "--data-split") {
       job_.said.try_emplace(flag, 1);  // DeepSpeed-Chat's
       job_.report.ignored.push_back(flag);
+    } else if ((flag == "--stage" || flag == "--rl" || flag == "--rlhf-type") &&
+               several_models(value)) {
+      tell_several(flag, value);
     } else if (flag == "--merge-file") {  // of GPT-2's, Megatron's tokenizer if no other is named
       job_.said.try_emplace(flag, 1);
       if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
@@ -264,6 +273,21 @@ class Arguments {
       }
       at = end + 1;
     }
+  }
+
+  /// Ways to train that take a second model, as LLaMA-Factory, axolotl and ms-swift name them.
+  static bool several_models(std::string_view value) {
+    constexpr std::string_view kWays[] = {"ppo", "grpo", "rloo", "gkd",   "dpo",
+                                          "ipo", "kto",  "rm",   "reward"};
+    return std::ranges::find(kWays, value) != std::end(kWays);
+  }
+  void tell_several(const std::string& flag, const std::string& value) {
+    if (value == "ppo" || value == "grpo" || value == "rloo") return reinforced(flag, value);
+    if (!seen_.insert("several").second) return;
+    job_.report.left_out.push_back(
+        fmt::format("{} {}: prefers one answer to another, with a second model or in pairs; what "
+                    "is predicted is training one model on the same tokens",
+                    flag, printable(value)));
   }
 
   void reinforced(const std::string& flag, const std::string& value) {
@@ -395,6 +419,10 @@ class Arguments {
         at = end + 1;
       }
       if (mine.empty()) return job_.report.ignored.push_back(flag + "=" + value);
+    }
+    if (flag == "--gpus" && mine.find(',') != std::string::npos) {  // by their numbers, of a node
+      const auto count = std::ranges::count(mine, ',') + 1;
+      return number("--nproc-per-node", std::to_string(count), job_.gpus_per_node);
     }
     const std::size_t last = mine.rfind(':');
     std::string count = last == std::string::npos ? mine : mine.substr(last + 1);

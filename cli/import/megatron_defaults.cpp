@@ -140,6 +140,7 @@ constexpr TrainerDefault kTrainers[] = {
     {"--verl", 3, true, "verl's, which trains with PyTorch's FSDP and checkpoints"},
     {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
     {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
+    {"--tune", 3, true, "torchtune's, which trains with PyTorch's FSDP and checkpoints"},
     {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
     {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
     {"--recipe", 1, false, "recipes of NeMo and Megatron-Bridge distribute the optimizer"},

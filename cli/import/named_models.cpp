@@ -23,7 +23,7 @@ namespace {
 /// is for.
 constexpr std::string_view kBeside[] = {"meta",     "hf",    "instruct", "chat",     "base",
                                         "it",       "sft",   "config",   "pretrain", "recipe",
-                                        "finetune", "mcore", "bnb",      "4bit"};
+                                        "finetune", "mcore", "bnb",      "4bit",     "full"};
 
 bool is_version(std::string_view word) {
   return word.size() > 1 && word[0] == 'v' &&
@@ -87,6 +87,12 @@ void look_up_model(const Library* library, ImportedJob& job) {
   const bool named = !job.model_named.empty();
   std::string name = named ? job.model_named : job.yaml_config_file;
   const nlohmann::json* entry = entry_of(table.json(), name);
+  if (!named && entry == nullptr && name.ends_with("_full")) {  // torchtune's llama3_3/70B_full
+    std::string family = name;
+    std::ranges::replace(family, '/', '_');
+    entry = entry_of(table.json(), family);
+    if (entry != nullptr) job.said.insert({{"--recipe", 1}, {"--tune", 1}});
+  }
   const bool by_config = !named && entry != nullptr;
   const bool by_program = !named && entry == nullptr;
   if (by_program) {

@@ -174,7 +174,7 @@ void hear_of_devices(LaunchScript& script, ImportedJob& job) {
 
 /// Whether a word is the path of a configuration.
 bool is_config(std::string_view word) {
-  constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml"};
+  constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml", ".json"};
   return !word.starts_with('-') && word.find_first_of("=: ") == std::string_view::npos &&
          std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
 }

@@ -173,6 +173,21 @@ void ScriptReader::judge_getopts(std::vector<std::string>& command) {
   command.insert(command.end(), {"[", more ? "1" : "0", "-eq", "1", "]"});
 }
 
+void ScriptReader::judge_unset_switch(std::vector<std::string>& command) {
+  constexpr std::string_view kWords[] = {"true", "false", "True", "False", "yes", "no"};
+  const bool test = command.size() == 6 && command[0] == "if" &&
+                    (command[1] == "[" || command[1] == "[[") && command[3] == "!=";
+  if (!test || !command[2].starts_with('$')) return;
+  std::string name = command[2].substr(1);
+  if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
+  const bool word = std::ranges::find(kWords, command[4]) != std::end(kWords);
+  if (!word || !is_variable_name(name)) return;
+  if (state_.variables.contains(name)) return;
+  assume(fmt::format("{} is not {}: nothing sets it; --env {}=VALUE does", name, command[4], name));
+  command.erase(command.begin() + 2, command.begin() + 5);
+  command.insert(command.begin() + 2, {"1", "-eq", "1"});
+}
+
 void ScriptReader::shift(const std::vector<std::string>& command) {
   if (!state_.arguments) return;
   const auto count = command.size() > 1 ? parse_integer(command[1]) : std::optional(1LL);

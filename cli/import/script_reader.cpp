@@ -318,6 +318,7 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
   using Truth = ShellBranches::Truth;
   const auto repetition = repeated(command);
   judge_getopts(command);
+  judge_unset_switch(command);
   const Truth runs = branches_.take(command, end);
   for (const ShellBranches::Event& event : branches_.events()) follow(event);
   const auto defaults = std::exchange(defaults_, {});
@@ -465,6 +466,12 @@ void ScriptReader::assign(const std::string& name, std::string value, bool optio
   const auto known = state_.variables.find(name);
   const bool keeps = known != state_.variables.end() && !known->second.empty() &&
                      !is_unknown(known->second) && known->second != value;
+  if (keeps && optional && value.starts_with(known->second)) {
+    assume(fmt::format(
+        "{} without {}: added under a condition that is not known here", name,
+        printable(trimmed(std::string_view(value).substr(known->second.size())), kLongestTold)));
+    return;
+  }
   if (keeps && (optional || is_unknown(value))) {
     assume(fmt::format("{} stays {}: that it becomes {} is not known here", name,
                        printable(known->second, kLongestTold), printable(value, kLongestTold)));

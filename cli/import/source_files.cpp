@@ -40,7 +40,9 @@ Source read_source(const std::string& path) {
   // GPT-NeoX writes YAML in braces.
   const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
   // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
-  const bool trainer = source.text.find("\"per_device_train_batch_size\"") != std::string::npos;
+  const auto has = [&](const char* key) { return source.text.find(key) != std::string::npos; };
+  const bool trainer = has("\"per_device_train_batch_size\"") ||
+                       (has("\"micro_batch_size\"") && has("\"seq_length\""));
   source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
                                   is_yaml_in_braces(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);

@@ -130,6 +130,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--enable-zb-runtime", zero_bubble},
     {"--zero-bubble-v-schedule", zero_bubble_v},
     {"--checkpoint-activations", recompute_all},
+    {"--recompute", recompute_all},  // PaddleNLP's
     {"--recompute-activations",
      [](ImportedJob& job) { job.plan.recompute = Recompute::selective; }},
     {"--accumulate-allreduce-grads-in-fp32",

@@ -52,6 +52,8 @@ constexpr RefusedFlag kRefused[] = {
     {"--retro-add-retriever", "a model with retrieval"},
     {"--decoder-num-layers", "an encoder and a decoder"},
     {"--seq-length-dec", "an encoder and a decoder"},
+    {"--vision-tower", "a vision-language model"},
+    {"--mm-projector-type", "a vision-language model"},
     {"--head-size-a", "a model without attention (RWKV)"},
 };
 

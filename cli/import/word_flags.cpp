@@ -202,6 +202,9 @@ constexpr WordFlag kWords[] = {
     {"--sharding-strategy", "fsdp", full},
     {"--sharding-strategy", "hsdp", hybrid},
     {"--sharding-strategy", "hybrid", hybrid},
+    {"--sharding-strategy", "stage1", distribute_optimizer},  // PaddleNLP's
+    {"--sharding-strategy", "stage2", [](ImportedJob& job) { job.plan.zero = 2; }},
+    {"--sharding-strategy", "stage3", [](ImportedJob& job) { job.plan.zero = 3; }},
     {"--model-type", "llama_v2", llama_block},
     {"--model-type", "llama_v3", llama_block},
     {"--precision", "bf16", [](ImportedJob& job) { products_in(job, Precision::bf16); }},

@@ -44,7 +44,8 @@ TEST_CASE("a DeepSpeed config is read where the script names it") {
   const Repository repository;
   const std::string config = repository.with("configs/zero.json", kStage3);
   for (const char* name : {"configs/zero.json", "./configs/zero.json", "$ROOT/configs/zero.json",
-                           "${SCRIPT_DIR}/../configs/zero.json", "$(pwd)/configs/zero.json"}) {
+                           "${SCRIPT_DIR}/../configs/zero.json", "$(pwd)/configs/zero.json",
+                           "`pwd`/configs/zero.json"}) {
     CAPTURE(name);
     const std::string script =
         repository.with("scripts/llama/s.sh", std::string(kTrainer) + "--deepspeed " + name + "\n");

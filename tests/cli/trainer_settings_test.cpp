@@ -508,5 +508,100 @@ TEST_CASE("open_lm's flags and models") {
   CHECK(job.plan.zero == 3);
 }
 
+TEST_CASE("PaddleNLP's arguments, in JSON behind the program") {
+  const std::string json =
+      R"({"model_name_or_path": "meta-llama/Llama-2-13b", "per_device_train_batch_size": 1,
+          "gradient_accumulation_steps": 32, "tensor_parallel_degree": 2, "sharding": "stage2",
+          "max_seq_length": 4096, "bf16": true, "recompute_granularity": "full", "recompute": )";
+  const std::string start =
+      "python -u -m paddle.distributed.launch --gpus \"0,1,2,3,4,5,6,7\" run_pretrain.py a.json\n";
+  const ImportedJob job = job_of_files({{"s.sh", start}, {"a.json", json + "false}"}});
+  CHECK(job.model.layers == 40);
+  CHECK(job.plan.tp == 2);
+  CHECK(job.plan.zero == 2);
+  CHECK(job.plan.recompute == Recompute::none);
+  CHECK(job.plan.gbs == 128);
+  CHECK(job_of_files({{"s.sh", start}, {"a.json", json + "true}"}}).plan.recompute ==
+        Recompute::full);
+}
+
+TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
+  const std::string policy =
+      "policy:\n  model_name: meta-llama/Llama-3.2-1B\n  train_global_batch_size: 32\n"
+      "  train_micro_batch_size: 2\n  max_total_sequence_length: 1024\n  precision: bfloat16\n"
+      "  dtensor_cfg:\n    enabled: true\n    activation_checkpointing: false\n"
+      "  optimizer:\n    name: torch.optim.AdamW\ncluster:\n  gpus_per_node: 8\n  num_nodes: 1\n";
+  const ImportedJob job = job_of_yaml("sft:\n  max_num_steps: 60\n" + policy);
+  CHECK(job.plan.gbs == 32);
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.seq_len == 1024);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.report.left_out.empty());
+  CHECK(lists_part(job_of_yaml("grpo:\n  max_num_steps: 60\n" + policy).report.left_out,
+                   "learns by reinforcement"));
+  for (const char* way : {"stage: dpo", "rl: kto", "rlhf_type: dpo"}) {
+    CHECK(lists_part(job_of_yaml(kShape + way + "\n").report.left_out,
+                     "prefers one answer to another"));
+  }
+  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "prefers"));
+}
+
+TEST_CASE("picotron's JSON and ArcticTraining's YAML") {
+  const ImportedJob pico = job_of_files(
+      {{"c.json", R"({"distributed": {"tp_size": 2, "cp_size": 1, "pp_size": 2, "dp_size": 2},
+                      "model": {"name": "HuggingFaceTB/SmolLM-1.7B"},
+                      "training": {"seq_length": 2048, "micro_batch_size": 4,
+                                   "gradient_accumulation_steps": 32}})"}});
+  CHECK(pico.model.layers == 24);
+  CHECK(pico.plan.tp == 2);
+  CHECK(pico.plan.gbs == 256);
+  const ImportedJob arctic = job_of_yaml(
+      "type: sft\nmicro_batch_size: 2\nmodel:\n  name_or_path: meta-llama/Llama-3.1-8B-Instruct\n"
+      "data:\n  max_length: 8192\ndeepspeed:\n  zero_optimization:\n    stage: 3\n");
+  CHECK(arctic.model.layers == 32);
+  CHECK(arctic.plan.zero == 3);
+  CHECK(arctic.plan.seq_len == 8192);
+}
+
+TEST_CASE("torchtune's configurations are named by family and size") {
+  const ImportedJob job = job_of_script(
+      "tune run --nnodes 2 --nproc_per_node 8 full_finetune_distributed --config "
+      "llama3_3/70B_full tokenizer.max_seq_len=4096 batch_size=4 gradient_accumulation_steps=2\n");
+  CHECK(job.model.layers == 80);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.gbs == 128);
+  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: its batches"));
+}
+
+TEST_CASE("other words for recomputation are read, and unknown ones told") {
+  CHECK(job_of_script(kFlags + "--use_gradient_checkpointing True").plan.recompute ==
+        Recompute::full);
+  CHECK(job_of_script(kFlags + "--checkpoint-activations-granularity=selective").plan.recompute ==
+        Recompute::selective);
+  CHECK(lists_part(job_of_script(kFlags + "--my-gradient-checkpointing").report.left_out,
+                   "--my-gradient-checkpointing: not known"));
+}
+
+TEST_CASE("a model that sees is refused by its flags") {
+  CHECK(refusal_of_script("deepspeed train_mem.py --model_name_or_path lmsys/vicuna-13b-v1.5 "
+                          "--vision_tower openai/clip --bf16 True\n")
+            .starts_with("s.sh: --vision-tower: a vision-language model"));
+}
+
+TEST_CASE("a switch that nothing sets is off, and what else is added unseen is named") {
+  const std::string begin = "ARGS=(--tensor-model-parallel-size 2)\n";
+  const std::string end = "fi\n" + kFlags + "${ARGS[@]}\n";
+  const ImportedJob job = job_of_script(
+      begin + "if [ \"$SEQ_PAR\" != false ]; then ARGS+=(--sequence-parallel)\n" + end);
+  CHECK(job.plan.sequence_parallel == true);
+  CHECK(
+      lists(job.report.assumed, "SEQ_PAR is not false: nothing sets it; --env SEQ_PAR=VALUE does"));
+  const ImportedJob open =
+      job_of_script(begin + "if [ -f $X ]; then ARGS+=(--sequence-parallel)\n" + end);
+  CHECK(open.plan.sequence_parallel == false);
+  CHECK(lists(open.report.assumed,
+              "ARGS without --sequence-parallel: added under a condition that is not known here"));
+}
+
 }  // namespace
 }  // namespace prequel
