@@ -257,18 +257,17 @@ Transformer RunInputs::model_of(const MeasuredRun& run) {
   return completed(*found->second, *found->second, run);
 }
 
-std::vector<std::string> RunInputs::unheeded(const MeasuredRun& run) {
+std::vector<std::string> RunInputs::unheeded(const MeasuredRun& run, const Scenario& scenario) {
   std::vector<std::string> told;
-  const std::shared_ptr<const Inputs> inputs = files(run);
   if (const std::string card = cell(run, "gpu"); !card.empty()) {
     const std::lock_guard lock(mutex_);
-    const auto [known, is_new] = other_cards_.try_emplace({card, inputs->device.name});
-    if (is_new) known->second = is_other_card(library_, card, inputs->device);
+    const auto [known, is_new] = other_cards_.try_emplace({card, scenario.device.name});
+    if (is_new) known->second = is_other_card(library_, card, scenario.device);
     if (known->second) {
       told.push_back(
           fmt::format("gpu {}: cluster {} has {}, which is priced; another cluster, or "
                       "--set cluster.device=…, would do",
-                      printable(card), inputs->cluster.name, inputs->device.name));
+                      printable(card), scenario.cluster.name, scenario.device.name));
     }
   }
   for (const std::string& column : run.unknown) {

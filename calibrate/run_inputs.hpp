@@ -32,7 +32,7 @@ class RunInputs {
   [[nodiscard]] ResolvedScenario scenario(const MeasuredRun& run);
   /// What a row says that its prediction does not heed: a card that its cluster does not have,
   /// columns that nobody knows.
-  [[nodiscard]] std::vector<std::string> unheeded(const MeasuredRun& run);
+  [[nodiscard]] std::vector<std::string> unheeded(const MeasuredRun& run, const Scenario& scenario);
   /// Throws InputError where the overrides fit the files of none of `runs`.
   void check_overrides(const std::vector<MeasuredRun>& runs) const;
 

@@ -90,7 +90,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     first_stage = software.memory.prints_first_stage;
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
     result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
-    result.unheeded = inputs.unheeded(row);
+    result.unheeded = inputs.unheeded(row, scenario.scenario);
     std::vector<std::string>& warnings = result.prediction->warnings;
     warnings.insert(warnings.begin(), scenario.warnings.begin(), scenario.warnings.end());
     warnings.insert(warnings.end(), result.unheeded.begin(), result.unheeded.end());

@@ -11,6 +11,7 @@
 #include "cli/import/telling_names.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
@@ -120,6 +121,15 @@ constexpr OtherName kOtherNames[] = {
     {"resources.accelerators", "--gpus-per-node"},
     {"resources.gpu", "--gpus-per-node"},
     {"n_embd", "--hidden-size"},
+    // NeMo-RL's training of one model, and picotron
+    {"train_global_batch_size", "--global-batch-size"},
+    {"train_micro_batch_size", "--micro-batch-size"},
+    {"max_total_sequence_length", "--seq-length"},
+    {"dtensor_cfg.enabled", "--use-fsdp"},
+    {"distributed.dp_size", "--data-parallel-size"},
+    {"distributed.tp_size", "--tensor-model-parallel-size"},
+    {"distributed.pp_size", "--pipeline-model-parallel-size"},
+    {"distributed.cp_size", "--context-parallel-size"},
     // verl and Levanter
     {"micro_batch_size_per_gpu", "--micro-batch-size"},
     {"enable_gradient_checkpointing", "--gradient-checkpointing"},
@@ -195,16 +205,42 @@ constexpr OtherName kContraries[] = {
     {"use_bias_in_attn_linear", "--disable-bias-linear"},
     {"weight_tying", "--untie-embeddings-and-output-weights"},
     {"learned_pos_emb", "--no-position-embedding"},
+    {"gradient_checkpointing", "--gradient-checkpointing=false"},
+    {"enable_gradient_checkpointing", "--gradient-checkpointing=false"},
     {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
     {"tp_recompute_allgather", "--no-tp-recompute-allgather"},
     {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
 };
+
+/// `${multiply:4, ${.hidden_size}}` of NeMo, with numbers in it.
+std::optional<std::string> product(std::string_view text) {
+  constexpr std::string_view kBegin = "${multiply:";
+  constexpr long long kMost = 1LL << 30;
+  if (!text.starts_with(kBegin) || !text.ends_with('}')) return std::nullopt;
+  text = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto one = parse_integer(std::string(trimmed(text.substr(0, comma))));
+  const auto other = parse_integer(std::string(trimmed(text.substr(comma + 1))));
+  if (!one || !other || *one < 0 || *other < 0 || *one > kMost || *other > kMost) {
+    return std::nullopt;
+  }
+  return std::to_string(*one * *other);
+}
 
 /// `${model.hidden_size}` and, of the same section, `${.hidden_size}` of OmegaConf,
 /// `${PRIMUS_TP:1}` of Primus; the text itself of others.
 std::string resolved(const ConfigValues& values, const ConfigValues& environment,
                      const std::string& path, std::string value) {
   const std::string section = path.substr(0, path.rfind('.') + 1);  // npos + 1 is 0
+  for (int i = 0; i < kMostReferences && value.starts_with("${multiply:"); ++i) {
+    if (auto whole = product(value)) return *whole;
+    const std::size_t inner = value.rfind("${");
+    const std::size_t end = value.find('}', inner);
+    if (inner == 0 || end == std::string::npos) return value;
+    const std::string part = value.substr(inner, end + 1 - inner);
+    value.replace(inner, part.size(), resolved(values, environment, path, part));
+  }
   for (int i = 0; i < kMostReferences && value.starts_with("${") && value.ends_with('}'); ++i) {
     std::string name = value.substr(2, value.size() - 3);
     if (name.starts_with('.') && !name.starts_with("..")) name.replace(0, 1, section);
@@ -320,17 +356,47 @@ std::string width_of_share(const std::string& path, const std::string& key,
   return std::to_string(static_cast<std::int64_t>(static_cast<double>(*whole) * *ratio));
 }
 
-/// `fp8: false` has the last word on `fp8_hybrid: true` beside it.
+/// What has the last word on the keys beside it that begin with the other: `fp8: false` on
+/// `fp8_hybrid: true`.
+constexpr OtherName kMasters[] = {
+    {"fp8_", "fp8"},
+    {"fsdp_", "fsdp"},
+    {"recompute_", "recompute"},  // PaddleNLP's
+    {"activations_checkpoint_", "activations_checkpoint_granularity"},
+};
 bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
-  if (!key.starts_with("fp8_")) return false;
-  const auto whole = values.find(path.substr(0, path.size() - key.size()) + "fp8");
-  return whole != values.end() && is_off(whole->second);
+  return std::ranges::any_of(kMasters, [&](const OtherName& one) {
+    if (!key.starts_with(one.key)) return false;
+    const auto whole =
+        values.find(path.substr(0, path.size() - key.size()) + std::string(one.flag));
+    return whole != values.end() && is_off(whole->second);
+  });
+}
+
+/// Groups of settings whose files a configuration of Hydra's extends; others are not of training.
+constexpr std::string_view kGroups[] = {"train", "training",  "model",    "trainer",
+                                        "optim", "optimizer", "strategy", "parallelism"};
+
+/// `defaults: [base, train: 7b]`: base.yaml and train/7b.yaml stand beside it.
+void note_bases(const std::string& path, const std::string& value, ImportedJob& job) {
+  const std::string group = path.substr(std::min(path.find('.'), path.size() - 1) + 1);
+  const bool whole = path == "defaults";
+  if (!whole && std::ranges::find(kGroups, group) == std::end(kGroups)) return;
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t end = std::min(value.find(' ', at), value.size());
+    const std::string name = value.substr(at, end - at);
+    at = end + 1;
+    if (name.empty() || name == "_self_" || is_off(name)) continue;
+    job.bases_named.push_back((whole ? "" : group + "/") + name + ".yaml");
+  }
 }
 
 }  // namespace
 
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
-  const ConfigValues values = with_settings(own, job.settings, job.script_flags);
+  const ConfigValues all = with_settings(own, job.settings, job.script_flags);
+  ConfigValues values = all;
+  std::erase_if(values, [](const auto& one) { return one.second == "null"; });
   std::vector<std::string> words;
   std::map<std::string, std::string> path_of;  // a flag's
   if (values.contains("runconfig.num_csx")) {
@@ -341,8 +407,13 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
     if (is_in_other_section(path)) continue;
-    if (path == "model.path") {  // of verl
-      job.model_named = value;
+    if (path == "defaults" || path.starts_with("defaults.")) {
+      note_bases(path, value, job);
+      continue;
+    }
+    const bool hub = path == "model.name" && value.find('/') != std::string::npos;  // picotron's
+    if (path == "model.path" || path == "model.name_or_path" || hub) {
+      job.model_named = value;  // of verl and ArcticTraining, too
       continue;
     }
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
@@ -366,7 +437,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     if (path.find("config_overrides.") != std::string::npos) {
       job.said.try_emplace(kModelOverrides, 1);
     }
-    if (is_switched_off(path, key, values)) continue;
+    if (is_switched_off(path, key, all)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
       words.insert(words.end(), {"--train-batch-size", value});
@@ -390,7 +461,15 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   if (values.contains("checkpoint_dir") && values.contains("train.micro_batch_size")) {
     words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
   }
+  for (const char* way : {"grpo", "ppo", "rloo"}) {  // a section of that name, as NeMo-RL has it
+    const auto first = values.lower_bound(std::string(way) + ".");
+    if (first == values.end() || !first->first.starts_with(std::string(way) + ".")) continue;
+    words.insert(words.end(), {"--advantage-estimator", way});
+  }
   if (values.contains("trainer.mp")) words.emplace_back("--levanter");
+  if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which needs no other
+    job.deepspeed = job.deepspeed_config = true;
+  }
   if (values.contains("model.partial_pretrain") ||
       values.contains("data.micro_batch_size_per_gpu")) {
     words.emplace_back("--verl");

@@ -156,7 +156,9 @@ void complete_batches(ImportedJob& job) {
     job.report.assumed.push_back(
         fmt::format("gbs {}: dp {} x mbs {} x {}", *plan.gbs, *plan.dp, *plan.mbs, in_steps));
   }
-  const bool by_steps = job.gradient_accumulation_steps || job.deepspeed_config;
+  // Levanter's ranks take all of their sequences at once unless told otherwise.
+  const bool by_steps =
+      job.gradient_accumulation_steps || job.deepspeed_config || job.says("--levanter");
   if (!plan.mbs && plan.gbs && by_steps &&
       !job.unresolved.contains("train_micro_batch_size_per_gpu")) {
     const std::int64_t micro_batches = *plan.dp * steps;

@@ -115,11 +115,14 @@ struct ImportedJob {
   std::optional<Precision> config_precision;  ///< of DeepSpeed's config
   /// Whether inputs that tensor ranks gathered stay for the backward pass, as nanotron says it.
   std::optional<bool> keeps_gathers;
-  bool script{};                                 ///< whether a launch script was read
-  bool deepspeed{};                              ///< whether DeepSpeed's engine trains
-  bool deepspeed_config{};                       ///< whether its config was read
-  std::string deepspeed_config_file;             ///< that the command line names
-  std::string accelerate_file;                   ///< that the command line names
+  bool script{};                      ///< whether a launch script was read
+  bool deepspeed{};                   ///< whether DeepSpeed's engine trains
+  bool deepspeed_config{};            ///< whether its config was read
+  std::string deepspeed_config_file;  ///< that the command line names
+  std::string accelerate_file;        ///< that the command line names
+  /// Paths of configurations, as scripts and other configurations name them.
+  std::vector<std::string> files_named;
+  std::vector<std::string> bases_named;          ///< and of those that they extend
   bool yaml_config{};                            ///< whether a configuration in YAML was read
   std::string yaml_config_file;                  ///< that the command line names
   bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later

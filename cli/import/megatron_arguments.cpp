@@ -79,10 +79,16 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--virtual-pipeline-parallel-size", "--virtual-pipeline-model-parallel-size"},
     {"--expert-parallel-size", "--expert-model-parallel-size"},
     {"--use-grad-checkpoint", "--gradient-checkpointing"},
+    {"--use-gradient-checkpointing", "--gradient-checkpointing"},
+    {"--checkpoint-activations-granularity", "--recompute-granularity"},  // Habana's
+    {"--virtual-pp-degree", "--virtual-pipeline-model-parallel-size"},    // PaddleNLP's
+    {"--sharding", "--sharding-strategy"},
     {"--accumulation-steps", "--gradient-accumulation-steps"},
     {"--use-deepspeed", "--deepspeed"},
     {"--deepspeed-config-file", "--deepspeed-config"},
     {"--dtype", "--precision"},
+    {"--grad-checkpointing", "--gradient-checkpointing"},  // of open_lm, as is the next
+    {"--accum-freq", "--gradient-accumulation-steps"},
     {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {
@@ -107,12 +113,14 @@ class Arguments {
  public:
   Arguments(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
 
-  void take(const std::string& spelt, const std::string& value) {
+  void take(const std::string& spelt, std::string value) {
     std::string flag = spelt;
     std::replace(flag.begin(), flag.end(), '_', '-');
     for (const auto& [other, same] : kSameFlags) {
       if (flag == other) flag = same;
     }
+    // torch.optim.AdamW is AdamW.
+    if (flag == "--optimizer") value.erase(0, value.rfind('.') + 1);  // npos + 1 is 0
     for (const NumberFlag& known : number_flags()) {
       if (flag == known.flag) return number(flag, value, known.field(job_));
     }
@@ -160,6 +168,7 @@ class Arguments {
     } else if (flag == "--rampup-batch-size") {
       job_.report.assumed.emplace_back("the batch size at the end of --rampup-batch-size");
     } else if (std::ranges::find(kTokenizers, flag) != std::end(kTokenizers)) {
+      if (flag == kTokenizers[0]) job_.said.try_emplace(flag, 1);
       // What names its files says more than its type.
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
@@ -175,10 +184,26 @@ class Arguments {
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
+      job_.files_named.push_back(value);
     } else if ((flag == "--fsdp" || flag == "--sharding-strategy") && !value.empty()) {
       fully_sharded(value);
     } else if (std::ranges::find(kReinforced, flag) != std::end(kReinforced)) {
       reinforced(flag, value);
+    } else if (flag == "--model-name" && job_.says(kSwift)) {
+      job_.report.ignored.push_back(flag);  // what the model is taught to call itself
+    } else if (flag == "--torch-dtype" && job_.says(kSwift)) {
+      take("--precision", value);  // ms-swift's trains in it, too
+    } else if (flag == "--data-split") {
+      job_.said.try_emplace(flag, 1);  // DeepSpeed-Chat's
+      job_.report.ignored.push_back(flag);
+    } else if ((flag == "--stage" || flag == "--rl" || flag == "--rlhf-type") &&
+               several_models(value)) {
+      tell_several(flag, value);
+    } else if (flag == "--merge-file") {  // of GPT-2's, Megatron's tokenizer if no other is named
+      job_.said.try_emplace(flag, 1);
+      if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
+    } else if (flag == "--load" && job_.says(kSwiftMegatron)) {
+      if (job_.model_named.empty()) job_.model_named = value;
     } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
       job_.model_named = value;
       const bool recipe = std::ranges::find(kRecipes, flag) != std::end(kRecipes);
@@ -192,6 +217,7 @@ class Arguments {
       // Hydra's is a name; that of Hugging Face's scripts is a model's.
       const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
       (model ? job_.model_named : job_.yaml_config_file) = value;
+      if (!model) job_.files_named.push_back(value);
     } else if (flag == "--model-family") {
       job_.torchtitan.family = value;
     } else if (flag == "--flavor") {
@@ -204,6 +230,7 @@ class Arguments {
       overrides(value);
     } else if (flag == "--config-file" || flag == "--yaml-cfg") {
       job_.yaml_config_file = value;
+      job_.files_named.push_back(value);
       if (flag == "--config-file") job_.accelerate_file = value;
     } else {
       for (const auto& [refused, what, neutral] : refused_flags()) {
@@ -222,9 +249,10 @@ class Arguments {
     job_.said.try_emplace(kFullySharded, 1);
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
-    if (names(value, "full_shard") || names(value, "hybrid_shard") || value == "1") {
+    // NeMo's words are full, hybrid and grad.
+    if (names(value, "full") || names(value, "hybrid") || value == "1") {
       plan.zero = 3;
-    } else if (names(value, "shard_grad_op") || value == "2") {
+    } else if (names(value, "shard_grad_op") || value == "grad" || value == "2") {
       plan.zero = 2;
     } else if (names(value, "no_shard") || value == "3") {
       plan.zero = 0;
@@ -245,6 +273,21 @@ class Arguments {
       }
       at = end + 1;
     }
+  }
+
+  /// Ways to train that take a second model, as LLaMA-Factory, axolotl and ms-swift name them.
+  static bool several_models(std::string_view value) {
+    constexpr std::string_view kWays[] = {"ppo", "grpo", "rloo", "gkd",   "dpo",
+                                          "ipo", "kto",  "rm",   "reward"};
+    return std::ranges::find(kWays, value) != std::end(kWays);
+  }
+  void tell_several(const std::string& flag, const std::string& value) {
+    if (value == "ppo" || value == "grpo" || value == "rloo") return reinforced(flag, value);
+    if (!seen_.insert("several").second) return;
+    job_.report.left_out.push_back(
+        fmt::format("{} {}: prefers one answer to another, with a second model or in pairs; what "
+                    "is predicted is training one model on the same tokens",
+                    flag, printable(value)));
   }
 
   void reinforced(const std::string& flag, const std::string& value) {
@@ -336,7 +379,9 @@ class Arguments {
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const SwitchFlag& known, const std::string& value) {
     if (value == "False" || value == "false" || value == "0") {
-      if (known.flag == std::string_view("--gradient-checkpointing")) {
+      constexpr std::string_view kRepeats[] = {"--gradient-checkpointing",
+                                               "--activation-checkpointing"};
+      if (std::ranges::find(kRepeats, known.flag) != std::end(kRepeats)) {
         job_.plan.recompute = Recompute::none;
       }
       return;
@@ -353,6 +398,7 @@ class Arguments {
   void deepspeed(const SwitchFlag& known, const std::string& value) {
     if (value.ends_with(".json") || value.find("zero") != std::string::npos) {
       job_.deepspeed_config_file = value;
+      job_.files_named.push_back(value);
     }
     known.apply(job_);
   }
@@ -373,6 +419,10 @@ class Arguments {
         at = end + 1;
       }
       if (mine.empty()) return job_.report.ignored.push_back(flag + "=" + value);
+    }
+    if (flag == "--gpus" && mine.find(',') != std::string::npos) {  // by their numbers, of a node
+      const auto count = std::ranges::count(mine, ',') + 1;
+      return number("--nproc-per-node", std::to_string(count), job_.gpus_per_node);
     }
     const std::size_t last = mine.rfind(':');
     std::string count = last == std::string::npos ? mine : mine.substr(last + 1);

@@ -140,6 +140,7 @@ constexpr TrainerDefault kTrainers[] = {
     {"--verl", 3, true, "verl's, which trains with PyTorch's FSDP and checkpoints"},
     {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
     {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
+    {"--tune", 3, true, "torchtune's, which trains with PyTorch's FSDP and checkpoints"},
     {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
     {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
     {"--recipe", 1, false, "recipes of NeMo and Megatron-Bridge distribute the optimizer"},
@@ -156,6 +157,20 @@ void assume_trainer_defaults(ImportedJob& job) {
       job.plan.recompute = Recompute::full;
       job.report.assumed.push_back(fmt::format("recompute full: {}", what));
     }
+  }
+  if (!job.plan.recompute && job.says("--max-context-width") && !job.yaml_config) {
+    job.plan.recompute = Recompute::full;
+    job.report.assumed.emplace_back(
+        "recompute full: that of AWS's examples of PyTorch's FSDP, as no "
+        "--activation_checkpointing says otherwise");
+  }
+  if (job.says("--data-split") && job.says("--zero-stage") && !job.plan.precision) {
+    job.plan.precision = Precision::fp16;
+    job.report.assumed.emplace_back(
+        "precision fp16: DeepSpeed-Chat's, as no --dtype says otherwise");
+  }
+  if (job.says("--merge-file") && !job.says("--tokenizer-type")) {
+    job.tokenizer.emplace_back("GPT2BPETokenizer");
   }
   const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
   if (job.says(kSwift) && !full) {
@@ -497,6 +512,12 @@ void assume_megatron_defaults(ImportedJob& job) {
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");
+  }
+  if (job.deepspeed && plan.offload == Offload::optimizer_params && plan.zero.value_or(3) < 3) {
+    plan.offload = Offload::optimizer;
+    job.report.assumed.push_back(fmt::format(
+        "offload optimizer: DeepSpeed keeps parameters in host memory at stage 3 alone, not at {}",
+        *plan.zero));
   }
   if (plan.recompute != Recompute::full) plan.recompute_layers.reset();
   if (job.recomputes_first_layers && plan.recompute_layers) {

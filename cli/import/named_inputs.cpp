@@ -121,13 +121,19 @@ class Completion {
                                 found->name, extra > 0 ? fmt::format(" and {} more", extra) : ""));
     }
     job_.model.vocab = known.usual;
-    const std::string named = job_.tokenizer.empty()
-                                  ? "no file says it"
-                                  : printable(job_.tokenizer.front(), 100) + " is not known";
+    const bool none = job_.tokenizer.empty() || job_.tokenizer.front().empty();
+    const std::string named =
+        none ? "no file says it" : printable(job_.tokenizer.front(), 100) + " is not known";
     assume(
         fmt::format("vocab_size {}: {}; --set model.vocab_size=N says it (it matters for small "
                     "models)",
                     known.usual, named));
+  }
+
+  /// ms-swift has configurations by the stage, DeepSpeed-Chat makes one.
+  [[nodiscard]] bool has_own_config() const {
+    const bool by_stage = job_.deepspeed_config_file.find('.') == std::string::npos;
+    return (job_.says(kSwift) && by_stage) || job_.says("--data-split");
   }
 
   void tell_config() {
@@ -135,7 +141,7 @@ class Completion {
       leave_out(fmt::format("{}: not among the files; prequel import SCRIPT CONFIG reads both",
                             printable(job_.yaml_config_file)));
     }
-    if (!job_.deepspeed || job_.deepspeed_config) return;
+    if (!job_.deepspeed || job_.deepspeed_config || has_own_config()) return;
     const std::string name = job_.deepspeed_config_file.empty()
                                  ? std::string("DeepSpeed's config")
                                  : printable(job_.deepspeed_config_file);
@@ -166,7 +172,7 @@ class Completion {
         job_.unresolved.contains("bf16.enabled") || job_.unresolved.contains("fp16.enabled");
     if (left_open) {
       why = "DeepSpeed's config leaves it to the program (\"auto\"), and no file says it there";
-    } else if (job_.deepspeed && !job_.deepspeed_config) {
+    } else if (job_.deepspeed && !job_.deepspeed_config && !has_own_config()) {
       why = "DeepSpeed's config, which may name another, is not among the files";
     } else if (job_.deepspeed) {
       why = "DeepSpeed's config enables neither bf16 nor fp16, in which case it trains in fp32";

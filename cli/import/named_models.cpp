@@ -1,5 +1,6 @@
 #include "cli/import/named_models.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,15 +13,24 @@
 namespace prequel {
 
 void look_up_model(const Library* library, ImportedJob& job) {
-  // Hugging Face's --config_name is a model's, too.
-  const bool by_config = job.model_named.empty() && !job.yaml_config_file.empty();
-  const bool by_program = job.model_named.empty() && !by_config;
-  const std::string name = by_config    ? job.yaml_config_file
-                           : by_program ? job.model_of_program
-                                        : job.model_named;
   const bool whole = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
-  if (library == nullptr || name.empty() || whole) return;
-  const auto file = library->model_file(name);
+  if (library == nullptr || whole) return;
+  // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
+  const bool named = !job.model_named.empty();
+  std::string name = named ? job.model_named : job.yaml_config_file;
+  auto file = library->model_file(name);
+  if (!named && !file && name.ends_with("_full")) {  // torchtune's llama3_3/70B_full
+    std::string family = name;
+    std::ranges::replace(family, '/', '_');
+    file = library->model_file(family);
+    if (file) job.said.insert({{"--recipe", 1}, {"--tune", 1}});
+  }
+  const bool by_config = !named && file.has_value();
+  const bool by_program = !named && !file;
+  if (by_program) {
+    name = job.model_of_program;
+    file = library->model_file(name);
+  }
   if (!file) return;
   take_what_is_missing(imported_model(library->open("models", *file)), job.model);
   if (by_config) job.yaml_config_file.clear();

@@ -99,12 +99,16 @@ std::optional<std::string> ScriptReader::printed_by(std::string_view commands) {
   return text;
 }
 
-bool ScriptReader::runs_file(const std::vector<std::string>& command, std::size_t at) const {
+bool ScriptReader::runs_file(const std::vector<std::string>& command, std::size_t at) {
   constexpr const char* kHandlers[] = {"cat", "cp",  "mv",   "ls",    "rm",  "ln",   "tee",
                                        "scp", "sed", "head", "chmod", "vim", "rsync"};
   if (std::ranges::find(kHandlers, program_of(command)) != std::end(kHandlers)) return false;
   const std::string name = file_name(command[at]);
-  return state_.files.contains(name) && name != file_name(file_);
+  if (name == file_name(file_)) return false;
+  if (state_.files.contains(name)) return true;
+  const bool of_flag = at > 0 && command[at - 1].starts_with("--");
+  if (name.ends_with(".sh") && !of_flag) state_.wanted.insert(command[at]);
+  return false;
 }
 
 void ScriptReader::run_file(const std::vector<std::string>& command, std::size_t at) {
@@ -167,6 +171,21 @@ void ScriptReader::judge_getopts(std::vector<std::string>& command) {
   }
   command.erase(found, command.end());
   command.insert(command.end(), {"[", more ? "1" : "0", "-eq", "1", "]"});
+}
+
+void ScriptReader::judge_unset_switch(std::vector<std::string>& command) {
+  constexpr std::string_view kWords[] = {"true", "false", "True", "False", "yes", "no"};
+  const bool test = command.size() == 6 && command[0] == "if" &&
+                    (command[1] == "[" || command[1] == "[[") && command[3] == "!=";
+  if (!test || !command[2].starts_with('$')) return;
+  std::string name = command[2].substr(1);
+  if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
+  const bool word = std::ranges::find(kWords, command[4]) != std::end(kWords);
+  if (!word || !is_variable_name(name)) return;
+  if (state_.variables.contains(name)) return;
+  assume(fmt::format("{} is not {}: nothing sets it; --env {}=VALUE does", name, command[4], name));
+  command.erase(command.begin() + 2, command.begin() + 5);
+  command.insert(command.begin() + 2, {"1", "-eq", "1"});
 }
 
 void ScriptReader::shift(const std::vector<std::string>& command) {

@@ -250,6 +250,7 @@ bool ScriptReader::drop_cut(std::vector<std::string>& command, bool cut, bool co
 
 void ScriptReader::scheduler_line(std::string_view line) {
   if (line.find_first_of(" \t") == std::string_view::npos) return;
+  if (scheduler_options(line).empty()) return;  // what comments hold says nothing
   // A here-document that submits a script fills in what the script then says.
   std::vector<std::string> options = scheduler_options(expanded(line));
   std::erase_if(options, [&](const std::string& option) {
@@ -317,6 +318,7 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
   using Truth = ShellBranches::Truth;
   const auto repetition = repeated(command);
   judge_getopts(command);
+  judge_unset_switch(command);
   const Truth runs = branches_.take(command, end);
   for (const ShellBranches::Event& event : branches_.events()) follow(event);
   const auto defaults = std::exchange(defaults_, {});
@@ -464,6 +466,12 @@ void ScriptReader::assign(const std::string& name, std::string value, bool optio
   const auto known = state_.variables.find(name);
   const bool keeps = known != state_.variables.end() && !known->second.empty() &&
                      !is_unknown(known->second) && known->second != value;
+  if (keeps && optional && value.starts_with(known->second)) {
+    assume(fmt::format(
+        "{} without {}: added under a condition that is not known here", name,
+        printable(trimmed(std::string_view(value).substr(known->second.size())), kLongestTold)));
+    return;
+  }
   if (keeps && (optional || is_unknown(value))) {
     assume(fmt::format("{} stays {}: that it becomes {} is not known here", name,
                        printable(known->second, kLongestTold), printable(value, kLongestTold)));
@@ -484,6 +492,7 @@ void ScriptReader::prepare(std::vector<std::string>& command) {
   if ((command.front() == "source" || command.front() == ".") && command.size() > 1) {
     const std::string name = file_name(command[1]);
     if (!state_.scripts.contains(name) && !state_.files.contains(name)) {
+      state_.wanted.insert(command[1]);
       assume(fmt::format("nothing of {0}, which the script sources; give {0}, too",
                          printable(command[1])));
     }

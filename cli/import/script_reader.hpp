@@ -142,14 +142,17 @@ class ScriptReader {
   void read_inside(std::string_view text, int depth);
   /// Where all arguments are passed on, they stay as well known as they were.
   void run_function(const std::string& name, std::vector<std::string> arguments);
-  /// Whether a command runs another of the scripts that are given, or sources it.
-  [[nodiscard]] bool runs_file(const std::vector<std::string>& command, std::size_t at) const;
+  /// Whether a command runs another of the scripts that are given, or sources it; notes those that
+  /// are not given.
+  [[nodiscard]] bool runs_file(const std::vector<std::string>& command, std::size_t at);
   void run_file(const std::vector<std::string>& command, std::size_t at);
   /// What `local` names is the function's own, and as before when that ends.
   void keep_locals(const std::vector<std::string>& command);
   /// `getopts "t:p:" name` as a test of whether there is another option among the arguments that
   /// are known, which it takes.
   void judge_getopts(std::vector<std::string>& command);
+  /// `[ "$SEQ_PAR" != false ]` of a switch that nothing sets: what a run without it does.
+  void judge_unset_switch(std::vector<std::string>& command);
   void shift(const std::vector<std::string>& command);
   /// A loop is read once, for its last value.
   void repeat(const std::vector<std::string>& repetition);

@@ -22,6 +22,8 @@ struct ShellState {
   std::set<std::string, std::less<>> scripts;  ///< names of the files that were read before
   std::map<std::string, std::string, std::less<>> files;  ///< scripts that others may run, by name
   std::map<std::string, std::string, std::less<>> functions;  ///< and what each does
+  std::set<std::string, std::less<>>
+      wanted;  ///< paths of scripts to source or run that are not given
 };
 
 /// A chain of branches (`if` … `elif`, `case`) of which it is not known here which one runs.

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -40,7 +40,9 @@ Source read_source(const std::string& path) {
   // GPT-NeoX writes YAML in braces.
   const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
   // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
-  const bool trainer = source.text.find("\"per_device_train_batch_size\"") != std::string::npos;
+  const auto has = [&](const char* key) { return source.text.find(key) != std::string::npos; };
+  const bool trainer = has("\"per_device_train_batch_size\"") ||
+                       (has("\"micro_batch_size\"") && has("\"seq_length\""));
   source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
                                   is_yaml_in_braces(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);
@@ -89,7 +91,13 @@ void add_sources(const std::string& path, std::vector<Source>& sources) {
   std::string commands = commands_of_yaml(source.file, source.text);
   if (commands.empty()) return;
   sources.push_back(
-      {source.file + " (its commands)", std::move(commands), false, false, false, false, {}});
+      {source.file + " (its commands)", std::move(commands), false, false, false, false, {}, {}});
+}
+
+const std::string& first_file(const std::vector<Source>& sources) {
+  const auto given =
+      std::ranges::find_if(sources, [](const Source& one) { return one.named_by.empty(); });
+  return (given == sources.end() ? sources.begin() : given)->file;
 }
 
 std::string Source::name() const {

@@ -18,13 +18,17 @@ struct Source {
   bool yaml{};
   bool toml{};
   bool python{};
-  TrainingLog log;  ///< empty for other files
+  TrainingLog log;       ///< empty for other files
+  std::string named_by;  ///< the file that names it, where the user does not
 
   /// Whether it is none of these.
   [[nodiscard]] bool script() const { return !json && !yaml && !toml && !python && !log.found(); }
   /// Without its folders.
   [[nodiscard]] std::string name() const;
 };
+
+/// The first of the files that the user gives, for messages.
+const std::string& first_file(const std::vector<Source>& sources);
 
 /// Reads a file (`-` is stdin), and the script that a configuration in YAML holds. Throws
 /// InputError for what is no text, or over 16 MiB and no log.

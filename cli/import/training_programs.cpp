@@ -52,12 +52,17 @@ constexpr Program kNoTraining[] = {
     {"prepare_data", "prepares data"},
 };
 
+constexpr std::string_view kByReinforcement =
+    "learns by reinforcement, which takes several models and generates text";
+
 /// Parts of a program's own name, without its folders.
 constexpr Program kSeveralModels[] = {
     {"dpo", "prefers one answer to another, which takes a second model"},
-    {"ppo", "learns by reinforcement, which takes several models and generates text"},
-    {"grpo", "learns by reinforcement, which takes several models and generates text"},
-    {"rlhf", "learns by reinforcement, which takes several models and generates text"},
+    {"ppo", kByReinforcement},
+    {"grpo", kByReinforcement},
+    {"rlhf", kByReinforcement},
+    {"rloo", kByReinforcement},
+    {"reinforce", kByReinforcement},
     {"distill", "learns from a second model"},
     {"train_rm", "trains a reward model on pairs of answers"},
 };

@@ -56,6 +56,7 @@ class Reader {
     }
     std::string value;
     if (node.IsScalar()) value = node.Scalar();
+    if (node.IsNull()) value = "null";
     if (is_command_line(node)) return add_words(node);
     if (node.IsSequence()) {
       for (const auto& item : node) {

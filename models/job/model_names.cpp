@@ -15,7 +15,7 @@ namespace {
 /// is for.
 constexpr std::string_view kBeside[] = {"meta",     "hf",    "instruct", "chat",     "base",
                                         "it",       "sft",   "config",   "pretrain", "recipe",
-                                        "finetune", "mcore", "bnb",      "4bit"};
+                                        "finetune", "mcore", "bnb",      "4bit",     "full"};
 
 bool is_version(std::string_view word) {
   return word.size() > 1 && word[0] == 'v' &&

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "hw/base/json_cursor.hpp"
+#include "models/job/library.hpp"
 #include "models/layers/parameters.hpp"
 #include "tests/error_text.hpp"
+#include "tests/hw/base/temporary_folder.hpp"
 
 namespace prequel {
 namespace {
@@ -130,6 +132,22 @@ TEST_CASE("half a job is refused as a job, and a script as a model, with what wo
 TEST_CASE("the name of a model is no file to translate") {
   CHECK_FALSE(translate_model("llama-2-7b"));
   CHECK_FALSE(translate_model("no/such.json"));
+}
+
+TEST_CASE("a script sets the software's launches only where they are others") {
+  const TemporaryFolder folder;
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  ImportNames names;
+  names.library = &library;
+  names.cluster = "dgx-a100";
+  const std::string start =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+      "--num-attention-heads 2 --seq-length 64 --micro-batch-size 1 --global-batch-size 8\n";
+  CHECK(translate_job(folder.with("a.sh", start), names)->software.empty());
+  const auto waits =
+      translate_job(folder.with("b.sh", "export CUDA_LAUNCH_BLOCKING=1\n" + start), names);
+  REQUIRE(waits->software.size() == 1);
+  CHECK(waits->software.front().value == "blocking");
 }
 
 }  // namespace

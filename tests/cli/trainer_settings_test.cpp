@@ -364,5 +364,244 @@ TEST_CASE("Fugaku's processes of a node are no nodes") {
   CHECK(job.plan.dp == 96);
 }
 
+TEST_CASE("what NeMo leaves empty switches off what stands beside it") {
+  const std::string layers =
+      "model:\n  num_layers: 8\n  hidden_size: 512\n"
+      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n";
+  const ImportedJob off = job_of_yaml(layers +
+                                      "  activations_checkpoint_granularity: null\n"
+                                      "  activations_checkpoint_method: block\n"
+                                      "  fsdp: False\n  fsdp_sharding_strategy: full\n");
+  CHECK(off.plan.recompute == Recompute::none);
+  CHECK(off.plan.zero == 0);
+  CHECK_FALSE(lists_part(off.report.left_out, "--fsdp"));
+  const ImportedJob on = job_of_yaml(layers +
+                                     "  activations_checkpoint_granularity: full\n"
+                                     "  activations_checkpoint_method: block\n"
+                                     "  activations_checkpoint_num_layers: 2\n"
+                                     "  fsdp: True\n  fsdp_sharding_strategy: full\n");
+  CHECK(on.plan.recompute == Recompute::full);
+  CHECK(on.plan.recompute_first == 2);
+  CHECK(on.plan.zero == 3);
+}
+
+TEST_CASE("NeMo's products are counted out") {
+  const std::string layers =
+      "model:\n  num_layers: 8\n  hidden_size: 512\n"
+      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n";
+  CHECK(job_of_yaml(layers + "  ffn_hidden_size: ${multiply:3, ${.hidden_size}}\n")
+            .model.ffn_hidden == 1536);
+  CHECK(job_of_yaml(layers + "  ffn_hidden_size: ${multiply:${model.num_layers},128}\n")
+            .model.ffn_hidden == 1024);
+  const ImportedJob open = job_of_yaml(layers + "  ffn_hidden_size: ${multiply:4, ${.other}}\n");
+  CHECK_FALSE(open.model.ffn_hidden);
+  CHECK(lists_part(open.report.assumed, "--ffn-hidden-size is left out: ${multiply:4, "));
+}
+
+TEST_CASE("layers that a configuration does not repeat are none, whatever its trainer does else") {
+  const std::string verl =
+      "data:\n  micro_batch_size_per_gpu: 4\n  max_length: 1024\n"
+      "model:\n  partial_pretrain: Qwen/Qwen2.5-7B\n";
+  CHECK(job_of_yaml(verl).plan.recompute == Recompute::full);
+  CHECK(job_of_yaml(verl + "  enable_gradient_checkpointing: False\n").plan.recompute ==
+        Recompute::none);
+}
+
+TEST_CASE("ms-swift's name of the one that answers is no model's") {
+  const ImportedJob job = job_of_script(
+      "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --train_type full "
+      "--per_device_train_batch_size 1 --max_length 8192 --model_author swift "
+      "--model_name swift-robot --deepspeed zero3\n");
+  CHECK(job.model.layers == 28);
+  const ImportedJob megatron = job_of_script(
+      "NPROC_PER_NODE=8 NNODES=2 megatron sft --load Qwen3-30B-A3B-Base-mcore --max_length 8192 "
+      "--micro_batch_size 1 --global_batch_size 16 --expert_model_parallel_size 8\n");
+  CHECK(megatron.model.experts.count == 128);
+}
+
+TEST_CASE("Levanter's ranks take their sequences at once") {
+  ImportNames names;
+  names.cluster = "dgx-a100";
+  names.overrides = {{"plan.nodes", "4"}};
+  const ImportedJob job = job_of_files(
+      {{"c.yaml",
+        "model:\n  type: llama\n  hidden_dim: 512\n  num_heads: 8\n  num_layers: 4\n"
+        "  seq_len: 1024\ntrainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 256\n"}},
+      names);
+  CHECK(job.plan.dp == 32);
+  CHECK(job.plan.mbs == 8);
+}
+
+TEST_CASE("DeepSpeed keeps parameters in host memory at stage 3 alone") {
+  const std::string chat =
+      "deepspeed --num_gpus 8 main.py --model_name_or_path 01-ai/Yi-6B --deepspeed --offload "
+      "--per_device_train_batch_size 1 --max_seq_len 4096 --zero_stage ";
+  CHECK(job_of_script(chat + "3").plan.offload == Offload::optimizer_params);
+  const ImportedJob job = job_of_script(chat + "2");
+  CHECK(job.plan.offload == Offload::optimizer);
+  CHECK(lists_part(job.report.assumed, "at stage 3 alone, not at 2"));
+}
+
+TEST_CASE("AWS's examples of PyTorch's FSDP repeat layers unless told otherwise") {
+  const std::string program =
+      "torchrun --nproc_per_node=8 --nnodes=2 train.py --max_context_width=4096 "
+      "--num_key_value_heads=8 --intermediate_size=28672 --hidden_width=8192 --num_layers=80 "
+      "--num_heads=64 --model_type=llama_v2 --train_batch_size=1 --sharding_strategy=full ";
+  CHECK(job_of_script(program).plan.recompute == Recompute::full);
+  CHECK(job_of_script(program + "--activation_checkpointing=0").plan.recompute == Recompute::none);
+}
+
+TEST_CASE("what a comment would set by default is not assumed") {
+  const ImportedJob job = job_of_script("#export LEVEL=${LEVEL:-2}\n" + kFlags);
+  CHECK_FALSE(lists_part(job.report.assumed, "LEVEL"));
+  CHECK(job_of_script("#SBATCH --nodes=${NODES:-3}\nsrun x.py --num-layers 2 --hidden-size 64\n")
+            .plan.nodes == 3);
+}
+
+TEST_CASE("a program may have its model's name beside a configuration that is not there") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node=8 --nnodes=2 examples/llama/pretrain_llama3_8b.py "
+      "--config-file conf/override.yaml model.tensor_model_parallel_size=2 "
+      "train.global_batch_size=512 train.micro_batch_size=1 dataset.sequence_length=8192\n");
+  CHECK(job.model.layers == 32);
+  CHECK(job.plan.tp == 2);
+  CHECK(lists_part(job.report.left_out, "conf/override.yaml: not among the files"));
+}
+
+TEST_CASE("Megatron's files of merges are GPT-2's where no tokenizer is named") {
+  const std::string files = "--vocab-file $1 --merge-file $2 ";
+  const std::string sizes =
+      "x.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 ";
+  const ImportedJob job = job_of_script(sizes + files);
+  CHECK(lists(job.report.assumed, "vocab_size 50257: that of the GPT-2 tokenizer"));
+  CHECK_FALSE(lists_part(job_of_script(sizes + files + "--tokenizer-type Own").report.assumed,
+                         "that of the GPT-2 tokenizer"));
+}
+
+TEST_CASE("DeepSpeed-Chat makes its configuration, in fp16 by itself") {
+  const std::string chat =
+      "deepspeed --num_gpus 8 main.py --model_name_or_path meta-llama/Llama-2-7b-hf --deepspeed "
+      "--data_split 2,4,4 --per_device_train_batch_size 4 --max_seq_len 512 --zero_stage 3 ";
+  const ImportedJob job = job_of_script(chat);
+  CHECK(job.plan.precision == Precision::fp16);
+  CHECK(job.report.left_out.empty());
+  CHECK(job_of_script(chat + "--dtype bf16").plan.precision == Precision::bf16);
+}
+
+TEST_CASE("ms-swift trains in the type that it is given, by configurations of its own") {
+  const ImportedJob job = job_of_script(
+      "NPROC_PER_NODE=4 swift pt --model Qwen/Qwen2.5-7B --train_type full --torch_dtype float16 "
+      "--per_device_train_batch_size 1 --deepspeed zero3 --max_length 8192\n");
+  CHECK(job.plan.precision == Precision::fp16);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.report.left_out.empty());
+}
+
+TEST_CASE("open_lm's flags and models") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc-per-node 8 --nnodes 4 -m open_lm.main --precision amp_bfloat16 "
+      "--batch-size 10 --grad-checkpointing --accum-freq 2 --model open_lm_1b --fsdp\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job.plan.gbs == 640);
+  CHECK(job.plan.zero == 3);
+}
+
+TEST_CASE("PaddleNLP's arguments, in JSON behind the program") {
+  const std::string json =
+      R"({"model_name_or_path": "meta-llama/Llama-2-13b", "per_device_train_batch_size": 1,
+          "gradient_accumulation_steps": 32, "tensor_parallel_degree": 2, "sharding": "stage2",
+          "max_seq_length": 4096, "bf16": true, "recompute_granularity": "full", "recompute": )";
+  const std::string start =
+      "python -u -m paddle.distributed.launch --gpus \"0,1,2,3,4,5,6,7\" run_pretrain.py a.json\n";
+  const ImportedJob job = job_of_files({{"s.sh", start}, {"a.json", json + "false}"}});
+  CHECK(job.model.layers == 40);
+  CHECK(job.plan.tp == 2);
+  CHECK(job.plan.zero == 2);
+  CHECK(job.plan.recompute == Recompute::none);
+  CHECK(job.plan.gbs == 128);
+  CHECK(job_of_files({{"s.sh", start}, {"a.json", json + "true}"}}).plan.recompute ==
+        Recompute::full);
+}
+
+TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
+  const std::string policy =
+      "policy:\n  model_name: meta-llama/Llama-3.2-1B\n  train_global_batch_size: 32\n"
+      "  train_micro_batch_size: 2\n  max_total_sequence_length: 1024\n  precision: bfloat16\n"
+      "  dtensor_cfg:\n    enabled: true\n    activation_checkpointing: false\n"
+      "  optimizer:\n    name: torch.optim.AdamW\ncluster:\n  gpus_per_node: 8\n  num_nodes: 1\n";
+  const ImportedJob job = job_of_yaml("sft:\n  max_num_steps: 60\n" + policy);
+  CHECK(job.plan.gbs == 32);
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.seq_len == 1024);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.report.left_out.empty());
+  CHECK(lists_part(job_of_yaml("grpo:\n  max_num_steps: 60\n" + policy).report.left_out,
+                   "learns by reinforcement"));
+  for (const char* way : {"stage: dpo", "rl: kto", "rlhf_type: dpo"}) {
+    CHECK(lists_part(job_of_yaml(kShape + way + "\n").report.left_out,
+                     "prefers one answer to another"));
+  }
+  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "prefers"));
+}
+
+TEST_CASE("picotron's JSON and ArcticTraining's YAML") {
+  const ImportedJob pico = job_of_files(
+      {{"c.json", R"({"distributed": {"tp_size": 2, "cp_size": 1, "pp_size": 2, "dp_size": 2},
+                      "model": {"name": "HuggingFaceTB/SmolLM-1.7B"},
+                      "training": {"seq_length": 2048, "micro_batch_size": 4,
+                                   "gradient_accumulation_steps": 32}})"}});
+  CHECK(pico.model.layers == 24);
+  CHECK(pico.plan.tp == 2);
+  CHECK(pico.plan.gbs == 256);
+  const ImportedJob arctic = job_of_yaml(
+      "type: sft\nmicro_batch_size: 2\nmodel:\n  name_or_path: meta-llama/Llama-3.1-8B-Instruct\n"
+      "data:\n  max_length: 8192\ndeepspeed:\n  zero_optimization:\n    stage: 3\n");
+  CHECK(arctic.model.layers == 32);
+  CHECK(arctic.plan.zero == 3);
+  CHECK(arctic.plan.seq_len == 8192);
+}
+
+TEST_CASE("torchtune's configurations are named by family and size") {
+  const ImportedJob job = job_of_script(
+      "tune run --nnodes 2 --nproc_per_node 8 full_finetune_distributed --config "
+      "llama3_3/70B_full tokenizer.max_seq_len=4096 batch_size=4 gradient_accumulation_steps=2\n");
+  CHECK(job.model.layers == 80);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.gbs == 128);
+  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: its batches"));
+}
+
+TEST_CASE("other words for recomputation are read, and unknown ones told") {
+  CHECK(job_of_script(kFlags + "--use_gradient_checkpointing True").plan.recompute ==
+        Recompute::full);
+  CHECK(job_of_script(kFlags + "--checkpoint-activations-granularity=selective").plan.recompute ==
+        Recompute::selective);
+  CHECK(lists_part(job_of_script(kFlags + "--my-gradient-checkpointing").report.left_out,
+                   "--my-gradient-checkpointing: not known"));
+}
+
+TEST_CASE("a model that sees is refused by its flags") {
+  CHECK(refusal_of_script("deepspeed train_mem.py --model_name_or_path lmsys/vicuna-13b-v1.5 "
+                          "--vision_tower openai/clip --bf16 True\n")
+            .starts_with("s.sh: --vision-tower: a vision-language model"));
+}
+
+TEST_CASE("a switch that nothing sets is off, and what else is added unseen is named") {
+  const std::string begin = "ARGS=(--tensor-model-parallel-size 2)\n";
+  const std::string end = "fi\n" + kFlags + "${ARGS[@]}\n";
+  const ImportedJob job = job_of_script(
+      begin + "if [ \"$SEQ_PAR\" != false ]; then ARGS+=(--sequence-parallel)\n" + end);
+  CHECK(job.plan.sequence_parallel == true);
+  CHECK(
+      lists(job.report.assumed, "SEQ_PAR is not false: nothing sets it; --env SEQ_PAR=VALUE does"));
+  const ImportedJob open =
+      job_of_script(begin + "if [ -f $X ]; then ARGS+=(--sequence-parallel)\n" + end);
+  CHECK(open.plan.sequence_parallel == false);
+  CHECK(lists(open.report.assumed,
+              "ARGS without --sequence-parallel: added under a condition that is not known here"));
+}
+
 }  // namespace
 }  // namespace prequel

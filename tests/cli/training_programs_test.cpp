@@ -90,5 +90,19 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
             .starts_with("s.sh: --hybrid-attention-ratio: a model with state-space layers"));
 }
 
+TEST_CASE("learning by reinforcement is named where no shape is said") {
+  const std::string why =
+      "learns by reinforcement, which takes several models and generates text; prequel predicts "
+      "the training of one model";
+  for (const char* program :
+       {"python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo "
+        "data.train_batch_size=1024 actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct",
+        "accelerate launch trl/scripts/grpo.py --model_name_or_path my/own",
+        "python3 -m openrlhf.cli.train_ppo_ray --pretrain my/own --actor_num_gpus_per_node 8"}) {
+    CAPTURE(program);
+    CHECK(refusal_of_script(program).find(why) != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace prequel

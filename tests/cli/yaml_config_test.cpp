@@ -279,9 +279,9 @@ TEST_CASE("a configuration that a script names is missed only where it is not gi
   const ImportReport both = import_files({script, config}).job.report;
   CHECK(both.left_out.empty());
   const std::string more = folder.with(
-      "m.sh", "x --yaml-cfg c.yaml --num-layers 2 --hidden-size 64 --num-attention-heads 2\n");
+      "m.sh", "x --yaml-cfg d.yaml --num-layers 2 --hidden-size 64 --num-attention-heads 2\n");
   CHECK(lists(import_files({more}).job.report.left_out,
-              "c.yaml: not among the files; prequel import SCRIPT CONFIG reads both"));
+              "d.yaml: not among the files; prequel import SCRIPT CONFIG reads both"));
 }
 
 TEST_CASE("a configuration whose model is another file says which") {

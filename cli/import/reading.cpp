@@ -1,0 +1,326 @@
+#include "cli/import/reading.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/import/config_templates.hpp"
+#include "cli/import/config_values.hpp"
+#include "cli/import/deepspeed_config.hpp"
+#include "cli/import/file_kinds.hpp"
+#include "cli/import/hugging_face_config.hpp"
+#include "cli/import/launch_script.hpp"
+#include "cli/import/megatron_arguments.hpp"
+#include "cli/import/megatron_flags.hpp"
+#include "cli/import/python_config.hpp"
+#include "cli/import/script_sources.hpp"
+#include "cli/import/telling_names.hpp"
+#include "cli/import/toml_config.hpp"
+#include "cli/import/training_programs.hpp"
+#include "cli/import/yaml_config.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kLongestRefusal = 400;  // of what is missing
+constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
+
+void read_json(const Document& document, ImportedJob& job) {
+  if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
+  if (is_deepspeed_config(document)) return read_deepspeed_config(document, job);
+  std::string kind;
+  for (const char* key : {"traceEvents", "nbformat"}) {
+    if (document.json().contains(key)) kind = what_it_looks_like(fmt::format("\"{}\"", key));
+  }
+  throw InputError(document.file() +
+                   (kind.empty()
+                        ? ": neither a Hugging Face config.json nor a DeepSpeed ds_config.json"
+                        : ": looks like " + kind));
+}
+
+/// Whether the host waits for each kernel belongs to the software; only a script says it.
+void read_launch(const LaunchScript& script, ImportedJob& job) {
+  const auto blocking = script.state.variables.find("CUDA_LAUNCH_BLOCKING");
+  if (blocking != script.state.variables.end() && blocking->second == "1") {
+    job.launch = Launch::blocking;
+    job.report.read.emplace_back("CUDA_LAUNCH_BLOCKING=1: software.launch is blocking");
+  } else {
+    job.launch = Launch::async;
+    job.report.assumed.emplace_back("software.launch async: no CUDA_LAUNCH_BLOCKING=1");
+  }
+}
+
+/// Libraries listen to these; none but CUDA_LAUNCH_BLOCKING is modelled.
+void list_environment(const LaunchScript& script, ImportedJob& job) {
+  for (const auto& variable : script.state.variables) {
+    const std::string& name = variable.first;
+    const bool heard = std::any_of(std::begin(kHeard), std::end(kHeard),
+                                   [&](const char* prefix) { return name.starts_with(prefix); });
+    if (!heard || name == "CUDA_LAUNCH_BLOCKING") continue;
+    job.report.ignored.push_back(name + "=" + variable.second);
+  }
+}
+
+/// DeepSpeed counts those of a node, NeMo's and Megatron-Bridge's scripts all of them, of which
+/// `--gpus-per-node` is the share of one.
+void follow_all_devices(ImportedJob& job) {
+  constexpr std::int64_t kMostOfNode = 16;
+  const auto all = job.value("--num-gpus");
+  if (!all || job.gpus) return;
+  const auto each = job.value("--gpus-per-node");
+  if (*all <= each.value_or(kMostOfNode)) return;
+  job.gpus = all;
+  if (job.gpus_per_node == all) job.gpus_per_node = each;
+  job.report.assumed.push_back(
+      fmt::format("--num-gpus {}: of all nodes, as none has so many", *all));
+}
+
+/// What launchers do where no flag says how many nodes: one, unless a scheduler knows more.
+void assume_one_node(const LaunchScript& script, ImportedJob& job) {
+  const bool by_launcher = job.says("--nproc-per-node") || job.says("--num-gpus");
+  if (job.plan.nodes || job.gpus || !by_launcher) return;
+  for (const char* flag : {"--nodes", "--nnodes", "--num-nodes"}) {
+    if (job.unresolved.contains(flag)) return;
+  }
+  for (const std::string& word : script.words) {
+    if (word.starts_with("--hostfile") || word.starts_with("--include")) return;
+  }
+  job.plan.nodes = 1;
+  job.report.assumed.push_back(
+      fmt::format("nodes 1: {} without a number of nodes",
+                  job.says("--nproc-per-node") ? "--nproc-per-node" : "--num-gpus"));
+}
+
+/// A list of hosts as DeepSpeed has it: `worker-1 slots=8`.
+void read_hosts(const std::string& body, ImportedJob& job) {
+  std::istringstream lines(body);
+  std::int64_t hosts = 0;
+  std::optional<long long> slots;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(" slots=");
+    if (at == std::string::npos || at == 0) {
+      if (!trimmed(line).empty()) return;
+      continue;
+    }
+    slots = parse_integer(std::string(trimmed(std::string_view(line).substr(at + 7))));
+    if (!slots || *slots < 1 || *slots > 1024) return;
+    ++hosts;
+  }
+  if (hosts == 0 || job.plan.nodes) return;
+  job.plan.nodes = hosts;
+  job.gpus_per_node = *slots;
+  job.report.read.push_back(fmt::format("a list of {} hosts with {} slots each", hosts, *slots));
+}
+
+/// A configuration that the script writes; other text may begin like one.
+void read_written_config(const std::string& file, const std::string& body, ImportedJob& job) {
+  ImportedJob with = job;
+  try {
+    read_yaml_config(file + " (here-document)", body, with);
+    job = std::move(with);
+  } catch (const InputError& problem) {
+    job.report.left_out.push_back(printable(problem.what(), kLongestRefusal));
+  }
+}
+
+void read_here_document(const std::string& file, const std::string& body, ImportedJob& job) {
+  if (looks_like_yaml(body)) return read_written_config(file, body, job);
+  if (!is_json(body)) return read_hosts(body, job);
+  std::optional<Document> document;
+  try {
+    document = Document::parse(file + " (here-document)", body);
+  } catch (const InputError&) {
+    const std::size_t open = body.find('$');
+    if (open == std::string::npos) throw;
+    const std::string_view rest = std::string_view(body).substr(open);
+    job.report.left_out.push_back(
+        fmt::format("a here-document with {}, which could not be resolved",
+                    printable(rest.substr(0, rest.find_first_of(" ,\n\"")))));
+    return;
+  }
+  if (is_deepspeed_config(*document)) read_deepspeed_config(*document, job);
+}
+
+/// Programs that start themselves hear of nodes and devices from the environment.
+void hear_of_devices(LaunchScript& script, ImportedJob& job) {
+  constexpr const char* kPrograms[] = {"llamafactory-cli", "swift", "megatron"};
+  constexpr std::pair<const char*, const char*> kVariables[] = {
+      {"NNODES", "--nnodes"}, {"NPROC_PER_NODE", "--nproc-per-node"}};
+  bool starts = false;
+  for (std::size_t i = 0; i < script.words.size(); ++i) {
+    const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
+    if (first && script.words[i] == "megatron") job.said.try_emplace(kSwiftMegatron, 1);
+    if (first && script.words[i] == "swift") job.said.try_emplace(kSwift, 1);
+    starts =
+        starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
+  }
+  for (const auto& [variable, flag] : kVariables) {
+    const auto found = script.state.variables.find(variable);
+    if (!starts || found == script.state.variables.end() || job.says(flag)) continue;
+    script.words.insert(script.words.end(), {flag, found->second});
+  }
+}
+
+/// Whether a word is the path of a configuration.
+bool is_config(std::string_view word) {
+  constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml", ".json"};
+  return !word.starts_with('-') && word.find_first_of("=: ") == std::string_view::npos &&
+         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
+}
+
+/// Configurations that a program is given without a flag, `train.py config/train_gpt2.py` and
+/// `llamafactory-cli train sft.yaml`, and those that it finds by a folder (`-d configs 20B.yml`,
+/// `--config-path conf --config-name 7b`).
+void note_config_files(const std::vector<std::string>& words, ImportedJob& job) {
+  constexpr std::string_view kFolders[] = {"-d", "--conf_dir", "--config-path", "--config-dir"};
+  constexpr std::string_view kPrograms[] = {"llamafactory-cli", "accelerate", "axolotl",  "swift",
+                                            "composer",         "torchrun",   "deepspeed"};
+  const auto is_python = [](std::string_view word) {
+    return word.ends_with(".py") && !word.starts_with('-');
+  };
+  std::string folder;
+  bool program = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == kCommandEnd) {
+      folder.clear();
+      program = false;
+      continue;
+    }
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const std::string_view flag = std::string_view(word).substr(0, equals);
+    const std::string behind = equals < word.size()   ? word.substr(equals + 1)
+                               : i + 1 < words.size() ? words[i + 1]
+                                                      : std::string();
+    if (std::ranges::find(kFolders, flag) != std::end(kFolders)) folder = behind + "/";
+    if (flag == "--config-name" && !folder.empty()) {
+      job.files_named.push_back(folder + behind);
+      job.files_named.push_back(folder + behind + ".yaml");
+    }
+    const bool alone = i == 0 || !is_flag(words[i - 1]);
+    if (program && is_python(words[i - 1]) && is_python(word)) {
+      job.yaml_config_file = word;
+      job.files_named.push_back(word);
+    }
+    if (program && alone && is_config(word)) {
+      job.files_named.push_back(word);
+      if (!folder.empty()) job.files_named.push_back(folder + word);
+      if (job.yaml_config_file.empty()) job.yaml_config_file = word;
+    }
+    program = program || is_python(word) || word == "-m" ||
+              std::ranges::find(kPrograms, word) != std::end(kPrograms);
+  }
+}
+
+/// False for text without any flag, which says nothing of a job.
+bool read_script(const Source& source, const ImportNames& names, ShellState& state,
+                 ImportedJob& job) {
+  LaunchScript script = read_launch_script(source.file, source.text, state);
+  refuse_open_sizes(source.file, source.text, state, script);
+  const auto before = std::exchange(state, script.state).scripts;
+  state.arguments = shell_state(names.script).arguments;  // without what was shifted out
+  for (const std::string& run : state.scripts) {
+    if (!before.contains(run)) job.report.read.push_back(run + ": run by " + source.file);
+  }
+  state.scripts.insert(source.name());
+  job.script = true;
+  job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
+  hear_of_devices(script, job);
+  script.words = words_of_training(script.words);
+  check_programs(source.file, script.words, job);
+  note_config_files(script.words, job);
+  for (const std::string& word : script.words) remember_substitutions(word, job);
+  (void)take_settings(script.words);
+  const std::size_t ignored = job.report.ignored.size();
+  read_megatron_arguments(source.file, script.words, job);
+  tell_by_names(ignored, job.report);
+  job.report.read.push_back(source.file + ": launch script");
+  for (const std::string& body : script.here_documents) {
+    read_here_document(source.file, body, job);
+  }
+  read_launch(script, job);
+  list_environment(script, job);
+  follow_all_devices(job);
+  if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
+  if (job.model.name.empty()) {
+    job.model.name = std::filesystem::path(source.file).stem().string();
+  }
+  const auto has_flags = [](const auto& variable) {
+    return variable.second.find("--") != std::string::npos;
+  };
+  return !job.settings.empty() || std::any_of(script.words.begin(), script.words.end(), is_flag) ||
+         std::any_of(state.variables.begin(), state.variables.end(), has_flags);
+}
+
+/// Whether a variable or a function that was not known before has been asked for.
+bool is_used(const ShellState& before, const ShellState& now) {
+  return now.functions.size() > before.functions.size() ||
+         std::ranges::any_of(now.variables, [&](const auto& variable) {
+           const auto known = before.variables.find(variable.first);
+           const bool same = known != before.variables.end() && known->second == variable.second;
+           return !same && now.used.contains(variable.first);
+         });
+}
+
+}  // namespace
+
+Reading read_sources(const std::vector<Source>& sources, const ImportNames& names) {
+  Reading reading;
+  ImportedJob& job = reading.job;
+  ShellState& state = reading.state;
+  job.cluster = names.cluster;
+  job.software = names.software;
+  bool starts_another = false;  // of the files, which that one names
+  ShellState unread_before;
+  const std::vector<const Source*> scripts = scripts_that_start(sources, names);
+  const auto& environment = shell_state(names.script).variables;
+  job.environment.insert(environment.begin(), environment.end());
+  note_settings(sources, scripts, names, job);
+  state = state_before(sources, names);
+  for (const Source& source : sources) {
+    if (source.log.found()) continue;
+    if (!source.named_by.empty()) {
+      job.report.read.push_back(
+          fmt::format("{}: named by {}", source.file, printable(source.named_by)));
+    }
+    if (source.json) {
+      const std::string text = filled_template(source.text, job, state);
+      read_json(Document::parse(source.file, without_infinities(text)), job);
+    } else if (source.yaml) {
+      read_yaml_config(source.file, source.text, job);
+    } else if (source.toml) {
+      read_toml_config(source.file, source.text, job);
+    } else if (source.python) {
+      read_python_config(source.file, source.text, job);
+    } else if (std::ranges::find(scripts, &source) == scripts.end()) {
+      continue;
+    } else if (const ShellState before = state; !read_script(source, names, state, job)) {
+      reading.unread = source.file;
+      unread_before = before;
+      starts_another = std::ranges::any_of(sources, [&](const Source& other) {
+        return &other != &source && source.text.find(other.name()) != std::string::npos;
+      });
+    }
+  }
+  if (!reading.unread.empty() && (is_used(unread_before, state) || starts_another)) {
+    reading.unread.clear();
+  }
+  if (!job.settings.empty()) {
+    read_config_values(first_file(sources), job.settings, job);
+    job.report.read.emplace_back("the command line's settings, over those of configurations");
+  }
+  return reading;
+}
+
+}  // namespace prequel

@@ -1,0 +1,25 @@
+#pragma once
+
+/// What the files of a job say, before anything is made of it.
+
+#include <string>
+#include <vector>
+
+#include "cli/import/imported_job.hpp"
+#include "cli/import/named_inputs.hpp"
+#include "cli/import/shell_state.hpp"
+#include "cli/import/source_files.hpp"
+
+namespace prequel {
+
+struct Reading {
+  ImportedJob job;
+  ShellState state;    ///< of the scripts, at their end
+  std::string unread;  ///< a script without any flag
+};
+
+/// What all files but logs say, later ones over earlier ones. Throws InputError for what none of
+/// the readers knows, and for what decides a size and is not known.
+Reading read_sources(const std::vector<Source>& sources, const ImportNames& names);
+
+}  // namespace prequel

@@ -1,0 +1,144 @@
+#include "cli/import/script_sources.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "cli/import/launch_script.hpp"
+#include "cli/import/training_programs.hpp"
+
+namespace prequel {
+namespace {
+
+/// How long the begin of a word is that names a setting, of letters, digits, `_`, `-` and `.`.
+std::size_t setting_name(std::string_view word) {
+  const auto end = std::ranges::find_if(word, [](unsigned char c) {
+    return std::isalnum(c) == 0 && c != '_' && c != '-' && c != '.';
+  });
+  return static_cast<std::size_t>(end - word.begin());
+}
+
+/// The variables that scripts give launchers as the number of nodes: `--nnodes $NNODES`.
+std::set<std::string> node_variables(std::string_view text) {
+  constexpr std::string_view kFlags[] = {"--nnodes", "--num_nodes", "--num-nodes", "--num_machines",
+                                         "--nodes"};
+  std::set<std::string> names{"SLURM_NNODES", "SLURM_JOB_NUM_NODES"};
+  for (const std::string_view flag : kFlags) {
+    for (std::size_t at = text.find(flag); at != std::string_view::npos; at = text.find(flag, at)) {
+      at += flag.size();
+      const std::string_view behind = text.substr(at, text.find('\n', at) - at);
+      const std::size_t dollar = std::min(behind.find_first_not_of(" =\"'\\"), behind.size());
+      std::string_view name = behind.substr(dollar);
+      if (!name.starts_with('$')) continue;
+      name.remove_prefix(name.starts_with("${") ? 2 : 1);
+      name = name.substr(0, setting_name(name));
+      name = name.substr(0, name.find_first_of(".-"));
+      if (!name.empty()) names.emplace(name);
+    }
+  }
+  return names;
+}
+
+/// Flags with a value, by their names as configurations have them.
+void note_flags(const std::vector<std::string>& words, ConfigValues& flags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_flag(words[i])) continue;
+    const std::size_t equals = words[i].find('=');
+    std::string name = words[i].substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::ranges::replace(name, '-', '_');
+    if (equals != std::string::npos) {
+      flags[name] = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+      flags[name] = words[i + 1];
+    }
+  }
+  std::erase_if(flags, [](const auto& flag) { return flag.second.find('$') != std::string::npos; });
+}
+
+}  // namespace
+
+bool is_flag(const std::string& word) {
+  return word.size() > 2 && word.starts_with("--");
+}
+
+ConfigValues take_settings(std::vector<std::string>& words) {
+  ConfigValues settings;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool flag = is_flag(words[i]);
+    std::string_view word = words[i];
+    word.remove_prefix(flag ? 2 : std::min(word.find_first_not_of('+'), word.size()));
+    const std::size_t length = setting_name(word);
+    std::string name(word.substr(0, length));
+    const bool named = !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
+    const bool equals = word.substr(length, 1) == "=";
+    const bool dotted = name.find('.') != std::string::npos && length == word.size();
+    const bool of_flag =
+        !others.empty() && is_flag(others.back()) && others.back().ends_with("overrides");
+    std::ranges::replace(name, '-', '_');
+    if (named && equals && !of_flag && (!flag || name.find('.') != std::string::npos)) {
+      settings[name] = word.substr(length + 1);
+    } else if (named && flag && dotted) {
+      const bool alone = i + 1 == words.size() || words[i + 1].starts_with("--");
+      settings[name] = alone ? "true" : words[++i];
+    } else {
+      others.push_back(std::move(words[i]));
+    }
+  }
+  words = std::move(others);
+  return settings;
+}
+
+ShellState state_before(const std::vector<Source>& sources, const ImportNames& names) {
+  ShellState state = shell_state(names.script);
+  const auto nodes = names.whole("plan.nodes");
+  for (const Source& source : sources) {
+    if (!source.script()) continue;
+    state.files.emplace(source.name(), source.text);
+    if (!nodes) continue;
+    for (const std::string& name : node_variables(source.text)) {
+      if (state.variables.contains(name)) continue;
+      state.held[name] = std::to_string(*nodes);
+    }
+  }
+  for (const auto& [name, value] : state.held) state.variables.emplace(name, value);
+  return state;
+}
+
+std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources,
+                                              const ImportNames& names) {
+  std::vector<const Source*> scripts;
+  for (const Source& source : sources) {
+    if (source.script()) scripts.push_back(&source);
+  }
+  if (scripts.size() < 2) return scripts;
+  std::set<std::string, std::less<>> run;
+  for (const Source* source : scripts) {
+    run.merge(
+        read_launch_script(source->file, source->text, state_before(sources, names)).state.scripts);
+  }
+  const bool circle = std::ranges::all_of(
+      scripts, [&](const Source* source) { return run.contains(source->name()); });
+  if (!circle) std::erase_if(scripts, [&](const Source* one) { return run.contains(one->name()); });
+  return scripts;
+}
+
+void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
+                   const ImportNames& names, ImportedJob& job) {
+  ConfigValues& all = job.settings;
+  ShellState state = state_before(sources, names);
+  for (const Source* source : scripts) {
+    LaunchScript script = read_launch_script(source->file, source->text, state);
+    std::vector<std::string> words = words_of_training(script.words);
+    ConfigValues own = take_settings(words);
+    own.merge(all);
+    all = std::move(own);
+    note_flags(words, job.script_flags);
+    state = std::move(script.state);
+    state.arguments = shell_state(names.script).arguments;
+  }
+}
+
+}  // namespace prequel

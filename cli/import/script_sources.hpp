@@ -1,0 +1,36 @@
+#pragma once
+
+/// The launch scripts among the files of a job: what they start from, which of them start the
+/// others, and what their command lines set in configurations.
+
+#include <string>
+#include <vector>
+
+#include "cli/import/config_values.hpp"
+#include "cli/import/named_inputs.hpp"
+#include "cli/import/shell_state.hpp"
+#include "cli/import/source_files.hpp"
+
+namespace prequel {
+
+/// Whether a word of a command line is a long option.
+bool is_flag(const std::string& word);
+
+/// Takes the settings out of a command line by which it changes a configuration:
+/// `model.num_layers=4` and `+model.num_layers=4` as Hydra has them, `--training.seq_len 4096` as
+/// torchtitan does.
+ConfigValues take_settings(std::vector<std::string>& words);
+
+/// What a script starts from: what the user gives it, and the others, which it may run. Nodes that
+/// the user asks for are those of its variables, so that what scripts derive of them follows.
+ShellState state_before(const std::vector<Source>& sources, const ImportNames& names);
+
+/// Scripts that others run or source are read as those do, and are none of these.
+std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources,
+                                              const ImportNames& names);
+
+/// What scripts set in a configuration has the last word on it, wherever it is among the files.
+void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
+                   const ImportNames& names, ImportedJob& job);
+
+}  // namespace prequel
