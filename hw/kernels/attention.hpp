@@ -54,8 +54,8 @@ struct AttentionHeadSize {
 ///
 /// FLOP and block time by the pass' FLOP factor; forward, the g heads that share keys are rows of
 /// one block, which then covers 128/g positions. Source: form fitted to tables of TensorRT-LLM's,
-/// SGLang's and vLLM's kernels with windows of 128 on H100 to GB300: errors on other numbers of
-/// heads of 3 to 4 % on Blackwell, of 13 to 17 % with launch and traffic alone.
+/// SGLang's and vLLM's kernels with windows of 128 on H100 to GB300: cuDNN's on other numbers of
+/// heads within 4 to 6 % on Blackwell, within 13 to 17 % by launch and traffic alone.
 struct WindowedAttention {
   Seconds launch{};
   double memory_fraction{1.0};  ///< of the HBM rate
