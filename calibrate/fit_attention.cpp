@@ -131,23 +131,25 @@ FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backwar
   return report;
 }
 
-/// Launch and traffic of windowed forward passes, with the arithmetic as it stands.
+/// What windowed forward passes cost beside the arithmetic, which stays as it stands.
 FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measurement*>& points,
                      const FitOptions& options, const Device& device) {
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {
     AttentionKernel trial = kernel;
-    trial.window = WindowedAttention{{values[0]}, values[1]};
+    trial.window = WindowedAttention{{values[0]}, values[1], {values[2]}, values[3]};
     return [trial, rates = rates_of(device)](const Measurement& point) {
       return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
     };
   };
   const std::vector<Parameter> parameters{{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02},
-                                          {"memory_fraction", 0.2, 0.02, 2.0, 0.02}};
+                                          {"memory_fraction", 0.7, 0.2, 1.0, 0.5},
+                                          {"block_s", 2e-6, 1e-9, 1e-4, 0.01},
+                                          {"edge", 2.0, 1e-3, 50.0, 0.01}};
   FitReport report =
       fit_sample(kernel.name + " window forward", split_sample(points, head_counts, options),
                  parameters, model_of, options);
   const std::vector<double> values = values_of(report);
-  kernel.window = WindowedAttention{{values[0]}, values[1]};
+  kernel.window = WindowedAttention{{values[0]}, values[1], {values[2]}, values[3]};
   return report;
 }
 

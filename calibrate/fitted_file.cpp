@@ -154,7 +154,9 @@ json attention_section(json section, const Device& device, const FitOrigin& orig
     entry["skips_masked"] = kernel.skips_masked;
     if (kernel.window) {
       entry["window"] = {{"launch_s", rounded(kernel.window->launch.value)},
-                         {"memory_fraction", rounded(kernel.window->memory_fraction)}};
+                         {"memory_fraction", rounded(kernel.window->memory_fraction)},
+                         {"block_s", rounded(kernel.window->block.value)},
+                         {"edge", rounded(kernel.window->edge)}};
     }
     entry["head_sizes"] = sizes;
   }

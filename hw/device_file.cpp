@@ -144,7 +144,8 @@ AttentionKernel read_kernel(const std::string& name, const Cursor& cursor) {
   };
   if (const auto window = cursor.find("window")) {
     kernel.window = {seconds(window->at("launch_s")),
-                     window->at("memory_fraction").number(kPositive)};
+                     window->at("memory_fraction").number(kPositive),
+                     seconds(window->at("block_s")), window->at("edge").number(kNonNegative)};
   }
   if (kernel.head_sizes.empty()) sizes.problem("expected at least one head size");
   if (!std::is_sorted(kernel.head_sizes.begin(), kernel.head_sizes.end(), smaller)) {

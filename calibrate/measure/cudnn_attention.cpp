@@ -48,6 +48,7 @@ class AttentionBuilder {
   }
 
   CudnnGraph backward() && {
+    if (is_quantized(what_.precision)) return std::move(*this).backward_in_fp8();
     const CudnnTensor q = heads(kQ, what_.heads);
     const CudnnTensor d_o = heads(kDO, what_.heads);
     const CudnnTensor row_sums = graph_.between(rows());
@@ -77,23 +78,70 @@ class AttentionBuilder {
     return std::move(graph_);
   }
 
+  /// The same with scales of whole tensors as forward, and gradients in e5m2, as Transformer
+  /// Engine's hybrid recipe has them.
+  CudnnGraph backward_in_fp8() && {
+    const CudnnTensor q = heads(kQ, what_.heads);
+    const CudnnTensor d_o = heads(kDO, what_.heads, kOfGradients);
+    const CudnnTensor row_sums = graph_.between(rows());
+    graph_.reduce(CUDNN_REDUCE_TENSOR_ADD,
+                  graph_.pointwise(CUDNN_POINTWISE_MUL, {d_o, heads(kO, what_.heads)}), row_sums);
+    const CudnnTensor d_sums = scaled(scaled(row_sums, kUnscaleDO), kUnscaleO);
+
+    const CudnnTensor p = graph_.pointwise(
+        CUDNN_POINTWISE_EXP, {graph_.pointwise(CUDNN_POINTWISE_SUB, {scores(q), statistics()})});
+    const CudnnTensor narrow_p =
+        graph_.pointwise(CUDNN_POINTWISE_MUL, {p, factor(kScaleP)}, CUDNN_DATA_FP8_E4M3);
+    scaled_gradient(graph_.transposed(narrow_p, CUDNN_DATA_FP8_E4M3), d_o, what_.kv_heads,
+                    {kDV, kUnscaleP, kUnscaleDO, kScaleDV, kLargestDV});
+
+    const CudnnTensor d_p = graph_.between(square());
+    graph_.multiply(d_o, transposed_heads(kV), d_p);
+    const CudnnTensor differences =
+        graph_.pointwise(CUDNN_POINTWISE_SUB, {scaled(scaled(d_p, kUnscaleDO), kUnscaleV), d_sums});
+    const CudnnTensor d_s = graph_.pointwise(
+        CUDNN_POINTWISE_MUL, {graph_.pointwise(CUDNN_POINTWISE_MUL, {differences, p}), scale()});
+    graph_.reduce(CUDNN_REDUCE_TENSOR_AMAX, d_s, factor(kLargestDS));
+    const CudnnTensor narrow_d_s =
+        graph_.pointwise(CUDNN_POINTWISE_MUL, {d_s, factor(kScaleDS)}, kOfGradients);
+    scaled_gradient(narrow_d_s, heads(kK, what_.kv_heads), what_.heads,
+                    {kDQ, kUnscaleDS, kUnscaleK, kScaleDQ, kLargestDQ});
+    scaled_gradient(graph_.transposed(narrow_d_s, kOfGradients), q, what_.kv_heads,
+                    {kDK, kUnscaleDS, kUnscaleQ, kScaleDK, kLargestDK});
+    return std::move(graph_);
+  }
+
  private:
+  static constexpr cudnnDataType_t kOfGradients = CUDNN_DATA_FP8_E5M2;
+
   /// The arrays in memory.
   enum Array : std::uint8_t { kQ, kK, kV, kO, kStatistics, kDO, kDQ, kDK, kDV, kDQSums };
-  /// And in fp8, behind the statistics, numbers of fp32.
+  /// And in fp8, behind those, numbers of fp32; from the sixth on others forward than backward.
   enum Factor : std::uint8_t {
-    kUnscaleQ = kStatistics + 1,
+    kUnscaleQ,
     kUnscaleK,
     kUnscaleV,
     kUnscaleP,
     kScaleP,
     kScaleO,
     kLargestP,
-    kLargestO
+    kLargestO,
+    kUnscaleO = kScaleO,
+    kUnscaleDO,
+    kUnscaleDS,
+    kScaleDQ,
+    kScaleDK,
+    kScaleDV,
+    kScaleDS,
+    kLargestDQ,
+    kLargestDK,
+    kLargestDV,
+    kLargestDS
   };
 
-  CudnnTensor factor(Factor array) {
-    return graph_.stored(array, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT);
+  CudnnTensor factor(Factor which) {
+    const std::size_t others = (what_.backward ? kDV : kStatistics) + 1U;
+    return graph_.stored(others + which, {1, 1, 1, 1}, {1, 1, 1, 1}, CUDNN_DATA_FLOAT);
   }
   CudnnTensor scaled(const CudnnTensor& x, Factor by) {
     return graph_.pointwise(CUDNN_POINTWISE_MUL, {x, factor(by)});
@@ -114,9 +162,10 @@ class AttentionBuilder {
     return {batch, what_.seq * width, width, 1};
   }
 
-  CudnnTensor heads(Array array, std::int64_t count) {
+  CudnnTensor heads(Array array, std::int64_t count) { return heads(array, count, type()); }
+  CudnnTensor heads(Array array, std::int64_t count, cudnnDataType_t type) {
     return graph_.stored(array, {what_.batch, count, what_.seq, what_.head_dim},
-                         strides_of(count, what_.head_dim, true), type());
+                         strides_of(count, what_.head_dim, true), type);
   }
   CudnnTensor transposed_heads(Array array) {
     Sizes strides = strides_of(what_.kv_heads, what_.head_dim, true);
@@ -170,6 +219,26 @@ class AttentionBuilder {
     graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, each, gradient);
   }
 
+  /// The same in fp8: without the scales of both operands, in its own, its largest element found.
+  struct ScaledGradient {
+    Array array{};
+    Factor unscale_a{}, unscale_b{}, scale{}, largest{};
+  };
+  void scaled_gradient(const CudnnTensor& a, const CudnnTensor& b, std::int64_t count,
+                       const ScaledGradient& into) {
+    CudnnTensor gradient = graph_.between(sizes_of_heads());
+    graph_.multiply(a, b, gradient);
+    if (count != what_.heads) {
+      const CudnnTensor sums = graph_.between({what_.batch, count, what_.seq, what_.head_dim});
+      graph_.reduce(CUDNN_REDUCE_TENSOR_ADD, gradient, sums);
+      gradient = sums;
+    }
+    const CudnnTensor unscaled = scaled(scaled(gradient, into.unscale_a), into.unscale_b);
+    graph_.reduce(CUDNN_REDUCE_TENSOR_AMAX, unscaled, factor(into.largest));
+    graph_.pointwise(CUDNN_POINTWISE_MUL, {unscaled, factor(into.scale)},
+                     heads(into.array, count, kOfGradients));
+  }
+
   const FusedAttention& what_;
   CudnnGraph graph_;
 };
@@ -178,7 +247,7 @@ class AttentionBuilder {
 class CudnnAttention {
  public:
   CudnnAttention(const FusedAttention& what, cudaStream_t stream)
-      : backward_(what.backward),
+      : adds_to_last_(what.backward && !is_quantized(what.precision)),
         stream_(stream),
         graph_(attention_graph(what)),
         plan_(graph_, cudnn_device(current_device())),
@@ -200,7 +269,7 @@ class CudnnAttention {
 
   void launch() {
     const Turn& turn = turns_[turn_++ % turns_.size()];
-    if (backward_) {
+    if (adds_to_last_) {
       check_cuda(cudaMemsetAsync(turn.last_array, 0, graph_.arrays().back(), stream_),
                  "cudaMemsetAsync");
     }
@@ -220,7 +289,7 @@ class CudnnAttention {
     return device;
   }
 
-  bool backward_;
+  bool adds_to_last_;
   cudaStream_t stream_;
   CudnnGraph graph_;
   CudnnPlan plan_;
@@ -234,9 +303,8 @@ class CudnnAttention {
 }  // namespace
 
 CudnnGraph attention_graph(const FusedAttention& attention) {
-  if (is_quantized(attention.precision) &&
-      (attention.precision != Precision::fp8 || attention.backward)) {
-    throw SkippedPoint("cuda: of attention in 8 bits, the forward pass in fp8 is measured");
+  if (is_quantized(attention.precision) && attention.precision != Precision::fp8) {
+    throw SkippedPoint("cuda: of attention in 8 bits, that with a scale a tensor is measured");
   }
   AttentionBuilder builder(attention);
   return attention.backward ? std::move(builder).backward() : std::move(builder).forward();

@@ -14,7 +14,7 @@ std::vector<std::int64_t> packed(const std::vector<std::int64_t>& sizes) {
 }
 
 std::size_t bytes_of(cudnnDataType_t type) {
-  if (type == CUDNN_DATA_FP8_E4M3) return 1;
+  if (type == CUDNN_DATA_FP8_E4M3 || type == CUDNN_DATA_FP8_E5M2) return 1;
   return type == CUDNN_DATA_BFLOAT16 ? 2 : 4;
 }
 
@@ -229,12 +229,12 @@ void CudnnGraph::reduce(cudnnReduceTensorOp_t by, const CudnnTensor& x, const Cu
   add(operation);
 }
 
-CudnnTensor CudnnGraph::transposed(const CudnnTensor& x) {
+CudnnTensor CudnnGraph::transposed(const CudnnTensor& x, cudnnDataType_t type) {
   auto sizes = x.sizes;
   auto strides = x.strides;
   std::swap(sizes[2], sizes[3]);
   std::swap(strides[2], strides[3]);
-  CudnnTensor y = between(sizes, CUDNN_DATA_BFLOAT16, strides);
+  CudnnTensor y = between(sizes, type, strides);
   CudnnDescriptor operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x.descriptor);
   operation.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y.descriptor);

@@ -115,8 +115,8 @@ class CudnnGraph {
   CudnnTensor index(const CudnnTensor& x, std::int64_t dimension);
   /// Reduces the dimensions that are 1 in y, or groups where they are a divisor.
   void reduce(cudnnReduceTensorOp_t by, const CudnnTensor& x, const CudnnTensor& y);
-  /// The same elements with the last two dimensions exchanged, in bf16.
-  CudnnTensor transposed(const CudnnTensor& x);
+  /// The same elements with the last two dimensions exchanged.
+  CudnnTensor transposed(const CudnnTensor& x, cudnnDataType_t type = CUDNN_DATA_BFLOAT16);
 
   /// Bytes of each array in device memory.
   [[nodiscard]] const std::vector<std::size_t>& arrays() const { return arrays_; }

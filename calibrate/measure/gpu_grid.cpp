@@ -100,12 +100,12 @@ void add_attention(std::vector<Work>& works, const GpuAbilities& abilities) {
           works.emplace_back(AttentionChain{batch, seq, heads, head_dim});
         }
         if (!abilities.fused_attention) continue;
-        if (abilities.fused_fp8) {
-          FusedAttention narrow{batch, seq, heads, heads, head_dim};
-          narrow.precision = Precision::fp8;
-          works.emplace_back(narrow);
-        }
         for (const bool backward : {false, true}) {
+          if (abilities.fused_fp8) {
+            FusedAttention narrow{batch, seq, heads, heads, head_dim, true, backward};
+            narrow.precision = Precision::fp8;
+            works.emplace_back(narrow);
+          }
           works.emplace_back(FusedAttention{batch, seq, heads, heads, head_dim, true, backward});
           if (heads != 32) continue;  // and with groups of queries
           works.emplace_back(FusedAttention{batch, seq, heads, 8, head_dim, true, backward});

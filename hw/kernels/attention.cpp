@@ -24,11 +24,18 @@ bool is_latent(const FusedAttention& attention) {
   return attention.value_size() != attention.head_dim;
 }
 
+/// Positions that a block of queries covers: fewer where heads that share keys are its rows.
+double block_span(const AttentionKernel& kernel, const FusedAttention& attention) {
+  const bool packed = kernel.window && !attention.backward;
+  return packed ? kBlock * real(attention.kv_heads) / real(attention.heads) : kBlock;
+}
+
 /// Keys that a query sees at most, in whole blocks.
-double row_length(const FusedAttention& attention) {
+double row_length(const AttentionKernel& kernel, const FusedAttention& attention) {
   const std::int64_t all = attention.keys();
   const double keys = real(attention.chunk > 0 ? std::min(all, attention.chunk) : all);
-  return attention.window > 0 ? std::min(keys, real(attention.window) + kBlock) : keys;
+  if (attention.window <= 0) return keys;
+  return std::min(keys, real(attention.window) + block_span(kernel, attention));
 }
 
 /// Constants of one sort: two bytes or one, values as large as keys or not.
@@ -100,14 +107,25 @@ AttentionPass constants(const AttentionKernel& kernel, const FusedAttention& att
           std::lerp(low.flop_factor, high.flop_factor, part)};
 }
 
-double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor) {
+/// Of queries that see `length` keys at most.
+double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor,
+                  double length) {
   const double keys = attention.mean_chunk();
-  const double seen = attention.window > 0 ? row_length(attention) / keys : 1.0;
+  const double seen = attention.window > 0 ? length / keys : 1.0;
   const bool halved = attention.causal && kernel.skips_masked;
   const double pairs = real(attention.seq) * keys * (halved ? seen * (1.0 - 0.5 * seen) : seen);
   const double products = 2.0 * real(attention.batch) * real(attention.heads) *
                           real(attention.head_dim + attention.value_size());
   return products * pairs * factor;
+}
+
+double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor) {
+  return flop_count(kernel, attention, factor, row_length(kernel, attention));
+}
+
+/// Blocks of queries of all heads.
+double query_blocks(const FusedAttention& attention) {
+  return real(attention.batch * attention.heads) * std::ceil(real(attention.seq) / kBlock);
 }
 
 /// q and o have all heads, k and v the key-value heads; o keeps two bytes in 8-bit kernels.
@@ -137,12 +155,23 @@ Terms terms_of(const AttentionKernel& kernel, const AttentionPass& pass, const D
                const FusedAttention& attention) {
   const double rate = pass.efficiency * rates.peak.value;
   const double full_rate = flop_count(kernel, attention, pass.flop_factor) / rate;
-  const double length = row_length(attention);
+  const double length = row_length(kernel, attention);
   const double block = 2.0 * kBlock * real(attention.head_dim + attention.value_size()) * length;
   return {full_rate, full_rate * pass.saturation_tokens / length,
           pass.tail * block * rates.compute_units / rate,
           bytes_moved(attention) / (pass.memory_fraction * rates.memory_rate.value),
           pass.launch.value};
+}
+
+/// What blocks and masked keys add where there is a window.
+double short_rows(const AttentionKernel& kernel, const AttentionPass& pass,
+                  const DeviceRates& rates, const FusedAttention& attention) {
+  const double span = block_span(kernel, attention);
+  const double masked = std::min(row_length(kernel, attention), kBlock + span);
+  const double edges = flop_count(kernel, attention, pass.flop_factor, masked);
+  return kernel.window->edge * edges / (pass.efficiency * rates.peak.value) +
+         kernel.window->block.value * pass.flop_factor * query_blocks(attention) /
+             rates.compute_units;
 }
 
 /// A window never costs more than none.
@@ -151,7 +180,7 @@ Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
   if (attention.window <= 0) return terms_of(kernel, pass, rates, attention);
   AttentionPass windowed = pass;
   if (kernel.window) {
-    // Its traffic stands for all losses on short rows.
+    // Its own constants stand for all losses on short rows.
     windowed.saturation_tokens = 0.0;
     windowed.tail = 0.0;
     windowed.launch = kernel.window->launch;
@@ -159,7 +188,8 @@ Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
   }
   FusedAttention whole = attention;
   whole.window = 0;
-  const Terms with = terms_of(kernel, windowed, rates, attention);
+  Terms with = terms_of(kernel, windowed, rates, attention);
+  if (kernel.window) with.short_rows = short_rows(kernel, pass, rates, attention);
   const Terms without = terms_of(kernel, pass, rates, whole);
   return with.time() < without.time() ? with : without;
 }

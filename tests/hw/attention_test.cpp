@@ -170,7 +170,7 @@ TEST_CASE("a window bounds the pairs, and costs nothing where it holds all keys"
 TEST_CASE("a window never costs more than none, and a wider one never less") {
   AttentionKernel kernel = flat_kernel();
   kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
-  kernel.window = WindowedAttention{{2e-5}, 0.2};
+  kernel.window = WindowedAttention{{2e-5}, 0.2, {1e-6}, 2.0};
   const Device device = device_with(kernel);
   for (std::int64_t seq = 512; seq <= 65536; seq *= 2) {
     FusedAttention what = attention();
@@ -184,6 +184,47 @@ TEST_CASE("a window never costs more than none, and a wider one never less") {
       before = time;
     }
   }
+}
+
+TEST_CASE("in a window, blocks of queries take a time of their own, and masked keys more") {
+  AttentionKernel kernel = flat_kernel();
+  FusedAttention what = attention();
+  what.window = 128;
+  const auto arithmetic = [&](Seconds block, double edge) {
+    // Without traffic and launch.
+    kernel.window = WindowedAttention{{}, 1e9, block, edge};
+    return price(device_with(kernel), what, "flash-2").value;
+  };
+  const double plain = arithmetic({}, 0.0);
+  CHECK(arithmetic({}, 1.5) == doctest::Approx(2.5 * plain));  // all keys are at an edge
+  const double blocks = double(what.batch * what.heads) * std::ceil(double(what.seq) / 128);
+  const double units = device_with(kernel).compute_units;
+  CHECK(arithmetic({1e-7}, 0.0) == doctest::Approx(plain + blocks * 1e-7 / units));
+  what.window = 384;
+  const double wide = arithmetic({}, 0.0);
+  CHECK(arithmetic({}, 1.5) < 2.4 * wide);
+  CHECK(arithmetic({}, 1.5) > 1.5 * wide);
+}
+
+TEST_CASE("heads that share keys are rows of one block, which sees fewer keys of its window") {
+  AttentionKernel kernel = flat_kernel();
+  kernel.window = WindowedAttention{{}, 0.5, {}, 0.0};
+  FusedAttention what = attention();
+  what.window = 128;
+  what.kv_heads = what.heads;
+  const double alone = flops(kernel, what).value;
+  what.kv_heads = what.heads / 4;
+  const double shared = flops(kernel, what).value;
+  const double s = double(what.seq);
+  CHECK(shared == doctest::Approx(alone * (160 * (1 - 80 / s)) / (256 * (1 - 128 / s))));
+  what.backward = true;  // by blocks of one head
+  what.kv_heads = what.heads;
+  const double backward = flops(kernel, what).value;
+  what.kv_heads = what.heads / 4;
+  CHECK(flops(kernel, what).value == backward);
+  kernel.window.reset();
+  what.backward = false;
+  CHECK(flops(kernel, what).value == doctest::Approx(alone));
 }
 
 TEST_CASE("chunks do the work of sequences of their own, the last of a shorter one") {

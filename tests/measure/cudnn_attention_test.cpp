@@ -65,17 +65,26 @@ TEST_CASE("cuDNN compiles both passes into fused kernels for each kind of data-c
   }
 }
 
-TEST_CASE("cuDNN compiles attention in fp8 into a fused kernel from Hopper on") {
+TEST_CASE("cuDNN compiles attention in fp8 into fused kernels from Hopper on") {
   for (const int compute_capability : {90, 100}) {
     if (compute_capability * 10 > static_cast<int>(cudnnGetMaxDeviceVersion())) continue;
     CAPTURE(compute_capability);
+    const CudnnDescriptor device = device_of(compute_capability);
     FusedAttention what{1, 8192, 32, 32, 128};
     what.precision = Precision::fp8;
-    CHECK(static_cast<double>(workspace_of(what, device_of(compute_capability))) <
-          0.2 * score_bytes(what));
+    CHECK(static_cast<double>(workspace_of(what, device)) < 0.2 * score_bytes(what));
     what.backward = true;
-    CHECK_THROWS_AS((void)attention_graph(what), SkippedPoint);
+    for (const std::int64_t kv_heads : {32, 8}) {
+      what.kv_heads = kv_heads;
+      CHECK(static_cast<double>(workspace_of(what, device)) < 0.2 * score_bytes(what));
+    }
+    what.kv_heads = 32;
+    what.causal = false;
+    CHECK(static_cast<double>(workspace_of(what, device)) < 0.2 * score_bytes(what));
   }
+  FusedAttention blocks{1, 8192, 32, 32, 128};
+  blocks.precision = Precision::fp8_block;
+  CHECK_THROWS_AS((void)attention_graph(blocks), SkippedPoint);
 }
 
 TEST_CASE("cuDNN compiles each head size of the grid, lengths off it and no mask") {
@@ -111,6 +120,22 @@ TEST_CASE("the arrays of attention are those of its operands and results") {
   CHECK(attention_graph({2, 64, 8, 2, 128, true, true}).arrays() ==
         std::vector<std::size_t>{queries, keys, keys, queries, statistics, queries, queries, keys,
                                  keys, 2 * queries});
+}
+
+TEST_CASE("in fp8 operands take a byte, and factors and largest elements four") {
+  const std::size_t queries = std::size_t{2} * 64 * 8 * 128;
+  const std::size_t keys = queries / 4;
+  const std::size_t statistics = std::size_t{4} * 2 * 64 * 8;
+  FusedAttention what{2, 64, 8, 2, 128};
+  what.precision = Precision::fp8;
+  std::vector<std::size_t> forward{queries, keys, keys, queries, statistics};
+  std::vector<std::size_t> backward = forward;
+  backward.insert(backward.end(), {queries, queries, keys, keys});
+  forward.insert(forward.end(), 8, 4);
+  backward.insert(backward.end(), 16, 4);
+  CHECK(attention_graph(what).arrays() == forward);
+  what.backward = true;
+  CHECK(attention_graph(what).arrays() == backward);
 }
 
 TEST_CASE("a graph is bound to one address for each of its arrays") {
