@@ -24,6 +24,12 @@
 namespace prequel {
 namespace {
 
+/// Appends what is not there yet: a value that is said twice is one.
+template <class Value>
+void add_once(std::vector<Value>& values, const Value& value) {
+  if (!holds(values, value)) values.push_back(value);
+}
+
 /// Each of a list of words, as its place among those `known`.
 std::vector<std::size_t> chosen(const std::string& flag, const std::string& text,
                                 const std::vector<std::string>& known) {
@@ -35,7 +41,7 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
                                    in_quotes(word), did_you_mean(word, known),
                                    fmt::join(known, ", ")));
     }
-    places.push_back(static_cast<std::size_t>(found - known.begin()));
+    add_once(places, static_cast<std::size_t>(found - known.begin()));
   }
   return places;
 }
@@ -51,7 +57,7 @@ std::vector<WordSet<Enum>> list_of(const std::string& flag, const std::string& t
       throw InputError(fmt::format("{} {}: expected {}, with / between sets", flag, printable(text),
                                    expected(domain)));
     }
-    sets.push_back(*set);
+    add_once(sets, *set);
   }
   return sets;
 }

@@ -213,6 +213,16 @@ TEST_CASE("a search takes its own table back as plans, and finds the same again"
                        "cost\n") != std::string::npos);
 }
 
+TEST_CASE("a value that is listed twice is searched once") {
+  const auto considered = [](const std::string& axes) {
+    return searched("--model llama-3-8b --cluster dgx-h100 --nodes 1 --gbs 64 --seq-len 4096 " +
+                    axes)
+        .at("considered");
+  };
+  CHECK(considered("--tp 2,2 --sequence-parallel on,on --recompute none,none --overlap tp/tp") ==
+        considered("--tp 2 --sequence-parallel on --recompute none --overlap tp"));
+}
+
 TEST_CASE("a switch says what rows of a table of plans leave out") {
   const TemporaryFolder folder;
   const std::string asked =
