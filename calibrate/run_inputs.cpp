@@ -316,8 +316,8 @@ std::vector<std::string> RunInputs::unheeded(const MeasuredRun& run) {
     if (is_new) known->second = is_other_card(library_, card, inputs->device);
     if (known->second) {
       told.push_back(
-          fmt::format("gpu {}: cluster {} has {}, which is priced; another cluster, or "
-                      "--set cluster.device=…, would do",
+          fmt::format("gpu {}: cluster {} has {}, which is priced; another cluster would "
+                      "do",
                       printable(card), inputs->cluster.name, inputs->device.name));
     }
   }
