@@ -117,7 +117,8 @@ std::vector<GapCause> gap_causes(const std::vector<ObservedRun>& runs,
     const auto constant = Uncertain(i);
     const Posterior found = alone(runs, seen, uncertainty, constant, uncertainty.constants[i].sd);
     if (found.model.slopes.isZero()) continue;  // no run feels it
-    const double u = found.constants[0], sd = std::sqrt(found.covariance(0, 0));
+    const double u = found.constants[0];
+    const double sd = std::sqrt(found.covariance(0, 0));
     const Number number = number_of(scenario, constant);
     const auto at = [&](double moved) {
       return ratio_at(scenario, uncertainty, constant, number, moved);

@@ -114,7 +114,7 @@ class Cells {
     if (text(column).empty()) column = axis.name;
     const std::string cell = text(column);
     if (cell.empty()) return std::nullopt;
-    const auto value = of_cell(cell, axis.domain);
+    auto value = of_cell(cell, axis.domain);
     if (!value) wrong(column, cell, expected(axis.domain));
     return value;
   }

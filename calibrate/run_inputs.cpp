@@ -265,8 +265,8 @@ std::vector<std::string> RunInputs::unheeded(const MeasuredRun& run, const Scena
     if (is_new) known->second = is_other_card(library_, card, scenario.device);
     if (known->second) {
       told.push_back(
-          fmt::format("gpu {}: cluster {} has {}, which is priced; another cluster, or "
-                      "--set cluster.device=…, would do",
+          fmt::format("gpu {}: cluster {} has {}, which is priced; another cluster would "
+                      "do",
                       printable(card), scenario.cluster.name, scenario.device.name));
     }
   }

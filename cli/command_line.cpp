@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -47,6 +50,14 @@ class HelpFormat : public CLI::Formatter {
     return "Examples:\n" + app->get_footer() + "\n" + CLI::Formatter::make_description(app);
   }
   [[nodiscard]] std::string make_footer(const CLI::App* /*app*/) const override { return {}; }
+  /// Without the value of switches that say no, which their name does.
+  [[nodiscard]] std::string make_option_name(const CLI::Option* option,
+                                             bool is_positional) const override {
+    constexpr std::string_view kNo = "{false}";
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    const std::size_t at = name.find(kNo);
+    return at == std::string::npos ? name : name.erase(at, kNo.size());
+  }
 };
 
 void add_completion(CLI::App& app) {

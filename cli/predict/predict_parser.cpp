@@ -42,12 +42,13 @@ void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
   add_keyed_what_if(command, overrides, "--link-fraction", "link_fractions",
                     "LEVEL:FRACTION, such as spine:0.5",
                     "links of a level of the fabric at this share of their rate (repeatable)");
-  constexpr std::array<std::array<const char*, 3>, 3> kFields{{
-      {"--jitter", "jitter", "relative standard deviation of each rank's time in each layer"},
-      {"--seed", "seed", "of the jitter"},
-      {"--samples", "samples", "iterations to draw"},
+  constexpr std::array<std::array<const char*, 4>, 3> kFields{{
+      {"--jitter", "jitter", "SHARE",
+       "relative standard deviation of each rank's time in each layer"},
+      {"--seed", "seed", "N", "of the jitter"},
+      {"--samples", "samples", "N", "iterations to draw"},
   }};
-  for (const auto& [flag, field, help] : kFields) {
+  for (const auto& [flag, field, type, help] : kFields) {
     const std::string path = std::string("what_if.") + field;
     command
         .add_option_function<std::string>(
@@ -56,7 +57,7 @@ void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
               add_override(overrides, {path, value, from});
             },
             help)
-        ->type_name("")
+        ->type_name(type)
         ->group("What if");
   }
 }

@@ -44,7 +44,7 @@ void fix_axes(const SearchOptions& options, JobRequest& request) {
     const auto said = options.axes.find(std::string(axis.name));
     if (said == options.axes.end()) return;
     std::string value = said->second;
-    if constexpr (std::is_same_v<decltype(axis.domain), const Domain<bool>>) {
+    if constexpr (std::is_same_v<decltype(axis.domain), Domain<bool>>) {
       value = value == "on" ? "true" : "false";
     }
     add_override(request.overrides, {"plan." + std::string(axis.name), value, flag_of(axis.name)});

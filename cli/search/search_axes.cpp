@@ -1,9 +1,11 @@
 #include "cli/search/search_axes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,6 +24,12 @@
 namespace prequel {
 namespace {
 
+/// Appends what is not there yet: a value that is said twice is one.
+template <class Value>
+void add_once(std::vector<Value>& values, const Value& value) {
+  if (!holds(values, value)) values.push_back(value);
+}
+
 /// Each of a list of words, as its place among those `known`.
 std::vector<std::size_t> chosen(const std::string& flag, const std::string& text,
                                 const std::vector<std::string>& known) {
@@ -33,7 +41,7 @@ std::vector<std::size_t> chosen(const std::string& flag, const std::string& text
                                    in_quotes(word), did_you_mean(word, known),
                                    fmt::join(known, ", ")));
     }
-    places.push_back(static_cast<std::size_t>(found - known.begin()));
+    add_once(places, static_cast<std::size_t>(found - known.begin()));
   }
   return places;
 }
@@ -49,7 +57,7 @@ std::vector<WordSet<Enum>> list_of(const std::string& flag, const std::string& t
       throw InputError(fmt::format("{} {}: expected {}, with / between sets", flag, printable(text),
                                    expected(domain)));
     }
-    sets.push_back(*set);
+    add_once(sets, *set);
   }
   return sets;
 }
@@ -177,6 +185,27 @@ std::vector<std::string> overruled_flags(const SearchOptions& options,
   return flags;
 }
 
+/// Columns of a search's own table that answer, and say nothing of a plan.
+constexpr std::array<std::string_view, 9> kAnswers{
+    "rank",    "gpus",      "sec_per_iter", "tokens_per_sec_per_gpu", "mfu", "mem_gib",
+    "verdict", "gpu_hours", "cost"};
+
+bool is_answer(const std::string& column) {
+  return std::ranges::find(kAnswers, column) != kAnswers.end();
+}
+
+/// A cell as a job's plan says it: tables say switches by 0 and 1, too.
+std::string of_plan(const std::string& column, const std::string& cell) {
+  std::string text = cell;
+  each_axis([&](const auto& axis) {
+    if constexpr (std::is_same_v<decltype(axis.domain), Domain<bool>>) {
+      const auto value = axis.name == column ? of_cell(cell, axis.domain) : std::nullopt;
+      if (value) text = *value ? "true" : "false";
+    }
+  });
+  return text;
+}
+
 }  // namespace
 
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
@@ -211,9 +240,10 @@ PlanTable read_plan_table(const SearchOptions& options, const SearchInputs& inpu
     }
     Document plan = Document::from(place, nlohmann::json::object());
     for (std::size_t i = 0; i < row->cells.size(); ++i) {
-      if (row->cells[i].empty()) continue;
-      plan.set(table.columns()[i], row->cells[i], place);
-      ++filled[table.columns()[i]];
+      const std::string& column = table.columns()[i];
+      if (row->cells[i].empty() || is_answer(column)) continue;
+      plan.set(column, of_plan(column, row->cells[i]), place);
+      ++filled[column];
     }
     const ModelShape shape = shapes.read(plan.root());
     PlanRequest request = read_plan(plan.root());
@@ -222,6 +252,14 @@ PlanTable read_plan_table(const SearchOptions& options, const SearchInputs& inpu
   }
   if (plans.requests.empty()) throw InputError(path + ": no plan below the header");
   plans.overruled = overruled_flags(options, filled, plans.requests.size());
+  std::vector<std::string> answers = table.columns();
+  std::erase_if(answers, [](const std::string& column) { return !is_answer(column); });
+  if (!answers.empty()) {
+    plans.overruled.push_back(
+        fmt::format("--plans {}: answers are found again, those of the table "
+                    "are not read: {}",
+                    printable(path), fmt::join(answers, ", ")));
+  }
   return plans;
 }
 

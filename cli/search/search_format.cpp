@@ -278,7 +278,7 @@ std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
     if (result.refused.empty()) {
       text =
           "No plan is legal: no product of tp and pp divides the GPUs with a dp x mbs that divides "
-          "the global batch. Allow other --nodes, --gbs, --tp, --pp or --mbs.\n";
+          "the global batch. Allow other --nodes, --gbs, --dp, --tp, --pp or --mbs.\n";
     }
     text += refusals_text(answer, width);
   } else if (result.required == 0) {

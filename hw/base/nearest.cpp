@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
+#include <iterator>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -44,6 +46,39 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return distance(a.size(), b.size());
 }
 
+bool begins(std::string_view word, std::string_view name) {
+  return name.starts_with(word);
+}
+
+/// "h100" of "dgx-h100".
+bool is_part_of(std::string_view word, std::string_view name) {
+  return ("-" + std::string(name) + "-").find("-" + std::string(word) + "-") != std::string::npos;
+}
+
+/// The candidates of which `is_named` holds: those that begin with the word first, of them the
+/// shortest.
+std::vector<std::string> named_with(std::string_view word,
+                                    const std::vector<std::string>& candidates,
+                                    bool (*is_named)(std::string_view, std::string_view)) {
+  std::vector<std::string> named;
+  if (word.size() < kLeastBeginning) return named;
+  std::ranges::copy_if(candidates, std::back_inserter(named),
+                       [&](const std::string& name) { return is_named(word, name); });
+  std::ranges::sort(named, {}, [&](const std::string& name) {
+    return std::tuple(!begins(word, name), name.size(), name);
+  });
+  if (named.size() > kMostNamed) named.resize(kMostNamed);
+  return named;
+}
+
+/// ` (did you mean "x", "y"?)`, or the empty text.
+std::string listed(const std::vector<std::string>& names) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(in_quotes(name));
+  return quoted.empty() ? std::string()
+                        : fmt::format(" (did you mean {}?)", fmt::join(quoted, ", "));
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word,
@@ -65,21 +100,15 @@ std::optional<std::string> nearest(std::string_view word,
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  // Who knows a part of a name gets those that have it, and who knows how one begins those that
+  // begin so; but for that, what is spelt nearly so.
+  if (std::string named = listed(named_with(word, candidates, is_part_of)); !named.empty()) {
+    return named;
+  }
   if (const auto meant = nearest(word, candidates)) {
     return " (did you mean " + in_quotes(*meant) + "?)";
   }
-  // Who knows how a name begins gets those that begin so, the shortest first.
-  std::vector<std::string> begun;
-  for (const std::string& candidate : candidates) {
-    if (word.size() >= kLeastBeginning && candidate.starts_with(word)) {
-      begun.push_back(in_quotes(candidate));
-    }
-  }
-  if (begun.empty()) return "";
-  std::ranges::sort(begun, {},
-                    [](const std::string& name) { return std::pair(name.size(), name); });
-  if (begun.size() > kMostNamed) begun.resize(kMostNamed);
-  return " (did you mean " + fmt::format("{}", fmt::join(begun, ", ")) + "?)";
+  return listed(named_with(word, candidates, begins));
 }
 
 }  // namespace prequel

@@ -15,7 +15,8 @@ namespace prequel {
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
-/// ` (did you mean "x"?)`, or the empty text.
+/// ` (did you mean "x"?)`, or the empty text: names of which the word is a part ("h100" of
+/// "dgx-h100"), else the nearest one, else those that begin with it.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace prequel

@@ -66,6 +66,7 @@ void check_formats(Ruling& its) {
     its.warn("fp8_param_gather: no effect with precision {}", name(its.plan.precision));
   }
   if (its.plan.recompute != Recompute::selective && its.request.recompute_modules &&
+      its.request.recompute_modules != its.software.defaults.recompute_modules &&
       !its.plan.recompute_modules.empty()) {
     its.warn("recompute_modules: no effect with recompute {}", name(its.plan.recompute));
   }

@@ -23,6 +23,7 @@ struct CommTime {
   }
 };
 
+/// All of a collective's seconds, and those on the network.
 CommTime comm_time(const CollectivePrice& price);
 
 /// How ranks of a group lie on the cluster.

@@ -15,6 +15,7 @@ class OperatorPricer {
  public:
   explicit OperatorPricer(const Scenario& scenario);
 
+  /// Each operator's kernel, in their order, less what of communication others of them hide.
   [[nodiscard]] KernelCosts price(const Operators& operators) const;
 
  private:

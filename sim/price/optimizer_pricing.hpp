@@ -16,6 +16,7 @@ namespace prequel {
 struct Orthogonalization {
   double dense{}, experts{}, largest{};
 };
+/// Of what a rank holds of one part.
 Orthogonalization orthogonalization(const Scenario& scenario, Part part);
 
 /// The optimizer's pass over the states that one rank owns of a stage of these chunks, which hold

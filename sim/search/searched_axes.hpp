@@ -40,14 +40,4 @@ enum class Reach : std::uint8_t {
   everything     ///< all values of all axes, but those that change what is computed
 };
 
-/// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that
-/// device links join (powers of two and a node's divisors), cp for long sequences, ep by the
-/// experts, pp and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as the
-/// software's choices say, or by `reach`. A schedule follows from chunks that are said, as in a
-/// single plan.
-SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach);
-
-/// What all plans share, as what they lack is at its plainest: a problem of it is one of each plan.
-PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said);
-
 }  // namespace prequel

@@ -16,9 +16,25 @@
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/layout.hpp"
 #include "models/plan/stages.hpp"
+#include "sim/search/searched_values.hpp"
 
 namespace prequel {
 namespace {
+
+constexpr std::int64_t kMostMicroBatch = 64;  // sequences; the batch bounds it in practice
+constexpr std::int64_t kMostChunks = 16;      // of one stage
+
+template <class Value>
+void fill(std::vector<Value>& axis, std::vector<Value> values) {
+  if (axis.empty()) axis = std::move(values);
+}
+
+/// With all values that there are.
+template <Worded Enum>
+void fill_with_all(std::vector<Enum>& axis) {
+  const auto values = all_of<Enum>();
+  fill(axis, {values.begin(), values.end()});
+}
 
 /// One value where an axis has no effect, all of it where it has. A value that the axis leaves out
 /// never takes the place of those asked for, even where the rules refuse all of them.
@@ -394,7 +410,93 @@ std::vector<SearchAxes> parts_of(const SearchAxes& axes, const SearchInputs& inp
   return parts;
 }
 
+/// Chunks that are said want a schedule that has them, unless that is said, too.
+void add_schedule_of_chunks(SearchAxes& axes, const std::vector<std::int64_t>& vpp) {
+  const bool chunks = std::ranges::any_of(vpp, [](std::int64_t each) { return each > 1; });
+  if (chunks && !holds(axes.schedule, Schedule::interleaved)) {
+    axes.schedule.push_back(Schedule::interleaved);
+  }
+}
+
 }  // namespace
+
+PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said) {
+  const auto single = [](const auto& values) {
+    return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
+  };
+  PlanRequest plainest = inputs.fixed;
+  plainest.cp = single(said.cp);
+  plainest.cp_comm = single(said.cp_comm);
+  if (!inputs.model.has_experts()) {
+    plainest.ep = single(said.ep);
+    plainest.etp = single(said.etp);
+  }
+  if (!plainest.precision) plainest.precision = single(said.precision);
+  // Of several precisions, each plan's tells whether the recipe goes with it.
+  if (!plainest.fp8_recipe && said.precision.size() < 2) {
+    plainest.fp8_recipe = single(said.fp8_recipe);
+  }
+  plainest.nodes = std::nullopt;
+  plainest.gbs = 1;
+  plainest.zero = 0;
+  plainest.offload = Offload::none;
+  plainest.recompute = Recompute::none;
+  plainest.sequence_parallel = false;
+  plainest.schedule = Schedule::one_f_one_b;
+  return judge_plan(plainest, inputs.model, inputs.cluster, inputs.software);
+}
+
+SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
+  const bool everything = reach == Reach::everything;
+  const std::int64_t most_gbs =
+      axes.gbs.empty() ? 1 : *std::max_element(axes.gbs.begin(), axes.gbs.end());
+  const bool schedule_said = !axes.schedule.empty();
+  const std::vector<std::int64_t> chunks_said = axes.vpp;
+  const bool recipe_said = !axes.fp8_recipe.empty();
+  fill(axes.shapes, {shape_of(inputs.model)});
+  const std::int64_t layers =
+      std::ranges::max_element(axes.shapes, {}, &ModelShape::layers)->layers;
+  const Experts& experts = inputs.model.experts;
+  fill(axes.nodes, up_to(inputs.cluster.nodes));
+  fill(axes.tp, tensor_degrees(inputs.cluster, reach));
+  fill(axes.cp, context_degrees(inputs, reach));
+  fill(axes.pp, up_to(layers));
+  fill(axes.ep,
+       inputs.model.has_experts() ? divisors(experts.count) : std::vector<std::int64_t>{1});
+  fill(axes.etp, everything && inputs.model.has_experts()
+                     ? powers_of_two(inputs.cluster.devices_per_node)
+                     : std::vector<std::int64_t>{1});
+  fill(axes.vpp, up_to(std::min(kMostChunks, layers)));
+  fill(axes.mbs, powers_of_two(std::min(kMostMicroBatch, most_gbs)));
+  fill(axes.layout, usual_layouts(inputs.software));
+  fill(axes.dispatcher, known_dispatchers(inputs, everything));
+  if (everything) {
+    fill(axes.zero, {0, 1, 2, 3});
+    fill_with_all(axes.recompute);
+    fill(axes.recompute_modules, growing_recompute());
+    fill(axes.sequence_parallel, {false, true});
+    fill_with_all(axes.schedule);
+    fill_with_all(axes.stage_split);
+    fill_with_all(axes.cp_comm);
+    fill(axes.overlap, all_overlaps(inputs));
+    fill(axes.cuda_graphs,
+         {{}, {GraphedModule::attn, GraphedModule::moe_router}, {GraphedModule::full}});
+  }
+  each_axis([&](const auto& axis) {
+    if (axis.use != AxisUse::offered) return;
+    fill(axis.of(axes), axis.of(inputs.software.choices));
+    const auto& fixed = axis.of(inputs.fixed);
+    const auto& usual = axis.of(inputs.software.defaults);
+    fill(axis.of(axes), {fixed ? *fixed : usual ? *usual : plainest(axis.domain)});
+  });
+  const bool wide =
+      std::ranges::any_of(axes.precision, [](Precision each) { return !is_quantized(each); });
+  if (!recipe_said && wide && !holds(axes.fp8_recipe, Fp8Recipe::none)) {
+    axes.fp8_recipe.push_back(Fp8Recipe::none);
+  }
+  if (!schedule_said) add_schedule_of_chunks(axes, chunks_said);
+  return axes;
+}
 
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
                        const SearchWatch& watch) {

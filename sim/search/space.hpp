@@ -20,6 +20,16 @@ struct SearchWatch {
   Progress combining{};  ///< of the parts of the space whose plans are combined before
 };
 
+/// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that
+/// device links join (powers of two and a node's divisors), cp for long sequences, ep by the
+/// experts, pp and vpp up to the layers, mbs in powers of two, dp from the nodes; the rest as the
+/// software's choices say, or by `reach`. A schedule follows from chunks that are said, as in a
+/// single plan.
+SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach);
+
+/// What all plans share, as what they lack is at its plainest: a problem of it is one of each plan.
+PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said);
+
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
 /// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1,
 /// dispatchers where ranks keep their tokens) take one value only, of those in the axis. HybridEP

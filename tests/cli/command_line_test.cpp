@@ -144,6 +144,13 @@ TEST_CASE("help begins with examples, for the program and for each command") {
   }
 }
 
+TEST_CASE("help names each flag as it is written, and what its value is") {
+  const std::string help = run_prequel("predict --help").out;
+  CHECK(help.find("--sequence-parallel,--no-sequence-parallel\n") != std::string::npos);
+  CHECK(help.find("{false}") == std::string::npos);
+  CHECK(help.find("--jitter SHARE ") != std::string::npos);
+}
+
 TEST_CASE("the version comes with the facts of the build") {
   const ProgramResult version = run_prequel("--version");
   CHECK(version.status == 0);

@@ -198,11 +198,49 @@ TEST_CASE("where nothing is in time, it is said how long the training would take
   CHECK(none.out.substr(without, none.out.find('\n', without) - without).ends_with(" days"));
 }
 
+TEST_CASE("a search takes its own table back as plans, and finds the same again") {
+  const TemporaryFolder folder;
+  const std::string asked =
+      "search --model deepseek-v2-lite --cluster nvidia-dgx-h100 --csv --top 8 ";
+  const std::string found =
+      run_prequel(asked + "--nodes 2 --gbs 128 --seq-len 4096 --tokens 1e11 --price 2").out;
+  const ProgramResult again =
+      run_prequel(asked + "--tokens 1e11 --price 2 --plans " + folder.with("plans.csv", found));
+  CHECK(again.status == 0);
+  CHECK(again.out == found);
+  CHECK(again.err.find("answers are found again, those of the table are not read: rank, gpus, "
+                       "sec_per_iter, tokens_per_sec_per_gpu, mfu, mem_gib, verdict, gpu_hours, "
+                       "cost\n") != std::string::npos);
+}
+
+TEST_CASE("a value that is listed twice is searched once") {
+  const auto considered = [](const std::string& axes) {
+    return searched("--model llama-3-8b --cluster dgx-h100 --nodes 1 --gbs 64 --seq-len 4096 " +
+                    axes)
+        .at("considered");
+  };
+  CHECK(considered("--tp 2,2 --sequence-parallel on,on --recompute none,none --overlap tp/tp") ==
+        considered("--tp 2 --sequence-parallel on --recompute none --overlap tp"));
+}
+
+TEST_CASE("a switch says what rows of a table of plans leave out") {
+  const TemporaryFolder folder;
+  const std::string asked =
+      "--model llama-3-8b --cluster dgx-h100 --gbs 128 --seq-len 4096 --plans " +
+      folder.with("plans.csv", "nodes,tp,pp\n1,2,2\n");
+  const auto splits = [&](const std::string& flag) {
+    return searched(asked + flag).at("plans")[0].at("plan").at("sequence_parallel");
+  };
+  CHECK(splits(" --sequence-parallel on") == true);
+  CHECK(splits(" --sequence-parallel off") == false);
+}
+
 TEST_CASE("utilisation says of which peak it is, where plans differ in precision") {
-  const std::string text = run_prequel(
-                               "search --model qwen3-30b-a3b --cluster dgx-h100 --nodes 4 --gbs 512 "
-                               "--seq-len 4096 --precision bf16,fp8")
-                               .out;
+  const std::string text =
+      run_prequel(
+          "search --model qwen3-30b-a3b --cluster dgx-h100 --nodes 4 --gbs 512 "
+          "--seq-len 4096 --precision bf16,fp8")
+          .out;
   CHECK(text.find("MFU of a peak of ") != std::string::npos);
   CHECK(text.find("989 TFLOP/s (bf16)") != std::string::npos);
   CHECK(text.find("1979 TFLOP/s (fp8)") != std::string::npos);

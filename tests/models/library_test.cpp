@@ -219,6 +219,19 @@ TEST_CASE("an unknown name is refused with the nearest one") {
         "clusters lists them");
 }
 
+TEST_CASE("a part of a name leads to the names that have it, before one that is spelt nearly so") {
+  const Library library({});
+  const auto refusal = [&](const std::string& kind, const std::string& name) {
+    return error_text([&] { static_cast<void>(library.open(kind, name)); });
+  };
+  CHECK(refusal("models", "qwen3-235b").find("(did you mean \"qwen3-235b-a22b\"?)") !=
+        std::string::npos);
+  CHECK(refusal("clusters", "h100").find("(did you mean \"h100-pcie-node\", \"dgx-h100\", ") !=
+        std::string::npos);
+  CHECK(refusal("clusters", "b200").find("\"dgx-b200\"") != std::string::npos);
+  CHECK(refusal("models", "lama-3-8b").find("(did you mean \"llama-3-8b\"?)") != std::string::npos);
+}
+
 TEST_CASE("a data directory that is none is refused") {
   CHECK(error_text([] { Library({"/no/such"}); }) == "data_dir /no/such: not a directory");
 }
