@@ -42,7 +42,7 @@ bool is_size(std::string_view word) {
 /// for `1.5b`.
 std::string bare(std::string_view name, bool versions) {
   name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
-  for (const std::string_view ending : {".yaml", ".yml", ".json"}) {
+  for (const std::string_view ending : {".yaml", ".yml", ".json", ".nemo"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   std::string all;
@@ -99,6 +99,15 @@ void look_up_model(const Library* library, ImportedJob& job) {
     name = job.model_of_program;
     entry = entry_of(table.json(), name);
   }
+  if (entry == nullptr && !named) {
+    for (const auto& [flag, value] : job.models_perhaps) {
+      entry = entry_of(table.json(), value);
+      if (entry == nullptr) continue;
+      name = value;
+      job.report.assumed.push_back(fmt::format("the model {}: {}, by its name", value, flag));
+      break;
+    }
+  }
   if (entry == nullptr) return;
   ImportedJob known;
   if (const auto model = entry->find("model"); model != entry->end()) {
@@ -108,7 +117,7 @@ void look_up_model(const Library* library, ImportedJob& job) {
   }
   take_what_is_missing(known.model, job.model);
   if (by_config) job.yaml_config_file.clear();
-  if (by_program) job.said.try_emplace("--recipe", 1);
+  if (by_program && name == job.model_of_program) job.said.try_emplace("--recipe", 1);
   if (job.says("--recipe")) {
     job.report.left_out.push_back(
         fmt::format("{}: its batches, layout, precision and recomputation where the command line "

@@ -603,5 +603,24 @@ TEST_CASE("a switch that nothing sets is off, and what else is added unseen is n
               "ARGS without --sequence-parallel: added under a condition that is not known here"));
 }
 
+TEST_CASE("nanoGPT's flags, too, have its defaults") {
+  const ImportedJob job = job_of_script(
+      "torchrun --standalone --nproc_per_node=8 train.py --batch_size=12 --n_layer=24 --n_head=16 "
+      "--n_embd=1024 --block_size=1024 --gradient_accumulation_steps=40\n");
+  CHECK(job.model.vocab == 50304);
+  CHECK(job.plan.gbs == 480);
+  CHECK(lists_part(job.report.assumed, "nanoGPT's, as the flags do not say it"));
+}
+
+TEST_CASE("Llama's multiplier of the width counts before it is rounded up") {
+  const std::string shape =
+      "num_layers: 60\nhidden_size: 6144\nnum_attention_heads: 48\n"
+      "swiglu: true\nmultiple_of: 4096\n";
+  CHECK(job_of_yaml(shape).model.ffn_hidden == 16384);
+  CHECK(job_of_yaml(shape + "hidden_dim_multiplier: 1.3\n").model.ffn_hidden == 24576);
+  CHECK(lists_part(job_of_yaml(shape + "ffn_dim_multiplier: many\n").report.left_out,
+                   "is no number from 0 to 64"));
+}
+
 }  // namespace
 }  // namespace prequel
