@@ -17,6 +17,8 @@
 namespace prequel {
 namespace {
 
+constexpr std::size_t kMostNamed = 256;  // that are looked for; scripts name a handful
+
 struct NamedFile {
   std::string name;
   bool script{};
@@ -50,6 +52,7 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
     all.push_back({job.model_named, false, true});
     all.push_back({job.model_named + "/config.json", false, true});
   }
+  if (all.size() > kMostNamed) all.resize(kMostNamed);
   return all;
 }
 
