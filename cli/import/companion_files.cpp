@@ -17,6 +17,8 @@
 namespace prequel {
 namespace {
 
+constexpr std::size_t kMostNamed = 256;  // that are looked for; scripts name a handful
+
 struct NamedFile {
   std::string name;
   bool script{};
@@ -42,10 +44,15 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
     if (key.ends_with("config_file")) all.push_back({value, false, false});
   }
   const bool shape = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
+  for (const auto& [flag, value] : job.models_perhaps) {
+    if (names.model || shape) break;
+    if (value.ends_with(".json")) all.push_back({value, false, true});
+  }
   if (!job.model_named.empty() && !names.model && !shape) {
     all.push_back({job.model_named, false, true});
     all.push_back({job.model_named + "/config.json", false, true});
   }
+  if (all.size() > kMostNamed) all.resize(kMostNamed);
   return all;
 }
 

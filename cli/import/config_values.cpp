@@ -120,6 +120,7 @@ constexpr OtherName kOtherNames[] = {
     {"process_count_per_instance", "--gpus-per-node"},
     {"resources.accelerators", "--gpus-per-node"},
     {"resources.gpu", "--gpus-per-node"},
+    {"compute.gpus", "--gpus"},
     {"n_embd", "--hidden-size"},
     // NeMo-RL's training of one model, and picotron
     {"train_global_batch_size", "--global-batch-size"},
@@ -134,6 +135,7 @@ constexpr OtherName kOtherNames[] = {
     {"micro_batch_size_per_gpu", "--micro-batch-size"},
     {"enable_gradient_checkpointing", "--gradient-checkpointing"},
     {"hidden_dim", "--hidden-size"},
+    {"per_device_parallelism", "--micro-batch-size"},
     {"intermediate_dim", "--ffn-hidden-size"},
     {"model.type", "--decoder-block"},
     {"trainer.mp", "--precision"},

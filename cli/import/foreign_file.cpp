@@ -24,6 +24,7 @@
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/source_files.hpp"
+#include "cli/import/telling_names.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
 #include "hw/base/csv.hpp"
@@ -230,12 +231,14 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   const std::string& unread = reading.unread;
   tell_named_model(names, import.job);
   use_named_model(names, import.job);
+  take_by_names(import.job);
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);
   look_up_model(names.library, import.job);
   if (!import.job.maxtext.empty()) replace_by_names(import.job, names);  // its axes fill devices
   if (import.job.script) {
     read_unused_variables(first_file(sources), state, import.job);
+    take_by_names(import.job);
     assume_megatron_defaults(import.job);
   }
   use_named_model(names, import.job);  // whatever flags of another model made of it

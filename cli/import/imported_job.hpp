@@ -68,6 +68,16 @@ struct ImportedTorchtitan {
   }
 };
 
+struct ImportedJob;
+
+/// A number whose flag or key is not known, and the field that its name is of.
+struct NumberByName {
+  std::string flag;
+  std::int64_t value{};
+  std::optional<std::int64_t>& (*field)(ImportedJob& job);
+  const char* what;  ///< the field's name, for messages
+};
+
 /// A job as far as the files read so far say it; a file read later overrides.
 struct ImportedJob {
   ImportedModel model;
@@ -93,6 +103,7 @@ struct ImportedJob {
   /// How wide the MLP is: a multiple of this, both halves of a gated one together, or this many
   /// times the hidden size.
   std::optional<std::int64_t> ffn_multiple, ffn_halves, ffn_ratio;
+  std::optional<double> ffn_scale;  ///< Llama's, of the width before it is rounded up
   /// What a command line sets in configurations, by the path of the value.
   std::map<std::string, std::string> settings;
   std::map<std::string, std::string> script_flags;  ///< of scripts, which go over values so named
@@ -100,6 +111,11 @@ struct ImportedJob {
   std::map<std::string, std::string> maxtext;       ///< values of the keys that are its own
   std::optional<std::int64_t> shared_experts;       ///< each as wide as the others
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
+  /// What flags and keys say whose names are of models or checkpoints: perhaps a model's name.
+  std::vector<std::pair<std::string, std::string>> models_perhaps;
+  /// Numbers of flags that are not known, whose names tell what they are; they count where none
+  /// that is known says the same.
+  std::vector<NumberByName> by_names;
   std::string model_of_program;           ///< by the name of what is started: pretrain_llama3_8b
   std::string programs;                   ///< that scripts start, for messages
   std::vector<std::string> tokenizer;     ///< what names it: its files, then its type

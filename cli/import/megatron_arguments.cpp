@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/telling_names.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -87,8 +88,10 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--use-deepspeed", "--deepspeed"},
     {"--deepspeed-config-file", "--deepspeed-config"},
     {"--dtype", "--precision"},
+    {"--grad-checkpoint", "--gradient-checkpointing"},     // of Colossal-AI
     {"--grad-checkpointing", "--gradient-checkpointing"},  // of open_lm, as is the next
     {"--accum-freq", "--gradient-accumulation-steps"},
+    {"--gradient-accumulation", "--gradient-accumulation-steps"},
     {"--accumulative-counts", "--gradient-accumulation-steps"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {
@@ -143,6 +146,7 @@ class Arguments {
     }
     if (read_special(flag, value)) return;
     const bool resolved = value.find('$') == std::string::npos;
+    if (resolved && note_by_name(flag, value)) return;
     if (is_word_flag && resolved && !says_nothing(flag, value)) {
       return leave_out(flag, value, "is not known; predicted without it");
     }
@@ -153,6 +157,21 @@ class Arguments {
   }
 
  private:
+  /// What a flag that is not known may say by its name: how many there are of something, or a
+  /// model's name, which also stands in what is ignored.
+  bool note_by_name(const std::string& flag, const std::string& value) {
+    if (auto number = number_by_name(flag, value)) {
+      job_.by_names.push_back(std::move(*number));
+      return true;
+    }
+    for (const char* part : {"model", "ckpt", "checkpoint", "pretrain", "restore-from"}) {
+      if (flag.find(part) == std::string::npos || value.empty()) continue;
+      job_.models_perhaps.emplace_back(flag, value);
+      break;
+    }
+    return false;
+  }
+
   /// Words that leave a choice to the program, and flags whose word only names a family.
   static bool says_nothing(const std::string& flag, const std::string& value) {
     constexpr std::string_view kNothing[] = {"",      "auto",  "null", "none", "None",
@@ -181,6 +200,8 @@ class Arguments {
       capacity(flag, value);
     } else if (flag == "--optimizer-offload-fraction") {
       fraction(flag, value, job_.plan.optimizer_offload);
+    } else if (flag == "--hidden-dim-multiplier" || flag == "--ffn-dim-multiplier") {
+      scale(flag, value);
     } else if (flag == "--deepspeed-config") {
       job_.deepspeed = true;
       job_.deepspeed_config_file = value;
@@ -364,6 +385,16 @@ class Arguments {
       return leave_out(flag, value, "is no number from 0 to 1; predicted without it");
     }
     field = *found;
+    job_.said.try_emplace(flag, 1);
+  }
+
+  void scale(const std::string& flag, const std::string& value) {
+    constexpr double kMost = 64;
+    const auto found = parse_number(value);
+    if (!found || !(*found > 0 && *found < kMost)) {
+      return leave_out(flag, value, "is no number from 0 to 64; predicted without it");
+    }
+    job_.ffn_scale = *found;
     job_.said.try_emplace(flag, 1);
   }
 

@@ -471,7 +471,10 @@ void assume_width(ImportedJob& job) {
     const bool both = is_gated && !job.says("--expansion-ratio");
     model.ffn_hidden = both ? width / 2 : width;
   } else if (is_gated && multiple > 0 && multiple < kMost) {
-    model.ffn_hidden = (hidden * 8 / 3 + multiple - 1) / multiple * multiple;
+    const std::int64_t plain = hidden * 8 / 3;
+    const auto width =
+        static_cast<std::int64_t>(job.ffn_scale.value_or(1) * static_cast<double>(plain));
+    model.ffn_hidden = (width + multiple - 1) / multiple * multiple;
   } else if (job.narrowed_mlp) {
     model.ffn_hidden = hidden * 8 / 3 / 64 * 64;
   }

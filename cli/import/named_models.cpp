@@ -31,10 +31,19 @@ void look_up_model(const Library* library, ImportedJob& job) {
     name = job.model_of_program;
     file = library->model_file(name);
   }
+  if (!file && !named) {
+    for (const auto& [flag, value] : job.models_perhaps) {
+      file = library->model_file(value);
+      if (!file) continue;
+      name = value;
+      job.report.assumed.push_back(fmt::format("the model {}: {}, by its name", value, flag));
+      break;
+    }
+  }
   if (!file) return;
   take_what_is_missing(imported_model(library->open("models", *file)), job.model);
   if (by_config) job.yaml_config_file.clear();
-  if (by_program) job.said.try_emplace("--recipe", 1);
+  if (by_program && name == job.model_of_program) job.said.try_emplace("--recipe", 1);
   if (job.says("--recipe")) {
     job.report.left_out.push_back(
         fmt::format("{}: its batches, layout, precision and recomputation where the command line "

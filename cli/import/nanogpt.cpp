@@ -17,7 +17,10 @@ void assume_nanogpt_defaults(ImportedJob& job) {
   if (!config && !flags) return;
   PlanRequest& plan = job.plan;
   ImportedModel& model = job.model;
-  if (config) {
+  // Its own names of sizes, which no other program takes beside these.
+  const bool own = flags && job.says("--num-layers") && !job.says("--vocab-size") &&
+                   !job.says("--seq-length") && job.tokenizer.empty();
+  if (config || own) {
     std::string assumed;
     const auto usual = [&](const char* flag, const char* name, auto& field, auto value) {
       if (field || job.unresolved.contains(flag)) return;
@@ -42,7 +45,8 @@ void assume_nanogpt_defaults(ImportedJob& job) {
     settle("dtype bfloat16", plan.precision, Precision::bf16);
     plan.attention = plan.attention.value_or(AttentionKind::flash);
     if (!assumed.empty()) {
-      job.report.assumed.push_back(assumed + ": nanoGPT's, as the configuration does not say it");
+      job.report.assumed.push_back(assumed + ": nanoGPT's, as the " +
+                                   (config ? "configuration does" : "flags do") + " not say it");
     }
   }
   const std::int64_t steps = job.gradient_accumulation_steps.value_or(0);

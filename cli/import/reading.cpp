@@ -305,7 +305,8 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
       read_python_config(source.file, source.text, job);
     } else if (std::ranges::find(scripts, &source) == scripts.end()) {
       continue;
-    } else if (const ShellState before = state; !read_script(source, names, state, job)) {
+    } else if (const ShellState before = state;
+               !read_script(source, names, state, job) && !source.within) {
       reading.unread = source.file;
       unread_before = before;
       starts_another = std::ranges::any_of(sources, [&](const Source& other) {

@@ -1,6 +1,7 @@
 #include "cli/import/script_reader.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -174,6 +175,16 @@ void ScriptReader::judge_getopts(std::vector<std::string>& command) {
 }
 
 void ScriptReader::judge_unset_switch(std::vector<std::string>& command) {
+  const bool empty = command.size() == 5 && command[0] == "if" && command[2] == "-z" &&
+                     (command[1] == "[" || command[1] == "[[");
+  const bool argument = empty && command[3].size() == 2 && command[3][0] == '$' &&
+                        std::isdigit(static_cast<unsigned char>(command[3][1])) != 0;
+  if (argument && !state_.arguments) {
+    assume(fmt::format("{} is not given: --args \"…\" gives the script's arguments", command[3]));
+    command.erase(command.begin() + 2, command.begin() + 4);
+    command.insert(command.begin() + 2, {"1", "-eq", "1"});
+    return;
+  }
   constexpr std::string_view kWords[] = {"true", "false", "True", "False", "yes", "no"};
   const bool test = command.size() == 6 && command[0] == "if" &&
                     (command[1] == "[" || command[1] == "[[") && command[3] == "!=";

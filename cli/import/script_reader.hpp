@@ -151,7 +151,8 @@ class ScriptReader {
   /// `getopts "t:p:" name` as a test of whether there is another option among the arguments that
   /// are known, which it takes.
   void judge_getopts(std::vector<std::string>& command);
-  /// `[ "$SEQ_PAR" != false ]` of a switch that nothing sets: what a run without it does.
+  /// `[ "$SEQ_PAR" != false ]` of a switch that nothing sets, and `[ -z $1 ]`: what a run without
+  /// it does.
   void judge_unset_switch(std::vector<std::string>& command);
   void shift(const std::vector<std::string>& command);
   /// A loop is read once, for its last value.

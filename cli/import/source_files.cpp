@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
 
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}, {}};
+  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}, false, {}};
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -90,8 +90,15 @@ void add_sources(const std::string& path, std::vector<Source>& sources) {
   if (!source.yaml) return;
   std::string commands = commands_of_yaml(source.file, source.text);
   if (commands.empty()) return;
-  sources.push_back(
-      {source.file + " (its commands)", std::move(commands), false, false, false, false, {}, {}});
+  sources.push_back({source.file + " (its commands)",
+                     std::move(commands),
+                     false,
+                     false,
+                     false,
+                     false,
+                     {},
+                     true,
+                     {}});
 }
 
 const std::string& first_file(const std::vector<Source>& sources) {

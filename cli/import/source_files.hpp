@@ -19,6 +19,7 @@ struct Source {
   bool toml{};
   bool python{};
   TrainingLog log;       ///< empty for other files
+  bool within{};         ///< whether it is what a configuration runs, no file of its own
   std::string named_by;  ///< the file that names it, where the user does not
 
   /// Whether it is none of these.

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "hw/base/csv.hpp"
+
 namespace prequel {
 namespace {
 
@@ -109,7 +111,82 @@ std::string name_of(std::string_view entry) {
   return name;
 }
 
+using Count = std::optional<std::int64_t>;
+
+/// Parts that a name has, all of them, and the field that it then says.
+struct Rule {
+  std::string_view parts[3];
+  Count& (*field)(ImportedJob& job);
+  const char* what;
+};
+constexpr Rule kRules[] = {
+    {{"micro", "batch"}, [](ImportedJob& job) -> Count& { return job.plan.mbs; }, "mbs"},
+    {{"per_device", "batch"}, [](ImportedJob& job) -> Count& { return job.plan.mbs; }, "mbs"},
+    {{"per_gpu", "batch"}, [](ImportedJob& job) -> Count& { return job.plan.mbs; }, "mbs"},
+    {{"global", "batch"}, [](ImportedJob& job) -> Count& { return job.plan.gbs; }, "gbs"},
+    {{"total", "batch"}, [](ImportedJob& job) -> Count& { return job.plan.gbs; }, "gbs"},
+    {{"grad", "accum", "step"},
+     [](ImportedJob& job) -> Count& { return job.gradient_accumulation_steps; },
+     "accumulation steps"},
+    {{"seq", "len"}, [](ImportedJob& job) -> Count& { return job.plan.seq_len; }, "seq_len"},
+    {{"context", "len"}, [](ImportedJob& job) -> Count& { return job.plan.seq_len; }, "seq_len"},
+    {{"tensor", "parallel", "size"}, [](ImportedJob& job) -> Count& { return job.plan.tp; }, "tp"},
+    {{"tensor", "parallel", "degree"},
+     [](ImportedJob& job) -> Count& { return job.plan.tp; },
+     "tp"},
+    {{"tp_size"}, [](ImportedJob& job) -> Count& { return job.plan.tp; }, "tp"},
+    {{"tp_degree"}, [](ImportedJob& job) -> Count& { return job.plan.tp; }, "tp"},
+    {{"pipeline", "parallel", "degree"},
+     [](ImportedJob& job) -> Count& { return job.plan.pp; },
+     "pp"},
+    {{"pp_size"}, [](ImportedJob& job) -> Count& { return job.plan.pp; }, "pp"},
+    {{"pp_degree"}, [](ImportedJob& job) -> Count& { return job.plan.pp; }, "pp"},
+    {{"cp_size"}, [](ImportedJob& job) -> Count& { return job.plan.cp; }, "cp"},
+    {{"ep_size"}, [](ImportedJob& job) -> Count& { return job.plan.ep; }, "ep"},
+    {{"zero", "stage"}, [](ImportedJob& job) -> Count& { return job.plan.zero; }, "zero"},
+};
+
+/// Parts of names that say the like of something else than the training itself.
+constexpr std::string_view kOfOthers[] = {
+    "eval",    "val_",    "valid",   "test",     "infer",    "rollout", "gen",     "prompt",
+    "respon",  "teach",   "ref_",    "reward",   "critic",   "vision",  "image",   "audio",
+    "encoder", "retriev", "lora",    "warm",     "log",      "save",    "vocab",   "buffer",
+    "bucket",  "min_",    "virtual", "expert",   "stride",   "factor",  "ramp",    "divisib",
+    "start",   "curric",  "sample",  "original", "multiple", "token",   "batches", "num_",
+    "captur",  "cache",   "partial", "interpol"};
+
 }  // namespace
+
+std::optional<NumberByName> number_by_name(const std::string& flag, const std::string& value) {
+  constexpr long long kMost = 1LL << 24;
+  constexpr long long kMostSequences = 1LL << 15;  // more are tokens
+  const std::string name = name_of(flag);
+  const auto number = parse_integer(value);
+  if (!number || *number < 0 || *number > kMost || has_one(name, kOfOthers)) return std::nullopt;
+  const bool batch = name.find("batch") != std::string::npos;
+  if (batch && *number > kMostSequences) return std::nullopt;
+  if (*number == 0 && name.find("zero") == std::string::npos) return std::nullopt;
+  for (const Rule& rule : kRules) {
+    const bool all = std::ranges::all_of(
+        rule.parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+    if (all) return NumberByName{flag, *number, rule.field, rule.what};
+  }
+  return std::nullopt;
+}
+
+void take_by_names(ImportedJob& job) {
+  for (const auto& [flag, value, field, what] : job.by_names) {
+    Count& target = field(job);
+    if (target == value) continue;
+    if (target) {
+      job.report.ignored.push_back(fmt::format("{} {}", flag, value));
+      continue;
+    }
+    target = value;
+    job.report.assumed.push_back(fmt::format("{} {}: {}, by its name", what, value, flag));
+  }
+  job.by_names.clear();
+}
 
 void tell_by_names(std::size_t first, ImportReport& report) {
   std::vector<std::string> others;

@@ -96,6 +96,7 @@ constexpr WordFlag kWords[] = {
     {"--activation", "geglu", gated},
     {"--activation", "fast-geglu", gated},
     {"--mlp-type", "llama", llama_mlp},
+    {"--mlp-type", "gated", gated},  // StableLM's
     {"--ffn-type", "mptglu", gated},
     {"--ffn-type", "mptgeglu", gated},
     {"--ffn-type", "mptmlp", [](ImportedJob&) {}},

@@ -34,7 +34,7 @@ bool is_size(std::string_view word) {
 /// for `1.5b`.
 std::string bare(std::string_view name, bool versions) {
   name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
-  for (const std::string_view ending : {".yaml", ".yml", ".json"}) {
+  for (const std::string_view ending : {".yaml", ".yml", ".json", ".nemo"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   std::string all;

@@ -106,6 +106,19 @@ TEST_CASE("a model's folder, a configuration behind a program, scripts that are 
   CHECK(job.plan.seq_len == 512);
 }
 
+TEST_CASE("a model's file behind any flag of models is read") {
+  const Repository repository;
+  (void)repository.with("configs/tiny.json",
+                        R"({"model_type": "llama", "num_hidden_layers": 3, "hidden_size": 256,
+                            "num_attention_heads": 4, "intermediate_size": 512,
+                            "vocab_size": 1000})");
+  const std::string script = repository.with(
+      "s.sh",
+      "torchrun --nproc_per_node 8 main.py --model_config configs/tiny.json --max_length "
+      "256 --per_device_train_batch_size 16\n");
+  CHECK(Repository::job_of({script}).model.layers == 3);
+}
+
 TEST_CASE("Hydra's configuration extends those that its defaults name") {
   const Repository repository;
   (void)repository.with("conf/train/7b.yaml",

@@ -430,6 +430,13 @@ TEST_CASE("Levanter's ranks take their sequences at once") {
       names);
   CHECK(job.plan.dp == 32);
   CHECK(job.plan.mbs == 8);
+  const ImportedJob said =
+      job_of_files({{"c.yaml",
+                     "model:\n  type: llama\n  hidden_dim: 512\n  num_heads: 8\n  num_layers: 4\n"
+                     "  seq_len: 1024\ntrainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 256\n"
+                     "  per_device_parallelism: 4\n"}},
+                   names);
+  CHECK(said.plan.mbs == 4);
 }
 
 TEST_CASE("DeepSpeed keeps parameters in host memory at stage 3 alone") {
@@ -601,6 +608,51 @@ TEST_CASE("a switch that nothing sets is off, and what else is added unseen is n
   CHECK(open.plan.sequence_parallel == false);
   CHECK(lists(open.report.assumed,
               "ARGS without --sequence-parallel: added under a condition that is not known here"));
+}
+
+TEST_CASE("nanoGPT's flags, too, have its defaults") {
+  const ImportedJob job = job_of_script(
+      "torchrun --standalone --nproc_per_node=8 train.py --batch_size=12 --n_layer=24 --n_head=16 "
+      "--n_embd=1024 --block_size=1024 --gradient_accumulation_steps=40\n");
+  CHECK(job.model.vocab == 50304);
+  CHECK(job.plan.gbs == 480);
+  CHECK(lists_part(job.report.assumed, "nanoGPT's, as the flags do not say it"));
+}
+
+TEST_CASE("Llama's multiplier of the width counts before it is rounded up") {
+  const std::string shape =
+      "num_layers: 60\nhidden_size: 6144\nnum_attention_heads: 48\n"
+      "swiglu: true\nmultiple_of: 4096\n";
+  CHECK(job_of_yaml(shape).model.ffn_hidden == 16384);
+  CHECK(job_of_yaml(shape + "hidden_dim_multiplier: 1.3\n").model.ffn_hidden == 24576);
+  CHECK(lists_part(job_of_yaml(shape + "ffn_dim_multiplier: many\n").report.left_out,
+                   "is no number from 0 to 64"));
+}
+
+TEST_CASE("a script that asks whether it has an argument is run without") {
+  const std::string script =
+      "if [[ -z $1 ]]; then SEQ=512; else SEQ=`basename $1`; fi\n"
+      "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
+      "--num-attention-heads 2 --seq-length $SEQ\n";
+  const ImportedJob job = job_of_script(script);
+  CHECK(job.plan.seq_len == 512);
+  CHECK(lists_part(job.report.assumed, "$1 is not given"));
+}
+
+TEST_CASE("MosaicML's cloud runs what it also holds, and its parameters are the job") {
+  const ImportedJob job = job_of_yaml(
+      "command: |\n  python data_prep/convert_dataset_hf.py --dataset c4 --concat_tokens 2048\n"
+      "  composer train/train.py /mnt/config/parameters.yaml\n"
+      "compute:\n  gpus: 8\nparameters:\n  max_seq_len: 2048\n  model:\n"
+      "    name: mpt_causal_lm\n    d_model: 2048\n    n_heads: 16\n    n_layers: 24\n"
+      "  global_train_batch_size: 512\n  device_train_microbatch_size: 16\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.dp == 8);
+  CHECK(job.plan.mbs == 16);
+}
+
+TEST_CASE("StableLM's gated MLP") {
+  CHECK(job_of_yaml(kShape + "mlp_type: gated\n").model.mlp == Mlp::swiglu);
 }
 
 }  // namespace
