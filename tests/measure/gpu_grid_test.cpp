@@ -114,19 +114,17 @@ TEST_CASE("a GPU says which formats it lacks, and that there is no cuDNN") {
   CHECK(nvidia_abilities(100, false).lacks[1].find("cuDNN") != std::string::npos);
 }
 
-TEST_CASE("attention in fp8 is forward, and from Hopper on") {
-  const auto narrow = [](int capability) {
-    std::size_t count = 0;
-    for (const Work& work : gpu_grid(nvidia_abilities(capability, true))) {
+TEST_CASE("attention in fp8 is of both passes, and from Hopper on") {
+  const auto narrow = [](int capability, bool backward) {
+    const auto works = gpu_grid(nvidia_abilities(capability, true));
+    return std::ranges::count_if(works, [backward](const Work& work) {
       const auto* what = std::get_if<FusedAttention>(&work);
-      if (!what || what->precision != Precision::fp8) continue;
-      CHECK_FALSE(what->backward);
-      ++count;
-    }
-    return count;
+      return what && what->precision == Precision::fp8 && what->backward == backward;
+    });
   };
-  CHECK(narrow(80) == 0);
-  CHECK(narrow(90) > 0);
+  for (const bool backward : {false, true}) CHECK(narrow(80, backward) == 0);
+  CHECK(narrow(90, false) > 0);
+  CHECK(narrow(90, true) == narrow(90, false));
 }
 
 TEST_CASE("casts and permutations are memory-bound kernels of the grid") {
