@@ -1,7 +1,5 @@
 #include "calibrate/usual_stack.hpp"
 
-#include <algorithm>
-
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
