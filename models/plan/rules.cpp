@@ -93,9 +93,11 @@ void fill_degrees(Ruling& its) {
     its.plan.dp = its.request.dp.value_or(std::max<std::int64_t>(1, devices / model_parallel));
     if (its.plan.dp * model_parallel != devices) {
       its.problem([&] {
-        return fmt::format("{} x dp {} = {} ranks, but {} nodes of {} have {} GPUs; {} would do",
-                           product(), its.plan.dp, its.plan.dp * model_parallel, its.plan.nodes,
-                           its.cluster.name, devices, fitting_degrees(its, devices));
+        return fmt::format("{} x dp {} = {} ranks, but {} of {} {} {} GPUs; {} would do", product(),
+                           its.plan.dp, its.plan.dp * model_parallel,
+                           its.plan.nodes == 1 ? "1 node" : fmt::format("{} nodes", its.plan.nodes),
+                           its.cluster.name, its.plan.nodes == 1 ? "has" : "have", devices,
+                           fitting_degrees(its, devices));
       });
     }
   } else {
