@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -34,6 +35,18 @@ bool is_mistyped(const std::string& asked, const std::vector<std::string>& known
   return other && without_generation(*other) != without_generation(framework);
 }
 
+/// The file of that name, or the nearest release of its framework; nothing where no file is of it.
+/// Throws InputError for a broken file, and for a name that is a known one but for a letter or two.
+std::optional<Document> known_stack(const Library& library, const std::string& asked) {
+  try {
+    return library.open("software", asked);
+  } catch (const InputError&) {
+    if (library.means_file("software", asked)) throw;
+    if (is_mistyped(asked, library.names("software"))) throw;
+    return std::nullopt;
+  }
+}
+
 /// The year that the release names, else the row's; nothing where neither says one.
 std::optional<int> year_of(const MeasuredRun& run, const std::string& asked) {
   if (const auto year = year_of(release_of(asked))) return year;
@@ -57,17 +70,13 @@ std::string of_year(const Cursor& list, std::optional<int> year, std::string_vie
 
 Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& asked,
                      bool has_experts) {
+  auto known = known_stack(library, asked);
+  if (known && !known->json().contains("stands_for")) return std::move(*known);
   const Document table = library.open("stand_ins", "stacks");
   const Cursor root = table.root();
   expect_schema(root, "prequel/stacks/1");
   const auto year = year_of(run, asked);
-  const auto stand_in = [&]() -> Document {
-    try {
-      return library.open("software", asked);
-    } catch (const InputError&) {
-      if (library.means_file("software", asked)) throw;
-      if (is_mistyped(asked, library.names("software"))) throw;
-    }
+  const auto of_another = [&] {
     const bool sharded = run.plan.zero.value_or(0) == 3;
     const char* layout = sharded ? "sharded" : has_experts ? "experts" : "whole";
     Document stack =
@@ -76,10 +85,9 @@ Document usual_stack(const Library& library, const MeasuredRun& run, const std::
     stack.set("other_framework", "true");
     return stack;
   };
-  Document stack = stand_in();
-  const nlohmann::json& kernels = stack.json().at("kernels");
-  const bool asks_for_flash = run.plan.attention == AttentionKind::flash;
-  if (stack.json().contains("stands_for") && asks_for_flash && !kernels.contains("flash_kernel")) {
+  Document stack = known ? std::move(*known) : of_another();
+  const nlohmann::json::json_pointer kernel("/kernels/flash_kernel");
+  if (run.plan.attention == AttentionKind::flash && !stack.json().contains(kernel)) {
     stack.set("kernels.flash_kernel", of_year(root.at("flash_kernels"), year, "kernel"));
   }
   return stack;

@@ -257,10 +257,12 @@ Document Library::find(const std::string& kind, const std::string& name,
     note_input(singular(kind), name, *text);
     return Document::parse(name, *text);
   }
-  for (const std::string& directory : is_path(name) ? std::vector<std::string>() : directories_) {
-    const fs::path path = fs::path(directory) / kind / (name + ".json");
-    std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) return read(kind, name, path.string());
+  if (!is_path(name)) {
+    for (const std::string& directory : directories_) {
+      const fs::path path = fs::path(directory) / kind / (name + ".json");
+      std::error_code ignored;
+      if (fs::is_regular_file(path, ignored)) return read(kind, name, path.string());
+    }
   }
   if (kind == "models" && may_be_published(name)) {
     if (const auto file = model_file(name)) return find(kind, *file, from);

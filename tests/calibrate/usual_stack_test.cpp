@@ -68,6 +68,16 @@ TEST_CASE("a stack that stands in has a fused kernel of the time where a row ask
   CHECK(kernel({"megatron-lm-2021", "", 1}) == "none");  // a known one has what its file says
 }
 
+TEST_CASE(
+    "a file of one's own is taken as it is, whatever it lacks, and no stand-in is looked up") {
+  const std::string text = R"({"schema": "prequel/software/1", "name": "own"})";
+  const Library library({PREQUEL_DATA_DIR}, {{{"own", text}}, {}});
+  MeasuredRun run;
+  run.plan.attention = AttentionKind::flash;
+  CHECK(usual_stack(library, run, "own", false).json().size() == 2);
+  CHECK(library.inputs().size() == 1);
+}
+
 TEST_CASE("every entry leads to a file and reads as software") {
   const Document table = shipped().open("stand_ins", "stacks");
   for (const char* layout : {"sharded", "whole", "experts"}) {
