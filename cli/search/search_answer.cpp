@@ -29,7 +29,7 @@ namespace prequel {
 namespace {
 
 constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
-constexpr std::size_t kJudged = 30;            // of them, that get intervals and odds
+constexpr std::size_t kJudged = 30;            // that get intervals and odds, printed or not
 constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
 
 /// Whether all plans of a search share an axis that the user does not list: of those that stacks
@@ -101,7 +101,7 @@ SearchLimits limits_of(const SearchOptions& options) {
 void set_wanted(const SearchOptions& options, const Candidates& candidates, SearchLimits& limits) {
   limits.front = is_document(options) || options.pareto;
   const bool all = limits.front || !options.explain.empty();
-  limits.best = all && candidates.plans() <= kMostPlayed ? 0 : options.top;
+  limits.best = all && candidates.plans() <= kMostPlayed ? 0 : std::max(options.top, kJudged);
 }
 
 /// The plans of a search that fit with the probability that is asked for: the next ones take the
@@ -116,7 +116,7 @@ class Searcher {
 
   [[nodiscard]] SearchResult search(const Candidates& candidates, SearchLimits limits) const {
     if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
-    const std::size_t wanted = limits.best == 0 ? options_.top : limits.best;
+    const std::size_t wanted = limits.best == 0 ? std::max(options_.top, kJudged) : limits.best;
     limits.front = false;
     limits.also.clear();
     for (limits.best = wanted;; limits.best *= 4) {
@@ -239,7 +239,8 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
           std::move(job.software), job.plan};
 }
 
-/// How sure the first of the best plans are, and which of them is the best.
+/// How sure the first of the best plans are, and which of them is the best: of as many whatever is
+/// printed, so that a plan's odds do not tell how long the list is.
 void add_odds(const Library& library, SearchAnswer& answer) {
   const Uncertainty uncertainty = shipped_uncertainty(library);
   const SearchInputs& inputs = answer.inputs;
@@ -247,11 +248,14 @@ void add_odds(const Library& library, SearchAnswer& answer) {
     const FoundPlan& found = answer.result.plans[rank];
     return scenario_of(inputs, found.plan, found.shape);
   };
-  answer.intervals.resize(std::min(answer.best.size(), kJudged));
+  answer.intervals.resize(std::min(answer.result.ranked, kJudged));
   if (answer.intervals.empty()) return;
   parallel_for(answer.intervals.size(), [&](std::size_t i) {
-    answer.intervals[i] = interval(scenario(i), answer.best[i], uncertainty);
-    state_error(answer.intervals[i], answer.best[i]);
+    const Scenario of_plan = scenario(i);
+    const bool printed = i < answer.best.size();
+    const Prediction& prediction = printed ? answer.best[i] : predict(of_plan);
+    answer.intervals[i] = interval(of_plan, prediction, uncertainty);
+    if (printed) state_error(answer.intervals[i], answer.best[i]);
   });
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
@@ -268,7 +272,9 @@ void add_odds(const Library& library, SearchAnswer& answer) {
 }  // namespace
 
 std::vector<std::size_t> SearchAnswer::to_try() const {
-  return most_promising(odds, options.try_first, [this](std::size_t first, std::size_t second) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(best.size(), odds.size()));
+  const std::vector<Odds> printed(odds.begin(), odds.begin() + count);
+  return most_promising(printed, options.try_first, [this](std::size_t first, std::size_t second) {
     const FoundPlan& one = result.plans[first];
     const FoundPlan& other = result.plans[second];
     double axes = one.shape == other.shape ? 0 : 1;

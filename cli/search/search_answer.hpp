@@ -25,7 +25,7 @@ struct SearchAnswer {
   SearchResult result;
   std::vector<Prediction> best;          ///< of the first plans of the result
   double seconds{};                      ///< that the search took
-  std::vector<Interval> intervals;       ///< of the first of `best`
+  std::vector<Interval> intervals;       ///< of the first plans of the result, printed or not
   std::vector<Odds> odds;                ///< of those, among each other
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
@@ -43,7 +43,7 @@ struct SearchAnswer {
   [[nodiscard]] double stated_error() const;
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
-  /// The plans to run first, `options.try_first` of them: those that are most probably the best.
+  /// The plans to run first, `options.try_first` of `best`: those that are most probably the best.
   [[nodiscard]] std::vector<std::size_t> to_try() const;
   /// Whether a plan is for a model of another shape than the one that was given.
   [[nodiscard]] bool has_shapes() const;

@@ -52,6 +52,14 @@ TEST_CASE("the same search gives the same answer, but for the seconds") {
   CHECK(first == second);
 }
 
+TEST_CASE("a plan's odds are the same however many plans are printed") {
+  const Json one = searched(kBloom + "--nodes 24 --top 1").at("plans")[0];
+  const Json ten = searched(kBloom + "--nodes 24 --top 10").at("plans")[0];
+  CHECK(one.at("odds_best") == ten.at("odds_best"));
+  CHECK(one.at("expected_loss") == ten.at("expected_loss"));
+  CHECK(one.at("odds_best") < 1.0);
+}
+
 TEST_CASE("a search says which sequence length it takes where none is said") {
   const std::string asked = "--model llama3.1-8b --cluster dgx-h100 --nodes 1 --gbs 8 --top 1 ";
   CHECK(searched(asked).at("warnings")[0] ==
