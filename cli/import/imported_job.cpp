@@ -217,8 +217,9 @@ void complete_layout(ImportedJob& job) {
 /// Instances of the optimizer hold all of its states each: a node, where there are as many of them.
 void complete_instances(ImportedJob& job) {
   const std::int64_t all = job.plan.dp.value_or(0);
-  if (const auto ranks = job.sharding_ranks; ranks && *ranks > 0 && all > *ranks) {
-    if (all % *ranks == 0) job.optimizer_instances = all / *ranks;
+  if (const auto ranks = job.sharding_ranks; ranks && *ranks > 0 && all > 0) {
+    if (all <= *ranks) job.plan.sharding_group = ShardingGroup::all;
+    if (all > *ranks && all % *ranks == 0) job.optimizer_instances = all / *ranks;
   }
   if (job.optimizer_instances.value_or(1) == 1) return;
   PlanRequest& plan = job.plan;
@@ -235,7 +236,7 @@ void complete_instances(ImportedJob& job) {
   if (known && shard_groups(asked, GroupAxis::data).copies.size == job.optimizer_instances) {
     plan.sharding_group = ShardingGroup::node;
   } else {
-    plan.sharding_group.reset();
+    plan.sharding_group = ShardingGroup::all;
     job.report.left_out.push_back(fmt::format(
         "{} groups that each hold all states: predicted with states sharded over all ranks",
         *job.optimizer_instances));

@@ -175,6 +175,7 @@ class Names {
     (void)take("parallel.zero1.size");
     if (values_.contains("zero_stage")) return;
     values_["zero_stage"] = all ? "3" : ranks == 1 ? "0" : "1";
+    if (!ranks || *ranks <= 0) job_.plan.sharding_group = ShardingGroup::all;
     if (ranks && *ranks > 1 && *ranks < kMost) job_.sharding_ranks = *ranks;
   }
 

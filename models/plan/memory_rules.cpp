@@ -37,9 +37,12 @@ void check_sharded_stages(Ruling& its) {
 
 void check_sharding_group(Ruling& its) {
   if (its.plan.sharding_group == ShardingGroup::all) return;
-  if (its.plan.zero == 0) {
+  const bool alone = shard_groups(its.plan, GroupAxis::data).shards.size == 1;
+  if (!its.request.sharding_group && (its.plan.zero == 0 || alone)) {
+    its.plan.sharding_group = ShardingGroup::all;
+  } else if (its.plan.zero == 0) {
     its.warn("sharding_group node: no effect with zero 0");
-  } else if (shard_groups(its.plan, GroupAxis::data).shards.size == 1) {
+  } else if (alone) {
     its.problem([&] {
       return fmt::format(
           "sharding_group node: the data-parallel ranks lie on a node each, so nothing is "

@@ -228,6 +228,9 @@ struct CommunicationStack {
   ContextRingStack context_ring;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
+  /// Of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and 2), beside
+  /// what their bytes take. 0: all are gathered at once.
+  Seconds owner_broadcast{};
   bool reduces_to_all{};  ///< gradients are all-reduced with ZeRO-1 too, not to their owners
   GradientBucket gradient_bucket{};
 };

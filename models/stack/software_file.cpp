@@ -208,6 +208,7 @@ CommunicationStack read_communication(const Cursor& section) {
     communication.rank_rate_limit = limit->rate();
   }
   communication.offload_fixed = {factor_or(section, "offload_fixed_s", 0.0)};
+  communication.owner_broadcast = {factor_or(section, "owner_broadcast_s", 0.0)};
   if (const auto to_all = section.find("reduces_to_all")) {
     communication.reduces_to_all = to_all->boolean();
   }

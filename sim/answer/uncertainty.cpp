@@ -166,6 +166,8 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("cluster.network.latency_s", network.link.latency.value, Course::up);
       one("cluster.network.step_latency_s", network.link.step.value, Course::up);
       one("cluster.network.fill_s", network.link.fill.value, Course::up);
+      one("software.communication.owner_broadcast_s", communication.owner_broadcast.value,
+          Course::up);
       break;
     case Uncertain::overlap:
       one("software.communication.overlap_contention", communication.overlap_contention,

@@ -70,6 +70,17 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   return std::max(adam, copies) + scenario.software.communication.offload_fixed;
 }
 
+/// Owners that broadcast what they updated, one after the other.
+Seconds broadcasts_time(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.zero == 0 || plan.zero >= scenario.software.communication.fully_sharded_from_zero) {
+    return {};
+  }
+  const std::int64_t owners = shard_groups(plan, GroupAxis::data).shards.size;
+  if (owners == 1) return {};
+  return real(owners) * scenario.software.communication.owner_broadcast;
+}
+
 }  // namespace
 
 Orthogonalization orthogonalization(const Scenario& scenario, Part part) {
@@ -104,6 +115,7 @@ Seconds optimizer_time(const Scenario& scenario, const PerPart<Orthogonalization
     traffic -= owned_parameters(plan, matrices_of(parameters)) * kPassesOfMoments / 2 * moment;
   const double here = 1.0 - plan.optimizer_offload;
   const Seconds update =
+      broadcasts_time(scenario) +
       here * (price(scenario.device, Stream{StreamKind::optimizer, {std::max(0.0, traffic)}}) +
               stack.optimizer_time_per_parameter * owned);
   if (plan.optimizer_offload > 0) {

@@ -165,6 +165,10 @@ TEST_CASE("InternEvo's configuration gives model, batches and degrees") {
   CHECK(isp.plan.cp == 2);
   CHECK(isp.plan.cp_comm == ContextComm::a2a);
   CHECK(isp.plan.zero == 3);
+  for (const char* all : {"zero1=dict(size=-1), tensor=2", "zero1=32, tensor=1", "tensor=2"}) {
+    CHECK(job_of(internevo("checkpoint=True", all), names).plan.sharding_group ==
+          ShardingGroup::all);
+  }
   CHECK(isp.plan.gbs == 128);
   CHECK(has(isp.report.left_out, "parallel.weight 4"));
   const ImportedJob few = job_of(internevo("checkpoint=True", "zero1=4, tensor=1"), names);

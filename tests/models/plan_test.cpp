@@ -588,6 +588,26 @@ TEST_CASE("what a plan asks for in vain is warned of, what it has anyway is not"
   CHECK(question.problems() == "plan: overlap grads, no-grads: one of the two would do");
 }
 
+TEST_CASE("a stack's usual sharding over a node is over all where a node holds one replica") {
+  Question question;
+  question.cluster = shipped_cluster("dgx-a100");
+  question.software = shipped_software("internevo-2023");
+  question.model.position = PositionEmbedding::rope;
+  question.request.nodes = 16;
+  question.request.pp = 1;
+  question.request.tp = 4;
+  CHECK(question.resolve().plan.sharding_group == ShardingGroup::node);
+  question.request.tp = 8;
+  CHECK(question.resolve().plan.sharding_group == ShardingGroup::all);
+  question.request.sharding_group = ShardingGroup::node;
+  CHECK(question.problems().find("nothing is sharded") != std::string::npos);
+  question.request = {};
+  question.request.nodes = 16;
+  question.request.gbs = 128;
+  question.request.zero = 0;
+  CHECK(question.resolve().plan.sharding_group == ShardingGroup::all);
+}
+
 TEST_CASE("a plan without nodes and dp says how many GPUs are taken") {
   Question question;
   question.request = {};

@@ -477,6 +477,23 @@ TEST_CASE("what runs beside the passes costs the stated share of the shorter, on
   CHECK(third.breakdown.compute == doctest::Approx(free.breakdown.compute));
 }
 
+TEST_CASE(
+    "owners that broadcast what they updated do so in turn, those of a node as those of all") {
+  const auto predicted = [](std::string_view group, std::string_view seconds) {
+    return predict(planned("llama-3-8b", "dgx-h100", "internevo-2023",
+                           {{"plan.nodes", "4"},
+                            {"plan.tp", "2"},
+                            {"plan.mbs", "1"},
+                            {"plan.gbs", "16"},
+                            {"plan.sharding_group", std::string(group)},
+                            {"software.communication.owner_broadcast_s", std::string(seconds)}}));
+  };
+  for (const auto& [group, owners] : {std::pair{"all", 16}, {"node", 4}}) {
+    const double at_once = predicted(group, "0").breakdown.optimizer;
+    CHECK(predicted(group, "0.01").breakdown.optimizer - at_once == doctest::Approx(owners * 0.01));
+  }
+}
+
 TEST_CASE("a step of a context ring costs its launches, but for those of a graph") {
   Scenario scenario = planned("llama-3-8b", "dgx-h100", "megatron-core-2025",
                               {{"plan.nodes", "1"},
