@@ -137,9 +137,12 @@ void translate_overlap(Cells& cells) {
   const auto add = [&](const char* word) {
     overlap += (overlap.empty() ? "" : ",") + std::string(word);
   };
+  const std::string tensor = text_of(cells, "tp_comm_overlap");
   if (is_on(cells, "tp_comm_overlap")) add("tp");
   const bool beside = text_of(cells, "dispatcher").find("overlapped") != std::string::npos;
   if (is_on(cells, "a2a_overlap") || beside) add("ep");
+  // Off by name, where the stack's default may be on.
+  if (overlap.empty() && (tensor == "0" || tensor == "false")) overlap = "stack";
   set_or_erase(cells, "overlap", overlap);
 }
 

@@ -115,6 +115,7 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   plan.offload_layers = keeps && second ? 1 : 0;
   const bool whole = plan.recompute == Recompute::full && *plan.recompute_layers == 1;
   plan.recompute_first = whole && second ? 1 : 0;
+  plan.fp8_activation_store = model.mlp == Mlp::swiglu && second;
   plan.distribute_saved_activations = plan.recompute == Recompute::full && *plan.tp > 1 &&
                                       !*plan.sequence_parallel && *plan.mbs % 2 == 0;
   return plan;

@@ -437,6 +437,9 @@ class MegatronCommand {
     }
     if (narrow && deepspeed_) leave_out("precision", "Megatron-DeepSpeed has fp16 and bf16");
     if (!deepspeed_) add_narrow_formats();
+    if (plan_.fp8_activation_store && deepspeed_) {
+      leave_out("fp8_activation_store", "Megatron-DeepSpeed keeps activations as they are");
+    }
     const Precision other = narrow ? Precision::bf16 : plan_.precision;
     if (plan_.grad_precision == Precision::fp32 && other != Precision::fp32) {
       line("--accumulate-allreduce-grads-in-fp32");
@@ -467,6 +470,7 @@ class MegatronCommand {
       leave_out("fp8_recipe", fmt::format("{}: Megatron-LM has no such recipe of {}",
                                           name(plan_.fp8_recipe), name(plan_.precision)));
     };
+    if (plan_.fp8_activation_store) line("--activation-func-fp8-input-store");
     if (plan_.precision == Precision::fp8) {
       line("--fp8-format hybrid");
       switch (plan_.fp8_recipe) {

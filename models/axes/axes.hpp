@@ -43,7 +43,8 @@ struct AxisValues {
   Box<std::string>
       router_balance;  ///< `forced`, `dropped` (`dropped:1.25`), `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
-  Box<bool> fp8_param_gather;  ///< parameters are gathered in the format of products
+  Box<bool> fp8_param_gather;      ///< parameters are gathered in the format of products
+  Box<bool> fp8_activation_store;  ///< inputs of SwiGLU are kept in fp8 for the backward pass
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
   Box<double> optimizer_offload;     ///< share of the moments in host memory, and of their update
@@ -209,6 +210,9 @@ inline constexpr std::tuple kPlanAxes(
              "how tensors are scaled to fp8 or fp4", AxisUse::offered},
     PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{}, "",
              "gather parameters in the format of products", AxisUse::usual},
+    PlanAxis{"fp8_activation_store", [](auto& of) { return &of.fp8_activation_store; },
+             Domain<bool>{}, "activation-func-fp8-input-store",
+             "keep the inputs of SwiGLU in fp8 for the backward pass", AxisUse::usual},
     PlanAxis{"optimizer", [](auto& of) { return &of.optimizer; }, Domain<Optimizer>{}, "",
              "who updates the weights", AxisUse::usual},
     PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats, "",

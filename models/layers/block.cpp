@@ -256,13 +256,15 @@ class BlockTeller {
     layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept, 0});
     // The context is kept for the projection whether or not the core is repeated.
     const double context = real(tokens_ * model_.attention_width()) / real(setting_.tp);
-    layer_.pieces.push_back(
-        {"context", PointwiseKernels{}, Module::other, 0, false,
-         context * operand_ + (setting_.attention == AttentionKind::flash && operand_ != element_
-                                   ? context * element_
-                                   : 0),
-         0, OffloadModule::attn_proj});
+    layer_.pieces.push_back({"context", PointwiseKernels{}, Module::other, 0, false,
+                             context * context_bytes(), 0, OffloadModule::attn_proj});
     tell_cast("context cast", Module::other, context, real(tokens_ * model_.hidden));
+  }
+
+  [[nodiscard]] double context_bytes() const {
+    if (software_.memory.context_bytes > 0) return software_.memory.context_bytes;
+    const bool twice = setting_.attention == AttentionKind::flash && operand_ != element_;
+    return operand_ + (twice ? element_ : 0);
   }
 
   /// What builds without a windowed kernel for sinks move beside it.
@@ -323,7 +325,7 @@ class BlockTeller {
     if (setting_.tp == 1 || !setting_.sequence_parallel || software_.memory.keeps_gathers) return;
     layer_.pieces.push_back(
         {"input all-gather", LayerCollective{GroupAxis::tensor,
-                                             {token_bytes_},
+                                             {gathered_bytes(1)},
                                              std::nullopt,
                                              CollectiveOp::all_gather,
                                              software_.communication.gathers_beside_dgrad}});
@@ -339,8 +341,35 @@ class BlockTeller {
       if (scatter) tell_collective(name, axis, token_bytes_, all_reduce, all_reduce);
       return;
     }
-    if (scatter) tell_collective(name, axis, token_bytes_, reduce_scatter, all_gather);
-    if (gather) tell_collective(name, axis, token_bytes_, all_gather, reduce_scatter);
+    if (scatter) tell_scatter(name);
+    if (gather) tell_gather(name);
+  }
+
+  /// Of what is gathered for a product; sums are scattered in the format of activations. Formats
+  /// with a scale for each few elements have two `copies` of what two products read, by rows and by
+  /// columns.
+  [[nodiscard]] double gathered_bytes(int copies) const {
+    if (!software_.communication.narrow_gathers) return token_bytes_;
+    return std::min<double>(token_bytes_, copies * token_bytes_ / element_ * operand_);
+  }
+
+  /// Sums of a product that is split by its inputs. Backward both other products read the gathered
+  /// gradient.
+  void tell_scatter(std::string_view name) {
+    const bool by_blocks =
+        setting_.casts == CastRecipe::mxfp8 || setting_.casts == CastRecipe::nvfp4;
+    tell_collective(name, GroupAxis::tensor, token_bytes_, CollectiveOp::reduce_scatter,
+                    std::nullopt);
+    tell_collective(name, GroupAxis::tensor, gathered_bytes(by_blocks ? 2 : 1), std::nullopt,
+                    CollectiveOp::all_gather);
+  }
+
+  /// Inputs of a product that is split by its outputs.
+  void tell_gather(std::string_view name) {
+    tell_collective(name, GroupAxis::tensor, gathered_bytes(1), CollectiveOp::all_gather,
+                    std::nullopt);
+    tell_collective(name, GroupAxis::tensor, token_bytes_, std::nullopt,
+                    CollectiveOp::reduce_scatter);
   }
 
   void tell_end_of_attention() { tell_tensor_sum("attention all-reduce", true, !kind_.experts); }
@@ -357,15 +386,32 @@ class BlockTeller {
          elements * (operand_ + (gated && software_.memory.keeps_copies ? element_ : 0.0))});
   }
 
+  /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
+  [[nodiscard]] double stored_bytes(bool repeated = false) const {
+    const bool narrow =
+        setting_.fp8_activation_store && (!repeated || software_.memory.narrow_recompute);
+    return narrow ? bytes_per_element(Precision::fp8) : element_;
+  }
+
+  /// A cast of the activation's input, which is read and written in fp8, and back again.
+  void tell_activation_store(Module module, double elements, bool repeated) {
+    const double stored = stored_bytes(repeated);
+    if (stored == element_) return;
+    const double pass = elements * (element_ + stored) * software_.kernels.pointwise_traffic_factor;
+    layer_.pieces.push_back(
+        {"activation store", PointwiseKernels{StreamKind::fused_pointwise, pass, pass}, module});
+  }
+
   void tell_mlp_of(std::string_view in, std::string_view out, std::int64_t inner, Module module) {
     const double inner_elements = real(tokens_ * inner) / real(setting_.tp);
     const double in_elements = real(tokens_ * model_.in_width(inner)) / real(setting_.tp);
     Split first = split_outputs();
     first.module = module;
-    first.kept = in_elements * element_;
+    first.kept = in_elements * stored_bytes();
     // Of the gate, what it gates and the second product, every second one; of two, the second.
     first.operator_share = is_gated(model_.mlp) ? 0.5 : 0.0;
     tell_linear(in, tokens_, model_.in_width(inner), model_.hidden, first);
+    tell_activation_store(module, in_elements, false);
     tell_activation("activation", module, inner_elements, inner_elements);
     tell_cast("mlp casts", module, inner_elements, in_elements + real(tokens_ * model_.hidden));
     Split second = split_inputs();
@@ -402,17 +448,11 @@ class BlockTeller {
     tell_dispatch("combine", true);
     if (experts.shared_hidden > 0) {
       const bool split = setting_.tp > 1 && setting_.sequence_parallel;
-      if (split) {
-        tell_collective("shared experts gather", GroupAxis::tensor, token_bytes_,
-                        CollectiveOp::all_gather, CollectiveOp::reduce_scatter);
-      }
+      if (split) tell_gather("shared experts gather");
       tell_mlp_of("shared experts in", "shared experts out", experts.shared_hidden,
                   Module::shared_experts);
       if (experts.shared_gate) layer_.pieces.back().parameters += model_.hidden;
-      if (split) {
-        tell_collective("shared experts scatter", GroupAxis::tensor, token_bytes_,
-                        CollectiveOp::reduce_scatter, CollectiveOp::all_gather);
-      }
+      if (split) tell_scatter("shared experts scatter");
     }
     tell_tensor_sum("mlp all-reduce", false, true);
   }
@@ -471,7 +511,9 @@ class BlockTeller {
     layer_.pieces.back().feeds = OffloadModule::expert_fc1;
     add("experts in", in_width, model_.hidden,
         linear_parameters(model_.in_width(experts.ffn_hidden), model_.hidden, model_.linear_bias),
-        rows * real(in_width) * element_);
+        rows * real(in_width) * stored_bytes(setting_.repeats_expert_activation));
+    tell_activation_store(Module::expert_activation, rows * real(in_width),
+                          setting_.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
                     passes * rows * real(inner));
     add("experts out", model_.hidden, inner,

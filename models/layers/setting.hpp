@@ -77,9 +77,11 @@ struct LayerSetting {
   std::int64_t etp{1};
   ContextComm context_comm{};
   Dispatcher dispatcher{Dispatcher::alltoall};
-  double imbalance{1.0};  ///< tokens of the busiest rank's experts over the mean
-  bool fixed_capacity{};  ///< each expert gets as many tokens as it may, others are dropped
-  bool one_graph{};       ///< a whole iteration is launched at once
+  double imbalance{1.0};        ///< tokens of the busiest rank's experts over the mean
+  bool fixed_capacity{};        ///< each expert gets as many tokens as it may, others are dropped
+  bool one_graph{};             ///< a whole iteration is launched at once
+  bool fp8_activation_store{};  ///< inputs of SwiGLU are kept in fp8
+  bool repeats_expert_activation{};  ///< the experts' activation is recomputed by itself
   std::int64_t saved_input_ranks{
       1};  ///< that share an input which waits for the layer's repetition
   std::int64_t saved_input_layers{1};  ///< that are repeated from one such input

@@ -48,6 +48,24 @@ void warn_of_modules_without_layer(Ruling& its) {
   }
 }
 
+void check_activation_store(Ruling& its) {
+  if (!its.plan.fp8_activation_store) return;
+  if (its.model.mlp != Mlp::swiglu) {
+    its.problem([&] {
+      return fmt::format(
+          "fp8_activation_store: is for SwiGLU, which {} has not; leaving it out would do",
+          its.model.name);
+    });
+  } else if (its.model.has_experts() && !its.software.memory.narrow_recompute &&
+             repeated_modules(its.plan).has(Module::expert_activation) &&
+             !repeated_modules(its.plan).has(Module::experts)) {
+    its.warn(
+        "fp8_activation_store: of the experts no effect with recompute module moe_act, which keeps "
+        "their inputs whole in {}",
+        its.software.name);
+  }
+}
+
 }  // namespace
 
 void check_formats(Ruling& its) {
@@ -71,6 +89,7 @@ void check_formats(Ruling& its) {
     its.warn("recompute_modules: no effect with recompute {}", name(its.plan.recompute));
   }
   if (its.request.recompute_modules) warn_of_modules_without_layer(its);
+  check_activation_store(its);
 }
 
 }  // namespace prequel

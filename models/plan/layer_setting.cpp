@@ -71,6 +71,8 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.dispatcher = plan.dispatcher;
   setting.imbalance = plan.imbalance;
   setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
+  setting.fp8_activation_store = plan.fp8_activation_store;
+  setting.repeats_expert_activation = repeated_modules(plan).has(Module::expert_activation);
   setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
   if (plan.distribute_saved_activations && plan.recompute == Recompute::full) {
     setting.saved_input_ranks = plan.tp;

@@ -73,6 +73,7 @@ struct KernelStack {
     ones.fill(1.0);
     return ones;
   }();
+  double narrow_single_factor{1.0};           ///< more, of 8 and 4 bits but in products of experts
   double pointwise_traffic_factor{1.0};       ///< over well-fused kernels; eager kernels move more
   double cross_entropy_forward_bytes{};       ///< traffic per logit
   double cross_entropy_backward_bytes{};      ///< traffic per logit
@@ -101,6 +102,10 @@ struct KernelStack {
 
   /// Over the device's price of a product in that format.
   [[nodiscard]] double time_factor(Precision format) const {
+    return grouped_time_factor(format) * (is_quantized(format) ? narrow_single_factor : 1.0);
+  }
+  /// The same of the products of experts.
+  [[nodiscard]] double grouped_time_factor(Precision format) const {
     return gemm_time_factor * format_time_factors[static_cast<std::size_t>(format)];
   }
 };
@@ -208,6 +213,9 @@ struct CommunicationStack {
   /// Whether the gather of an input for its weight gradient goes on beside the dgrad (sequence
   /// parallelism), where nothing else of tensor parallelism is overlapped.
   bool gathers_beside_dgrad{};
+  /// Whether what tensor ranks gather for products (sequence parallelism) goes in the format of
+  /// these, cast beforehand.
+  bool narrow_gathers{};
   /// Share of what experts exchange that can run beside another micro batch's passes, kernel by
   /// kernel or in one graph, and how much longer it takes there.
   double beside{};
@@ -258,6 +266,12 @@ struct MemoryStack {
   double backward_bytes{};
   bool keeps_copies{};   ///< eager kernels: rotated queries and keys and the gate's activation too
   bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
+  /// Recompute of an activation starts from its input in fp8 where the plan keeps that so; else
+  /// from the whole one, which is then kept (Megatron-Core's checkpoints).
+  bool narrow_recompute{};
+  /// Of an element of attention's result, kept for the projection and for attention's backward; 0:
+  /// in 16 bits, and once more in the format of products.
+  double context_bytes{};
   double logit_bytes{};  ///< per logit on the last stage
   double score_bytes{};  ///< per attention score kept for the backward pass (unfused)
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight

@@ -73,6 +73,7 @@ KernelStack read_kernels(const Cursor& section) {
       }
     }
   }
+  kernels.narrow_single_factor = factor_or(section, "narrow_single_factor", 1.0);
   kernels.pointwise_traffic_factor = section.at("pointwise_traffic_factor").number(kNonNegative);
   kernels.cross_entropy_forward_bytes =
       section.at("cross_entropy_forward_bytes").number(kNonNegative);
@@ -186,6 +187,9 @@ CommunicationStack read_communication(const Cursor& section) {
   if (const auto beside = section.find("gathers_beside_dgrad")) {
     communication.gathers_beside_dgrad = beside->boolean();
   }
+  if (const auto narrow = section.find("narrow_gathers")) {
+    communication.narrow_gathers = narrow->boolean();
+  }
   communication.beside = factor_or(section, "beside", 0.0);
   communication.beside_in_graph = factor_or(section, "beside_in_graph", communication.beside);
   communication.beside_stretch = factor_or(section, "beside_stretch", 0.0);
@@ -234,6 +238,10 @@ MemoryStack read_memory(const Cursor& section) {
   if (const auto gathers = section.find("keeps_gathers")) {
     memory.keeps_gathers = gathers->boolean();
   }
+  if (const auto narrow = section.find("narrow_recompute")) {
+    memory.narrow_recompute = narrow->boolean();
+  }
+  memory.context_bytes = factor_or(section, "context_bytes", 0.0);
   memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);
   if (const auto extra = section.find("extra_pipeline_buffers")) {

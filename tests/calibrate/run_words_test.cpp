@@ -88,7 +88,9 @@ TEST_CASE("flags of overlap are one list") {
   CHECK(translated({{"tp_comm_overlap", "1"}, {"a2a_overlap", "1"}}).at("overlap") == "tp,ep");
   CHECK(translated({{"dispatcher", "AlltoAll (NCCL), all-to-all overlapped with 1F1B"}})
             .at("overlap") == "ep");
-  CHECK_FALSE(translated({{"tp_comm_overlap", "0"}}).contains("overlap"));
+  CHECK(translated({{"tp_comm_overlap", "0"}}).at("overlap") == "stack");
+  CHECK(translated({{"tp_comm_overlap", "0"}, {"a2a_overlap", "1"}}).at("overlap") == "ep");
+  CHECK_FALSE(translated({{"tp_comm_overlap", ""}}).contains("overlap"));
 }
 
 TEST_CASE("cells in the axes' own words stay") {

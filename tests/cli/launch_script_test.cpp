@@ -504,7 +504,7 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
       "--fine-grained-activation-offloading --offload-modules=expert_fc1,core_attn "
       "--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router --bf16 "
       "--fp8-format hybrid --fp8-recipe blockwise --fp8-param-gather --tp-comm-overlap "
-      "--overlap-moe-expert-parallel-comm --cp-comm-type a2a --optimizer dist_muon "
+      "--activation-func-fp8-input-store --overlap-moe-expert-parallel-comm --cp-comm-type a2a --optimizer dist_muon "
       "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16");
   const PlanRequest& plan = job.plan;
   CHECK(plan.recompute_modules ==
@@ -515,6 +515,7 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
   CHECK(plan.precision == Precision::fp8);
   CHECK(plan.fp8_recipe == Fp8Recipe::block);
   CHECK(plan.fp8_param_gather == true);
+  CHECK(plan.fp8_activation_store == true);
   CHECK(plan.grad_precision == Precision::fp32);
   CHECK(plan.overlap == WordSet<Overlapped>{Overlapped::tp, Overlapped::ep});
   CHECK(plan.cp_comm == ContextComm::a2a);

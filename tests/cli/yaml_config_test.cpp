@@ -136,6 +136,7 @@ model:
   recompute_modules: [moe_act, layernorm]
   fine_grained_activation_offloading: true
   offload_modules: [core_attn]
+  activation_func_fp8_input_store: true
   cuda_graph_impl: transformer_engine
   cuda_graph_scope: [attn, moe_router]
 train: {micro_batch_size: 1, global_batch_size: 128}
@@ -156,6 +157,7 @@ optimizer: {optimizer_cpu_offload: true, optimizer_offload_fraction: 0.5}
   CHECK(plan.recompute_modules ==
         WordSet<RecomputeModule>{RecomputeModule::moe_act, RecomputeModule::layernorm});
   CHECK(plan.offload_modules == WordSet<OffloadModule>{OffloadModule::core_attn});
+  CHECK(plan.fp8_activation_store == true);
   CHECK(plan.cuda_graphs == WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
   CHECK(plan.overlap == WordSet<Overlapped>{Overlapped::tp, Overlapped::ep, Overlapped::wgrad});
   CHECK(plan.precision == Precision::fp8);

@@ -234,6 +234,89 @@ TEST_CASE("eager kernels keep copies, gathered inputs are kept whole or gathered
   CHECK(gathers() == 2);
 }
 
+TEST_CASE("what products gather goes in their format where the stack casts it beforehand") {
+  const Transformer model = gated();
+  LayerSetting narrow = setting(4);
+  Software stack;
+  const auto bytes = [&](bool backward, CollectiveOp op) {
+    const Layer layer = tell_block(model, {}, narrow, stack);
+    double sum = 0;
+    for (const Operator& each :
+         backward ? backward_operators(layer, stack) : forward_operators(layer, stack)) {
+      const auto* found = std::get_if<GroupCollective>(&each.what);
+      if (found && found->op == op) sum += found->bytes.value;
+    }
+    return sum;
+  };
+  using enum CollectiveOp;
+  const double hidden = 2.0 * 2 * 1024 * 512;  // states of a micro batch in 16 bits
+  const auto check = [&](double forward, double backward) {
+    CHECK(bytes(false, all_gather) == doctest::Approx(forward * hidden));
+    CHECK(bytes(true, all_gather) == doctest::Approx(backward * hidden));
+    CHECK(bytes(false, reduce_scatter) == 2 * hidden);
+    CHECK(bytes(true, reduce_scatter) == 2 * hidden);
+  };
+  stack.communication.narrow_gathers = true;
+  check(2, 4);
+  narrow.products = Precision::fp8;
+  narrow.casts = CastRecipe::current;
+  check(1, 2);
+  // Gradients have a copy for each of the two products that read them.
+  narrow.products = Precision::fp4;
+  narrow.casts = CastRecipe::nvfp4;
+  check(2 * 0.28125, 2 * 0.28125 + 2 * 2 * 0.28125);
+  narrow.products = Precision::mxfp8;
+  narrow.casts = CastRecipe::mxfp8;
+  check(1.03125, 1.03125 + 2);
+  stack.communication.narrow_gathers = false;
+  check(2, 4);
+}
+
+TEST_CASE("inputs of SwiGLU are kept in fp8, of a repeated one where the stack starts from these") {
+  LayerSetting eight = setting();
+  Software stack;
+  stack.kernels.pointwise_traffic_factor = 1;
+  const auto kept = [&](const Transformer& model, WordSet<Module> repeated) {
+    return kept_bytes(tell_block(model, model.kind_of(0), eight, stack), repeated);
+  };
+  const auto traffic = [&](const Transformer& model) {
+    double sum = 0;
+    for (const Operator& each :
+         forward_operators(tell_block(model, model.kind_of(0), eight, stack), stack)) {
+      const auto* found = std::get_if<Stream>(&each.what);
+      if (found && found->kind == StreamKind::fused_pointwise) sum += found->bytes.value;
+    }
+    return sum;
+  };
+  const double inputs = 2.0 * 1024 * 2 * 1024;  // gate and what it gates, of one expert
+  const Transformer experts = with_experts(8, 2);
+  const WordSet<Module> activation{Module::expert_activation};
+  const double dense = kept(gated(), {});
+  const double sparse = kept(experts, {});
+  const double repeated = kept(experts, activation);
+  const double moved = traffic(gated());
+  eight.fp8_activation_store = true;
+  CHECK(kept(gated(), {}) == dense - inputs);
+  CHECK(traffic(gated()) == moved + 3 * inputs);
+  CHECK(kept(experts, {}) == sparse - 2 * inputs);
+  eight.repeats_expert_activation = true;
+  CHECK(kept(experts, activation) == repeated);
+  stack.memory.narrow_recompute = true;
+  CHECK(kept(experts, activation) == repeated - 2 * inputs);
+}
+
+TEST_CASE("attention's result is kept in 16 bits and as its projection reads it, or as stated") {
+  LayerSetting eight = setting();
+  Software stack;
+  const auto kept = [&] { return kept_bytes(tell_block(gated(), {}, eight, stack), {}); };
+  const double elements = 2.0 * 1024 * 512;
+  eight.products = Precision::fp8;
+  eight.casts = CastRecipe::block;
+  const double usual = kept();
+  stack.memory.context_bytes = 1.5;
+  CHECK(usual - kept() == 1.5 * elements);
+}
+
 TEST_CASE("the parts of a model are its layers by kind") {
   Transformer model = with_experts(8, 2);
   model.layers = 10;

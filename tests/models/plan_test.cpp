@@ -517,6 +517,34 @@ Question experts_on(const char* cluster, Dispatcher dispatcher, std::int64_t ep)
   return question;
 }
 
+TEST_CASE("inputs of an activation are kept in fp8 where it is SwiGLU") {
+  Question question;
+  question.request.fp8_activation_store = true;
+  CHECK(question.problems().find("plan: fp8_activation_store: is for SwiGLU, which ") == 0);
+  question.model.mlp = Mlp::swiglu;
+  const auto warned = [&] {
+    return std::ranges::any_of(question.warnings(), [](const std::string& warning) {
+      return warning.starts_with("fp8_activation_store: of the experts no effect");
+    });
+  };
+  CHECK_FALSE(warned());
+  question.model = shipped_model("qwen3-30b-a3b");
+  question.software = shipped_software("megatron-core-2026");
+  question.cluster = shipped_cluster("dgx-h100");
+  question.request = {};
+  question.request.fp8_activation_store = true;
+  question.request.nodes = 1;
+  question.request.ep = 8;
+  question.request.gbs = 64;
+  question.request.seq_len = 4096;
+  question.request.mbs = 1;
+  question.request.recompute = Recompute::selective;
+  question.request.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::moe_act};
+  CHECK(warned());
+  question.software.memory.narrow_recompute = true;
+  CHECK_FALSE(warned());
+}
+
 TEST_CASE("dispatchers that send by themselves need a network that carries them") {
   CHECK(experts_on("dgx-h100", Dispatcher::deepep, 16).problems() == "no error");
   CHECK(experts_on("gcp-a3-mega", Dispatcher::deepep, 8).problems() == "no error");
