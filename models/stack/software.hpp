@@ -73,7 +73,6 @@ struct KernelStack {
     ones.fill(1.0);
     return ones;
   }();
-  double narrow_single_factor{1.0};           ///< more, of 8 and 4 bits but in products of experts
   double pointwise_traffic_factor{1.0};       ///< over well-fused kernels; eager kernels move more
   double cross_entropy_forward_bytes{};       ///< traffic per logit
   double cross_entropy_backward_bytes{};      ///< traffic per logit
@@ -102,10 +101,6 @@ struct KernelStack {
 
   /// Over the device's price of a product in that format.
   [[nodiscard]] double time_factor(Precision format) const {
-    return grouped_time_factor(format) * (is_quantized(format) ? narrow_single_factor : 1.0);
-  }
-  /// The same of the products of experts.
-  [[nodiscard]] double grouped_time_factor(Precision format) const {
     return gemm_time_factor * format_time_factors[static_cast<std::size_t>(format)];
   }
 };
@@ -236,8 +231,8 @@ struct CommunicationStack {
   ContextRingStack context_ring;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
-  /// Of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and 2), beside
-  /// what their bytes take. 0: all are gathered at once.
+  /// Of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and 2),
+  /// beside what their bytes take. 0: all are gathered at once.
   Seconds owner_broadcast{};
   bool reduces_to_all{};  ///< gradients are all-reduced with ZeRO-1 too, not to their owners
   GradientBucket gradient_bucket{};

@@ -105,8 +105,8 @@ KernelCost OperatorPricer::price(const Operator& op) const {
     return product;
   }
   if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
-    const double factor = stack.grouped_time_factor(grouped->precision);
-    KernelCost product = cost(WorkKind::product, factor * prequel::price(device, *grouped).value);
+    KernelCost product = cost(WorkKind::product, stack.time_factor(grouped->precision) *
+                                                     prequel::price(device, *grouped).value);
     product.weight_gradient = grouped->pass == GemmPass::wgrad;
     return product;
   }

@@ -538,26 +538,6 @@ TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's
   CHECK(products() == doctest::Approx(1.5 * plain));
 }
 
-TEST_CASE("single products in 8 bits have a factor that those of experts have not") {
-  const auto products = [](const char* model, const char* precision, const char* factor) {
-    const PassCost cost = price_layers(planned(
-        model, "dgx-h100", "megatron-core-2026",
-        {{"plan.nodes", "1"},
-         {"plan.gbs", "64"},
-         {"plan.seq_len", "4096"},
-         {"plan.precision", precision},
-         {"software.kernels.narrow_single_factor",
-          factor}}))[std::string_view(model) == "llama-3-8b" ? Part::dense_block
-                                                             : Part::experts_block]
-                              .forward;
-    return cost.compute - cost.attention - cost.stream;
-  };
-  const double plain = products("llama-3-8b", "fp8", "1");
-  CHECK(products("llama-3-8b", "fp8", "0.5") == doctest::Approx(0.5 * plain));
-  CHECK(products("llama-3-8b", "bf16", "0.5") == products("llama-3-8b", "bf16", "1"));
-  CHECK(products("qwen3-30b-a3b", "fp8", "0.5") > 0.7 * products("qwen3-30b-a3b", "fp8", "1"));
-}
-
 TEST_CASE("every schedule does the same work, in about the same time") {
   const Prediction usual = predict_with({});
   for (const char* schedule : {"gpipe", "zb-h1", "zb-h2", "dualpipe"}) {
