@@ -73,7 +73,9 @@ KernelStack read_kernels(const Cursor& section) {
       }
     }
   }
-  kernels.narrow_single_factor = factor_or(section, "narrow_single_factor", 1.0);
+  if (const auto narrow = section.find("narrow_single_factor")) {
+    kernels.narrow_single_factor = narrow->number(kPositive);
+  }
   kernels.pointwise_traffic_factor = section.at("pointwise_traffic_factor").number(kNonNegative);
   kernels.cross_entropy_forward_bytes =
       section.at("cross_entropy_forward_bytes").number(kNonNegative);
