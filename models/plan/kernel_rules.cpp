@@ -57,8 +57,7 @@ void check_activation_store(Ruling& its) {
           its.model.name);
     });
   } else if (its.model.has_experts() && !its.software.memory.narrow_recompute &&
-             repeated_modules(its.plan).has(Module::expert_activation) &&
-             !repeated_modules(its.plan).has(Module::experts)) {
+             repeats_expert_activation(its.plan)) {
     its.warn(
         "fp8_activation_store: of the experts no effect with recompute module moe_act, which keeps "
         "their inputs whole in {}",

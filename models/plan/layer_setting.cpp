@@ -31,6 +31,11 @@ WordSet<Module> repeated_modules(const Plan& plan) {
   return repeated_modules(plan.recompute, plan.recompute_modules);
 }
 
+bool repeats_expert_activation(const Plan& plan) {
+  const WordSet<Module> modules = repeated_modules(plan);
+  return modules.has(Module::expert_activation) && !modules.has(Module::experts);
+}
+
 double repeated_blocks(const Plan& plan) {
   if (plan.recompute == Recompute::full) return plan.recomputed;
   return repeated_blocks(plan.recompute, plan.recompute_modules);
@@ -72,7 +77,7 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.imbalance = plan.imbalance;
   setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
   setting.fp8_activation_store = plan.fp8_activation_store;
-  setting.repeats_expert_activation = repeated_modules(plan).has(Module::expert_activation);
+  setting.repeats_expert_activation = repeats_expert_activation(plan);
   setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
   if (plan.distribute_saved_activations && plan.recompute == Recompute::full) {
     setting.saved_input_ranks = plan.tp;

@@ -13,6 +13,8 @@ LayerSetting layer_setting(const Plan& plan);
 Precision activation_precision(const Plan& plan);
 /// What the backward pass computes again.
 WordSet<Module> repeated_modules(const Plan& plan);
+/// Whether that is the experts' activation, but not the experts.
+bool repeats_expert_activation(const Plan& plan);
 /// In which share of the blocks.
 double repeated_blocks(const Plan& plan);
 /// Of the modules of selective recompute, those that the model has.

@@ -504,7 +504,8 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
       "--fine-grained-activation-offloading --offload-modules=expert_fc1,core_attn "
       "--cuda-graph-impl transformer_engine --cuda-graph-scope attn moe_router --bf16 "
       "--fp8-format hybrid --fp8-recipe blockwise --fp8-param-gather --tp-comm-overlap "
-      "--activation-func-fp8-input-store --overlap-moe-expert-parallel-comm --cp-comm-type a2a --optimizer dist_muon "
+      "--activation-func-fp8-input-store --overlap-moe-expert-parallel-comm --cp-comm-type a2a "
+      "--optimizer dist_muon "
       "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16");
   const PlanRequest& plan = job.plan;
   CHECK(plan.recompute_modules ==

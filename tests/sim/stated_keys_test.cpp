@@ -126,6 +126,11 @@ const std::vector<Base>& bases() {
        "device.memory_bound.quantize_current=" STREAM " device.gemm_formats.fp8=" GEMM},
       {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
        "plan.nodes=1 plan.gbs=8 plan.precision=fp8 plan.fp8_recipe=delayed"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.tp=8 plan.gbs=8 plan.precision=fp8 plan.fp8_recipe=current"},
+      {"qwen3-30b-a3b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.ep=8 plan.gbs=32 plan.recompute=selective plan.recompute_modules=moe_act "
+       "plan.fp8_activation_store=true"},
       {"llama-3-8b", "nvidia-dgx-h100", "torchtitan-2025",
        "plan.nodes=1 plan.gbs=8 plan.precision=fp8 plan.fp8_recipe=rowwise "
        "plan.seq_len=128 model.intermediate_size=131072 device.peaks_tflops.fp8-row=1979 "
