@@ -221,7 +221,7 @@ TEST_CASE("tiles of groups are loaded and finished as their own library does it"
   device.grouped.tile_overhead_factor = 0.5;
   CHECK(price(device, product).value < alike);
   device.grouped.tile_overhead_factor = 1.0;
-  device.grouped.l2_factor = 1e-20;
+  device.grouped.l2_factor = 1e-24;
   CHECK(price(device, product).value > 2.0 * alike);
   CHECK(price(device, Gemm{90, 100, 320, 4}) ==
         price(device_with(tiles), Gemm{90, 100, 320, 4}));  // single products know nothing of it
