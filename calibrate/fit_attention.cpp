@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "calibrate/fit.hpp"
@@ -131,25 +132,40 @@ FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backwar
   return report;
 }
 
+/// Launch, share of the memory's rate, time of a block, edge and, where both formats were measured,
+/// 8-bit blocks over 16-bit ones, which else stays as it is `known`.
+WindowedAttention window_of(const std::optional<WindowedAttention>& known,
+                            const std::vector<double>& values) {
+  WindowedAttention window{{values[0]}, values[1], {values[2]}, values[3]};
+  if (known) window.fp8_factor = known->fp8_factor;
+  if (values.size() > 4) window.fp8_factor = values[4];
+  return window;
+}
+
 /// What windowed forward passes cost beside the arithmetic, which stays as it stands.
 FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measurement*>& points,
                      const FitOptions& options, const Device& device) {
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {
     AttentionKernel trial = kernel;
-    trial.window = WindowedAttention{{values[0]}, values[1], {values[2]}, values[3]};
+    trial.window = window_of(kernel.window, values);
     return [trial, rates = rates_of(device)](const Measurement& point) {
       return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
     };
   };
-  const std::vector<Parameter> parameters{{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02},
-                                          {"memory_fraction", 0.7, 0.2, 1.0, 0.5},
-                                          {"block_s", 2e-6, 1e-9, 1e-4, 0.01},
-                                          {"edge", 2.0, 1e-3, 50.0, 0.01}};
+  std::vector<Parameter> parameters{{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02},
+                                    {"memory_fraction", 0.7, 0.2, 1.0, 0.5},
+                                    {"block_s", 2e-6, 1e-9, 1e-4, 0.01},
+                                    {"edge", 2.0, 1e-3, 50.0, 0.01}};
+  const auto fp8 = std::ranges::count_if(points, [](const Measurement* point) {
+    return is_quantized(std::get<MeasuredAttention>(point->what).attention.precision);
+  });
+  if (fp8 > 0 && static_cast<std::size_t>(fp8) < points.size()) {
+    parameters.push_back({"fp8_factor", 1.0, 0.2, 5.0, 0.05});
+  }
   FitReport report =
       fit_sample(kernel.name + " window forward", split_sample(points, head_counts, options),
                  parameters, model_of, options);
-  const std::vector<double> values = values_of(report);
-  kernel.window = WindowedAttention{{values[0]}, values[1], {values[2]}, values[3]};
+  kernel.window = window_of(kernel.window, values_of(report));
   return report;
 }
 

@@ -57,12 +57,15 @@ double most_efficiency(const Device& device, const std::vector<const Measurement
   return std::max(1.0, 1.0 / most);
 }
 
+/// What holds an expert's tiles to those of single products where layers do not tell them apart.
+constexpr double kLikeSingle = 0.3;
+
 /// Launches and rates; the last, of casts to blocks, may be left out.
 Device with_values(Device device, const std::vector<double>& values) {
-  device.grouped = {{values[0]}, {values[1]}, values[2], values[3]};
-  stream_model(device, StreamKind::permute) = {{values[4]}, {}, 1.0, values[5]};
-  if (values.size() > 6) {
-    stream_model(device, StreamKind::quantize_block).memory_fraction = values[6];
+  device.grouped = {{values[0]}, {values[1]}, values[2], values[3], values[4], values[5]};
+  stream_model(device, StreamKind::permute) = {{values[6]}, {}, 1.0, values[7]};
+  if (values.size() > 8) {
+    stream_model(device, StreamKind::quantize_block).memory_fraction = values[8];
   }
   return device;
 }
@@ -96,6 +99,8 @@ std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
                : held("group_launch_s", std::max(start.group_launch.value, 1e-7)),
       {"efficiency", 0.95, 0.15, most_efficiency(device, layers)},
       {"memory_fraction", 0.8, 0.2, 1.0},
+      {"l2_factor", 1.0, 0.2, 5.0, kLikeSingle},
+      {"tile_overhead_factor", 1.0, 0.05, 5.0, kLikeSingle},
       permuted ? Parameter{"permute launch_s", 8e-6, 1e-6, 5e-5, 0.02}
                : held("permute launch_s", permute.launch.value),
       permuted ? Parameter{"permute memory_fraction", 0.5, 0.05, 2.0, 0.02}

@@ -156,7 +156,8 @@ json attention_section(json section, const Device& device, const FitOrigin& orig
       entry["window"] = {{"launch_s", rounded(kernel.window->launch.value)},
                          {"memory_fraction", rounded(kernel.window->memory_fraction)},
                          {"block_s", rounded(kernel.window->block.value)},
-                         {"edge", rounded(kernel.window->edge)}};
+                         {"edge", rounded(kernel.window->edge)},
+                         {"fp8_factor", rounded(kernel.window->fp8_factor)}};
     }
     entry["head_sizes"] = sizes;
   }
@@ -234,7 +235,9 @@ std::string fitted_device_file(const std::string& base, const Device& device,
                             {"launch_s", rounded(device.grouped.launch.value)},
                             {"group_launch_s", rounded(device.grouped.group_launch.value)},
                             {"efficiency", rounded(device.grouped.efficiency)},
-                            {"memory_fraction", rounded(device.grouped.memory_fraction)}};
+                            {"memory_fraction", rounded(device.grouped.memory_fraction)},
+                            {"l2_factor", rounded(device.grouped.l2_factor)},
+                            {"tile_overhead_factor", rounded(device.grouped.tile_overhead_factor)}};
     auto& permute = file["memory_bound"]["permute"];
     permute = stream_entry(device.streams[static_cast<std::size_t>(StreamKind::permute)]);
     permute["origin"] = origin_text(origin, {report});

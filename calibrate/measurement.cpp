@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -168,6 +169,25 @@ bool casts_tokens(const std::string& library, Precision precision) {
   return has("sglang") || (has("trtllm") && precision != Precision::fp8_block);
 }
 
+/// What a library fills the rows of an expert up to: DeepGEMM 128; TensorRT-LLM's generated kernels
+/// their tile of rows, a power of two from 8 to 64 that holds the mean expert's (as SGLang chooses
+/// it, from memory of its source; with 64 the tables are met better than with 128).
+std::int64_t row_padding(const std::string& library, const GroupedGemm& product) {
+  if (library.starts_with("deepgemm")) return 128;
+  if (!library.starts_with("trtllm-gen")) return 1;
+  const std::int64_t mean = (product.rows + product.groups - 1) / product.groups;
+  const std::uint64_t tile = std::bit_ceil(static_cast<std::uint64_t>(mean));
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(tile), 8, 64);
+}
+
+/// Experts that have tokens: all, unless the row says how many.
+std::int64_t used_experts(const Fields& fields) {
+  const std::int64_t all = whole(fields, "experts");
+  const std::int64_t used = whole(fields, "used_experts", all);
+  if (used <= all) return used;
+  throw InputError(fmt::format("used_experts: {} of {} experts; at most all of them", used, all));
+}
+
 /// Whether experts have a gate beside the up-projection, as is usual.
 bool gated(const Fields& fields) {
   const std::string* text = cell(fields, "gated");
@@ -191,12 +211,12 @@ MeasuredKernels expert_layer(const Fields& fields) {
   const std::string* kernel = cell(fields, "kernel");
   const std::string library = kernel ? *kernel : "";
   GroupedGemm up;
-  up.groups = whole(fields, "experts") / ranks;
+  up.groups = used_experts(fields) / ranks;
   up.rows = static_cast<std::int64_t>(rows);
   up.outputs = halves * inner;
   up.inputs = hidden;
   up.precision = precision(fields);
-  if (library.starts_with("deepgemm")) up.padding = 128;
+  up.padding = row_padding(library, up);
   GroupedGemm down = up;
   down.outputs = hidden;
   down.inputs = inner;

@@ -71,9 +71,14 @@ GemmModel read_gemm(const Cursor& cursor, bool may_leave = true) {
 }
 
 GroupedModel read_grouped(const Cursor& cursor) {
-  return {seconds(cursor.at("launch_s")), seconds(cursor.at("group_launch_s")),
-          cursor.at("efficiency").number(kPositive),
-          cursor.at("memory_fraction").number(kPositive)};
+  GroupedModel model{seconds(cursor.at("launch_s")), seconds(cursor.at("group_launch_s")),
+                     cursor.at("efficiency").number(kPositive),
+                     cursor.at("memory_fraction").number(kPositive)};
+  if (const auto rate = cursor.find("l2_factor")) model.l2_factor = rate->number(kPositive);
+  if (const auto overhead = cursor.find("tile_overhead_factor")) {
+    model.tile_overhead_factor = overhead->number(kPositive);
+  }
+  return model;
 }
 
 StreamModel read_stream(const Cursor& cursor) {
@@ -146,6 +151,9 @@ AttentionKernel read_kernel(const std::string& name, const Cursor& cursor) {
     kernel.window = {seconds(window->at("launch_s")),
                      window->at("memory_fraction").number(kPositive),
                      seconds(window->at("block_s")), window->at("edge").number(kNonNegative)};
+    if (const auto factor = window->find("fp8_factor")) {
+      kernel.window->fp8_factor = factor->number(kPositive);
+    }
   }
   if (kernel.head_sizes.empty()) sizes.problem("expected at least one head size");
   if (!std::is_sorted(kernel.head_sizes.begin(), kernel.head_sizes.end(), smaller)) {

@@ -169,15 +169,19 @@ double short_rows(const AttentionKernel& kernel, const AttentionPass& pass,
   const double span = block_span(kernel, attention);
   const double masked = std::min(row_length(kernel, attention), kBlock + span);
   const double edges = flop_count(kernel, attention, pass.flop_factor, masked);
+  const Seconds block =
+      kernel.window->block * (is_fp8(attention) ? kernel.window->fp8_factor : 1.0);
   return kernel.window->edge * edges / (pass.efficiency * rates.peak.value) +
-         kernel.window->block.value * pass.flop_factor * query_blocks(attention) /
-             rates.compute_units;
+         block.value * pass.flop_factor * query_blocks(attention) / rates.compute_units;
 }
 
-/// A window never costs more than none.
+/// A window never costs more than none, and one that holds all keys is none.
 Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
                      const DeviceRates& rates, const FusedAttention& attention) {
-  if (attention.window <= 0) return terms_of(kernel, pass, rates, attention);
+  FusedAttention whole = attention;
+  whole.window = 0;
+  const Terms without = terms_of(kernel, pass, rates, whole);
+  if (attention.window <= 0 || attention.window >= attention.keys()) return without;
   AttentionPass windowed = pass;
   if (kernel.window) {
     // Its own constants stand for all losses on short rows.
@@ -186,11 +190,8 @@ Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
     windowed.launch = kernel.window->launch;
     windowed.memory_fraction = kernel.window->memory_fraction;
   }
-  FusedAttention whole = attention;
-  whole.window = 0;
   Terms with = terms_of(kernel, windowed, rates, attention);
   if (kernel.window) with.short_rows = short_rows(kernel, pass, rates, attention);
-  const Terms without = terms_of(kernel, pass, rates, whole);
   return with.time() < without.time() ? with : without;
 }
 

@@ -50,7 +50,7 @@ struct AttentionHeadSize {
 /// the window's edges, which are masked one by one,
 ///
 ///     arithmetic = (FLOP(L) + edge·FLOP(min(L, 128 + 128/g))) / (efficiency·P)
-///                + block·b·a·ceil(s / 128) / U
+///                + block·b·a·ceil(s / 128) / U       (8-bit kernels: block·fp8_factor)
 ///
 /// FLOP and block time by the pass' FLOP factor; forward, the g heads that share keys are rows of
 /// one block, which then covers 128/g positions. Source: form fitted to tables of TensorRT-LLM's,
@@ -61,6 +61,7 @@ struct WindowedAttention {
   double memory_fraction{1.0};  ///< of the HBM rate
   Seconds block{};              ///< of 128 queries of one head on a compute unit
   double edge{};                ///< what masked keys take more, of their arithmetic
+  double fp8_factor{1.0};       ///< a block of 8 bits over one of 16
 };
 
 /// One generation of a kernel, e.g. "flash-2".

@@ -103,10 +103,13 @@ struct Setting {
   double efficiency{};
   double memory_fraction{};
   Seconds launch{};
+  BytesPerSecond l2_rate{};
+  Seconds tile_overhead{};
 };
 
 Setting single_setting(const TiledGemm& model) {
-  return {model.efficiency, model.memory_fraction, model.launch};
+  return {model.efficiency, model.memory_fraction, model.launch, model.l2_rate,
+          model.tile_overhead};
 }
 
 Seconds more_launch(const GroupedModel& grouped, const GroupedGemm& product, double groups) {
@@ -118,7 +121,8 @@ Setting grouped_setting(const TiledGemm& model, const GroupedModel& grouped,
   const double of_memory =
       grouped.memory_fraction > 0.0 ? grouped.memory_fraction : model.memory_fraction;
   return {model.efficiency * grouped.efficiency, of_memory,
-          model.launch + more_launch(grouped, product, groups)};
+          model.launch + more_launch(grouped, product, groups), model.l2_rate * grouped.l2_factor,
+          model.tile_overhead * grouped.tile_overhead_factor};
 }
 
 /// What a tile costs whatever the split.
@@ -146,7 +150,7 @@ TileChoice best_tile(const TiledGemm& model, const Setting& setting, const Devic
     const double area = tile.m * tile.n;
     costs.push_back({&tile, problem.row_blocks(tile.m) * blocks(problem.n, tile.n), 2.0 * area,
                      std::min(1.0, setting.efficiency * tile.quality) * rates.peak.value / units,
-                     model.tile_overhead.value * std::sqrt(area) / 128.0});
+                     setting.tile_overhead.value * std::sqrt(area) / 128.0});
   }
 
   TileChoice best;
@@ -162,7 +166,7 @@ TileChoice best_tile(const TiledGemm& model, const Setting& setting, const Devic
       const double one = cost.flop_of_k * k_part / cost.rate + cost.overhead;
       const double compute = waves(tiles, units, model.tail) * one;
       if (fixed + compute >= best.seconds) continue;
-      const double feed = tiles * (tile.m + tile.n) * k_part * element / model.l2_rate.value;
+      const double feed = tiles * (tile.m + tile.n) * k_part * element / setting.l2_rate.value;
       const double norm = std::sqrt(
           std::sqrt(square(square(compute)) + square(square(feed)) + square(square(memory))));
       if (fixed + norm >= best.seconds) continue;

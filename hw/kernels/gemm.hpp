@@ -71,6 +71,9 @@ struct GroupedModel {
   Seconds group_launch{};    ///< of each group where every one has a kernel of its own
   double efficiency{1.0};    ///< of the rate that tiles of single products reach
   double memory_fraction{};  ///< of the HBM rate; 0: as single products
+  // Of another library than single products are: its loader of operands and its epilogue.
+  double l2_factor{1.0};             ///< of single products' l2_rate
+  double tile_overhead_factor{1.0};  ///< of single products' tile_overhead
 };
 
 /// Time of the product on an otherwise idle device, without the host's launch.

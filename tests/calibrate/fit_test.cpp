@@ -338,6 +338,44 @@ TEST_CASE("the efficiency of an attention kernel is recovered, and a new kernel 
   CHECK(attention_kernel(fitted, "new").head_sizes.size() == 1);
 }
 
+TEST_CASE("of windows the blocks of both formats are told apart") {
+  Device truth = h100();
+  const WindowedAttention window{{2e-5}, 0.7, {8e-6}, 0.5, 1.5};
+  for (AttentionKernel& kernel : truth.attention) {
+    if (kernel.name == "cudnn") kernel.window = window;
+  }
+  Noise noise(0.01);
+  std::vector<Measurement> points;
+  for (const std::int64_t heads : {4, 8, 16, 32, 64}) {
+    for (const std::int64_t seq : {2048, 6144, 16384}) {
+      for (const Precision format : {Precision::bf16, Precision::fp8}) {
+        FusedAttention what{.batch = 2, .seq = seq, .heads = heads, .kv_heads = heads / 4};
+        what.head_dim = 64;
+        what.window = 128;
+        what.precision = format;
+        points.push_back(
+            measured(MeasuredAttention{what, "cudnn"}, price(truth, what, "cudnn") * noise(), "a"));
+      }
+    }
+  }
+  Device fitted = h100();
+  const auto reports = fit_attention(points, {}, fitted);
+  REQUIRE(reports.size() == 1);
+  check_found(reports[0], "block_s", window.block.value);
+  check_found(reports[0], "fp8_factor", window.fp8_factor);
+  CHECK(attention_kernel(fitted, "cudnn").window->fp8_factor ==
+        constant(reports[0], "fp8_factor").value);
+  // Of one format alone no ratio is told, so that it stays.
+  std::erase_if(points, [](const Measurement& point) {
+    return is_quantized(std::get<MeasuredAttention>(point.what).attention.precision);
+  });
+  const auto alone = fit_attention(points, {}, fitted);
+  REQUIRE(alone.size() == 1);
+  CHECK(alone[0].constants.size() == 4);
+  CHECK(attention_kernel(fitted, "cudnn").window->fp8_factor ==
+        constant(reports[0], "fp8_factor").value);
+}
+
 TEST_CASE("GEMM constants of another device are recovered from its times") {
   Device truth = a100();
   auto& model = std::get<TiledGemm>(truth.gemm);
@@ -448,6 +486,21 @@ TEST_CASE("of layers of experts the products, the permutation and the casts are 
   CHECK(fitted.streams[static_cast<std::size_t>(StreamKind::quantize_block)].memory_fraction ==
         constant(reports[0], "quantize_block memory_fraction").value);
   CHECK(reports[0].held_out_errors.mape < 0.02);
+}
+
+TEST_CASE("kernels of experts that finish tiles faster than single products are told") {
+  Device base = h100();
+  const auto format = static_cast<std::size_t>(Precision::fp8_block);
+  std::get<TiledGemm>(*base.gemm_formats[format]).tile_overhead = {2e-5};
+  Device truth = base;
+  truth.grouped.tile_overhead_factor = 0.25;
+  const auto reports = fit_experts(expert_layers(truth, 0.01), {}, base);
+  REQUIRE(reports.size() == 1);
+  // Held to single products', so somewhat above the truth.
+  CHECK(constant(reports[0], "tile_overhead_factor").value > 0.2);
+  CHECK(constant(reports[0], "tile_overhead_factor").value < 0.5);
+  CHECK(base.grouped.tile_overhead_factor == constant(reports[0], "tile_overhead_factor").value);
+  CHECK(reports[0].held_out_errors.mape < 0.04);
 }
 
 TEST_CASE("casts that were timed alone are not fitted to layers of experts") {

@@ -152,6 +152,29 @@ TEST_CASE("experts without a gate have one projection up") {
   CHECK(error_text([&] { read_measurement(row); }) == "gated: expected 1 or 0, got \"maybe\"");
 }
 
+TEST_CASE("of experts without tokens no weights are read, and there are no more than all") {
+  Fields row = expert_layer();
+  row["used_experts"] = "16";
+  CHECK(up_projection(read_measurement(row)).groups == 4);
+  row["used_experts"] = "33";
+  CHECK(error_text([&] { read_measurement(row); }) ==
+        "used_experts: 33 of 32 experts; at most all of them");
+}
+
+TEST_CASE("generated kernels fill the rows of an expert up to a tile, a power of two") {
+  Fields row = expert_layer();
+  const auto padding = [&](const std::string& kernel, const std::string& rows) {
+    row["kernel"] = kernel;
+    row["local_rows"] = rows;
+    return up_projection(read_measurement(row)).padding;
+  };
+  CHECK(padding("trtllm-gen (flashinfer, sglang)", "10") == 8);
+  CHECK(padding("trtllm-gen (flashinfer, sglang)", "136") == 32);  // 17 an expert
+  CHECK(padding("trtllm-gen (flashinfer, sglang)", "4096") == 64);
+  CHECK(padding("deepgemm m-grouped (trtllm)", "136") == 128);
+  CHECK(padding("cutlass grouped (trtllm)", "136") == 1);
+}
+
 TEST_CASE("libraries that cast a token before it is copied read it once") {
   Fields row = expert_layer();
   row["local_rows"] = "8192";

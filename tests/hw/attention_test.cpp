@@ -206,6 +206,33 @@ TEST_CASE("in a window, blocks of queries take a time of their own, and masked k
   CHECK(arithmetic({}, 1.5) > 1.5 * wide);
 }
 
+TEST_CASE("in a window, blocks of 8-bit formats take a time of their own") {
+  AttentionKernel kernel = flat_kernel();
+  kernel.window = WindowedAttention{{}, 1e9, {1e-6}, 0.0};
+  FusedAttention what = attention();
+  what.window = 128;
+  what.precision = Precision::fp8;
+  const double alike = price(device_with(kernel), what, "flash-2").value;
+  kernel.window->fp8_factor = 1.5;
+  const double blocks = double(what.batch * what.heads) * std::ceil(double(what.seq) / 128);
+  const double more = 0.5e-6 * blocks / device_with(kernel).compute_units;
+  CHECK(price(device_with(kernel), what, "flash-2").value == doctest::Approx(alike + more));
+  what.precision = Precision::bf16;
+  CHECK(price(device_with(kernel), what, "flash-2").value == doctest::Approx(alike));
+}
+
+TEST_CASE("a window that holds all keys costs what none does") {
+  AttentionKernel kernel = flat_kernel();
+  kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
+  kernel.window = WindowedAttention{{1e-6}, 0.9, {}, 0.0};
+  FusedAttention what = attention();
+  const Seconds none = price(device_with(kernel), what, "flash-2");
+  what.window = what.seq;
+  CHECK(price(device_with(kernel), what, "flash-2") == none);
+  what.window = what.seq - 1;
+  CHECK(price(device_with(kernel), what, "flash-2") < none);
+}
+
 TEST_CASE("heads that share keys are rows of one block, which sees fewer keys of its window") {
   AttentionKernel kernel = flat_kernel();
   kernel.window = WindowedAttention{{}, 0.5, {}, 0.0};

@@ -212,6 +212,21 @@ TEST_CASE("rows of a group are filled up, and a kernel a group is launched a gro
   CHECK(price(device, product).value == doctest::Approx(2.0 * (bare - 1e-3)));
 }
 
+TEST_CASE("tiles of groups are loaded and finished as their own library does it") {
+  TiledGemm tiles = bare_tiles();
+  tiles.tile_overhead = {1e-3};
+  Device device = device_with(tiles);
+  const GroupedGemm product{.groups = 4, .rows = 4 * 90, .outputs = 100, .inputs = 320};
+  const double alike = price(device, product).value;
+  device.grouped.tile_overhead_factor = 0.5;
+  CHECK(price(device, product).value < alike);
+  device.grouped.tile_overhead_factor = 1.0;
+  device.grouped.l2_factor = 1e-24;
+  CHECK(price(device, product).value > 2.0 * alike);
+  CHECK(price(device, Gemm{90, 100, 320, 4}) ==
+        price(device_with(tiles), Gemm{90, 100, 320, 4}));  // single products know nothing of it
+}
+
 TEST_CASE("groups of unequal sizes cost as their tiles, equal ones as the mean says") {
   Device device = a100();
   std::mt19937_64 random(4);

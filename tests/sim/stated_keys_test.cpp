@@ -577,6 +577,8 @@ constexpr Elsewhere kElsewhere[]{
     {"cluster.fabric.network.switches", "names, which edges and attachments call"},
     {"device.power", "energy of a whole training: search --tokens"},
     {"device.attention.kernels.*.measured_as", "names in tables of measurements: calibrate"},
+    {"device.attention.kernels.*.window.fp8_factor",
+     "8-bit attention, which no plan has: calibrate"},
     {"device.memory_bound.residual_add", "a kernel that stacks fuse: calibrate"},
     {"device.memory_bound.layer_norm", "a kernel that stacks fuse: calibrate"},
     {"device.memory_bound.rms_norm", "a kernel that stacks fuse: calibrate"},
