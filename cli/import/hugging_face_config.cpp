@@ -314,10 +314,14 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
 bool is_hugging_face_config(const Document& document) {
   const nlohmann::json& json = document.json();
   if (!json.is_object() || json.contains("schema")) return false;
-  for (const char* key : {"model_type", "n_embd", "d_model", "hidden_size", "text_config"}) {
-    if (json.contains(key)) return true;
-  }
-  return false;
+  const auto has = [&](const char* key) { return json.contains(key); };
+  if (has("model_type") || has("text_config") || has("architectures")) return true;
+  // Without a family, what else says how something is trained is another program's.
+  const bool trains = std::ranges::any_of(json.items(), [](const auto& one) {
+    return one.key().find("max_seq_len") == 0 ||
+           one.key().find("batch_size") != std::string::npos || one.key().find("layers_num") == 0;
+  });
+  return !trains && (has("n_embd") || has("d_model") || has("hidden_size"));
 }
 
 void read_hugging_face_config(const Document& document, ImportedJob& job) {

@@ -14,8 +14,15 @@ namespace prequel {
 /// of something else: evaluation, generation, another model.
 std::optional<NumberByName> number_by_name(const std::string& flag, const std::string& value);
 
-/// Takes those numbers where nothing that is known says the same, and tells so.
+/// What a switch or a word that nothing reads does by its name: `--use_grad_ckpt`,
+/// `compute_dtype: bf16`.
+std::optional<EffectByName> effect_by_name(const std::string& flag, const std::string& value);
+
+/// Takes those where nothing that is known says the same, and tells so.
 void take_by_names(ImportedJob& job);
+
+/// What a batch is that some programs count by the device and some over all, and one in tokens.
+void settle_batches(ImportedJob& job);
 
 /// Moves what was ignored from `first` on to what is left out where its name is of the model's
 /// shape, of the layout or of what is kept in memory.
