@@ -316,10 +316,13 @@ bool is_hugging_face_config(const Document& document) {
   if (!json.is_object() || json.contains("schema")) return false;
   const auto has = [&](const char* key) { return json.contains(key); };
   if (has("model_type") || has("text_config") || has("architectures")) return true;
-  // Without a family, what else says how something is trained is another program's.
+  // Without a family, what says how it is trained is another program's.
   const bool trains = std::ranges::any_of(json.items(), [](const auto& one) {
-    return one.key().find("max_seq_len") == 0 ||
-           one.key().find("batch_size") != std::string::npos || one.key().find("layers_num") == 0;
+    constexpr std::string_view kParts[] = {"batch", "_steps", "seq_len", "layers_num"};
+    const std::string& key = one.key();
+    return key == "lr" || key == "seq" || std::ranges::any_of(kParts, [&](std::string_view part) {
+             return key.find(part) != std::string::npos;
+           });
   });
   return !trains && (has("n_embd") || has("d_model") || has("hidden_size"));
 }

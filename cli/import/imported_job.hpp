@@ -62,9 +62,10 @@ struct ImportedTorchtitan {
   std::optional<std::int64_t> micro_batches;     ///< of a pipeline, where their size is not said
   std::optional<std::int64_t> replicate, shard;  ///< data-parallel degrees; shard: rest if unsaid
   std::optional<std::int64_t> layers_per_stage;
+  bool trains{};  ///< a script starts it, whatever its configuration says
 
   [[nodiscard]] bool said() const {
-    return !flavour.empty() || local_batch || replicate || shard || micro_batch;
+    return trains || !flavour.empty() || local_batch || replicate || shard || micro_batch;
   }
 };
 

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/by_name.hpp"
 #include "cli/import/megatron_flags.hpp"
-#include "cli/import/telling_names.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -93,6 +93,11 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--accum-freq", "--gradient-accumulation-steps"},
     {"--gradient-accumulation", "--gradient-accumulation-steps"},
     {"--accumulative-counts", "--gradient-accumulation-steps"},
+    {"--sp-size", "--ulysses-sequence-parallel-size"},
+    {"--sp-degree", "--ulysses-sequence-parallel-size"},
+    {"--ulysses-degree", "--ulysses-sequence-parallel-size"},
+    {"--sequence-parallel-size", "--ulysses-sequence-parallel-size"},
+    {"--sequence-parallel-degree", "--ulysses-sequence-parallel-size"},
     {"--max-sentences", "--batch-size"},  // fairseq's, as are the next
     {"--tokens-per-sample", "--max-seq-length"},
     {"--update-freq", "--gradient-accumulation-steps"},

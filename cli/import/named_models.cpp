@@ -128,8 +128,9 @@ namespace {
 void compare_with_named(const Library& library, ImportedJob& job) {
   std::optional<std::string> file;
   if (!job.model_named.empty()) file = library.model_file(job.model_named);
-  for (const auto& [flag, value] : job.models_perhaps) {
-    if (!file && job.shape_by_name) file = library.model_file(value);
+  for (const ImportedClue& one : file ? std::vector<ImportedClue>() : clues_of(job)) {
+    if (file || one.rank > (job.shape_by_name ? kFlag : kNamed)) break;
+    if (const auto found = library.model_within({{one.text, true}})) file = found->file;
   }
   if (!file) return;
   const ImportedModel known = imported_model(library.open("models", *file));

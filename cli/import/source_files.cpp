@@ -26,7 +26,8 @@ constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all b
 /// they are.
 bool is_other_config(const std::string& file, const std::string& text) {
   constexpr std::string_view kOfTraining[] = {"batch_size\"", "learning_rate\"", "\"lr\"",
-                                              "seq_length\"", "max_seq_len"};
+                                              "seq_length\"", "max_seq_len",     "num_layers\"",
+                                              "n_layers\"",   "n_layer\""};
   const bool trains = std::ranges::any_of(
       kOfTraining, [&](std::string_view key) { return text.find(key) != std::string::npos; });
   if (!trains || text.find("\"traceEvents\"") != std::string::npos) return false;

@@ -154,7 +154,8 @@ struct Commands {
     } else if (node.IsSequence()) {
       for (const auto& item : node) {
         const bool pair = sets && item.IsMap() && item["name"] && item["value"];
-        if (pair) set(item["name"], item["value"]);  // as Kubernetes has it
+        if (sets && item.IsScalar()) set(item.Scalar());  // as dstack has it
+        if (pair) set(item["name"], item["value"]);       // as Kubernetes has it
         if (!pair) collect(item, key, depth + 1);
       }
     } else if (node.IsMap()) {
@@ -171,6 +172,11 @@ struct Commands {
                                          "script", "entrypoint", "args"};
   static constexpr const char* kSet[] = {"envs", "env", "environment_variables", "env_variables"};
 
+  void set(const std::string& pair) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) return;
+    variables += fmt::format("{}='{}'\n", pair.substr(0, equals), pair.substr(equals + 1));
+  }
   void set(const YAML::Node& name, const YAML::Node& value) {
     if (!name.IsScalar() || !value.IsScalar()) return;
     variables += fmt::format("{}='{}'\n", name.Scalar(), value.Scalar());
