@@ -1,6 +1,7 @@
 #include "cli/import/by_name.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -68,6 +69,8 @@ constexpr NumberName kNumberNames[] = {
     {"bs", kBatch},
     {"bsz", kBatch},
     {"train_bs", kBatch},
+    {"train_batchsize", kBatch},
+    {"training_batch_size", kBatch},
     {"grad_acc", kSteps},
     {"grad_accum", kSteps},
     {"accum_steps", kSteps},
@@ -151,6 +154,8 @@ constexpr NumberName kShapeNames[] = {
     {"ffn_size", kFfn},
     {"ff_dim", kFfn},
     {"d_ff", kFfn},
+    {"dim_ff", kFfn},
+    {"dim_feedforward", kFfn},
     {"intermediate_size", kFfn},
     {"intermediate_dim", kFfn},
     {"mlp_dim", kFfn},
@@ -173,7 +178,6 @@ constexpr Rule kRules[] = {
     {{"per_gpu", "batch"}, kMbs},
     {{"global", "batch"}, kGbs},
     {{"total", "batch"}, kGbs},
-    {{"batch_size"}, kBatch},
     {{"grad", "accum", "step"}, kSteps},
     {{"seq", "len"}, kSeqLen},
     {{"context", "len"}, kSeqLen},
@@ -192,12 +196,12 @@ constexpr Rule kRules[] = {
 
 /// Parts of names that say the like of something else than the training itself.
 constexpr std::string_view kOfOthers[] = {
-    "eval",    "val_",    "valid",    "test",     "infer",    "rollout", "gen",   "prompt",
-    "respon",  "teach",   "ref_",     "reward",   "critic",   "vision",  "image", "audio",
-    "encoder", "retriev", "lora",     "warm",     "log",      "save",    "vocab", "buffer",
-    "bucket",  "min_",    "virtual",  "expert",   "stride",   "factor",  "ramp",  "divisib",
-    "start",   "curric",  "sample",   "original", "multiple", "batches", "num_",  "captur",
-    "cache",   "partial", "interpol", "_num",     "interleav"};
+    "eval",    "predict", "val_",    "valid",    "test",     "infer",    "rollout", "gen",
+    "prompt",  "respon",  "teach",   "ref_",     "reward",   "critic",   "vision",  "image",
+    "audio",   "encoder", "retriev", "lora",     "warm",     "log",      "save",    "vocab",
+    "buffer",  "bucket",  "min_",    "virtual",  "expert",   "stride",   "factor",  "ramp",
+    "divisib", "start",   "curric",  "sample",   "original", "multiple", "batches", "num_",
+    "captur",  "cache",   "partial", "interpol", "_num",     "interleav"};
 
 /// Parts of names whose numbers are of a part of the shape, or of another model.
 constexpr std::string_view kOfParts[] = {
@@ -281,6 +285,46 @@ std::optional<NumberByName> number_by_name(const std::string& flag, const std::s
   return std::nullopt;
 }
 
+namespace {
+
+std::string small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// `--activation-fn relu`: the MLP's.
+void (*activation_of(const std::string& word))(ImportedJob&) {
+  if (word == "relu") return [](ImportedJob& job) { job.model.mlp = Mlp::relu; };
+  if (word == "gelu" || word == "gelu_new")
+    return [](ImportedJob& job) { job.model.mlp = Mlp::gelu; };
+  if (word == "swiglu") return [](ImportedJob& job) { job.model.mlp = Mlp::swiglu; };
+  if (word == "geglu") return [](ImportedJob& job) { job.model.mlp = Mlp::geglu; };
+  if (word == "squared_relu" || word == "relu2") {
+    return [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; };
+  }
+  return nullptr;
+}
+
+/// `--strategy deepspeed_stage_2`, `--dist_plan zero3`, `--strategy fsdp`: how states are sharded.
+void (*sharding_of(const std::string& word))(ImportedJob&) {
+  const auto says = [&](char stage) {
+    for (const char* before : {"zero", "zero_", "zero-", "stage", "stage_"}) {
+      const std::size_t at = word.find(std::string(before) + stage);
+      if (at != std::string::npos) return true;
+    }
+    return false;
+  };
+  if (says('1')) return [](ImportedJob& job) { job.plan.zero = 1; };
+  if (says('2')) return [](ImportedJob& job) { job.plan.zero = 2; };
+  if (says('3') || word.find("fsdp") != std::string::npos) {
+    return [](ImportedJob& job) { job.plan.zero = 3; };
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 std::optional<EffectByName> effect_by_name(const std::string& flag, const std::string& value) {
   const std::string name = own_name(flag);
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
@@ -301,10 +345,21 @@ std::optional<EffectByName> effect_by_name(const std::string& flag, const std::s
                             : [](ImportedJob& job) { job.plan.offload = Offload::optimizer; },
                         all ? "offload optimizer and parameters" : "offload optimizer"};
   }
+  const std::string word = small_letters(value);
+  const bool ways = has("strategy") || has("plugin") || has("dist") || name == "parallelism";
+  if (auto* const apply = ways ? sharding_of(word) : nullptr) {
+    return EffectByName{said, [](const ImportedJob& job) { return !job.plan.zero; }, apply,
+                        "how states are sharded"};
+  }
+  const bool function = name.starts_with("activation") || name.starts_with("hidden_act");
+  if (auto* const apply = function ? activation_of(word) : nullptr) {
+    return EffectByName{said, [](const ImportedJob& job) { return !job.model.mlp; }, apply,
+                        "the MLP"};
+  }
   const bool format = std::ranges::find(kOfFormats, name) != std::end(kOfFormats);
-  for (const auto& [word, apply] : kFormatWords) {
-    const bool as_switch = name == word || name == "use_" + std::string(word);
-    if (!(format && value == word) && !(as_switch && is_true(value))) continue;
+  for (const auto& [known, apply] : kFormatWords) {
+    const bool as_switch = name == known || name == "use_" + std::string(known);
+    if (!(format && word == known) && !(as_switch && is_true(value))) continue;
     return EffectByName{said, [](const ImportedJob& job) { return !job.plan.precision; }, apply,
                         "the format of products"};
   }

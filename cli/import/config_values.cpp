@@ -472,6 +472,8 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       continue;
     }
     const std::size_t said = words.size();
+    if (key == "rank" && path.ends_with("lora.rank"))
+      words.insert(words.end(), {"--lora-rank", value});
     add_flag(path, key, resolved(values, job.environment, path, value), words);
     if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
   }

@@ -181,6 +181,7 @@ class Arguments {
       return true;
     }
     note_file(flag, value);
+    note_adapters(flag, value);
     for (const char* part : {"model", "ckpt", "checkpoint", "pretrain", "restore-from", "load",
                              "arch", "config", "weights", "init-from", "resume"}) {
       if (flag.find(part) == std::string::npos || value.empty()) continue;
@@ -188,6 +189,14 @@ class Arguments {
       break;
     }
     return false;
+  }
+
+  /// A rank of adapters, or a switch that trains them, by its name: `--lora_dim 128`.
+  void note_adapters(const std::string& flag, const std::string& value) {
+    const auto has = [&](const char* part) { return flag.find(part) != std::string::npos; };
+    const bool trains = has("rank") || has("dim") || has("use") || has("enable");
+    if (!has("lora") || !trains || value.empty()) return;
+    if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
   }
 
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.

@@ -68,6 +68,15 @@ TEST_CASE("switches and formats are taken by their names") {
   CHECK(job.plan.precision == Precision::fp16);
   CHECK(job.plan.offload == Offload::optimizer_params);
   CHECK(lists(job.report.assumed, "recompute full: --enable-grad-ckpt, by its name"));
+  const auto zero = [&](const std::string& way) { return job_of_script(start + way).plan.zero; };
+  CHECK(zero("--strategy deepspeed_stage_2\n") == 2);
+  CHECK(zero("--dist_plan CAI_ZeRO1\n") == 1);
+  CHECK(zero("--strategy fsdp\n") == 3);
+  CHECK(zero("--eval_strategy steps\n") == 0);
+  const ImportedJob relu = job_of_script(
+      "torchrun t.py --n_layers 4 --d_model 64 --n_heads 4 --activation-fn relu --seq_len 64\n");
+  CHECK(relu.model.mlp == Mlp::relu);
+  CHECK(lists(relu.report.assumed, "the MLP: --activation-fn relu, by its name"));
   const ImportedJob none = job_of_script(
       start + "--enable_grad_ckpt False --export_dtype float32 --act_cpu_offload --save_ckpt\n");
   CHECK(none.plan.recompute == Recompute::none);
@@ -88,6 +97,27 @@ TEST_CASE("of two batches the larger is of all devices, and one in tokens is in 
       job_of_script(start + "--total_batch_tokens 524288 --sequence_length 1024 --batch_size 64\n");
   CHECK(tokens.plan.gbs == 512);
   CHECK(tokens.plan.mbs == 64);
+}
+
+TEST_CASE("brief words for batches, steps and degrees are numbers by their names") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nnodes 4 --nproc-per-node 8 train.py --model-path /ckpts/Meta-Llama-3-8B "
+      "--max-context-len 8192 --sp-degree 8 --zero 3 --bs-per-gpu 1 --grad-accum 4\n");
+  CHECK(job.model.layers == 32);
+  CHECK(job.plan.cp == 8);
+  CHECK(job.plan.cp_comm == ContextComm::a2a);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.mbs == 1);
+  CHECK(job.plan.gbs == 16);
+  CHECK(job.plan.seq_len == 8192);
+  const ImportedJob other = job_of_script(
+      "torchrun --nproc-per-node 8 train.py --model-path /ckpts/Meta-Llama-3-8B "
+      "--predict_batch_size 2 --map_batch_size 1000 --n_layer_norm 3 --lora_dim 128\n");
+  CHECK_FALSE(other.plan.mbs);
+  CHECK(other.model.layers == 32);
+  CHECK(lists(other.report.left_out,
+              "--lora-dim 128: adapters alone are trained; what is predicted is training all "
+              "weights"));
 }
 
 }  // namespace
