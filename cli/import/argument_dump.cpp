@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/import/by_name.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/megatron_defaults.hpp"
 #include "hw/base/csv.hpp"
@@ -86,6 +87,7 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   job.said.clear();  // of other files
   job.config_precision.reset();
   read_megatron_arguments(file, as_flags(arguments), job);
+  settle_batches(job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());
   report.left_out.insert(report.left_out.end(), job.report.left_out.begin(),

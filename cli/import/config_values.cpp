@@ -141,6 +141,15 @@ constexpr OtherName kOtherNames[] = {
     {"trainer.mp", "--precision"},
     {"fsdp_axis", "--use-fsdp"},
     {"enable_activation_checkpointing", "--checkpoint-activations"},  // of torchtune
+    // MindFormers
+    {"parallel_config.data_parallel", "--data-parallel-size"},
+    {"parallel_config.model_parallel", "--tensor-model-parallel-size"},
+    {"parallel_config.pipeline_stage", "--pipeline-model-parallel-size"},
+    {"enable_parallel_optimizer", "--use-distributed-optimizer"},
+    {"rotary_position_embedding", "--use-rotary-position-embeddings"},
+    // lingua
+    {"distributed.fsdp_type", "--fsdp"},
+    {"model.dim", "--hidden-size"},
     // MaxText and Modalities
     {"base_emb_dim", "--hidden-size"},
     {"base_num_query_heads", "--num-attention-heads"},
@@ -375,6 +384,15 @@ bool is_switched_off(const std::string& path, const std::string& key, const Conf
   });
 }
 
+/// Of batches that several sections say the training's counts, `runner_config.batch_size`, and not
+/// the model's, which is for what it answers.
+bool is_other_batch(const std::string& path, const std::string& key, const ConfigValues& values) {
+  if (key != "batch_size" || path.find("model") == std::string::npos) return false;
+  return std::ranges::any_of(values, [&](const auto& one) {
+    return one.first.ends_with("batch_size") && one.first.find("model") == std::string::npos;
+  });
+}
+
 /// Groups of settings whose files a configuration of Hydra's extends; others are not of training.
 constexpr std::string_view kGroups[] = {"train", "training",  "model",    "trainer",
                                         "optim", "optimizer", "strategy", "parallelism"};
@@ -439,7 +457,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     if (path.find("config_overrides.") != std::string::npos) {
       job.said.try_emplace(kModelOverrides, 1);
     }
-    if (is_switched_off(path, key, all)) continue;
+    if (is_switched_off(path, key, all) || is_other_batch(path, key, values)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
       words.insert(words.end(), {"--train-batch-size", value});
@@ -454,6 +472,8 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       continue;
     }
     const std::size_t said = words.size();
+    if (key == "rank" && path.ends_with("lora.rank"))
+      words.insert(words.end(), {"--lora-rank", value});
     add_flag(path, key, resolved(values, job.environment, path, value), words);
     if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
   }
@@ -467,6 +487,9 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     const auto first = values.lower_bound(std::string(way) + ".");
     if (first == values.end() || !first->first.starts_with(std::string(way) + ".")) continue;
     words.insert(words.end(), {"--advantage-estimator", way});
+  }
+  if (values.contains("distributed.fsdp_type") && values.contains("model.dim")) {  // lingua's
+    words.insert(words.end(), {"--llama-block", "--multiple-of", "256"});
   }
   if (values.contains("trainer.mp")) words.emplace_back("--levanter");
   if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which needs no other

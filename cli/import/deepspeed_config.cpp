@@ -192,6 +192,9 @@ class ConfigReader {
 bool is_deepspeed_config(const Document& document) {
   const nlohmann::json& json = document.json();
   if (!json.is_object()) return false;
+  for (const char* key : {"n_layer", "num_layers", "layers", "d_model", "n_embd"}) {
+    if (json.contains(key)) return false;  // what has a shape, too, is a program's own
+  }
   for (const char* key : {"train_batch_size", "train_micro_batch_size_per_gpu",
                           "gradient_accumulation_steps", "zero_optimization"}) {
     if (json.contains(key)) return true;

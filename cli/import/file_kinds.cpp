@@ -36,7 +36,8 @@ bool is_python(std::string_view text) {
 bool is_table(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   const auto commas = std::count(line.begin(), line.end(), ',');
-  return (commas >= 2 || (commas == 1 && !has(line, " "))) && !has(line, "--") && !has(line, "{");
+  return (commas >= 2 || (commas == 1 && !has(line, " "))) && !has(line, "--") && !has(line, "{") &&
+         !has(line, "=");
 }
 
 struct Kind {

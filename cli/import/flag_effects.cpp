@@ -20,6 +20,10 @@ void gated(ImportedJob& job) {
   job.model.mlp = Mlp::swiglu;
 }
 
+void gated_by_gelu(ImportedJob& job) {
+  job.model.mlp = Mlp::geglu;
+}
+
 void gated_in_two_thirds(ImportedJob& job) {
   gated(job);
   job.narrowed_mlp = true;

@@ -17,6 +17,8 @@ void products_in_fp8(ImportedJob& job);
 void distribute_optimizer(ImportedJob& job);
 /// An MLP of three products.
 void gated(ImportedJob& job);
+/// The same, gated by GELU.
+void gated_by_gelu(ImportedJob& job);
 /// Megatron's --swiglu narrows the MLP so that it keeps the parameters of a plain one.
 void gated_in_two_thirds(ImportedJob& job);
 /// Llama's block, where a script names the family and gives sizes alone.

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/argument_dump.hpp"
+#include "cli/import/by_name.hpp"
 #include "cli/import/companion_files.hpp"
 #include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
@@ -24,7 +25,6 @@
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/source_files.hpp"
-#include "cli/import/telling_names.hpp"
 #include "cli/import/torchtitan.hpp"
 #include "cli/import/training_log.hpp"
 #include "hw/base/csv.hpp"

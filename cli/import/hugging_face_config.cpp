@@ -314,10 +314,17 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
 bool is_hugging_face_config(const Document& document) {
   const nlohmann::json& json = document.json();
   if (!json.is_object() || json.contains("schema")) return false;
-  for (const char* key : {"model_type", "n_embd", "d_model", "hidden_size", "text_config"}) {
-    if (json.contains(key)) return true;
-  }
-  return false;
+  const auto has = [&](const char* key) { return json.contains(key); };
+  if (has("model_type") || has("text_config") || has("architectures")) return true;
+  // Without a family, what says how it is trained is another program's.
+  const bool trains = std::ranges::any_of(json.items(), [](const auto& one) {
+    constexpr std::string_view kParts[] = {"batch", "_steps", "seq_len", "layers_num"};
+    const std::string& key = one.key();
+    return key == "lr" || key == "seq" || std::ranges::any_of(kParts, [&](std::string_view part) {
+             return key.find(part) != std::string::npos;
+           });
+  });
+  return !trains && (has("n_embd") || has("d_model") || has("hidden_size"));
 }
 
 void read_hugging_face_config(const Document& document, ImportedJob& job) {

@@ -318,6 +318,12 @@ void complete(ImportedJob& job) {
     job.gpus = *plan.dp * model_parallel;
     complete_devices(job);
   }
+  const std::int64_t experts = job.model.experts.count.value_or(0);
+  const bool over_data = job.says("--moe-expert-model-parallelism") && !plan.ep && plan.dp;
+  if (over_data && experts > 0 && *plan.dp > 0 && experts % *plan.dp == 0) {
+    plan.ep = plan.dp;
+    assume(fmt::format("ep {}: that of dp, over which experts are spread", *plan.ep));
+  }
   complete_batches(job);
   complete_layout(job);
   complete_chunks(job);

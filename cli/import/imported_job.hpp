@@ -62,9 +62,10 @@ struct ImportedTorchtitan {
   std::optional<std::int64_t> micro_batches;     ///< of a pipeline, where their size is not said
   std::optional<std::int64_t> replicate, shard;  ///< data-parallel degrees; shard: rest if unsaid
   std::optional<std::int64_t> layers_per_stage;
+  bool trains{};  ///< a script starts it, whatever its configuration says
 
   [[nodiscard]] bool said() const {
-    return !flavour.empty() || local_batch || replicate || shard || micro_batch;
+    return trains || !flavour.empty() || local_batch || replicate || shard || micro_batch;
   }
 };
 
@@ -76,6 +77,22 @@ struct NumberByName {
   std::int64_t value{};
   std::optional<std::int64_t>& (*field)(ImportedJob& job);
   const char* what;  ///< the field's name, for messages
+};
+
+/// A switch or word whose flag or key is not known, and what its name says that it does.
+struct EffectByName {
+  std::string said;                         ///< flag and value
+  bool (*is_open)(const ImportedJob& job);  ///< whether nothing known says it
+  void (*apply)(ImportedJob& job);
+  const char* what;  ///< for messages
+};
+
+/// A text in which a model may be named that nothing else says; the lower its rank, the likelier.
+struct ImportedClue {
+  int rank{};
+  std::string what;  ///< for messages: a flag, a variable
+  std::string text;
+  bool names_models{};  ///< as `ModelClue` has it
 };
 
 /// A job as far as the files read so far say it; a file read later overrides.
@@ -92,6 +109,7 @@ struct ImportedJob {
   std::optional<std::int64_t> gradient_accumulation_steps;
   std::optional<std::int64_t> layers_per_virtual_stage;
   std::optional<std::int64_t> first_stage_layers, last_stage_layers;  ///< of uneven pipelines
+  std::int64_t idle_layers{};  ///< among those of the model, which only fill up stages
   std::optional<std::int64_t> optimizer_instances;  ///< groups that each hold all optimizer states
   std::optional<std::int64_t> sharding_ranks;       ///< of such a group
   std::array<std::optional<Precision>, 2> moments;  ///< Adam's first and second
@@ -113,14 +131,19 @@ struct ImportedJob {
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
   /// What flags and keys say whose names are of models or checkpoints: perhaps a model's name.
   std::vector<std::pair<std::string, std::string>> models_perhaps;
+  std::vector<ImportedClue> model_clues;
   /// Numbers of flags that are not known, whose names tell what they are; they count where none
   /// that is known says the same.
   std::vector<NumberByName> by_names;
-  std::string model_of_program;           ///< by the name of what is started: pretrain_llama3_8b
-  std::string programs;                   ///< that scripts start, for messages
-  std::vector<std::string> tokenizer;     ///< what names it: its files, then its type
-  std::optional<double> capacity_factor;  ///< how many times the mean an expert takes
-  std::string expert_layers;              ///< Megatron's --moe-layer-freq, as it is spelt
+  bool shape_by_name{};  ///< whether such numbers are of the model's layers or width
+  std::vector<EffectByName> effects_by_name;
+  std::optional<std::int64_t> batch_size;  ///< of a flag that some count by the device, some of all
+  std::optional<std::int64_t> batch_tokens;  ///< of a step, where a batch is counted so
+  std::string model_of_program;              ///< by the name of what is started: pretrain_llama3_8b
+  std::string programs;                      ///< that scripts start, for messages
+  std::vector<std::string> tokenizer;        ///< what names it: its files, then its type
+  std::optional<double> capacity_factor;     ///< how many times the mean an expert takes
+  std::string expert_layers;                 ///< Megatron's --moe-layer-freq, as it is spelt
   /// What `sed` puts in the place of words of a template: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};

@@ -43,6 +43,13 @@ constexpr OtherName kComposerBriefs[] = {{"-n", "--nproc-per-node"},
                                          {"--nproc", "--nproc-per-node"},
                                          {"--world_size", "--num-processes"}};
 
+/// llm.c's program, whose batch is counted in tokens.
+constexpr OtherName kLlmcBriefs[] = {{"-b", "--micro-batch-size"},
+                                     {"-t", "--seq-length"},
+                                     {"-d", "--total-batch-tokens"},
+                                     {"-z", "--zero-stage"},
+                                     {"-e", "--model"}};
+
 struct Launcher {
   std::string_view program;
   std::span<const OtherName> briefs;
@@ -51,6 +58,9 @@ constexpr Launcher kLaunchers[] = {{"srun", kSlurmBriefs},       {"sbatch", kSlu
                                    {"salloc", kSlurmBriefs},     {"mpirun", kMpiBriefs},
                                    {"mpiexec", kMpiBriefs},      {"mpiexec.hydra", kMpiBriefs},
                                    {"composer", kComposerBriefs}};
+
+/// Programs with options of one letter, wherever in a command they stand.
+constexpr Launcher kPrograms[] = {{"train_gpt2cu", kLlmcBriefs}, {"train_gpt2fp32cu", kLlmcBriefs}};
 
 /// A whole number at the begin of a text: 4 of `4:ncpus=64`.
 std::optional<long long> leading_number(std::string_view text) {
@@ -161,8 +171,9 @@ constexpr Scheduler kSchedulers[] = {{"#SBATCH", slurm_options},  {"#PBS", pbs_o
                                      {"#BSUB", lsf_options},      {"#PJM", fugaku_options},
                                      {"#COBALT", cobalt_options}, {"#$", grid_engine_options}};
 
-void spell_out(std::vector<std::string>& command, std::span<const OtherName> briefs) {
-  for (std::size_t i = 1; i < command.size(); ++i) {
+void spell_out(std::vector<std::string>& command, std::span<const OtherName> briefs,
+               std::size_t program = 0) {
+  for (std::size_t i = program + 1; i < command.size(); ++i) {
     const bool option = command[i].starts_with('-');
     if (!option && !command[i - 1].starts_with('-')) return;  // the program that is launched
     for (const auto& [brief, full] : briefs) {
@@ -292,6 +303,11 @@ std::string program_of(const std::vector<std::string>& command) {
 }
 
 void spell_out_launcher(std::vector<std::string>& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const auto* const known =
+        std::ranges::find(kPrograms, file_name(command[i]), &Launcher::program);
+    if (known != std::end(kPrograms)) return spell_out(command, known->briefs, i);
+  }
   const std::string program = program_of(command);
   if (program == "jsrun") return spell_out_resource_sets(command);
   if (program == "deepspeed") return spell_out_included(command);

@@ -119,7 +119,19 @@ bool experts_of(ImportedJob& job, const std::vector<std::string>& words) {
   return true;
 }
 
+/// Layers of MindSpeed that only fill up stages and pass on what they get.
+bool idle_layers(ImportedJob& job, const std::vector<std::string>& words) {
+  if (words.empty() || !std::ranges::all_of(words, [](const std::string& word) {
+        return parse_integer(word).has_value();
+      })) {
+    return false;
+  }
+  job.idle_layers = std::ssize(words);
+  return true;
+}
+
 constexpr ListFlag kLists[] = {
+    {"--noop-layers", idle_layers},
     {"--num-experts", experts_of},
     {"--moe-num-experts", experts_of},
     {"--recompute-modules",

@@ -134,6 +134,11 @@ void assume_maxtext_defaults(ImportedJob& job) {
     follow_batch(job, devices, plan);
   }
   follow_recomputation(job);
+  if (!plan.seq_len) {
+    plan.seq_len = 2048;
+    job.report.assumed.emplace_back(
+        "seq_len 2048: MaxText's, as no max_target_length says otherwise");
+  }
   if (!plan.precision) {
     const bool narrow = value_of(job, "quantization").find("fp8") != std::string::npos;
     plan.precision = narrow ? Precision::fp8 : Precision::bf16;

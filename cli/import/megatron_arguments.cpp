@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/by_name.hpp"
 #include "cli/import/megatron_flags.hpp"
-#include "cli/import/telling_names.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -92,7 +92,19 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--grad-checkpointing", "--gradient-checkpointing"},  // of open_lm, as is the next
     {"--accum-freq", "--gradient-accumulation-steps"},
     {"--gradient-accumulation", "--gradient-accumulation-steps"},
-    {"--accumulative-counts", "--gradient-accumulation-steps"}};
+    {"--accumulative-counts", "--gradient-accumulation-steps"},
+    {"--sp-size", "--ulysses-sequence-parallel-size"},
+    {"--sp-degree", "--ulysses-sequence-parallel-size"},
+    {"--ulysses-degree", "--ulysses-sequence-parallel-size"},
+    {"--sequence-parallel-size", "--ulysses-sequence-parallel-size"},
+    {"--sequence-parallel-degree", "--ulysses-sequence-parallel-size"},
+    {"--max-sentences", "--batch-size"},  // fairseq's, as are the next
+    {"--tokens-per-sample", "--max-seq-length"},
+    {"--update-freq", "--gradient-accumulation-steps"},
+    {"--distributed-world-size", "--num-processes"},
+    {"--memory-efficient-fp16", "--fp16"},
+    {"--memory-efficient-bf16", "--bf16"},
+    {"--ddp-backend", "--fsdp"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {
     "--train-type", "--tuner-type",   "--sft-type",   "--finetuning-type", "--adapter",
@@ -164,12 +176,41 @@ class Arguments {
       job_.by_names.push_back(std::move(*number));
       return true;
     }
-    for (const char* part : {"model", "ckpt", "checkpoint", "pretrain", "restore-from"}) {
+    if (auto effect = effect_by_name(flag, value)) {
+      job_.effects_by_name.push_back(std::move(*effect));
+      return true;
+    }
+    note_file(flag, value);
+    note_adapters(flag, value);
+    for (const char* part : {"model", "ckpt", "checkpoint", "pretrain", "restore-from", "load",
+                             "arch", "config", "weights", "init-from", "resume"}) {
       if (flag.find(part) == std::string::npos || value.empty()) continue;
       job_.models_perhaps.emplace_back(flag, value);
       break;
     }
     return false;
+  }
+
+  /// A rank of adapters, or a switch that trains them, by its name: `--lora_dim 128`.
+  void note_adapters(const std::string& flag, const std::string& value) {
+    const auto has = [&](const char* part) { return flag.find(part) != std::string::npos; };
+    const bool trains = has("rank") || has("dim") || has("use") || has("enable");
+    if (!has("lora") || !trains || value.empty()) return;
+    if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
+  }
+
+  /// A configuration behind a flag of any program: `--train-args-file sft.json`.
+  void note_file(const std::string& flag, const std::string& value) {
+    constexpr std::string_view kEndings[] = {".json", ".yaml", ".yml", ".toml"};
+    constexpr std::string_view kParts[] = {"config", "cfg", "args", "recipe", "setting", "param"};
+    constexpr std::string_view kOthers[] = {"data", "eval", "token", "vocab", "generat", "log"};
+    const auto has_one = [&](const auto& parts) {
+      return std::ranges::any_of(
+          parts, [&](std::string_view part) { return flag.find(part) != std::string::npos; });
+    };
+    const bool config = std::ranges::any_of(
+        kEndings, [&](std::string_view ending) { return value.ends_with(ending); });
+    if (config && has_one(kParts) && !has_one(kOthers)) job_.files_named.push_back(value);
   }
 
   /// Words that leave a choice to the program, and flags whose word only names a family.
@@ -271,11 +312,13 @@ class Arguments {
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
     // NeMo's words are full, hybrid and grad.
-    if (names(value, "full") || names(value, "hybrid") || value == "1") {
+    if (value == "fully_sharded" && job_.plan.zero == 2) {
+      // metaseq's, beside --no-reshard-after-forward
+    } else if (names(value, "full") || names(value, "hybrid") || value == "1") {
       plan.zero = 3;
     } else if (names(value, "shard_grad_op") || value == "grad" || value == "2") {
       plan.zero = 2;
-    } else if (names(value, "no_shard") || value == "3") {
+    } else if (names(value, "no_shard") || value == "3" || names(value, "ddp") || value == "c10d") {
       plan.zero = 0;
     } else {
       leave_out("--fsdp", value, "says that states are sharded, not how; --zero N does");
@@ -505,7 +548,8 @@ class Arguments {
     if (const std::size_t colon = value.find(':'); colon != std::string::npos) {
       return range(flag, value, colon, field);
     }
-    if (value == "-1") return;  // what no one set, in torchtitan's configurations
+    // What no one set, in torchtitan's configurations and in Python's words.
+    if (value == "-1" || value == "none" || value == "None" || value == "null") return;
     const auto found = whole(value);
     if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
     const auto before = set_by_.find(&field);

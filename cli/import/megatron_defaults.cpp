@@ -481,11 +481,26 @@ void assume_width(ImportedJob& job) {
   if (model.ffn_hidden == 0) model.ffn_hidden.reset();
 }
 
+/// Layers that only fill up stages are none of the model's; the last stage has so many less.
+void drop_idle_layers(ImportedJob& job) {
+  const std::int64_t idle = std::exchange(job.idle_layers, 0);
+  const std::int64_t all = job.model.layers.value_or(0);
+  const std::int64_t stages = job.plan.pp.value_or(1);
+  if (idle == 0 || all <= idle) return;
+  job.model.layers = all - idle;
+  job.report.read.push_back(fmt::format("--noop-layers: {} of {} layers do nothing", idle, all));
+  const bool chunked = job.plan.vpp.value_or(1) > 1 || job.layers_per_virtual_stage;
+  if (stages > 1 && !chunked && all % stages == 0 && all / stages > idle) {
+    job.last_stage_layers = all / stages - idle;
+  }
+}
+
 }  // namespace
 
 void assume_megatron_defaults(ImportedJob& job) {
   std::vector<std::string> assumed;
   PlanRequest& plan = job.plan;
+  drop_idle_layers(job);
   if (plan.pp == 0) plan.pp = 1;  // GPT-NeoX's word for a model that is no pipeline
   follow_config(job);
   guess_stage(job);

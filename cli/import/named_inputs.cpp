@@ -69,6 +69,7 @@ class Completion {
                       *job_.layers_per_virtual_stage));
     }
     if (!job_.model.vocab && !names_.replaces("model.vocab_size")) complete_vocabulary();
+    tell_width();
     assume_attention();
     follow_overlap();
   }
@@ -188,6 +189,12 @@ class Completion {
                ? fmt::format("attention {}: no argument names one; the default of {}",
                              name(*inputs_.software->defaults.attention), inputs_.software->name)
                : std::string("attention: no argument names one; the software's default"));
+  }
+
+  /// Megatron's flags say what is not so by default; other programs have models of their own.
+  void tell_width() {
+    if (!job_.shape_by_name || job_.model.ffn_hidden || !job_.model.hidden) return;
+    assume("a plain MLP, four times as wide as the model: no file says another");
   }
 
   void tell_sequence() {

@@ -1,20 +1,158 @@
 #include "cli/import/named_models.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_flags.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
+namespace {
+
+/// How likely a text names the model that is trained.
+enum Rank : int { kNamed, kFlag, kConfiguration, kVariable, kProgram, kWord, kTokenizer, kFile };
+
+constexpr std::size_t kLongestClue = 512;
+
+/// Parts of the names of variables that hold models.
+constexpr std::string_view kOfModels[] = {"model", "ckpt", "checkpoint", "pretrain", "arch"};
+/// Parts of the names of flags and variables whose words name other things, or other models.
+constexpr std::string_view kOfOthers[] = {"token", "vocab",  "merge",   "data",  "eval",  "valid",
+                                          "test",  "ref",    "reward",  "teach", "draft", "critic",
+                                          "judge", "prompt", "dataset", "infer"};
+
+template <class Parts>
+bool has_one(std::string name, const Parts& parts) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
+void note(int rank, std::string what, const std::string& text, ImportedJob& job) {
+  constexpr std::size_t kMostClues = 4096;
+  const bool flags = text.find("--") != std::string::npos;
+  if (text.empty() || flags || text.size() > kLongestClue) return;
+  if (job.model_clues.size() >= kMostClues) return;
+  const bool names_models = rank < kWord && rank != kVariable;
+  job.model_clues.push_back({rank, std::move(what), text, names_models});
+}
+
+/// All that may name the model, the likeliest first.
+std::vector<ImportedClue> clues_of(const ImportedJob& job) {
+  ImportedJob noted;
+  note(kNamed, "the model", job.model_named, noted);
+  for (const auto& [flag, value] : job.models_perhaps) {
+    if (has_one(flag, kOfOthers)) continue;
+    // The name of a flag may tell the family: --load-llama-config 7b.
+    note(kFlag, flag, value, noted);
+    note(kFlag, flag, flag.substr(flag.find_first_not_of('-')) + " " + value, noted);
+  }
+  note(kConfiguration, "the configuration", job.yaml_config_file, noted);
+  for (const std::string& one : job.tokenizer) note(kTokenizer, "the tokenizer", one, noted);
+  std::vector<ImportedClue> clues = std::move(noted.model_clues);
+  clues.insert(clues.end(), job.model_clues.begin(), job.model_clues.end());
+  std::stable_sort(
+      clues.begin(), clues.end(),
+      [](const ImportedClue& one, const ImportedClue& other) { return one.rank < other.rank; });
+  return clues;
+}
+
+/// The model that is named within the likeliest text. Nothing where the files say some of a shape,
+/// which may not be of that model, or name another model with its size.
+std::optional<std::string> named_within(const Library& library, ImportedJob& job) {
+  const ImportedModel& said = job.model;
+  const bool reinforced = std::ranges::any_of(job.report.left_out, [](const std::string& line) {
+    return line.find("learns by reinforcement") != std::string::npos;
+  });
+  if (said.layers || said.hidden || reinforced) return std::nullopt;
+  const std::vector<ImportedClue> clues = clues_of(job);
+  const bool another = says_size(job.model_named);
+  std::vector<ModelClue> texts;
+  for (const ImportedClue& one : clues) {
+    if (another && one.rank != kNamed) continue;
+    texts.push_back({one.text, one.names_models});
+  }
+  const auto found = library.model_within(texts);
+  if (!found) return std::nullopt;
+  const ImportedClue& clue = clues[found->clue];
+  job.report.assumed.push_back(fmt::format("the model {}: named in {} {}", found->file,
+                                           printable(clue.what, 80), printable(clue.text, 100)));
+  return found->file;
+}
+
+}  // namespace
+
+void note_model_clues(const LaunchScript& script, ImportedJob& job) {
+  for (const auto& [name, value] : script.state.variables) {
+    if (has_one(name, kOfModels) && !has_one(name, kOfOthers)) note(kVariable, name, value, job);
+  }
+  std::string flag;    // the last one
+  bool first = false;  // whether the word stands right behind it
+  for (const std::string& word : script.words) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const bool behind = word.starts_with("--");
+    if (behind) flag = word.substr(0, equals);
+    const std::string what = !flag.empty() && (behind || first) ? flag : "the word";
+    first = behind;
+    const std::string text = behind ? word.substr(std::min(equals + 1, word.size())) : word;
+    if (word == kCommandEnd) {
+      flag.clear();
+    } else if (word.ends_with(".py") && !behind) {
+      note(kProgram, "the program", word, job);
+    } else if (!has_one(flag, kOfOthers) && text.find('$') == std::string::npos) {
+      note(kWord, what, text, job);
+    }
+  }
+}
+
+void note_file_clue(const std::string& file, ImportedJob& job) {
+  note(kFile, "the file", std::filesystem::path(file).filename().string(), job);
+}
+
+namespace {
+
+/// Layers and a width by themselves say little of a shape; where the model of these is named, the
+/// rest is its own. A model of others is told.
+void compare_with_named(const Library& library, ImportedJob& job) {
+  std::optional<std::string> file;
+  if (!job.model_named.empty()) file = library.model_file(job.model_named);
+  for (const ImportedClue& one : file ? std::vector<ImportedClue>() : clues_of(job)) {
+    if (file || one.rank > (job.shape_by_name ? kFlag : kNamed)) break;
+    if (const auto found = library.model_within({{one.text, true}})) file = found->file;
+  }
+  if (!file) return;
+  const ImportedModel known = imported_model(library.open("models", *file));
+  ImportedModel& model = job.model;
+  if (known.layers != model.layers || known.hidden != model.hidden) {
+    job.report.left_out.push_back(fmt::format(
+        "the model {}, which is named, has {} layers of {}: predicted with {} of {}", *file,
+        known.layers.value_or(0), known.hidden.value_or(0), *model.layers, *model.hidden));
+    return;
+  }
+  if (model.ffn_hidden && model.mlp) return;
+  take_what_is_missing(known, model);
+  job.report.assumed.push_back(
+      fmt::format("what the files leave out of the shape: that of {}, which they name", *file));
+}
+
+}  // namespace
 
 void look_up_model(const Library* library, ImportedJob& job) {
   const bool whole = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
-  if (library == nullptr || whole) return;
+  if (library == nullptr) return;
+  if (whole) return compare_with_named(*library, job);
   // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
   const bool named = !job.model_named.empty();
   std::string name = named ? job.model_named : job.yaml_config_file;
@@ -31,14 +169,9 @@ void look_up_model(const Library* library, ImportedJob& job) {
     name = job.model_of_program;
     file = library->model_file(name);
   }
-  if (!file && !named) {
-    for (const auto& [flag, value] : job.models_perhaps) {
-      file = library->model_file(value);
-      if (!file) continue;
-      name = value;
-      job.report.assumed.push_back(fmt::format("the model {}: {}, by its name", value, flag));
-      break;
-    }
+  if (!file) {
+    file = named_within(*library, job);
+    if (file) name = *file;
   }
   if (!file) return;
   take_what_is_missing(imported_model(library->open("models", *file)), job.model);

@@ -74,7 +74,7 @@ constexpr NumberFlag kNumbers[] = {
     {"--window-attn-skip-freq", [](ImportedJob& job) -> Count& { return job.model.full_every; }},
     {"--model-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.tp; }},
     {"--ulysses-sequence-parallel-size", [](ImportedJob& job) -> Count& { return job.plan.cp; }},
-    {"--batch-size", [](ImportedJob& job) -> Count& { return job.plan.mbs; }},
+    {"--batch-size", [](ImportedJob& job) -> Count& { return job.batch_size; }},
     {"--zero-stage", [](ImportedJob& job) -> Count& { return job.plan.zero; }},
     {"--nnodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},
     {"--num-nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }},

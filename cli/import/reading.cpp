@@ -19,6 +19,7 @@
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_arguments.hpp"
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/named_models.hpp"
 #include "cli/import/python_config.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/telling_names.hpp"
@@ -94,7 +95,8 @@ void assume_one_node(const LaunchScript& script, ImportedJob& job) {
     if (job.unresolved.contains(flag)) return;
   }
   for (const std::string& word : script.words) {
-    if (word.starts_with("--hostfile") || word.starts_with("--include")) return;
+    const bool empty = word == "--hostfile=";
+    if (!empty && (word.starts_with("--hostfile") || word.starts_with("--include"))) return;
   }
   job.plan.nodes = 1;
   job.report.assumed.push_back(
@@ -240,6 +242,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   script.words = words_of_training(script.words);
   check_programs(source.file, script.words, job);
   note_config_files(script.words, job);
+  note_model_clues(script, job);
   for (const std::string& word : script.words) remember_substitutions(word, job);
   (void)take_settings(script.words);
   const std::size_t ignored = job.report.ignored.size();
@@ -290,6 +293,7 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   state = state_before(sources, names);
   for (const Source& source : sources) {
     if (source.log.found()) continue;
+    note_file_clue(source.file, job);
     if (!source.named_by.empty()) {
       job.report.read.push_back(
           fmt::format("{}: named by {}", source.file, printable(source.named_by)));

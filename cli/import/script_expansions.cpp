@@ -93,7 +93,8 @@ std::optional<std::string> ScriptReader::substitution(std::string_view inside) {
     const auto value = shell_arithmetic(text);
     return value ? std::optional(std::to_string(*value)) : std::nullopt;
   }
-  if (text.find_first_of("$`\\") != std::string::npos) return std::nullopt;
+  const bool flags = text.find(" --") != std::string::npos;  // of which some may be known
+  if (text.find_first_of(flags ? "`\\" : "$`\\") != std::string::npos) return std::nullopt;
   return text;
 }
 

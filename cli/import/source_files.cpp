@@ -6,16 +6,40 @@
 #include <iterator>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
+#include "cli/import/deepspeed_config.hpp"
 #include "cli/import/file_kinds.hpp"
+#include "cli/import/hugging_face_config.hpp"
 #include "cli/import/python_values.hpp"
 #include "cli/import/yaml_config.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/json_cursor.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
+
+/// Whether a JSON object says how something is trained, and is none of the kinds that are read as
+/// they are.
+bool is_other_config(const std::string& file, const std::string& text) {
+  constexpr std::string_view kOfTraining[] = {"batch_size\"", "learning_rate\"", "\"lr\"",
+                                              "seq_length\"", "max_seq_len",     "num_layers\"",
+                                              "n_layers\"",   "n_layer\""};
+  const bool trains = std::ranges::any_of(
+      kOfTraining, [&](std::string_view key) { return text.find(key) != std::string::npos; });
+  if (!trains || text.find("\"traceEvents\"") != std::string::npos) return false;
+  try {
+    const Document document = Document::parse(file, without_infinities(text));
+    const nlohmann::json& json = document.json();
+    return !is_hugging_face_config(document) && !is_deepspeed_config(document) &&
+           !json.contains("schema") && !json.contains("nbformat");
+  } catch (const InputError&) {
+    return false;  // a template, or what is wrong is said when it is read
+  }
+}
 
 Source read_source(const std::string& path) {
   Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}, false, {}};
@@ -42,7 +66,7 @@ Source read_source(const std::string& path) {
   // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
   const auto has = [&](const char* key) { return source.text.find(key) != std::string::npos; };
   const bool trainer = has("\"per_device_train_batch_size\"") ||
-                       (has("\"micro_batch_size\"") && has("\"seq_length\""));
+                       (source.json && is_other_config(source.file, source.text));
   source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
                                   is_yaml_in_braces(source.text)
                             : !source.log.found() && looks_like_yaml(source.text);

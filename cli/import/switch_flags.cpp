@@ -36,8 +36,8 @@ void beside(ImportedJob& job) {
 
 constexpr SwitchFlag kSwitches[] = {
     {"--swiglu", gated_in_two_thirds},
-    {"--geglu", gated},
-    {"--quick-geglu", gated},
+    {"--geglu", gated_by_gelu},
+    {"--quick-geglu", gated_by_gelu},
     {"--no-pipeline-parallel", [](ImportedJob&) {}},
     {"--enable-shared-expert", [](ImportedJob&) {}},  // Pai's, beside their number or width
     {"--gated-linear-unit", gated},
@@ -109,6 +109,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--gradient-checkpointing", recompute_all},
     {"--activation-checkpointing", recompute_all},
     {"--compile", [](ImportedJob&) {}},
+    {"--moe-expert-model-parallelism", [](ImportedJob&) {}},  // of megablocks: over all of dp
+    {"--mesh-dim", [](ImportedJob&) {}},  // of JAX's programs, whose batches are of all devices
     {"--gpt-j-residual", [](ImportedJob& job) { job.model.parallel_block = true; }},
     {"--parallel-attn", [](ImportedJob& job) { job.model.parallel_block = true; }},
     {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},

@@ -3,19 +3,20 @@
 /// Flags and keys that nothing reads, though their names are of what predictions rest on.
 
 #include <cstddef>
-#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/import/imported_job.hpp"
 
 namespace prequel {
 
-/// What a flag that nothing reads says by its name (`--my-micro-batch 4`); nothing where it may be
-/// of something else: evaluation, generation, another model.
-std::optional<NumberByName> number_by_name(const std::string& flag, const std::string& value);
+/// The name alone of a flag or key, without its section and what stands behind it:
+/// `--moe-ffn-size 4` and `model.moe_ffn_size` are one.
+std::string own_name(std::string_view entry);
 
-/// Takes those numbers where nothing that is known says the same, and tells so.
-void take_by_names(ImportedJob& job);
+/// Whether one of the parts is in a name.
+bool has_part(std::string_view name, std::span<const std::string_view> parts);
 
 /// Moves what was ignored from `first` on to what is left out where its name is of the model's
 /// shape, of the layout or of what is kept in memory.

@@ -115,6 +115,7 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     job.programs += (job.programs.empty() ? "" : " and ") + printable(program, 80);
   }
   for (const std::string& program : programs) {
+    if (program.find("torchtitan") != std::string::npos) job.torchtitan.trains = true;
     constexpr std::string_view kTrain = "pretrain_";
     const std::size_t at = program.rfind(kTrain);
     if (at == std::string::npos || !job.model_of_program.empty()) continue;

@@ -27,7 +27,7 @@ class Reader {
   void read(std::string_view text) {
     if (text.size() > kLongestText) throw InputError(file_ + ": YAML of over 1 MiB");
     try {
-      const YAML::Node root = YAML::Load(std::string(text));
+      const YAML::Node root = loaded(std::string(text));
       if (!root.IsMap()) throw InputError(file_ + ": YAML without keys");
       collect(root, "", 0);
     } catch (const YAML::Exception& problem) {
@@ -39,6 +39,37 @@ class Reader {
   }
 
  private:
+  /// What is left for the reader to fill in (`path: !!CHANGETHIS!!`) is read as a word.
+  YAML::Node loaded(std::string text) {
+    constexpr int kMostMended = 16;  // lines
+    for (int mended = 0;; ++mended) {
+      try {
+        return YAML::Load(text);
+      } catch (const YAML::Exception& problem) {
+        if (mended == kMostMended || !quote_value(problem.mark.line, text)) throw;
+        job_.report.left_out.push_back(fmt::format("{}: line {} is not YAML; its value is not read",
+                                                   file_, problem.mark.line + 1));
+      }
+    }
+  }
+
+  /// Puts what a line has behind `key: !` in quotes; false where it has no such value.
+  static bool quote_value(int line, std::string& text) {
+    std::size_t begin = 0;
+    for (int i = 0; i < line && begin != std::string::npos; ++i) {
+      begin = text.find('\n', begin);
+      if (begin != std::string::npos) ++begin;
+    }
+    if (line < 0 || begin == std::string::npos) return false;
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t value = text.find(": !", begin);
+    if (value == std::string::npos || value >= end) return false;
+    std::string word = text.substr(value + 2, end - value - 2);
+    std::erase(word, '\'');
+    text.replace(value + 2, end - value - 2, "'" + word + "'");
+    return true;
+  }
+
   void collect(const YAML::Node& node, const std::string& path, int depth) {
     if (depth > kDeepest) throw InputError(file_ + ": YAML nested deeper than 64 levels");
     spend(path.size() + 16);
@@ -123,7 +154,8 @@ struct Commands {
     } else if (node.IsSequence()) {
       for (const auto& item : node) {
         const bool pair = sets && item.IsMap() && item["name"] && item["value"];
-        if (pair) set(item["name"], item["value"]);  // as Kubernetes has it
+        if (sets && item.IsScalar()) set(item.Scalar());  // as dstack has it
+        if (pair) set(item["name"], item["value"]);       // as Kubernetes has it
         if (!pair) collect(item, key, depth + 1);
       }
     } else if (node.IsMap()) {
@@ -140,6 +172,11 @@ struct Commands {
                                          "script", "entrypoint", "args"};
   static constexpr const char* kSet[] = {"envs", "env", "environment_variables", "env_variables"};
 
+  void set(const std::string& pair) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) return;
+    variables += fmt::format("{}='{}'\n", pair.substr(0, equals), pair.substr(equals + 1));
+  }
   void set(const YAML::Node& name, const YAML::Node& value) {
     if (!name.IsScalar() || !value.IsScalar()) return;
     variables += fmt::format("{}='{}'\n", name.Scalar(), value.Scalar());

@@ -291,6 +291,10 @@ std::optional<std::string> Library::model_file(const std::string& name) const {
   return model_called(name, names("models"), find("names", "models", {}));
 }
 
+std::optional<ModelWithin> Library::model_within(const std::vector<ModelClue>& clues) const {
+  return prequel::model_within(clues, names("models"), find("names", "models", {}));
+}
+
 bool Library::means_file(const std::string& kind, const std::string& name) const {
   const std::vector<std::string> known = names(kind);
   return is_path(name) || std::ranges::find(known, name) != known.end();

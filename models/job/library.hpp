@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/job/inputs.hpp"
+#include "models/job/model_names.hpp"
 #include "models/job/what_if_question.hpp"
 
 namespace prequel {
@@ -56,6 +57,8 @@ class Library {
   [[nodiscard]] bool means_file(const std::string& kind, const std::string& name) const;
   /// The model file that a name means, as people write it; nothing where none has that shape.
   [[nodiscard]] std::optional<std::string> model_file(const std::string& name) const;
+  /// The model file that the first of these texts means that has a model's name in it.
+  [[nodiscard]] std::optional<ModelWithin> model_within(const std::vector<ModelClue>& clues) const;
   /// Names of all files of a kind, sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
   /// The first of the directories that is there; empty if none is.

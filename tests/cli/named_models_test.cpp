@@ -127,5 +127,52 @@ TEST_CASE("what files say of a named model goes over its own shape") {
               "here"));
 }
 
+TEST_CASE("a model that no known flag names is taken from the likeliest text, and that is said") {
+  const auto assumed = [](const std::string& script, const std::string& line) {
+    const ImportedJob job = job_of_script(script);
+    CAPTURE(script);
+    CHECK(job.model.layers);
+    CHECK(lists(job.report.assumed, line));
+  };
+  assumed(
+      "torchrun --nproc_per_node 8 finetune.py --model_name llama2 --load /ckpts/llama2-7b-tp4\n",
+      "the model llama-2-7b: named in --load /ckpts/llama2-7b-tp4");
+  assumed("torchrun --nproc_per_node 8 train.py --job.config_file ./configs/llama3_405b.toml\n",
+          "the model llama-3-405b: named in the configuration ./configs/llama3_405b.toml");
+  assumed("MODEL_PATH=/models/gpt2-xl-1558m/qwen2.5-7b\ntorchrun train.py --lr 1e-4\n",
+          "the model qwen2.5-7b: named in MODEL_PATH /models/gpt2-xl-1558m/qwen2.5-7b");
+  assumed("torchrun --nproc_per_node 8 pretrain/tinyllama.py --devices 8\n",
+          "the model tinyllama-1.1b: named in the program pretrain/tinyllama.py");
+  assumed("srun xtuner train internlm2_chat_7b_full_alpaca_e3 --deepspeed deepspeed_zero3\n",
+          "the model internlm2-7b: named in the word internlm2_chat_7b_full_alpaca_e3");
+  assumed("torchrun --nproc_per_node 8 train.py --load_llama_config 7b\n",
+          "the model llama-7b: named in --load-llama-config load-llama-config 7b");
+}
+
+TEST_CASE("a model is not taken from what names data, others or one of another size") {
+  for (const char* script :
+       {"torchrun train.py --data_path /data/llama-2-7b --lr 1\n",
+        "torchrun train.py --reward_model_path llama-2-7b --lr 1\n",
+        "torchrun train.py --model_name_or_path my/own-13b --output_dir out/llama-2-7b\n",
+        "torchrun train.py --num_layers 4 --load /ckpts/llama-2-7b\n"}) {
+    CAPTURE(script);
+    CHECK(refusal_of_script(script).starts_with("s.sh: "));
+  }
+}
+
+TEST_CASE("a model that is named fills what the files leave out of its shape") {
+  const std::string start =
+      "torchrun --nproc_per_node 8 train.py --model_name_or_path llama-2-7b --hidden_size 4096 ";
+  const ImportedJob job = job_of_script(start + "--num_layers 32 --seq_length 2048\n");
+  CHECK(job.model.ffn_hidden == 11008);
+  CHECK(lists(job.report.assumed,
+              "what the files leave out of the shape: that of llama-2-7b, which they name"));
+  const ImportedJob other = job_of_script(start + "--num_layers 16 --seq_length 2048\n");
+  CHECK(other.model.layers == 16);
+  CHECK(lists(other.report.left_out,
+              "the model llama-2-7b, which is named, has 32 layers of 4096: predicted with 16 of "
+              "4096"));
+}
+
 }  // namespace
 }  // namespace prequel

@@ -135,7 +135,7 @@ TEST_CASE("an MLP may be wider by a fraction, and a model be called by its id") 
       "  expansion_ratio: 2.6875\n  norm_type: low_precision_rmsnorm\n"
       "  ffn_config:\n    ffn_type: mptgeglu\n");
   CHECK(job.model.ffn_hidden == 11008);
-  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.model.mlp == Mlp::geglu);
   CHECK(job.model.norm == Norm::rms_norm);
   CHECK(job_of_yaml("model_id: meta-llama/Meta-Llama-3-70b\nper_device_train_batch_size: 1\n"
                     "max_seq_len: 3072\nfsdp: full_shard auto_wrap offload\n")
@@ -585,8 +585,9 @@ TEST_CASE("other words for recomputation are read, and unknown ones told") {
         Recompute::full);
   CHECK(job_of_script(kFlags + "--checkpoint-activations-granularity=selective").plan.recompute ==
         Recompute::selective);
-  CHECK(lists_part(job_of_script(kFlags + "--my-gradient-checkpointing").report.left_out,
-                   "--my-gradient-checkpointing: not known"));
+  const ImportedJob own = job_of_script(kFlags + "--my-gradient-checkpointing");
+  CHECK(own.plan.recompute == Recompute::full);
+  CHECK(lists(own.report.assumed, "recompute full: --my-gradient-checkpointing, by its name"));
 }
 
 TEST_CASE("a model that sees is refused by its flags") {

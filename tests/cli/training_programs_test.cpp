@@ -60,7 +60,7 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
   CHECK(with("--activations-checkpoint-method block").plan.recompute == Recompute::full);
   CHECK(with("--glu-activation swiglu").model.mlp == Mlp::swiglu);
   CHECK_FALSE(with("--glu-activation geglu").model.ffn_hidden);  // 4h, as without a gate
-  CHECK(with("--geglu --ffn-hidden-size 8192").model.mlp == Mlp::swiglu);
+  CHECK(with("--geglu --ffn-hidden-size 8192").model.mlp == Mlp::geglu);
   CHECK(with("--swiglu").model.ffn_hidden == 5440);
   CHECK(with("--swiglu --intermediate-size 11008").model.ffn_hidden == 11008);
   CHECK(with("--attention-head-type multiquery").model.kv_heads == 1);

@@ -42,6 +42,34 @@ TEST_CASE("the dot of a size tells models apart") {
   CHECK(called("gpt-130m") == "none");
 }
 
+TEST_CASE("a model's name is found within a text, with its size, longest first") {
+  const auto within = [](const std::string& text, bool names_models = false) -> std::string {
+    const auto found = shipped().model_within({{text, names_models}});
+    return found ? found->file : "none";
+  };
+  CHECK(within("/scratch/checkpoints/llama2-7b-tp4-pp1/") == "llama-2-7b");
+  CHECK(within("../hf_llama2_models/7B") == "llama-2-7b");
+  CHECK(within("train_configs/llama3_405b.toml") == "llama-3-405b");
+  CHECK(within("internlm2_chat_7b_full_alpaca_e3") == "internlm2-7b");
+  CHECK(within("pretrained/GPT-NeoX-20B/EleutherAI_gpt-neox-20b/") == "gpt-neox-20b");
+  CHECK(within("openbmb/MiniCPM-2B-sft-bf16") == "minicpm-2b");
+  CHECK(within("pretrain/tinyllama.py", true) == "tinyllama-1.1b");
+  // A name without a size may be of anything: a tokenizer, data.
+  CHECK(within("pretrain/tinyllama.py") == "none");
+  CHECK(within("/data/starcoder/python_text_document") == "none");
+  // Others whose names have these words.
+  for (const char* other : {"llava-llama-3-8b", "qwen2-vl-7b", "llama-moe-7b", "codellama-9b",
+                            "llama-2-7b-vision", "falcon-mamba-7b", "", "7b", "out/7b-run"}) {
+    CAPTURE(other);
+    CHECK(within(other, true) == "none");
+  }
+  const auto second = shipped().model_within({{"run-1", false}, {"x/llama-2-7b", false}});
+  REQUIRE(second);
+  CHECK(second->clue == 1);
+  CHECK(says_size("my/own-13b-model"));
+  CHECK_FALSE(says_size("a100 v3 fp8"));
+}
+
 TEST_CASE("a model is found by the name of its publisher, and a path stays a path") {
   const auto name_of = [](const std::string& asked) -> std::string {
     return shipped().open("models", asked).read_once(read_transformer).name;
