@@ -166,8 +166,6 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("cluster.network.latency_s", network.link.latency.value, Course::up);
       one("cluster.network.step_latency_s", network.link.step.value, Course::up);
       one("cluster.network.fill_s", network.link.fill.value, Course::up);
-      one("software.communication.owner_broadcast_s", communication.owner_broadcast.value,
-          Course::up);
       break;
     case Uncertain::overlap:
       one("software.communication.overlap_contention", communication.overlap_contention,
@@ -196,6 +194,8 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
     case Uncertain::rank_limit:
       one("software.communication.rank_rate_limit", communication.rank_rate_limit.value,
           Course::down);
+      one("software.communication.owner_broadcast_s", communication.owner_broadcast.value,
+          Course::up);
       break;
     case Uncertain::offload:
       one("software.communication.offload_fixed_s", communication.offload_fixed.value, Course::up);
