@@ -98,7 +98,8 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--ulysses-degree", "--ulysses-sequence-parallel-size"},
     {"--sequence-parallel-size", "--ulysses-sequence-parallel-size"},
     {"--sequence-parallel-degree", "--ulysses-sequence-parallel-size"},
-    {"--max-sentences", "--batch-size"},  // fairseq's, as are the next
+    {"--accelerate-config", "--config-file"},  // of TRL
+    {"--max-sentences", "--batch-size"},       // fairseq's, as are the next
     {"--tokens-per-sample", "--max-seq-length"},
     {"--update-freq", "--gradient-accumulation-steps"},
     {"--distributed-world-size", "--num-processes"},

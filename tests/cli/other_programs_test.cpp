@@ -30,6 +30,19 @@ TEST_CASE("layers that only fill up stages are none of the model's") {
   CHECK(lists(job.report.read, "--noop-layers: 3 of 64 layers do nothing"));
 }
 
+TEST_CASE("layers of each stage are a layout, and TRL's words for accelerate's files a stage") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 20 --hidden-size 1024 "
+      "--num-attention-heads 16 --seq-length 1024 --pipeline-model-parallel-size 4 "
+      "--num-layer-list 4,5,5,6\n");
+  CHECK(job.plan.layout == "Et*4|t*5|t*5|t*6L");
+  const ImportedJob trl =
+      job_of_files({{"sft.yaml",
+                     "model_name_or_path: HuggingFaceTB/SmolLM2-1.7B\naccelerate_config: zero2\n"
+                     "num_processes: 8\nper_device_train_batch_size: 4\n"}});
+  CHECK(trl.plan.zero == 2);
+}
+
 TEST_CASE("what a configuration leaves to be filled in is passed over, and said") {
   const ImportedJob job = job_of_files(
       {{"llama.yaml",
