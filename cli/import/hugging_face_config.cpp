@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -317,14 +319,15 @@ bool is_hugging_face_config(const Document& document) {
   const auto has = [&](const char* key) { return json.contains(key); };
   if (has("model_type") || has("text_config") || has("architectures")) return true;
   // Without a family, what says how it is trained is another program's.
-  const bool trains = std::ranges::any_of(json.items(), [](const auto& one) {
-    constexpr std::string_view kParts[] = {"batch", "_steps", "seq_len", "layers_num"};
+  constexpr std::string_view kParts[] = {"batch", "_steps", "seq_len", "layers_num"};
+  for (const auto& one : json.items()) {
     const std::string& key = one.key();
-    return key == "lr" || key == "seq" || std::ranges::any_of(kParts, [&](std::string_view part) {
-             return key.find(part) != std::string::npos;
-           });
-  });
-  return !trains && (has("n_embd") || has("d_model") || has("hidden_size"));
+    const bool trains =
+        std::any_of(std::begin(kParts), std::end(kParts),
+                    [&](std::string_view part) { return key.find(part) != std::string::npos; });
+    if (trains || key == "lr" || key == "seq") return false;
+  }
+  return has("n_embd") || has("d_model") || has("hidden_size");
 }
 
 void read_hugging_face_config(const Document& document, ImportedJob& job) {

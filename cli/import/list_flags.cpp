@@ -130,7 +130,22 @@ bool idle_layers(ImportedJob& job, const std::vector<std::string>& words) {
   return true;
 }
 
+/// MindSpeed's layers of each stage: `4,5,5,6`.
+bool layers_of_stages(ImportedJob& job, const std::vector<std::string>& words) {
+  constexpr long long kMost = 1 << 12;
+  std::string layout;
+  for (const std::string& word : words) {
+    const auto layers = parse_integer(word);
+    if (!layers || *layers < 1 || *layers > kMost) return false;
+    layout += fmt::format("{}t*{}", layout.empty() ? "E" : "|", *layers);
+  }
+  if (words.size() < 2 || words.size() > 1024) return false;
+  job.plan.layout = layout + "L";
+  return true;
+}
+
 constexpr ListFlag kLists[] = {
+    {"--num-layer-list", layers_of_stages},
     {"--noop-layers", idle_layers},
     {"--num-experts", experts_of},
     {"--moe-num-experts", experts_of},

@@ -98,7 +98,8 @@ constexpr std::pair<const char*, const char*> kSameFlags[] = {
     {"--ulysses-degree", "--ulysses-sequence-parallel-size"},
     {"--sequence-parallel-size", "--ulysses-sequence-parallel-size"},
     {"--sequence-parallel-degree", "--ulysses-sequence-parallel-size"},
-    {"--max-sentences", "--batch-size"},  // fairseq's, as are the next
+    {"--accelerate-config", "--config-file"},  // of TRL
+    {"--max-sentences", "--batch-size"},       // fairseq's, as are the next
     {"--tokens-per-sample", "--max-seq-length"},
     {"--update-freq", "--gradient-accumulation-steps"},
     {"--distributed-world-size", "--num-processes"},
@@ -182,8 +183,9 @@ class Arguments {
     }
     note_file(flag, value);
     note_adapters(flag, value);
-    for (const char* part : {"model", "ckpt", "checkpoint", "pretrain", "restore-from", "load",
-                             "arch", "config", "weights", "init-from", "resume"}) {
+    for (const char* part :
+         {"model", "ckpt", "checkpoint", "pretrain", "restore-from", "load", "arch", "config",
+          "weights", "init-from", "resume", "backbone", "llm", "lm-path", "base"}) {
       if (flag.find(part) == std::string::npos || value.empty()) continue;
       job_.models_perhaps.emplace_back(flag, value);
       break;
@@ -299,6 +301,13 @@ class Arguments {
         if (flag != refused || (*neutral != '\0' && value == neutral)) continue;
         throw InputError(fmt::format("{}: {}: {}; only decoders of attention and MLPs are modelled",
                                      file_, flag, what));
+      }
+      constexpr std::string_view kSees = "--vision-";
+      if (flag.starts_with(kSees) && !value.empty() &&
+          std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) {
+        throw InputError(fmt::format(
+            "{}: {}: a vision-language model; only decoders of attention and MLPs are modelled",
+            file_, flag));
       }
       return not_modelled(flag, value);
     }
@@ -494,8 +503,9 @@ class Arguments {
       }
       if (mine.empty()) return job_.report.ignored.push_back(flag + "=" + value);
     }
-    if (flag == "--gpus" && mine.find(',') != std::string::npos) {  // by their numbers, of a node
-      const auto count = std::ranges::count(mine, ',') + 1;
+    if (flag == "--gpus" && mine.find_first_of(", ") != std::string::npos) {  // by their numbers
+      const auto count =
+          std::ranges::count_if(mine, [](char c) { return c == ',' || c == ' '; }) + 1;
       return number("--nproc-per-node", std::to_string(count), job_.gpus_per_node);
     }
     const std::size_t last = mine.rfind(':');

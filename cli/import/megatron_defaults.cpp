@@ -443,8 +443,16 @@ void assume_experts(ImportedJob& job) {
   }
   if (experts.groups.value_or(1) < 2) experts.groups = experts.groups_chosen = std::nullopt;
   ImportedLatent& latent = job.model.latent;
-  if (!job.says("--multi-latent-attention")) {
-    if (job.says("--kv-lora-rank")) latent = {};
+  // Pai's and AMD's models of DeepSeek have it by their ranks and widths alone.
+  const bool by_widths = job.says("--kv-lora-rank") && job.says("--qk-nope-head-dim");
+  if (!job.says("--multi-latent-attention") && !by_widths) {
+    if (job.says("--kv-lora-rank")) {
+      latent = {};
+      if (job.launch) {  // a dump has its default
+        job.report.left_out.emplace_back(
+            "--kv-lora-rank: has no effect without --multi-latent-attention");
+      }
+    }
     return;
   }
   latent.kv_rank = latent.kv_rank.value_or(32);

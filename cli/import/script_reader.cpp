@@ -357,6 +357,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
   bool python = false;
   bool launcher = false;  // of Python's modules
   bool program = false;   // and that of Python, whose arguments follow
+  bool shell = false;     // `bash`, and behind its `-c` what it runs
+  bool behind_shell = false;
   for (std::size_t i = 0; i < command.size(); ++i) {
     std::string& value = command[i];
     const std::size_t length = name_length(value);
@@ -374,9 +376,12 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
     } else if (runs_file(command, i) && calls_ < kMostNested) {
       run_file(command, i);
       break;
-    } else if (holds_command(value) && depth < kMostNested) {
+    } else if ((holds_command(value) || behind_shell) && depth < kMostNested) {
       read_inside(value, depth + 1);
+      behind_shell = false;
     } else {
+      behind_shell = shell && (value == "-c" || value == "-lc");
+      shell = shell || file_name(value) == "bash" || file_name(value) == "sh";
       started = started || value != "{";
       program = program || value.ends_with(".py") || (value == "-m" && (python || launcher)) ||
                 std::ranges::find(kPrograms, value) != std::end(kPrograms);
