@@ -381,6 +381,7 @@ void settle_batch_size(ImportedJob& job) {
                     each ? "beside a micro batch" : "which is of all devices of a mesh"));
   } else if (!each) {
     job.plan.mbs = batch;
+    job.report.assumed.push_back(fmt::format("mbs {}: --batch-size, as of each device", *batch));
   }
 }
 

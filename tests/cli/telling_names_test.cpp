@@ -91,7 +91,9 @@ TEST_CASE("of two batches the larger is of all devices, and one in tokens is in 
   CHECK(two.plan.mbs == 4);
   CHECK(two.plan.gbs == 128);
   CHECK(lists(two.report.assumed, "gbs 128: --batch-size, beside a micro batch"));
-  CHECK(job_of_script(start + "--batch_size 8\n").plan.mbs == 8);
+  const ImportedJob one = job_of_script(start + "--batch_size 8\n");
+  CHECK(one.plan.mbs == 8);
+  CHECK(lists(one.report.assumed, "mbs 8: --batch-size, as of each device"));
   CHECK(job_of_script(start + "--batch_size 64 --mesh_dim 1,2,1\n").plan.gbs == 64);
   const ImportedJob tokens =
       job_of_script(start + "--total_batch_tokens 524288 --sequence_length 1024 --batch_size 64\n");
