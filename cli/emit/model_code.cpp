@@ -45,6 +45,12 @@ std::vector<LeftOut> left_to_model_code(const Scenario& scenario) {
                       "is said here is the bf16 around them",
                       name(plan.precision), recipe.empty() ? "" : " (" + recipe + ")"));
   }
+  if (plan.fp8_param_gather) {
+    leave("fp8_param_gather", "the model's code gathers parameters in the format of its products");
+  }
+  if (plan.fp8_activation_store) {
+    leave("fp8_activation_store", "the model's code keeps the inputs of SwiGLU in fp8");
+  }
   if (plan.optimizer == Optimizer::muon) code("optimizer", "muon", "updates its weights");
   if (plan.moments_precision != Precision::fp32) {
     code("moments_precision", std::string(name(plan.moments_precision)), "holds its moments");

@@ -334,11 +334,13 @@ TEST_CASE("what a framework leaves to the model's code is said of experts, forma
     const ProgramResult result = run_prequel(
         "predict --model deepseek-v2-lite --cluster nvidia-dgx-h100 --nodes 4 --gbs 256 --seq-len "
         "4096 --pp 2 --ep 8 --dispatcher deepep --precision fp8 --recompute selective "
-        "--recompute-modules moe_act --layout 'Et*13|t*14L' --emit " +
+        "--recompute-modules moe_act --layout 'Et*13|t*14L' --set plan.fp8_param_gather=true --set "
+        "plan.fp8_activation_store=true --emit " +
         framework);
     CHECK(result.status == 0);
-    for (const char* field : {"ep: 8", "dispatcher: deepep", "layout: Et*13|t*14L",
-                              "recompute_modules: moe_act", "precision: fp8"}) {
+    for (const char* field :
+         {"ep: 8", "dispatcher: deepep", "layout: Et*13|t*14L", "recompute_modules: moe_act",
+          "precision: fp8", "fp8_param_gather", "fp8_activation_store"}) {
       CAPTURE(field);
       CHECK(result.err.find(std::string("left out: ") + field + ": the model's ") !=
             std::string::npos);
