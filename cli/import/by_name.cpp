@@ -1,7 +1,6 @@
 #include "cli/import/by_name.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "cli/import/telling_names.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/lower_case.hpp"
 
 namespace prequel {
 namespace {
@@ -287,12 +287,6 @@ std::optional<NumberByName> number_by_name(const std::string& flag, const std::s
 
 namespace {
 
-std::string small_letters(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// `--activation-fn relu`: the MLP's.
 void (*activation_of(const std::string& word))(ImportedJob&) {
   if (word == "relu") return [](ImportedJob& job) { job.model.mlp = Mlp::relu; };
@@ -345,7 +339,7 @@ std::optional<EffectByName> effect_by_name(const std::string& flag, const std::s
                             : [](ImportedJob& job) { job.plan.offload = Offload::optimizer; },
                         all ? "offload optimizer and parameters" : "offload optimizer"};
   }
-  const std::string word = small_letters(value);
+  const std::string word = lower_case(value);
   const bool ways = has("strategy") || has("plugin") || has("dist") || name == "parallelism";
   if (auto* const apply = ways ? sharding_of(word) : nullptr) {
     return EffectByName{said, [](const ImportedJob& job) { return !job.plan.zero; }, apply,

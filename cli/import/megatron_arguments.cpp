@@ -13,6 +13,7 @@
 #include "cli/import/megatron_flags.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -379,10 +380,8 @@ class Arguments {
   }
 
   /// Whether a list of words in any case has this one, in small letters, in it.
-  static bool names(std::string value, std::string_view word) {
-    std::ranges::transform(value, value.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return value.find(word) != std::string::npos;
+  static bool names(const std::string& value, std::string_view word) {
+    return lower_case(value).find(word) != std::string::npos;
   }
 
   bool not_modelled(const std::string& flag, const std::string& value) {

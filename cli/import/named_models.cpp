@@ -1,9 +1,9 @@
 #include "cli/import/named_models.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +13,9 @@
 
 #include "cli/import/launch_script.hpp"
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/telling_names.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/library.hpp"
 
@@ -32,12 +34,9 @@ constexpr std::string_view kOfOthers[] = {"token", "vocab",  "merge",   "data", 
                                           "test",  "ref",    "reward",  "teach", "draft", "critic",
                                           "judge", "prompt", "dataset", "infer"};
 
-template <class Parts>
-bool has_one(std::string name, const Parts& parts) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::ranges::any_of(
-      parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
+/// Whether a name in any case has one of these parts.
+bool has_one(const std::string& name, std::span<const std::string_view> parts) {
+  return has_part(lower_case(name), parts);
 }
 
 void note(int rank, std::string what, const std::string& text, ImportedJob& job) {

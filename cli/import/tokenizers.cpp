@@ -1,17 +1,15 @@
 #include "cli/import/tokenizers.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/schema.hpp"
 
 namespace prequel {
 
 const Tokenizer* Tokenizers::find(std::string_view text) const {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string lower = lower_case(std::string(text));
   const auto found = std::ranges::find_if(known, [&](const Tokenizer& one) {
     return std::ranges::any_of(
         one.names, [&](const std::string& part) { return lower.find(part) != std::string::npos; });

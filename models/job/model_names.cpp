@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/schema.hpp"
 
 namespace prequel {
@@ -59,9 +60,7 @@ std::string bare(std::string_view name, bool versions) {
   std::string all;
   while (!name.empty()) {
     const std::size_t end = std::min(name.find_first_of("-_ "), name.size());
-    std::string word(name.substr(0, end));
-    std::ranges::transform(word, word.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::string word = lower_case(std::string(name.substr(0, end)));
     if (is_size(word)) {
       std::ranges::replace(word, 'p', '.');
     } else if (!is_version(word)) {
