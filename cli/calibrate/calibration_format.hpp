@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/check.hpp"
-#include "calibrate/fit.hpp"
+#include "calibrate/fit/check.hpp"
+#include "calibrate/fit/fit.hpp"
 
 namespace prequel {
 

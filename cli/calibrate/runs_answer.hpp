@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/calibrated_files.hpp"
-#include "calibrate/few_runs.hpp"
+#include "calibrate/runs/calibrated_files.hpp"
+#include "calibrate/runs/few_runs.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 
 namespace prequel {

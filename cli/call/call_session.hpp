@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/calibrated_file.hpp"
+#include "calibrate/runs/calibrated_file.hpp"
 #include "hw/base/progress.hpp"
 #include "models/job/file_cache.hpp"
 

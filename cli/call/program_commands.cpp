@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/gap.hpp"
+#include "calibrate/runs/gap.hpp"
 #include "cli/calibrate/calibrate_parser.hpp"
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/calibrate/runs_format.hpp"

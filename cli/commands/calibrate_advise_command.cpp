@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/advise.hpp"
+#include "calibrate/runs/advise.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"

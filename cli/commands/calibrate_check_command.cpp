@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/check.hpp"
-#include "calibrate/measurement_file.hpp"
-#include "calibrate/row_filter.hpp"
+#include "calibrate/fit/check.hpp"
+#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/fit/row_filter.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
 #include "cli/commands/chosen_rows.hpp"

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "calibrate/comparison.hpp"
-#include "calibrate/measurement_file.hpp"
+#include "calibrate/fit/comparison.hpp"
+#include "calibrate/fit/measurement_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/fit.hpp"
-#include "calibrate/fitted_file.hpp"
+#include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fitted_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
 #include "cli/commands/chosen_rows.hpp"

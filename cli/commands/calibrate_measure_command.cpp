@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "calibrate/job_works.hpp"
+#include "calibrate/fit/job_works.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/terminal.hpp"

@@ -5,15 +5,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/constant_spread.hpp"
-#include "calibrate/json_layout.hpp"
-#include "calibrate/stack_spread.hpp"
+#include "calibrate/runs/constant_spread.hpp"
+#include "calibrate/runs/stack_spread.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/json/errors_json.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/json_layout.hpp"
 
 namespace prequel {
 namespace {

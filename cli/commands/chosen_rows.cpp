@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/row_filter.hpp"
+#include "calibrate/fit/row_filter.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/measurement_file.hpp"
+#include "calibrate/fit/measurement_file.hpp"
 #include "cli/flags/common_options.hpp"
 
 namespace prequel {

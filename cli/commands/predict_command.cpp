@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/gap.hpp"
+#include "calibrate/runs/gap.hpp"
 #include "cli/call/call_commands.hpp"
 #include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"

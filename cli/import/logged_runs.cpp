@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/measured_runs.hpp"
+#include "calibrate/validate/measured_runs.hpp"
 #include "cli/import/argument_dump.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"

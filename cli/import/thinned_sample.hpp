@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "calibrate/error_statistics.hpp"
+#include "calibrate/statistics/error_statistics.hpp"
 
 namespace prequel {
 

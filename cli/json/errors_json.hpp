@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/coverage.hpp"
-#include "calibrate/error_statistics.hpp"
+#include "calibrate/statistics/error_statistics.hpp"
+#include "calibrate/validate/coverage.hpp"
 
 namespace prequel {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "calibrate/gap_cause.hpp"
+#include "calibrate/runs/gap_cause.hpp"
 #include "sim/answer/interval.hpp"
 
 namespace prequel {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/gap_cause.hpp"
+#include "calibrate/runs/gap_cause.hpp"
 #include "cli/json/context.hpp"
 #include "cli/predict/kernel_format.hpp"
 #include "cli/text/terminal.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/validation.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "cli/predict/predict_answer.hpp"
 
 namespace prequel {

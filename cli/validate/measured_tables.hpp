@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/measured_runs.hpp"
+#include "calibrate/validate/measured_runs.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

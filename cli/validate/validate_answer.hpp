@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "calibrate/gap.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/runs/gap.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "cli/validate/validate_options.hpp"
 
 namespace prequel {

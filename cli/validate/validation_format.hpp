@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/gap.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/runs/gap.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "cli/json/context.hpp"
 
 namespace prequel {

@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "calibrate/fit_runs.hpp"
+#include "calibrate/runs/fit_runs.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
 #include "sim/answer/interval.hpp"

@@ -1,4 +1,4 @@
-#include "calibrate/advise.hpp"
+#include "calibrate/runs/advise.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "calibrate/check.hpp"
+#include "calibrate/fit/check.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "calibrate/comparison.hpp"
+#include "calibrate/fit/comparison.hpp"
 
 #include <doctest/doctest.h>
 

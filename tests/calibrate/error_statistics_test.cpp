@@ -1,4 +1,4 @@
-#include "calibrate/error_statistics.hpp"
+#include "calibrate/statistics/error_statistics.hpp"
 
 #include <doctest/doctest.h>
 

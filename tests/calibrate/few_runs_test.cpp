@@ -1,12 +1,12 @@
-#include "calibrate/few_runs.hpp"
+#include "calibrate/runs/few_runs.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "calibrate/run_fit.hpp"
-#include "calibrate/run_inputs.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/runs/run_fit.hpp"
+#include "calibrate/validate/run_inputs.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 #include "tests/error_text.hpp"
 

@@ -1,10 +1,10 @@
-#include "calibrate/fit_runs.hpp"
+#include "calibrate/runs/fit_runs.hpp"
 
 #include <doctest/doctest.h>
 
-#include "calibrate/calibrated_files.hpp"
-#include "calibrate/run_inputs.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/runs/calibrated_files.hpp"
+#include "calibrate/validate/run_inputs.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 #include "tests/error_text.hpp"

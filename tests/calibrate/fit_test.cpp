@@ -1,4 +1,4 @@
-#include "calibrate/fit.hpp"
+#include "calibrate/fit/fit.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

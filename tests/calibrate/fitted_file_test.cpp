@@ -1,4 +1,4 @@
-#include "calibrate/fitted_file.hpp"
+#include "calibrate/fit/fitted_file.hpp"
 
 #include <doctest/doctest.h>
 

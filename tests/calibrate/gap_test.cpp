@@ -1,12 +1,12 @@
-#include "calibrate/gap.hpp"
+#include "calibrate/runs/gap.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <sstream>
 
-#include "calibrate/run_inputs.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/validate/run_inputs.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 
 using namespace prequel;

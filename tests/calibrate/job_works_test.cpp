@@ -1,4 +1,4 @@
-#include "calibrate/job_works.hpp"
+#include "calibrate/fit/job_works.hpp"
 
 #include <doctest/doctest.h>
 

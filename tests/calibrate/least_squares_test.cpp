@@ -1,4 +1,4 @@
-#include "calibrate/least_squares.hpp"
+#include "calibrate/statistics/least_squares.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "calibrate/measured_runs.hpp"
+#include "calibrate/validate/measured_runs.hpp"
 
 #include <doctest/doctest.h>
 

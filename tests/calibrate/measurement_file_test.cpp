@@ -1,4 +1,4 @@
-#include "calibrate/measurement_file.hpp"
+#include "calibrate/fit/measurement_file.hpp"
 
 #include <doctest/doctest.h>
 

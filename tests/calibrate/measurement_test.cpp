@@ -1,4 +1,4 @@
-#include "calibrate/measurement.hpp"
+#include "calibrate/fit/measurement.hpp"
 
 #include <doctest/doctest.h>
 

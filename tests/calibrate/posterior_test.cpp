@@ -1,4 +1,4 @@
-#include "calibrate/posterior.hpp"
+#include "calibrate/statistics/posterior.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "calibrate/validation.hpp"
+#include "calibrate/validate/validation.hpp"
 
 using namespace prequel;
 

@@ -1,4 +1,4 @@
-#include "calibrate/ranking.hpp"
+#include "calibrate/validate/ranking.hpp"
 
 #include <doctest/doctest.h>
 

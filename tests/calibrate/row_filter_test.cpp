@@ -1,4 +1,4 @@
-#include "calibrate/row_filter.hpp"
+#include "calibrate/fit/row_filter.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "calibrate/run_words.hpp"
+#include "calibrate/validate/run_words.hpp"
 
 #include <doctest/doctest.h>
 
 #include <sstream>
 
-#include "calibrate/measured_runs.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/validate/measured_runs.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {

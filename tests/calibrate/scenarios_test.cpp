@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "calibrate/run_inputs.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/validate/run_inputs.hpp"
+#include "calibrate/validate/validation.hpp"
 
 using namespace prequel;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/measured_runs.hpp"
+#include "calibrate/validate/measured_runs.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "sim/answer/uncertainty.hpp"
 #include "tests/models/shipped.hpp"

@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "calibrate/stack_spread.hpp"
-#include "calibrate/validation.hpp"
+#include "calibrate/runs/stack_spread.hpp"
+#include "calibrate/validate/validation.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 
 using namespace prequel;

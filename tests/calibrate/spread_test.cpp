@@ -1,10 +1,10 @@
-#include "calibrate/constant_spread.hpp"
+#include "calibrate/runs/constant_spread.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "calibrate/coverage.hpp"
+#include "calibrate/validate/coverage.hpp"
 #include "hw/base/json_cursor.hpp"
 
 using namespace prequel;

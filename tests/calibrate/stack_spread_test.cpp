@@ -1,4 +1,4 @@
-#include "calibrate/stack_spread.hpp"
+#include "calibrate/runs/stack_spread.hpp"
 
 #include <doctest/doctest.h>
 

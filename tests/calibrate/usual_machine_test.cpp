@@ -1,4 +1,4 @@
-#include "calibrate/usual_machine.hpp"
+#include "calibrate/validate/usual_machine.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "calibrate/usual_stack.hpp"
+#include "calibrate/validate/usual_stack.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "calibrate/validation.hpp"
+#include "calibrate/validate/validation.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/check.hpp"
+#include "calibrate/fit/check.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/kernels/attention.hpp"

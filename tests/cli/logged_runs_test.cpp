@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "calibrate/measured_runs.hpp"
+#include "calibrate/validate/measured_runs.hpp"
 #include "cli/import/foreign_file.hpp"
 #include "tests/error_text.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/measured_runs.hpp"
-#include "calibrate/nccl_tests.hpp"
+#include "calibrate/fit/nccl_tests.hpp"
+#include "calibrate/validate/measured_runs.hpp"
 #include "cli/import/contradictions.hpp"
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/hugging_face_config.hpp"

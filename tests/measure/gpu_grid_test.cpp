@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibrate/fit.hpp"
+#include "calibrate/fit/fit.hpp"
 #include "hw/kernels/memory_bound.hpp"
 #include "hw/kernels/quantize.hpp"
 

@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_sample.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kFewestLengths = 3;  ///< of sequences, to tell the loss on short rows
+constexpr double kBackwardFlops = 2.5;     ///< five products of the square instead of two
+
+std::string head_counts(const Measurement& point) {
+  const FusedAttention& what = std::get<MeasuredAttention>(point.what).attention;
+  return fmt::format("{} {}", what.heads, what.kv_heads);
+}
+
+/// With few sequence lengths the loss on short rows and the traffic stay what they are; else the
+/// starts do not depend on earlier fits.
+std::vector<Parameter> attention_parameters(const AttentionPass& start, bool many_lengths) {
+  constexpr double kFixed = 1e3;
+  const double hold = many_lengths ? 0.02 : kFixed;
+  const double saturation = many_lengths ? 300.0 : std::max(start.saturation_tokens, 1.0);
+  return {{"efficiency", 0.5, 0.05, 2.0},
+          {"saturation_tokens", saturation, 0.5, 5e3, hold},
+          {"launch_s", 1e-5, 5e-7, 1e-3, 0.02},
+          {"tail", 0.5, 0.005, 5.0, 0.02},
+          {"memory_fraction", many_lengths ? 0.5 : start.memory_fraction, 0.05, 2.0, hold}};
+}
+
+AttentionPass with_values(AttentionPass pass, const std::vector<double>& values) {
+  pass.efficiency = values[0];
+  pass.saturation_tokens = values[1];
+  pass.launch = {values[2]};
+  pass.tail = values[3];
+  pass.memory_fraction = values[4];
+  return pass;
+}
+
+/// What constants are fitted for, besides the pass.
+struct HeadSizes {
+  double head_dim{};
+  double value_dim{};
+  bool fp8{};
+
+  auto operator<=>(const HeadSizes&) const = default;
+};
+
+HeadSizes sizes_of(const FusedAttention& what) {
+  return {static_cast<double>(what.head_dim), static_cast<double>(what.value_size()),
+          is_quantized(what.precision)};
+}
+
+std::string text(const HeadSizes& sizes) {
+  const std::string values =
+      sizes.value_dim == sizes.head_dim ? "" : fmt::format("/{}", sizes.value_dim);
+  return fmt::format("{}{}{}", sizes.head_dim, values, sizes.fp8 ? " fp8" : "");
+}
+
+/// The device's constants for the head sizes, added where it has none.
+AttentionHeadSize& head_size(AttentionKernel& kernel, const HeadSizes& wanted) {
+  auto& sizes = kernel.head_sizes;
+  const auto place = std::find_if(sizes.begin(), sizes.end(), [&](const AttentionHeadSize& size) {
+    return HeadSizes{size.head_dim, size.value_dim, size.fp8} >= wanted;
+  });
+  if (place != sizes.end() && HeadSizes{place->head_dim, place->value_dim, place->fp8} == wanted) {
+    return *place;
+  }
+  const AttentionPass start{0.5, 500.0, {1e-5}, 0.5, 0.5, 1.0};
+  AttentionHeadSize added{wanted.head_dim, wanted.value_dim, wanted.fp8, start, start};
+  added.backward.flop_factor = kBackwardFlops;
+  return *sizes.insert(place, added);
+}
+
+bool is_called(const AttentionKernel& kernel, const std::string& name) {
+  return kernel.name == name || std::ranges::count(kernel.measured_as, name) > 0;
+}
+
+std::string known_name(const Device& device, const std::string& name) {
+  for (const AttentionKernel& kernel : device.attention) {
+    if (is_called(kernel, name)) return kernel.name;
+  }
+  return name;
+}
+
+AttentionKernel& kernel_of(Device& device, const std::string& name) {
+  for (AttentionKernel& kernel : device.attention) {
+    if (is_called(kernel, name)) return kernel;
+  }
+  device.attention.push_back({name, {}, true, {}, {}});
+  return device.attention.back();
+}
+
+FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backward,
+                   const std::vector<const Measurement*>& points, const FitOptions& options,
+                   const Device& device) {
+  AttentionHeadSize& size = head_size(kernel, sizes);
+  AttentionPass& pass = backward ? size.backward : size.forward;
+  std::map<std::int64_t, int> lengths;
+  for (const Measurement* point : points) {
+    ++lengths[std::get<MeasuredAttention>(point->what).attention.seq];
+  }
+  const AttentionPass start = pass;
+  const std::string name = kernel.name;
+  const bool skips_masked = kernel.skips_masked;
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    const AttentionPass tried = with_values(start, values);
+    const AttentionKernel trial{
+        name, {}, skips_masked, {{sizes.head_dim, sizes.value_dim, sizes.fp8, tried, tried}}, {}};
+    return [trial, rates = rates_of(device)](const Measurement& point) {
+      return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
+    };
+  };
+  FitReport report =
+      fit_sample(fmt::format("{} {} {}", name, text(sizes), backward ? "backward" : "forward"),
+                 split_sample(points, head_counts, options),
+                 attention_parameters(start, lengths.size() >= kFewestLengths), model_of, options);
+  pass = with_values(start, values_of(report));
+  // Until backward passes are measured, they keep their efficiency relative to the forward one.
+  if (!backward) {
+    const double relative = size.backward.efficiency / start.efficiency;
+    const double flop_factor = size.backward.flop_factor;
+    size.backward = pass;
+    size.backward.efficiency = pass.efficiency * relative;
+    size.backward.flop_factor = flop_factor;
+  }
+  return report;
+}
+
+/// Launch, share of the memory's rate, time of a block, edge and, where both formats were measured,
+/// 8-bit blocks over 16-bit ones, which else stays as it is `known`.
+WindowedAttention window_of(const std::optional<WindowedAttention>& known,
+                            const std::vector<double>& values) {
+  WindowedAttention window{{values[0]}, values[1], {values[2]}, values[3]};
+  if (known) window.fp8_factor = known->fp8_factor;
+  if (values.size() > 4) window.fp8_factor = values[4];
+  return window;
+}
+
+/// What windowed forward passes cost beside the arithmetic, which stays as it stands.
+FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measurement*>& points,
+                     const FitOptions& options, const Device& device) {
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    AttentionKernel trial = kernel;
+    trial.window = window_of(kernel.window, values);
+    return [trial, rates = rates_of(device)](const Measurement& point) {
+      return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
+    };
+  };
+  std::vector<Parameter> parameters{{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02},
+                                    {"memory_fraction", 0.7, 0.2, 1.0, 0.5},
+                                    {"block_s", 2e-6, 1e-9, 1e-4, 0.01},
+                                    {"edge", 2.0, 1e-3, 50.0, 0.01}};
+  const auto fp8 = std::ranges::count_if(points, [](const Measurement* point) {
+    return is_quantized(std::get<MeasuredAttention>(point->what).attention.precision);
+  });
+  if (fp8 > 0 && static_cast<std::size_t>(fp8) < points.size()) {
+    parameters.push_back({"fp8_factor", 1.0, 0.2, 5.0, 0.05});
+  }
+  FitReport report =
+      fit_sample(kernel.name + " window forward", split_sample(points, head_counts, options),
+                 parameters, model_of, options);
+  kernel.window = window_of(kernel.window, values_of(report));
+  return report;
+}
+
+}  // namespace
+
+std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
+                                     const FitOptions& options, Device& device) {
+  using Points = std::vector<const Measurement*>;
+  // By the kernel as the device knows it, which tables may call by several names.
+  std::map<std::tuple<std::string, HeadSizes, bool>, Points> groups;  // forward before backward
+  std::map<std::string, Points> windowed;
+  for (const Measurement& point : points) {
+    const auto* measured = std::get_if<MeasuredAttention>(&point.what);
+    if (!measured) continue;
+    const FusedAttention& what = measured->attention;
+    const std::string kernel = known_name(device, measured->kernel);
+    if (what.window > 0) {
+      if (!what.backward) windowed[kernel].push_back(&point);
+    } else {
+      groups[{kernel, sizes_of(what), what.backward}].push_back(&point);
+    }
+  }
+  std::vector<FitReport> reports;
+  for (const auto& [key, members] : groups) {
+    if (members.size() < kFewestAttentions) continue;
+    const auto& [kernel, sizes, backward] = key;
+    reports.push_back(
+        fit_pass(kernel_of(device, kernel), sizes, backward, members, options, device));
+  }
+  for (const auto& [kernel, members] : windowed) {
+    AttentionKernel& known = kernel_of(device, kernel);
+    if (members.size() < kFewestAttentions || known.head_sizes.empty()) continue;
+    reports.push_back(fit_window(known, members, options, device));
+  }
+  std::erase_if(device.attention, [](const auto& kernel) { return kernel.head_sizes.empty(); });
+  if (!reports.empty()) device.errors.attention = mean_stated_error(reports);
+  return reports;
+}
+
+}  // namespace prequel

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "calibrate/fit/fit.hpp"
+#include "calibrate/fit/fit_sample.hpp"
+
+namespace prequel {
+namespace {
+
+/// The first product of experts that was timed, if there is one.
+const GroupedGemm* experts_of(const Measurement& point) {
+  const auto* timed = std::get_if<MeasuredKernels>(&point.what);
+  if (!timed) return nullptr;
+  for (const auto& kernel : timed->kernels) {
+    if (const auto* product = std::get_if<GroupedGemm>(&kernel)) return product;
+  }
+  return nullptr;
+}
+
+bool runs(const Measurement& point, StreamKind kind) {
+  const auto* timed = std::get_if<MeasuredKernels>(&point.what);
+  return timed && std::ranges::any_of(timed->kernels, [&](const auto& kernel) {
+           const auto* stream = std::get_if<Stream>(&kernel);
+           return stream && stream->kind == kind;
+         });
+}
+
+bool alone(const Measurement& point, StreamKind kind) {
+  const auto* timed = std::get_if<MeasuredStream>(&point.what);
+  return timed && timed->stream.kind == kind;
+}
+
+std::string shape_of_weights(const Measurement& point) {
+  const GroupedGemm& product = *experts_of(point);
+  return fmt::format("{} {}", product.outputs, product.inputs);
+}
+
+/// A parameter that `known` does not tell stays where it is.
+Parameter held(std::string name, double value) {
+  return {std::move(name), value, value / 1.001, value * 1.001, 1e3};
+}
+
+StreamModel& stream_model(Device& device, StreamKind kind) {
+  return device.streams[static_cast<std::size_t>(kind)];
+}
+
+/// How much faster than single products the tiles of layers in these formats may become: to their
+/// peak.
+double most_efficiency(const Device& device, const std::vector<const Measurement*>& layers) {
+  double most = 0.0;
+  for (const Measurement* layer : layers) {
+    const auto& own = device.gemm_formats[static_cast<std::size_t>(experts_of(*layer)->precision)];
+    const GemmModel& model = own ? *own : device.gemm;
+    most = std::max(most, std::visit([](const auto& form) { return form.efficiency; }, model));
+  }
+  return std::max(1.0, 1.0 / most);
+}
+
+/// What holds an expert's tiles to those of single products where layers do not tell them apart.
+constexpr double kLikeSingle = 0.3;
+
+/// Launches and rates; the last, of casts to blocks, may be left out.
+Device with_values(Device device, const std::vector<double>& values) {
+  device.grouped = {{values[0]}, {values[1]}, values[2], values[3], values[4], values[5]};
+  stream_model(device, StreamKind::permute) = {{values[6]}, {}, 1.0, values[7]};
+  if (values.size() > 8) {
+    stream_model(device, StreamKind::quantize_block).memory_fraction = values[8];
+  }
+  return device;
+}
+
+}  // namespace
+
+std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
+                                   const FitOptions& options, Device& device) {
+  std::vector<const Measurement*> layers;
+  for (const Measurement& point : points) {
+    if (experts_of(point)) layers.push_back(&point);
+  }
+  if (layers.size() < kFewestExperts) return {};
+  const auto any = [&](const auto& is_it) {
+    return std::ranges::any_of(layers, [&](const Measurement* point) { return is_it(*point); });
+  };
+  const bool permuted = any([](const auto& point) { return runs(point, StreamKind::permute); });
+  // Libraries differ most in the casts to blocks inside of a layer; tables of casts tell the rest.
+  const bool casts =
+      any([](const auto& point) { return runs(point, StreamKind::quantize_block); }) &&
+      std::ranges::none_of(points, [](const Measurement& point) {
+        return alone(point, StreamKind::quantize_block) ||
+               (!experts_of(point) && runs(point, StreamKind::quantize_block));
+      });
+  const bool by_group = any([](const auto& point) { return !experts_of(point)->one_launch; });
+  const StreamModel permute = stream_model(device, StreamKind::permute);
+  const GroupedModel start = device.grouped;
+  std::vector<Parameter> parameters{
+      held("launch_s", std::max(start.launch.value, 1e-7)),
+      by_group ? Parameter{"group_launch_s", 4e-6, 1e-7, 5e-5, 0.05}
+               : held("group_launch_s", std::max(start.group_launch.value, 1e-7)),
+      {"efficiency", 0.95, 0.15, most_efficiency(device, layers)},
+      {"memory_fraction", 0.8, 0.2, 1.0},
+      {"l2_factor", 1.0, 0.2, 5.0, kLikeSingle},
+      {"tile_overhead_factor", 1.0, 0.05, 5.0, kLikeSingle},
+      permuted ? Parameter{"permute launch_s", 8e-6, 1e-6, 5e-5, 0.02}
+               : held("permute launch_s", permute.launch.value),
+      permuted ? Parameter{"permute memory_fraction", 0.5, 0.05, 2.0, 0.02}
+               : held("permute memory_fraction", permute.memory_fraction)};
+  if (casts) parameters.push_back({"quantize_block memory_fraction", 0.5, 0.05, 2.0, 0.02});
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    return [trial = with_values(device, values)](const Measurement& point) {
+      return predict(trial, point);
+    };
+  };
+  const FitReport report =
+      fit_sample("grouped_gemm", split_sample(layers, shape_of_weights, options), parameters,
+                 model_of, options);
+  device = with_values(device, values_of(report));
+  device.errors.grouped = stated_error(report);
+  return {report};
+}
+
+}  // namespace prequel

@@ -1,0 +1,147 @@
+#include "calibrate/fit/measurement_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "calibrate/fit/nccl_tests.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+using nlohmann::json;
+
+void add_point(MeasurementFile& file, const std::string& path, std::size_t line, Fields fields) {
+  for (Fields& row : both_ways(std::move(fields))) {
+    try {
+      file.points.push_back(read_measurement(std::move(row)));
+    } catch (const InputError& error) {
+      file.unread.push_back(fmt::format("{}:{}: {}", path, line, error.what()));
+    }
+  }
+}
+
+MeasurementFile read_table(std::istream& in, const std::string& path) {
+  MeasurementFile file;
+  CsvReader reader(in, path);
+  while (const auto row = reader.next()) {
+    if (row->cells.size() != reader.columns().size()) {
+      file.unread.push_back(fmt::format("{}:{}: {} cells under {} columns", path, row->line,
+                                        row->cells.size(), reader.columns().size()));
+      continue;
+    }
+    Fields fields;
+    for (std::size_t i = 0; i < row->cells.size(); ++i) {
+      fields.emplace(reader.columns()[i], row->cells[i]);
+    }
+    add_point(file, path, row->line, std::move(fields));
+  }
+  return file;
+}
+
+std::string as_text(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+Fields fields_of(const json& object) {
+  Fields fields;
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_structured() && !value.is_null()) fields.emplace(key, as_text(value));
+  }
+  return fields;
+}
+
+MeasurementFile read_json_lines(std::istream& in, const std::string& path) {
+  MeasurementFile file;
+  std::string text;
+  for (std::size_t line = 1; std::getline(in, text); ++line) {
+    if (trimmed(text).empty()) continue;
+    const json value = json::parse(text, nullptr, false);
+    if (!value.is_object()) {
+      file.unread.push_back(fmt::format("{}:{}: not a JSON object (cut off?)", path, line));
+    } else if (value.contains("schema")) {
+      if (value["schema"] != "prequel/measurement/1") {
+        throw InputError(fmt::format("{}:{}: /schema: expected \"prequel/measurement/1\", got {}",
+                                     path, line, in_quotes(as_text(value["schema"]))));
+      }
+      if (value.contains("context") && value["context"].is_object()) {
+        for (auto& [key, entry] : fields_of(value["context"])) file.context[key] = entry;
+      }
+    } else {
+      add_point(file, path, line, fields_of(value));
+    }
+  }
+  return file;
+}
+
+enum class Format { table, json_lines, nccl_json, nccl_text };
+
+/// Seen from the first line that is not blank.
+Format format_of(std::istream& in) {
+  std::string line;
+  while (std::getline(in, line) && trimmed(line).empty()) {
+  }
+  if (trimmed(line).starts_with('{')) {
+    const json first = json::parse(line, nullptr, false);
+    const bool lines = first.is_object() && !first.contains("results");
+    return lines ? Format::json_lines : Format::nccl_json;
+  }
+  constexpr const char* kTimes[] = {"time_us", "time_ms", "time_s", "combine_us", "gb_s"};
+  const bool has_time = std::ranges::any_of(
+      kTimes, [&](const char* column) { return line.find(column) != std::string::npos; });
+  return has_time && line.find(',') != std::string::npos ? Format::table : Format::nccl_text;
+}
+
+std::ifstream opened(const std::string& path) {
+  if (is_folder(path)) {
+    throw InputError(fmt::format("{}: is a directory, expected a file of measurements", path));
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError(fmt::format("{}: cannot be read", path));
+  return in;
+}
+
+}  // namespace
+
+MeasurementFile read_measurements(const std::string& path) {
+  std::ifstream peek = opened(path);
+  const Format format = format_of(peek);
+  std::ifstream in = opened(path);
+  MeasurementFile file;
+  switch (format) {
+    case Format::table: file = read_table(in, path); break;
+    case Format::json_lines: file = read_json_lines(in, path); break;
+    case Format::nccl_json: file = read_nccl_json(in, path); break;
+    case Format::nccl_text: file = read_nccl_log(in, path); break;
+  }
+  if (file.points.empty()) {
+    std::string why = fmt::format(
+        "{}: no measured point; expected a CSV table with time_us, a measurement file or an "
+        "nccl-tests log",
+        path);
+    if (!file.unread.empty()) why += fmt::format(" (first problem: {})", file.unread.front());
+    throw InputError(why);
+  }
+  return file;
+}
+
+MeasurementFile read_measurements(const std::vector<std::string>& paths) {
+  MeasurementFile all;
+  for (const std::string& path : paths) {
+    MeasurementFile file = read_measurements(path);
+    std::move(file.points.begin(), file.points.end(), std::back_inserter(all.points));
+    std::move(file.unread.begin(), file.unread.end(), std::back_inserter(all.unread));
+    all.context.merge(file.context);
+  }
+  return all;
+}
+
+}  // namespace prequel

@@ -1,0 +1,199 @@
+#include "calibrate/runs/fit_runs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "calibrate/runs/run_fit.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+#include "sim/answer/student_t.hpp"
+
+namespace prequel {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+/// Of a constant that moves several numbers, one that the scenario uses.
+std::string shown_path(const Scenario& scenario, Uncertain constant) {
+  const std::vector<UncertainField> fields = fields_of(scenario, constant);
+  const std::string used = "." + scenario.software.kernels.flash_kernel + ".";
+  for (const UncertainField& field : fields) {
+    if (used.size() > 2 && field.path.find(used) != std::string::npos) return field.path;
+  }
+  for (const UncertainField& field : fields) {
+    if (field.value > 0) return field.path;
+  }
+  return fields.empty() ? std::string(name(constant)) : fields.front().path;
+}
+
+double value_at(const Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant,
+                const std::string& path, double u) {
+  Scenario moved = scenario;
+  move(moved, uncertainty, constant, u);
+  for (const UncertainField& field : fields_of(moved, constant)) {
+    if (field.path == path) return field.value;
+  }
+  return std::exp(u);
+}
+
+CalibratedConstant calibrated(const RunFit& fit, const Uncertainty& uncertainty,
+                              const Hypothesis& best, Index index) {
+  const Posterior& posterior = best.posterior;
+  const Scenario& scenario = fit.runs().front().scenario;
+  CalibratedConstant result;
+  result.constant = fit.constants()[static_cast<std::size_t>(index)];
+  result.path = shown_path(scenario, result.constant);
+  result.deviation = posterior.constants[index];
+  result.sd = std::sqrt(posterior.covariance(index, index));
+  result.informed = std::clamp(1.0 - result.sd / best.prior_sd[index], 0.0, 1.0);
+  const double reach = t4_half_width(0.8) * result.sd;
+  const auto at = [&](double u) {
+    return value_at(scenario, uncertainty, result.constant, result.path, u);
+  };
+  result.prior = at(0.0);
+  result.value = at(result.deviation);
+  std::tie(result.low, result.high) =
+      std::minmax({at(result.deviation - reach), at(result.deviation + reach)});
+  return result;
+}
+
+/// Errors of values that were measured, none of verdicts.
+struct Errors {
+  std::vector<double> relative;
+  std::vector<double> distances;  ///< over the forecast's scale
+
+  void add(const ObservedRun& run, const Forecast& forecast) {
+    if (run.seen.kind != Observation::Kind::value) return;
+    const double error = forecast.log_median - run.seen.log_value;
+    relative.push_back(std::expm1(error));
+    if (forecast.scale > 0) distances.push_back(error / forecast.scale);
+  }
+};
+
+void hold_out(const RunFit& fit, int folds, QuantityFit& report) {
+  Errors held_out, baseline;
+  for (int fold = 0; fold < folds && folds > 1; ++fold) {
+    std::vector<std::size_t> fitted, checked;
+    for (std::size_t i = 0; i < fit.runs().size(); ++i) {
+      (static_cast<int>(i) % folds == fold ? checked : fitted).push_back(i);
+    }
+    if (checked.empty() || fitted.empty()) continue;
+    const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fitted), checked);
+    const double factor = fit.one_factor(fitted);
+    for (std::size_t i = 0; i < checked.size(); ++i) {
+      const ObservedRun& run = fit.runs()[checked[i]];
+      held_out.add(run, forecasts[i]);
+      baseline.add(run, {fit.as_files_say(checked[i]) + factor, 0.0});
+    }
+  }
+  report.held_out = error_statistics(held_out.relative);
+  report.one_factor = error_statistics(baseline.relative);
+  report.coverage = coverage(held_out.distances);
+}
+
+QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty, int folds) {
+  QuantityFit report;
+  report.rows = fit.runs().size();
+  std::vector<std::size_t> all(fit.runs().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const std::vector<Hypothesis> hypotheses = fit.fit(all);
+  const Posterior& best = hypotheses.front().posterior;
+  for (Index i = 0; i < best.constants.size(); ++i) {
+    if (fit.felt(i))
+      report.constants.push_back(calibrated(fit, uncertainty, hypotheses.front(), i));
+  }
+  report.order = fit.constants();
+  const VectorXd scale = best.covariance.diagonal().cwiseSqrt().cwiseInverse();
+  report.correlation = scale.asDiagonal() * best.covariance * scale.asDiagonal();
+  for (const Hypothesis& one : hypotheses) report.choices.push_back({one.choice, one.weight});
+  report.noise = best.noise;
+  Errors before, in_sample;
+  const std::vector<Forecast> fitted = fit.forecasts(hypotheses, all);
+  for (const std::size_t row : all) {
+    before.add(fit.runs()[row], {fit.as_files_say(row), 0.0});
+    in_sample.add(fit.runs()[row], fitted[row]);
+  }
+  report.before = error_statistics(before.relative);
+  report.in_sample = error_statistics(in_sample.relative);
+  hold_out(fit, folds, report);
+  return report;
+}
+
+/// Those among `chosen` that move times, or memory.
+std::vector<Uncertain> constants_of(const std::vector<Uncertain>& chosen, bool of_time) {
+  std::vector<Uncertain> constants;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    const auto constant = Uncertain(i);
+    if ((constant < Uncertain::framework) != of_time) continue;
+    if (chosen.empty() || std::ranges::find(chosen, constant) != chosen.end()) {
+      constants.push_back(constant);
+    }
+  }
+  return constants;
+}
+
+}  // namespace
+
+std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names,
+                                           const std::vector<MeasuredRun>& runs,
+                                           const Library& library) {
+  std::vector<Uncertain> chosen;
+  if (names.empty()) return chosen;
+  std::vector<std::string> known(kUncertainNames.begin(), kUncertainNames.end());
+  std::vector<std::pair<std::string, Uncertain>> paths;
+  const std::vector<ObservedRun> observed = observed_times(library, runs);
+  for (std::size_t i = 0; i < kUncertain && !observed.empty(); ++i) {
+    for (const UncertainField& field : fields_of(observed.front().scenario, Uncertain(i))) {
+      paths.emplace_back(field.path, Uncertain(i));
+      known.push_back(field.path);
+    }
+  }
+  for (const std::string& text : names) {
+    auto constant = uncertain_named(text);
+    const auto path = std::ranges::find(paths, text, &decltype(paths)::value_type::first);
+    if (path != paths.end()) constant = path->second;
+    if (!constant) {
+      throw InputError("fit " + printable(text),
+                       "no constant that runs tell of" + did_you_mean(text, known));
+    }
+    if (std::ranges::find(chosen, *constant) == chosen.end()) chosen.push_back(*constant);
+  }
+  return chosen;
+}
+
+RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
+                      const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
+                      int folds, const std::atomic<bool>* stop) {
+  RunFitReport report;
+  report.folds = folds;
+  std::vector<ObservedRun> times = observed_times(library, runs);
+  std::vector<ObservedRun> memory = observed_memory(library, runs);
+  const auto of_time = constants_of(chosen, true);
+  const auto of_memory = constants_of(chosen, false);
+  // Constants that are named are those that are believed to have changed.
+  const auto known = chosen.empty() ? what_is_known : only_priors;
+  if (!times.empty() && !of_time.empty()) {
+    WhatIsKnown before = known(times, uncertainty, of_time);
+    const RunFit fit(std::move(times), uncertainty, of_time, std::move(before), stop);
+    report.time = fit_quantity(fit, uncertainty, folds);
+  }
+  if (!memory.empty() && !of_memory.empty()) {
+    WhatIsKnown before = known(memory, uncertainty, of_memory);
+    before.other_name = 0;  // the names are told by times
+    const RunFit fit(std::move(memory), uncertainty, of_memory, std::move(before), stop);
+    report.memory = fit_quantity(fit, uncertainty, folds);
+  }
+  if (report.time.rows + report.memory.rows == 0) {
+    throw InputError(fmt::format(
+        "none of {} rows has a time or memory and can be predicted; prequel validate says why",
+        runs.size()));
+  }
+  return report;
+}
+
+}  // namespace prequel

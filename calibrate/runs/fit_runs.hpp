@@ -1,0 +1,70 @@
+#pragma once
+
+/// The most probable constants of device, cluster and software from measured runs: any number of
+/// them, one is enough to help. What the runs do not tell keeps its prior.
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "calibrate/runs/run_quantities.hpp"
+#include "calibrate/statistics/error_statistics.hpp"
+#include "calibrate/validate/coverage.hpp"
+
+namespace prequel {
+
+/// One constant after the fit. Of those that move several numbers, `path` is one that they all
+/// follow; of those that stand in no file ("all"), their name, and the value is a factor.
+struct CalibratedConstant {
+  Uncertain constant{};
+  std::string path;
+  double prior{};      ///< as the files say
+  double value{};      ///< most probable
+  double low{};        ///< of the 80 % interval
+  double high{};       ///< of the 80 % interval
+  double deviation{};  ///< u
+  double sd{};         ///< of u
+  double informed{};   ///< share by which the runs shrank the prior's spread; 0: it kept its prior
+};
+
+/// A choice and the probability that the runs give it, beside the others of the same fit.
+struct WeighedChoice {
+  StackChoice choice;
+  double weight{};
+};
+
+struct QuantityFit {
+  std::vector<CalibratedConstant> constants;
+  std::vector<Uncertain> order;        ///< of the rows and columns of `correlation`
+  Eigen::MatrixXd correlation;         ///< of the constants after the fit
+  std::vector<WeighedChoice> choices;  ///< most probable first
+  double noise{};                      ///< scale of the scatter from run to run
+  ErrorStatistics before;              ///< with the files as they are
+  ErrorStatistics in_sample;
+  ErrorStatistics held_out;    ///< each row predicted by a fit on the other folds
+  ErrorStatistics one_factor;  ///< likewise, by one factor for all rows: the baseline
+  Coverage coverage;           ///< of the held-out rows
+  std::size_t rows{};
+};
+
+struct RunFitReport {
+  QuantityFit time;
+  QuantityFit memory;  ///< no rows: nothing was printed, and nothing ran out of memory
+  int folds{};
+};
+
+/// The constants that `names` say, each by its name ("network") or by a number that it moves
+/// ("software.host.fixed_per_iteration_s"); all, where none is said. Throws InputError for what is
+/// neither, with the nearest that is.
+std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names,
+                                           const std::vector<MeasuredRun>& runs,
+                                           const Library& library);
+
+/// Fits times and memory, each with the constants among `chosen` that move it, and the choices of
+/// the stack where none is fixed by `chosen`; row i belongs to fold i % folds. Throws InputError
+/// when no row can be used, and Interrupted once `stop` is set.
+RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
+                      const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
+                      int folds, const std::atomic<bool>* stop = nullptr);
+
+}  // namespace prequel

@@ -1,0 +1,50 @@
+#pragma once
+
+/// How well each stack is known: what of the priors' spread its runs leave, and how they scatter.
+
+#include <string>
+#include <vector>
+
+#include "calibrate/validate/validation.hpp"
+
+namespace prequel {
+
+/// The prior of memory's scatter before any table tells of it.
+inline constexpr NoisePart kMemoryNoiseGuess{1.0, 0.05, 0.5};
+
+/// Rows of a table, at most, in a coverage that weighs tables.
+inline constexpr std::size_t kCountedRows = 20;
+
+/// Intervals of one table.
+struct TableCoverage {
+  std::string table;  ///< its file
+  Coverage time;      ///< with all that is known
+  Coverage held_out;  ///< with what the other tables say, its own rows not used
+  Coverage memory, memory_held_out;
+};
+
+struct StackSpreadReport {
+  std::vector<CheckedStack> stacks;
+  double own{};           ///< level of a stack that was checked, before its rows are seen
+  double own_memory{};    ///< likewise, of memory
+  double other{};         ///< of one that was not: at which rows held out are covered as stated
+  double other_memory{};  ///< likewise, of memory
+  double cluster{};       ///< sd of what the runs of a stack share on a cluster, over clusters
+  double cluster_memory{};
+  NoisePart memory_noise;  ///< scatter of memory, over the stacks
+  std::vector<TableCoverage> tables;
+  Coverage time, held_out, memory, memory_held_out;  ///< of all rows
+};
+
+/// For each stack and kind of model, the level and the scatter that are most probable for the
+/// errors of its rows, under a Student t whose squared scale is level² times the constants' prior
+/// variance plus scatter², around what the rows of each cluster share. Levels are log-normal around
+/// a common one, shared errors normal around 0; both are found from the stacks of ten rows and
+/// more, and so is the prior of memory's scatter, while that of time's is the file's. A cluster is
+/// then as uncertain as what its rows share is large. A stack that was not checked on a cluster
+/// takes the level at which as many rows as stated lie inside, held out by table, whether all count
+/// or no more than 20 of a table. Rows apart do not count.
+StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
+                                const Uncertainty& uncertainty);
+
+}  // namespace prequel

@@ -1,0 +1,239 @@
+#include "calibrate/validate/run_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/axes/axis_words.hpp"
+
+namespace prequel {
+namespace {
+
+using Cells = std::map<std::string, std::string>;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return text;
+}
+
+std::string text_of(const Cells& cells, const std::string& column) {
+  const auto found = cells.find(column);
+  return found == cells.end() ? std::string() : lower(found->second);
+}
+
+/// The second of the pair whose first the text begins with; the text itself where there is none.
+using Beginnings = std::vector<std::pair<std::string_view, std::string_view>>;
+void translate(Cells& cells, const std::string& column, const Beginnings& words) {
+  const std::string text = text_of(cells, column);
+  if (text.empty()) return;
+  const auto found =
+      std::ranges::find_if(words, [&](const auto& word) { return text.starts_with(word.first); });
+  if (found == words.end()) return;
+  if (found->second.empty()) {
+    cells.erase(column);
+  } else {
+    cells[column] = found->second;
+  }
+}
+
+/// Words of such cells that name no module: how much, by which method, whose graphs.
+constexpr std::array<std::string_view, 10> kNoModules{
+    "no",  "none",  "full",  "uniform",   "block",
+    "all", "local", "mamba", "selective", "transformer_engine"};
+
+bool is_number(const std::string& word) {
+  return std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// The words of the text as a list, some by another name, but for those that name no module. One
+/// that the enumeration does not know stays, for whoever reads the axis to refuse it.
+std::string module_words(std::string text,
+                         const std::map<std::string, std::string, std::less<>>& others = {}) {
+  std::ranges::replace(text, ',', ' ');
+  std::istringstream in(text);
+  std::string list;
+  for (std::string word; in >> word;) {
+    if (const auto other = others.find(word); other != others.end()) word = other->second;
+    if (is_number(word) || std::ranges::find(kNoModules, word) != kNoModules.end()) continue;
+    list += (list.empty() ? "" : ",") + word;
+  }
+  return list;
+}
+
+void set_or_erase(Cells& cells, const std::string& column, const std::string& value) {
+  if (value.empty()) {
+    cells.erase(column);
+  } else {
+    cells[column] = value;
+  }
+}
+
+bool is_on(const Cells& cells, const std::string& column) {
+  const std::string text = text_of(cells, column);
+  return text == "1" || text == "true";
+}
+
+void translate_graphs(Cells& cells) {
+  const std::string said = text_of(cells, "cuda_graphs");
+  const std::string scope = text_of(cells, "cuda_graph_scope");
+  const auto full = [](const std::string& text) {
+    return text == "1" || text.find("full_iteration") != std::string::npos;
+  };
+  if (full(said) || full(scope)) {
+    cells["cuda_graphs"] = "full";
+    return;
+  }
+  const std::string modules = module_words(scope.empty() ? said : scope);
+  set_or_erase(cells, "cuda_graphs", modules);
+}
+
+/// Formats by the frameworks' names; those that name a recipe, too (NeMo: fp8_cs), say it.
+void translate_formats(Cells& cells) {
+  constexpr std::array<std::array<const char*, 3>, 12> kFormats{{{"bfloat16", "bf16", ""},
+                                                                 {"float16", "fp16", ""},
+                                                                 {"float32", "fp32", ""},
+                                                                 {"nvfp4", "fp4", ""},
+                                                                 {"mxfp8", "fp8", "mxfp8"},
+                                                                 {"fp8_mx", "fp8", "mxfp8"},
+                                                                 {"fp8_cs", "fp8", "current"},
+                                                                 {"fp8_ds", "fp8", "delayed"},
+                                                                 {"fp8_sc", "fp8", "block"},
+                                                                 {"fp8-block", "fp8", "block"},
+                                                                 {"fp8_block", "fp8", "block"},
+                                                                 {"fp8-tensor", "fp8", "current"}}};
+  const std::string said = text_of(cells, "precision");
+  if (said.empty()) return;
+  cells["precision"] = said;
+  for (const auto& [name, precision, recipe] : kFormats) {
+    if (said != name) continue;
+    cells["precision"] = precision;
+    if (*recipe != '\0') cells.try_emplace("fp8_recipe", recipe);
+  }
+}
+
+/// Attention by who wrote its kernel; which of them it is, the row's files say.
+void translate_attention(Cells& cells) {
+  const std::string said = text_of(cells, "attention");
+  const auto begins = [&](const char* word) { return said.starts_with(word); };
+  if (attention_kernel(said) || begins("flash") || said == "sdpa") cells["attention"] = "flash";
+  if (said == "math" || said == "eager" || said == "naive") cells["attention"] = "unfused";
+}
+
+/// Megatron's methods of full recompute, with their number of layers, where modules would stand.
+void translate_recompute_first(Cells& cells) {
+  constexpr std::string_view kBlock = "block ";
+  const std::string said = text_of(cells, "recompute_modules");
+  if (said.starts_with(kBlock)) cells["recompute_first"] = said.substr(kBlock.size());
+}
+
+void translate_overlap(Cells& cells) {
+  std::string overlap = text_of(cells, "overlap");
+  const auto add = [&](const char* word) {
+    overlap += (overlap.empty() ? "" : ",") + std::string(word);
+  };
+  const std::string tensor = text_of(cells, "tp_comm_overlap");
+  if (is_on(cells, "tp_comm_overlap")) add("tp");
+  const bool beside = text_of(cells, "dispatcher").find("overlapped") != std::string::npos;
+  if (is_on(cells, "a2a_overlap") || beside) add("ep");
+  // Off by name, where the stack's default may be on.
+  if (overlap.empty() && (tensor == "0" || tensor == "false")) overlap = "stack";
+  set_or_erase(cells, "overlap", overlap);
+}
+
+}  // namespace
+
+void translate_cells(Cells& cells) {
+  translate_overlap(cells);
+  translate_graphs(cells);
+  translate_formats(cells);
+  translate_attention(cells);
+  translate(cells, "status", {{"ok", "ok"}, {"oom", "oom"}, {"failed", "failed"}});
+  translate(cells, "recompute",
+            {{"uniform", "full"}, {"block", "full"}, {"true", "full"}, {"false", "none"}});
+  translate(cells, "optimizer", {{"adam", "adam"}, {"distributed", "adam"}});
+  translate(cells, "zero_stage", {{"fsdp", "3"}});
+  translate(cells, "position", {{"yarn", "rope"}, {"rotary", "rope"}, {"nope", "none"}});
+  translate(cells, "mlp", {{"relu2", "squared-relu"}, {"squared_relu", "squared-relu"}});
+  translate(cells, "fp8_recipe",
+            {{"current", "current"},
+             {"fp8_cs", "current"},
+             {"fp8_ds", "delayed"},
+             {"fp8_mx", "mxfp8"},
+             {"fp8_sc", "block"},
+             {"subchannel", "block"},
+             {"tensorwise", "current"},
+             {"hybrid", "delayed"},
+             {"mxfp8", "mxfp8"},
+             {"blockwise", "block"},
+             {"rowwise", "rowwise"}});
+  translate(cells, "dispatcher",
+            {{"alltoall", "alltoall"},
+             {"uccl", "uccl"},
+             {"deepep (uccl", "uccl"},
+             {"deepep", "deepep"},
+             {"hybridep", "hybridep"},
+             {"allgather", "allgather"}});
+  // Primus' names, the first of two chunks a stage and the memory of 1F1B; torchtitan's.
+  translate(cells, "schedule",
+            {{"zero-bubble-zbb", "zb-v"},
+             {"zero-bubble", "zb-h1"},
+             {"zbv", "zb-v"},
+             {"dualpipev", "dualpipe-v"},
+             {"interleaved", "interleaved-1f1b"}});
+  translate(cells, "router_balance", {{"token drop", "dropped"}, {"capacity factor", "dropped"}});
+  translate_recompute_first(cells);
+  if (cells.contains("recompute_modules")) {
+    set_or_erase(cells, "recompute_modules",
+                 module_words(text_of(cells, "recompute_modules"), {{"norm", "layernorm"},
+                                                                    {"act", "moe_act"},
+                                                                    {"op", "operators"},
+                                                                    {"per-op", "operators"},
+                                                                    {"layer", "blocks"}}));
+  }
+  if (const std::string split = text_of(cells, "stage_split");
+      split.find('|') != std::string::npos) {
+    cells["layout"] = cells["stage_split"];
+    cells.erase("stage_split");
+  }
+  if (cells.contains("layout") && cells["layout"].find('|') == std::string::npos) {
+    cells.erase("layout");
+  }
+  if (const std::string fp32 = text_of(cells, "grad_reduce_fp32");
+      !fp32.empty() && !cells.contains("grad_precision")) {
+    cells["grad_precision"] = is_on(cells, "grad_reduce_fp32") ? "fp32" : "bf16";
+  }
+  if (const std::string moments = text_of(cells, "moments_dtype");
+      !moments.empty() && !cells.contains("moments_precision")) {
+    cells["moments_precision"] = moments.find("bf") != std::string::npos ? "bf16" : "fp32";
+  }
+  translate(cells, "offload", {{"0", "none"}, {"optimizer,params", "optimizer+params"}});
+}
+
+std::optional<std::string> attention_kernel(const std::string& said) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kKernels{
+      {{"flash-1", "flash-1"},
+       {"flash-2", "flash-2"},
+       {"flash2", "flash-2"},
+       {"fa2", "flash-2"},
+       {"flash-3", "flash-3"},
+       {"flash3", "flash-3"},
+       {"fa3", "flash-3"},
+       {"flash-4", "flash-4"},
+       {"flash4", "flash-4"},
+       {"fa4", "flash-4"},
+       {"cudnn", "cudnn"},
+       {"flash-1-triton", "flash-1-triton"}}};
+  const std::string word = lower(said);
+  const auto found = std::ranges::find(kKernels, std::string_view(word),
+                                       &std::pair<std::string_view, std::string_view>::first);
+  if (found == kKernels.end()) return std::nullopt;
+  return std::string(found->second);
+}
+
+}  // namespace prequel

@@ -1,0 +1,96 @@
+#include "calibrate/validate/usual_stack.hpp"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/schema.hpp"
+#include "models/job/library.hpp"
+#include "models/stack/release.hpp"
+
+namespace prequel {
+namespace {
+
+/// A framework without the digit of its generation: "pytorch-fsdp" of "pytorch-fsdp2".
+std::string without_generation(std::string framework) {
+  while (!framework.empty() && framework.back() >= '0' && framework.back() <= '9') {
+    framework.pop_back();
+  }
+  return framework;
+}
+
+/// Whether a name is one of a known framework, but for a letter or two.
+bool is_mistyped(const std::string& asked, const std::vector<std::string>& known) {
+  const std::string framework = release_of(asked).framework;
+  std::vector<std::string> frameworks;
+  for (const std::string& name : known) frameworks.push_back(release_of(name).framework);
+  const auto other = nearest(framework, frameworks);
+  return other && without_generation(*other) != without_generation(framework);
+}
+
+/// The file of that name, or the nearest release of its framework; nothing where no file is of it.
+/// Throws InputError for a broken file, and for a name that is a known one but for a letter or two.
+std::optional<Document> known_stack(const Library& library, const std::string& asked) {
+  try {
+    return library.open("software", asked);
+  } catch (const InputError&) {
+    if (library.means_file("software", asked)) throw;
+    if (is_mistyped(asked, library.names("software"))) throw;
+    return std::nullopt;
+  }
+}
+
+/// The year that the release names, else the row's; nothing where neither says one.
+std::optional<int> year_of(const MeasuredRun& run, const std::string& asked) {
+  if (const auto year = year_of(release_of(asked))) return year;
+  const auto year = parse_integer(run.date.substr(0, run.date.find('-')));
+  return year ? std::optional(static_cast<int>(*year)) : std::nullopt;
+}
+
+/// The entry of a year, of a list in the order of time; the last where no year is said.
+std::string of_year(const Cursor& list, std::optional<int> year, std::string_view key) {
+  constexpr std::int64_t kFirst = 1990, kLast = 9999;
+  std::string found;
+  for (const Cursor& entry : list.items()) {
+    found = entry.at(key).text();
+    const auto until = entry.find("until");
+    if (year && until && *year <= until->integer(kFirst, kLast)) break;
+  }
+  return found;
+}
+
+}  // namespace
+
+Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& asked,
+                     bool has_experts) {
+  auto known = known_stack(library, asked);
+  if (known && !known->json().contains("stands_for")) return std::move(*known);
+  const Document table = library.open("stand_ins", "stacks");
+  const Cursor root = table.root();
+  expect_schema(root, "prequel/stacks/1");
+  const auto year = year_of(run, asked);
+  const auto of_another = [&] {
+    const bool sharded = run.plan.zero.value_or(0) == 3;
+    const char* layout = sharded ? "sharded" : has_experts ? "experts" : "whole";
+    Document stack =
+        library.open("software", of_year(root.at("layouts").at(layout), year, "software"));
+    stack.set("stands_for", asked);
+    stack.set("other_framework", "true");
+    return stack;
+  };
+  Document stack = known ? std::move(*known) : of_another();
+  const nlohmann::json::json_pointer kernel("/kernels/flash_kernel");
+  if (run.plan.attention == AttentionKind::flash && !stack.json().contains(kernel)) {
+    stack.set("kernels.flash_kernel", of_year(root.at("flash_kernels"), year, "kernel"));
+  }
+  return stack;
+}
+
+}  // namespace prequel

@@ -1,0 +1,23 @@
+#pragma once
+
+/// The stack that a row of runs is predicted with.
+
+#include <string>
+
+#include "calibrate/validate/measured_runs.hpp"
+
+namespace prequel {
+
+class Document;
+class Library;
+
+/// The software file that is `asked` for, or the nearest release of its framework, marked with
+/// `stands_for`. Tables are full of frameworks that no file is of: what data/stand_ins/stacks.json
+/// names for how the row lays out its model, in the framework's year or the row's, then stands in,
+/// marked with `other_framework`, too. Where a row asks for a fused attention kernel and what
+/// stands in has none, it gets that of the year. Throws InputError for a broken file, and for a
+/// name that is a known one but for a letter or two.
+Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& asked,
+                     bool has_experts);
+
+}  // namespace prequel
