@@ -77,7 +77,11 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const double level_elsewhere = seen ? levels.other : levels.unseen;
   const std::string& machine = scenario.cluster.stands_for;
   if (software.stands_for.empty() && machine.empty()) return unchecked(level_elsewhere, 1.0);
-  Level level = unchecked(std::max(level_elsewhere, levels.unknown * levels.other), levels.unknown);
+  // Which machine it is tells little of memory.
+  const double of_stack = software.stands_for.empty() ? 1.0 : levels.unknown;
+  const double of_machine = machine.empty() ? 1.0 : levels.machine;
+  const double level_here = std::max(of_stack, of_machine) * levels.other;
+  Level level = unchecked(std::max(level_elsewhere, level_here), of_stack);
   level.basis = software.stands_for.empty()
                     ? fmt::format("{} as a usual machine: no file of {} is known",
                                   scenario.cluster.name, machine)

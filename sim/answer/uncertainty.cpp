@@ -318,7 +318,7 @@ Uncertainty read_uncertainty(const Document& document) {
       levels.at("own").number(kPositive),     levels.at("own_memory").number(kPositive),
       levels.at("other").number(kPositive),   levels.at("other_memory").number(kPositive),
       levels.at("unseen").number(kPositive),  levels.at("unknown").number(kPositive),
-      levels.at("drift").number(kNonNegative)};
+      levels.at("machine").number(kPositive), levels.at("drift").number(kNonNegative)};
   for (const Cursor& item : root.at("benchmarks").items()) {
     uncertainty.benchmarks.push_back({constant_at(item.at("constant")), item.at("what").text(),
                                       item.at("sd").number(kPositive),

@@ -121,6 +121,7 @@ struct SpreadLevels {
   double other_memory{1.0};  ///< likewise, of the constants that move memory
   double unseen{1.0};        ///< for a stack of which no run was seen anywhere
   double unknown{1.0};       ///< a release that no file is known of, over `other`
+  double machine{1.0};       ///< a machine that no file is known of, over `other`
   double drift{};            ///< sd of `all` since a calibration by runs
 };
 

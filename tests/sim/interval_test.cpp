@@ -52,6 +52,16 @@ TEST_CASE("a stack that was not checked here, or whose release is not known, is 
   CHECK(interval_of(elsewhere).time_scale > other);
 }
 
+TEST_CASE("a machine that no file describes widens the time, not memory") {
+  Scenario elsewhere = shipped_scenario();
+  elsewhere.cluster.name = "another";
+  const Interval described = interval_of(elsewhere);
+  elsewhere.cluster.stands_for = "a-site";
+  const Interval unknown = interval_of(elsewhere);
+  CHECK(unknown.time_scale > described.time_scale);
+  CHECK(unknown.memory_scale == described.memory_scale);
+}
+
 TEST_CASE("what the runs on a cluster share widens the answers there, and no pair of plans") {
   const Scenario scenario = shipped_scenario();
   const Prediction prediction = predict(scenario);
