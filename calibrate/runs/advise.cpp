@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
+#include "sim/answer/slopes.hpp"
 #include "sim/answer/student_t.hpp"
 
 namespace prequel {

@@ -29,7 +29,7 @@ struct Phrase {
 constexpr std::array<Phrase, kUncertainOfTime> phrases() {
   std::array<Phrase, kUncertainOfTime> all{};
   const auto say = [&](Uncertain constant, std::string_view what, std::string_view of) {
-    all[static_cast<std::size_t>(constant)] = {what, of};
+    all[index_of(constant)] = {what, of};
   };
   say(Uncertain::gemm, "matrix products", "times their time");
   say(Uncertain::attention, "attention kernels", "of their rate");

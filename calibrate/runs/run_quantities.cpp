@@ -10,7 +10,8 @@
 #include "calibrate/validate/run_inputs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/parallel.hpp"
-#include "sim/answer/interval.hpp"
+#include "sim/answer/known_spread.hpp"
+#include "sim/answer/prediction.hpp"
 
 namespace prequel {
 namespace {
@@ -170,7 +171,7 @@ Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& con
   const auto count = static_cast<Index>(constants.size());
   Prior prior{Eigen::MatrixXd::Zero(count, count), noise};
   const auto deviation = [&](Uncertain constant) {
-    return level * uncertainty.constants[static_cast<std::size_t>(constant)].sd;
+    return level * uncertainty.constants[index_of(constant)].sd;
   };
   const auto place = [&](Uncertain constant) {
     return std::ranges::find(constants, constant) - constants.begin();

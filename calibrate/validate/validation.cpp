@@ -20,6 +20,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
 #include "models/axes/plan_request.hpp"
+#include "sim/answer/odds.hpp"
 #include "sim/step/plan_memory.hpp"
 
 namespace prequel {

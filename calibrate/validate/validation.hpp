@@ -16,6 +16,7 @@
 #include "calibrate/validate/measured_runs.hpp"
 #include "hw/base/progress.hpp"
 #include "sim/answer/interval.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/answer/prediction.hpp"
 
 namespace prequel {

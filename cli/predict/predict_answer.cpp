@@ -11,6 +11,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
+#include "sim/answer/known_spread.hpp"
 
 namespace prequel {
 namespace {

@@ -23,6 +23,7 @@
 #include "hw/base/text.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/search/confirmation.hpp"
 
 namespace prequel {

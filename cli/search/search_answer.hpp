@@ -12,6 +12,7 @@
 #include "cli/search/shapes.hpp"
 #include "cli/text/tell.hpp"
 #include "sim/answer/interval.hpp"
+#include "sim/answer/odds.hpp"
 #include "sim/search/gains.hpp"
 #include "sim/search/relaxation.hpp"
 #include "sim/search/search.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hw/base/portable_math.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/answer/student_t.hpp"
 
 namespace prequel {

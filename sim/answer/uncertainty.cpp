@@ -342,7 +342,7 @@ std::vector<UncertainField> fields_of(const Scenario& scenario, Uncertain consta
 }
 
 void move(Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant, double u) {
-  const ConstantPrior& prior = uncertainty.constants[static_cast<std::size_t>(constant)];
+  const ConstantPrior& prior = uncertainty.constants[index_of(constant)];
   visit_fields(scenario, constant, [&](const auto&, double& value, Course course) {
     value = moved(value, course, prior, u);
   });
@@ -357,9 +357,8 @@ LogAnswer log_answer(Scenario scenario, const Uncertainty& uncertainty, const De
   for (const StagePrediction& stage : prediction.stages) {
     needed = std::max(needed, stage.memory.allocated().value);
   }
-  const double peak = moved[static_cast<std::size_t>(Uncertain::peak)];
-  return {portable::log(prediction.sec_per_iter.value) +
-              moved[static_cast<std::size_t>(Uncertain::all)],
+  const double peak = moved[index_of(Uncertain::peak)];
+  return {portable::log(prediction.sec_per_iter.value) + moved[index_of(Uncertain::all)],
           portable::log(prediction.peak_memory.value) + peak, portable::log(needed) + peak};
 }
 

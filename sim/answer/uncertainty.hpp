@@ -51,10 +51,15 @@ inline constexpr std::array<std::string_view, 21> kUncertainNames{
     "small-kernels", "rank-limit", "offload",   "all",           "framework", "activations",
     "logits",        "workspace",  "peak"};
 inline constexpr std::size_t kUncertain = kUncertainNames.size();
-inline constexpr std::size_t kUncertainOfTime = static_cast<std::size_t>(Uncertain::framework);
+
+/// Its place in `kUncertainNames` and in `Deviations`.
+constexpr std::size_t index_of(Uncertain constant) {
+  return static_cast<std::size_t>(constant);
+}
+inline constexpr std::size_t kUncertainOfTime = index_of(Uncertain::framework);
 
 constexpr std::string_view name(Uncertain constant) {
-  return kUncertainNames[static_cast<std::size_t>(constant)];
+  return kUncertainNames[index_of(constant)];
 }
 std::optional<Uncertain> uncertain_named(std::string_view text);
 

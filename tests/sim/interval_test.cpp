@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "hw/base/json_cursor.hpp"
+#include "sim/answer/known_spread.hpp"
+#include "sim/answer/odds.hpp"
 #include "tests/scenarios.hpp"
 
 namespace prequel {

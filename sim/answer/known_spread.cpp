@@ -1,0 +1,205 @@
+#include "sim/answer/known_spread.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "hw/base/portable_math.hpp"
+
+namespace prequel {
+namespace {
+
+/// How far answers may be off beside what files state, and why.
+struct Level {
+  KnownSpread time, memory;
+  CheckedCluster here;  ///< what runs share on this cluster
+  bool earned{};        ///< by runs of this stack on this cluster
+  std::string basis;
+};
+
+const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string& name) {
+  const auto found = std::ranges::find(stack.clusters, name, &CheckedCluster::name);
+  return found == stack.clusters.end() ? nullptr : &*found;
+}
+
+/// Whether enough runs tell of a stack's constants, on whatever cluster.
+bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
+  if (software.validated) return true;
+  const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+    return stack.software == software.name && stack.experts == experts;
+  });
+  return known != uncertainty.checked.end() && known->time.rows >= kTellingRuns;
+}
+
+Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
+  const Software& software = scenario.software;
+  const std::string& cluster = own_name(scenario.cluster);
+  const SpreadLevels& levels = uncertainty.levels;
+  const auto unchecked = [&](double level, double times) {
+    return Level{{level, typical(uncertainty.time_noise), 0},
+                 {times * levels.other_memory, typical(uncertainty.memory_noise), 0},
+                 {},
+                 false,
+                 fmt::format("constants of {} were not checked on {}", software.name, cluster)};
+  };
+  const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+    const auto& releases = stack.releases;
+    return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
+           find_cluster(stack, cluster) != nullptr &&
+           (software.stands_for.empty() ||
+            std::ranges::find(releases, software.stands_for) != releases.end());
+  });
+  if (known != uncertainty.checked.end()) {
+    return {known->time, known->memory, *find_cluster(*known, cluster), true,
+            fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
+                        cluster, known->time.rows, known->experts ? "expert" : "dense")};
+  }
+  const bool seen =
+      !software.other_framework && was_seen(software, scenario.model.has_experts(), uncertainty);
+  const double level_elsewhere = seen ? levels.other : levels.unseen;
+  const std::string& machine = scenario.cluster.stands_for;
+  if (software.stands_for.empty() && machine.empty()) return unchecked(level_elsewhere, 1.0);
+  // Which machine it is tells little of memory.
+  const double of_stack = software.stands_for.empty() ? 1.0 : levels.unknown;
+  const double of_machine = machine.empty() ? 1.0 : levels.machine;
+  const double level_here = std::max(of_stack, of_machine) * levels.other;
+  Level level = unchecked(std::max(level_elsewhere, level_here), of_stack);
+  level.basis = software.stands_for.empty()
+                    ? fmt::format("{} as a usual machine: no file of {} is known",
+                                  scenario.cluster.name, machine)
+                    : fmt::format("constants of {}: none of {} are known", software.name,
+                                  software.stands_for);
+  return level;
+}
+
+/// The input that a path begins with has the spread, by the rest of the path.
+std::optional<double> stated_spread(const Scenario& scenario, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  const std::string input = path.substr(0, dot);
+  const auto& spreads = input == "device"    ? scenario.device.spreads
+                        : input == "cluster" ? scenario.cluster.spreads
+                                             : scenario.software.spreads;
+  const auto found = std::ranges::find(spreads, path.substr(dot + 1), &StatedSpread::path);
+  if (found == spreads.end()) return std::nullopt;
+  return found->sd;
+}
+
+/// The widest u that the files state for a number of the constant: its relative spread over what
+/// the number moves by with u.
+std::optional<double> stated_deviation(const Scenario& scenario, const Uncertainty& uncertainty,
+                                       Uncertain constant) {
+  constexpr double kSmall = 0.01;
+  std::optional<double> widest;
+  if (const auto& calibration = scenario.software.calibration) {
+    for (const Calibration::Spread& spread : calibration->spreads) {
+      if (spread.constant == name(constant)) widest = spread.sd;
+    }
+  }
+  if (scenario.device.spreads.empty() && scenario.cluster.spreads.empty() &&
+      scenario.software.spreads.empty()) {
+    return widest;
+  }
+  Scenario above = scenario, below = scenario;
+  move(above, uncertainty, constant, kSmall);
+  move(below, uncertainty, constant, -kSmall);
+  const auto more = fields_of(above, constant), less = fields_of(below, constant);
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const std::optional<double> stated = stated_spread(scenario, more[i].path);
+    if (!stated || more[i].value <= 0 || less[i].value <= 0) continue;
+    const double rate = std::abs(portable::log(more[i].value / less[i].value)) / (2 * kSmall);
+    if (rate > 1e-3) widest = std::max(widest.value_or(0.0), *stated / rate);
+  }
+  return widest;
+}
+
+}  // namespace
+
+std::vector<std::string> unheard_spreads(const Scenario& scenario) {
+  std::set<std::string> heard;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    for (const UncertainField& field : fields_of(scenario, Uncertain(i))) heard.insert(field.path);
+  }
+  std::vector<std::string> unheard;
+  const auto look = [&](const char* input, const std::vector<StatedSpread>& spreads) {
+    for (const StatedSpread& spread : spreads) {
+      const std::string path = fmt::format("{}.{}", input, spread.path);
+      if (!heard.contains(path)) unheard.push_back(path);
+    }
+  };
+  look("device", scenario.device.spreads);
+  look("cluster", scenario.cluster.spreads);
+  look("software", scenario.software.spreads);
+  return unheard;
+}
+
+std::array<Deviations, kUncertain> Spread::root() const {
+  std::array<Deviations, kUncertain> lower{};
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = covariance[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= lower[i][k] * lower[j][k];
+      if (i == j) {
+        lower[i][i] = std::sqrt(std::max(0.0, sum));
+      } else {
+        lower[i][j] = lower[j][j] > 0 ? sum / lower[j][j] : 0.0;
+      }
+    }
+  }
+  return lower;
+}
+
+Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
+  const Level level = level_of(scenario, uncertainty);
+  const auto& calibration = scenario.software.calibration;
+  Spread spread;
+  spread.earned = calibration || level.earned;
+  spread.basis = calibration ? "constants calibrated by runs" : level.basis;
+  spread.time_noise = calibration ? calibration->time_noise : level.time.noise;
+  spread.memory_noise = level.memory.noise;
+  Deviations deviation{};
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
+    const double share = i < kUncertainOfTime ? level.time.level : level.memory.level;
+    deviation[i] = stated.value_or(share * uncertainty.constants[i].sd);
+    spread.covariance[i][i] = deviation[i] * deviation[i];
+  }
+  const auto correlate = [&](Uncertain first, Uncertain second, double value) {
+    const double covariance = value * deviation[index_of(first)] * deviation[index_of(second)];
+    spread.covariance[index_of(first)][index_of(second)] = covariance;
+    spread.covariance[index_of(second)][index_of(first)] = covariance;
+  };
+  double& all = spread.covariance[index_of(Uncertain::all)][index_of(Uncertain::all)];
+  double& peak = spread.covariance[index_of(Uncertain::peak)][index_of(Uncertain::peak)];
+  peak += level.here.memory * level.here.memory;
+  if (calibration) {
+    for (const Calibration::Correlation& one : calibration->correlations) {
+      const auto first = uncertain_named(one.first), second = uncertain_named(one.second);
+      if (first && second && first != second) correlate(*first, *second, one.value);
+    }
+    all += uncertainty.levels.drift * uncertainty.levels.drift;
+  } else {
+    // Runs of other devices tell nothing of kernels that nobody measured on this one.
+    const double unmeasured = scenario.device.errors.unmeasured;
+    all += unmeasured * unmeasured + level.here.time * level.here.time;
+    for (const Correlation& one : uncertainty.correlations) {
+      correlate(one.first, one.second, one.value);
+    }
+  }
+  return spread;
+}
+
+double variance_of(const Deviations& slopes, const Spread& spread) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    if (slopes[i] == 0) continue;
+    for (std::size_t j = 0; j < kUncertain; ++j) {
+      sum += slopes[i] * spread.covariance[i][j] * slopes[j];
+    }
+  }
+  return std::max(0.0, sum);
+}
+
+}  // namespace prequel

@@ -1,0 +1,36 @@
+#pragma once
+
+/// How sure the constants of a scenario are, all together: by its files, by the runs that checked
+/// its stack on its cluster, or by the priors.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/answer/uncertainty.hpp"
+
+namespace prequel {
+
+/// What is known of all constants together for the files of one scenario.
+struct Spread {
+  std::array<Deviations, kUncertain> covariance{};  ///< of u
+  double time_noise{};                              ///< scale of the scatter of ln seconds
+  double memory_noise{};                            ///< of ln bytes
+  bool earned{};                                    ///< by runs of this stack on this cluster
+  std::string basis;                                ///< what it rests on, in words
+
+  /// The lower triangle L with L·Lᵀ = covariance; columns of constants that are certain are 0.
+  [[nodiscard]] std::array<Deviations, kUncertain> root() const;
+};
+
+/// The spreads that the files state; of other constants the prior's, by how well the stack is known
+/// on this cluster.
+Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty);
+
+/// Numbers whose files say how sure they are though no interval hears of it.
+std::vector<std::string> unheard_spreads(const Scenario& scenario);
+
+/// Variance of a logarithm with these slopes over each u, without scatter.
+double variance_of(const Deviations& slopes, const Spread& spread);
+
+}  // namespace prequel
