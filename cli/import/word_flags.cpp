@@ -97,6 +97,9 @@ constexpr WordFlag kWords[] = {
     {"--activation", "fast-geglu", gated_by_gelu},
     {"--mlp-type", "llama", llama_mlp},
     {"--mlp-type", "gated", gated},  // StableLM's
+    {"--ffn-type", "swiglu", gated},  // open_lm's, as are the next two
+    {"--ffn-type", "swiglu_torch", gated},
+    {"--ffn-type", "gelu", [](ImportedJob&) {}},
     {"--ffn-type", "mptglu", gated},
     {"--ffn-type", "mptgeglu", gated_by_gelu},
     {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
@@ -104,6 +107,8 @@ constexpr WordFlag kWords[] = {
     {"--decoder-block", "llama", llama_block},
     {"--decoder-block", "gpt2", [](ImportedJob&) {}},
     {"--decoder-block", "mistral", llama_block},
+    {"--decoder-block", "$SupervisedFinetune",
+     [](ImportedJob& job) { job.said.try_emplace(kXtuner, 1); }},
     {"--mlp-type", "regular", [](ImportedJob&) {}},
     {"--mlp-type", "standard", [](ImportedJob&) {}},
     {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
