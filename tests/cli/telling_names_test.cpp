@@ -122,5 +122,12 @@ TEST_CASE("brief words for batches, steps and degrees are numbers by their names
               "weights"));
 }
 
+TEST_CASE("a format that is switched off leaves products in fp32") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 train.py --model_path gpt2-xl --seq_length 1024 --batch_size 2 "
+      "--no_fp16");
+  CHECK(job.plan.precision == Precision::fp32);
+}
+
 }  // namespace
 }  // namespace prequel
