@@ -27,6 +27,9 @@ constexpr Rule kRules[] = {
     {{"micro", "batch"}, "mbs"},
     {{"per_device", "batch"}, "mbs"},
     {{"per_gpu", "batch"}, "mbs"},
+    {{"per_gpu", "bsz"}, "mbs"},
+    {{"per_device", "bsz"}, "mbs"},
+    {{"per_rank", "batch"}, "mbs"},
     {{"global", "batch"}, "gbs"},
     {{"total", "batch"}, "gbs"},
     {{"grad", "accum", "step"}, "gradient_accumulation_steps"},
@@ -247,7 +250,9 @@ void take_by_names(ImportedJob& job) {
                       flag, value));
       continue;
     }
-    if (target) {
+    // Of all devices the launcher's own flags say more.
+    const bool devices = &target == &job.gpus && (job.gpus_per_node || job.plan.nodes || job.tasks);
+    if (target || devices) {
       job.report.ignored.push_back(fmt::format("{} {}", flag, value));
       continue;
     }

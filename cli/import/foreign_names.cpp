@@ -29,6 +29,7 @@ constexpr NumberField kFields[] = {
     {"ep", [](ImportedJob& job) -> Count& { return job.plan.ep; }, "ep"},
     {"zero", [](ImportedJob& job) -> Count& { return job.plan.zero; }, "zero"},
     {"nodes", [](ImportedJob& job) -> Count& { return job.plan.nodes; }, "nodes"},
+    {"devices", [](ImportedJob& job) -> Count& { return job.gpus; }, "devices"},
     {"devices_per_node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; },
      "devices of a node"},
     {"num_hidden_layers", [](ImportedJob& job) -> Count& { return job.model.layers; }, "layers"},

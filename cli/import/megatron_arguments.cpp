@@ -181,6 +181,7 @@ class Arguments {
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
     } else if (flag == "--moe-layer-freq") {
+      job_.said.try_emplace(flag, 1);
       job_.expert_layers = value;
     } else if (flag == "--pipeline-model-parallel-layout") {
       job_.said.try_emplace(flag, 1);
@@ -484,7 +485,19 @@ class Arguments {
                                  flag, 1LL << 30, in_quotes(value)));
   }
 
+  /// `$(nvidia-smi -L | wc -l)` and the like: as many as a node has.
+  bool counts_devices(const std::string& flag, const std::string& value) {
+    const bool of_node = flag == "--nproc-per-node" || flag == "--num-gpus";
+    const bool counts = value.find("nvidia-smi") != std::string::npos ||
+                        value.find("device_count") != std::string::npos;
+    if (!of_node || !counts) return false;
+    job_.said.try_emplace(flag, 0);
+    job_.report.assumed.push_back(flag + " " + printable(value) + ": all devices of a node");
+    return true;
+  }
+
   void number(const std::string& flag, const std::string& value, Count& field) {
+    if (counts_devices(flag, value)) return;
     if (value.find('$') != std::string::npos || value.find('`') != std::string::npos) {
       job_.unresolved.insert(flag);
       job_.report.assumed.push_back(

@@ -334,7 +334,13 @@ class LayerPattern {
 /// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
 void follow_expert_layers(ImportedJob& job) {
   ImportedExperts& experts = job.model.experts;
-  if (job.expert_layers.empty()) return;
+  if (job.expert_layers.empty()) {
+    if (job.says("--moe-layer-freq")) {
+      job.report.left_out.emplace_back(
+          "--moe-layer-freq: has no value here; predicted with experts in all layers");
+    }
+    return;
+  }
   if (const auto every = parse_integer(job.expert_layers); every && *every > 0) {
     experts.every = *every;
     return;

@@ -67,5 +67,31 @@ TEST_CASE("a script that asks whether it has an argument is run without") {
   CHECK(lists_part(job.report.assumed, "$1 is not given"));
 }
 
+TEST_CASE("a count of the devices that are there is that of a node") {
+  const ImportedJob job = job_of_script(
+      "N=$(nvidia-smi -L | wc -l)\ntorchrun --nproc-per-node ${N} train.py --model_name_or_path "
+      "gpt2-xl --per_device_train_batch_size 2 --max_seq_length 1024",
+      {"dgx-a100", {}, {}, {}, {}, {}});
+  CHECK(job.plan.nodes == 1);
+  CHECK(job.plan.dp == 8);
+  CHECK(lists_part(job.report.assumed, "--nproc-per-node $(nvidia-smi...): all devices of a node"));
+}
+
+TEST_CASE("a comment that shows lines of a log makes no log of a script") {
+  const ImportedJob job = job_of_script(
+      "# {'train_runtime': 5268.8, 'train_samples_per_second': 0.949, 'train_steps_per_second': "
+      "0.119, 'train_loss': 0.117, 'epoch': 5.0}\n" +
+      kFlags);
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.nodes == 4);
+}
+
+TEST_CASE("which layers have experts is told where that was lost") {
+  const ImportedJob job =
+      job_of_script(kFlags + "--num-experts 8 --moe-router-topk 2 --moe-layer-freq --bf16");
+  CHECK(lists(job.report.left_out,
+              "--moe-layer-freq: has no value here; predicted with experts in all layers"));
+}
+
 }  // namespace
 }  // namespace prequel
