@@ -95,6 +95,7 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
                                            const std::string& value) {
   constexpr long long kMost = 1LL << 24;
   constexpr long long kMostSequences = 1LL << 15;  // more are tokens
+  constexpr long long kMostOfDevice = 1LL << 10;
   const std::string name = own_name(flag);
   const auto number = parse_integer(value);
   if (!number || *number < 0 || *number > kMost) return std::nullopt;
@@ -109,6 +110,8 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   }
   if (has_part(name, kOfOthers)) return std::nullopt;
   const bool many = has("batch") && *number > kMostSequences;
+  const bool of_device = has("micro") || has("per_");
+  if (of_device && has("batch") && *number > kMostOfDevice) return std::nullopt;  // tokens
   if (many && (has("total") || has("global"))) return of(number_field(kTokens));
   for (const Rule& rule : kRules) {
     if (!std::ranges::all_of(rule.parts, has)) continue;

@@ -131,6 +131,40 @@ std::vector<std::string_view> arguments_at(std::string_view text) {
   return {};
 }
 
+/// The function of a recipe that a program imports under another name, or from a module that has
+/// the recipe's: `import qwen3_8b_pretrain_config as config`, `from recipes.llama3_8b import
+/// pretrain_config`.
+struct Imported {
+  std::string_view recipe, name;
+};
+std::optional<Imported> imported_recipe(std::string_view text) {
+  constexpr std::string_view kEndings[] = {"pretrain_config", "finetune_config", "sft_config"};
+  constexpr std::string_view kFrom = "from ";
+  constexpr std::string_view kImport = " import ";
+  constexpr std::string_view kAs = " as ";
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = stripped(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t at = line.find(kImport);
+    if (!line.starts_with(kFrom) || at == std::string_view::npos) continue;
+    if (line.find(".recipes") == std::string_view::npos) continue;
+    const std::string_view what = stripped(line.substr(at + kImport.size()));
+    const std::string_view function = what.substr(0, what.find(' '));
+    const bool recipe = std::ranges::any_of(
+        kEndings, [&](std::string_view ending) { return function.ends_with(ending); });
+    if (!recipe || !std::ranges::all_of(function, is_name_letter)) continue;
+    const std::size_t as = what.find(kAs);
+    const bool bare = std::ranges::find(kEndings, function) != std::end(kEndings);
+    const std::string_view module = name_before(line, at);
+    const std::string_view name =
+        as == std::string_view::npos ? function : stripped(what.substr(as + kAs.size()));
+    if (name.empty() || !std::ranges::all_of(name, is_name_letter)) continue;
+    return Imported{bare ? module : function, name};
+  }
+  return std::nullopt;
+}
+
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 void add_arguments(std::string_view text, std::string_view call, Settings& settings) {
@@ -166,10 +200,26 @@ void add_assignments(std::string_view text, Settings& settings) {
   }
 }
 
+std::string command_with(std::string_view start, std::string_view recipe,
+                         const Settings& settings) {
+  std::string command = std::string(start) + " " + std::string(recipe);
+  for (const auto& [path, value] : settings) command += " " + path + "=" + value;
+  return command + "\n";
+}
+
 }  // namespace
 
 std::string command_of_recipe(std::string_view python) {
   if (python.size() > kLongestText) return {};
+  if (const auto imported = imported_recipe(python)) {
+    Settings settings;
+    const std::size_t call = python.find(std::string(imported->name) + "(");
+    if (call != std::string_view::npos) {
+      add_arguments(python, python.substr(call + imported->name.size() + 1), settings);
+    }
+    add_assignments(python, settings);
+    return command_with("torchrun run_recipe.py --recipe", imported->recipe, settings);
+  }
   for (const Call& call : kCalls) {
     for (std::size_t at = python.find(call.ending); at != std::string_view::npos;
          at = python.find(call.ending, at + 1)) {
@@ -187,14 +237,10 @@ std::string command_of_recipe(std::string_view python) {
       Settings settings;
       add_arguments(python, python.substr(at + call.ending.size()), settings);
       add_assignments(python, settings);
-      std::string command = std::string(call.command) + " " + name;
-      bool peft = call.adapters;
-      for (const auto& [path, value] : settings) {
-        peft = peft && path != "peft.peft_scheme";
-        command += " " + path + "=" + value;
-      }
-      if (peft) command += " peft.peft_scheme=lora";
-      return command + "\n";
+      const bool told = std::ranges::any_of(
+          settings, [](const auto& one) { return one.first == "peft.peft_scheme"; });
+      if (call.adapters && !told) settings.emplace_back("peft.peft_scheme", "lora");
+      return command_with(call.command, name, settings);
     }
   }
   return {};

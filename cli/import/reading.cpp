@@ -214,7 +214,8 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
       job.files_named.push_back(folder + behind + ".yaml");
     }
     const bool alone = i == 0 || !is_flag(words[i - 1]);
-    if (program && is_python(words[i - 1]) && is_python(word)) {
+    const bool xtuner = i > 1 && words[i - 2] == "xtuner" && words[i - 1] == "train";
+    if (is_python(word) && (xtuner || (program && is_python(words[i - 1])))) {
       job.yaml_config_file = word;
       job.files_named.push_back(word);
     }

@@ -126,6 +126,9 @@ constexpr WordFlag kWords[] = {
     {"--glu-activation", "reglu", gated},
     {"--glu-activation", "liglu", gated},
     {"--attention-head-type", "multihead", [](ImportedJob&) {}},
+    {"--attention-head-type", "mha", [](ImportedJob&) {}},
+    {"--attention-head-type", "gqa", [](ImportedJob&) {}},  // beside their number
+    {"--attention-head-type", "mqa", [](ImportedJob& job) { job.model.kv_heads = 1; }},
     {"--attention-head-type", "multiquery", [](ImportedJob& job) { job.model.kv_heads = 1; }},
     {"--activations-checkpoint-method", "uniform", recompute_by_method},
     {"--activations-checkpoint-method", "block", recompute_first},

@@ -203,5 +203,16 @@ TEST_CASE("what sbatch is given is found by any ending of a script") {
   CHECK(job.plan.mbs == 2);
 }
 
+TEST_CASE("XTuner's configuration stands behind its command") {
+  const ImportedJob job = job_of_files(
+      {{"s.sh", "srun --nodes=2 xtuner train c.py --deepspeed deepspeed_zero3\n"},
+       {"c.py",
+        "pretrained_model_name_or_path = 'internlm/internlm2-7b'\nmax_length = 4096\n"
+        "batch_size = 1\naccumulative_counts = 4\nmodel = dict(type=SupervisedFinetune)\n"}});
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.recompute == Recompute::full);
+}
+
 }  // namespace
 }  // namespace prequel

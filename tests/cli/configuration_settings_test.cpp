@@ -254,5 +254,21 @@ TEST_CASE("StableLM's gated MLP") {
   CHECK(job_of_yaml(kShape + "mlp_type: gated\n").model.mlp == Mlp::swiglu);
 }
 
+TEST_CASE("dolomite-engine's configurations") {
+  const ImportedJob job = job_of_yaml(
+      "model_args:\n  pretrained_config:\n    model_type: gpt_dolomite\n    activation_function: "
+      "swiglu\n    add_bias: false\n    n_embd: 2048\n    n_head: 32\n    n_inner: 5632\n    "
+      "n_layer: 24\n    n_positions: 4096\n    normalization_function: rmsnorm\n    "
+      "num_key_value_heads: 8\n    attention_head_type: gqa\n    vocab_size: 49152\n"
+      "training_parameters:\n  micro_batch_size: 8\n  gradient_accumulation_steps: 2\n"
+      "mixed_precision_args:\n  dtype: bf16\ndistributed_args:\n  stage: 3\n");
+  CHECK(job.model.ffn_hidden == 5632);
+  CHECK(job.model.norm == Norm::rms_norm);
+  CHECK(job.model.linear_bias == false);
+  CHECK(job.model.kv_heads == 8);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.precision == Precision::bf16);
+}
+
 }  // namespace
 }  // namespace prequel

@@ -37,6 +37,17 @@ TEST_CASE("a program that asks for a recipe is the command that asks for the sam
         "nemo llm finetune --factory llama3_8b peft.peft_scheme=null\n");
 }
 
+TEST_CASE("a recipe may be imported by another name, or have that of its module") {
+  const std::string set = "cfg = pretrain_config(mock=True)\ncfg.train.micro_batch_size = 2\n";
+  CHECK(command_of_recipe("from megatron.bridge.recipes.qwen.qwen3 import "
+                          "qwen3_8b_pretrain_config as pretrain_config\n" +
+                          set) ==
+        "torchrun run_recipe.py --recipe qwen3_8b_pretrain_config train.micro_batch_size=2\n");
+  CHECK(command_of_recipe("from megatron.bridge.recipes.llama.llama3_8b import pretrain_config\n" +
+                          set) ==
+        "torchrun run_recipe.py --recipe llama3_8b train.micro_batch_size=2\n");
+}
+
 TEST_CASE("programs without a recipe, or that define one, ask for none") {
   CHECK(command_of_recipe("import torch\nmodel = train()\n").empty());
   CHECK(command_of_recipe("def llama_pretrain_config(a=1):\n  return a\n").empty());

@@ -140,5 +140,11 @@ TEST_CASE("all devices may be a world's size, where no launcher's flag says them
   CHECK(lists(other.report.ignored, "--world-size 8"));
 }
 
+TEST_CASE("a batch of a device that is too large for sequences counts tokens") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc-per-node=8 OLMo2-7B.py train --train_module.rank_microbatch_size=8192");
+  CHECK(job.plan.mbs.value_or(1) == 1);
+}
+
 }  // namespace
 }  // namespace prequel
