@@ -11,7 +11,8 @@ namespace prequel {
 
 /// What a number is of by its flag's name (`--my-micro-batch 4`, `--decoder-embed-dim 2048`);
 /// nothing where it may be of something else: evaluation, generation, another model.
-std::optional<NumberByName> number_by_name(const std::string& flag, const std::string& value);
+std::optional<NumberByName> number_by_name(const ForeignNames& names, const std::string& flag,
+                                           const std::string& value);
 
 /// What a switch or a word does by its flag's name: `--use_grad_ckpt`, `compute_dtype: bf16`.
 std::optional<EffectByName> effect_by_name(const std::string& flag, const std::string& value);

@@ -18,172 +18,6 @@ namespace {
 
 constexpr int kMostReferences = 8;  // from one value to the next
 
-/// Keys that Megatron's flags have other names for. A key may stand with its section.
-struct OtherName {
-  std::string_view key;
-  std::string_view flag;
-};
-constexpr OtherName kOtherNames[] = {
-    // NeMo
-    {"devices", "--nproc-per-node"},
-    {"encoder_seq_length", "--seq-length"},
-    {"share_embeddings_and_output_weights", "--tied-embeddings"},
-    {"virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
-    {"num_query_groups", "--num-key-value-heads"},
-    {"num_moe_experts", "--num-experts"},
-    {"grad_reduce_in_fp32", "--accumulate-allreduce-grads-in-fp32"},
-    {"use_flash_attention", "--use-flash-attn"},
-    {"optim.name", "--optimizer"},
-    {"ub_tp_comm_overlap", "--tp-comm-overlap"},
-    {"overlap_grad_sync", "--overlap-grad-reduce"},
-    {"overlap_param_sync", "--overlap-param-gather"},
-    {"decoder.num_layers", "--decoder-num-layers"},
-    // Megatron-Bridge
-    {"sequence_length", "--seq-length"},
-    {"mixed_precision", "--precision"},
-    {"seq_len", "--seq-length"},
-    // GPT-NeoX
-    {"zero_optimization.stage", "--zero-stage"},
-    {"fp16.enabled", "--fp16"},
-    {"fp16.type", "--precision"},
-    {"bf16.enabled", "--bf16"},
-    {"bfloat16.enabled", "--bf16"},
-    {"train_batch_size", "--global-batch-size"},
-    {"train_micro_batch_size_per_gpu", "--micro-batch-size"},
-    {"num_kv_heads", "--num-key-value-heads"},
-    {"num_gpus", "--nproc-per-node"},
-    {"gas", "--gradient-accumulation-steps"},
-    {"optimizer.type", "--optimizer"},
-    // nanotron and Hugging Face's names of a model's shape
-    {"parallelism.dp", "--data-parallel-size"},
-    {"parallelism.tp", "--tensor-model-parallel-size"},
-    {"parallelism.pp", "--pipeline-model-parallel-size"},
-    {"parallelism.context_parallel_size", "--context-parallel-size"},
-    {"tokens.batch_accumulation_per_replica", "--gradient-accumulation-steps"},
-    {"optimizer.zero_stage", "--zero-stage"},
-    {"accumulate_grad_in_fp32", "--accumulate-allreduce-grads-in-fp32"},
-    {"num_hidden_layers", "--num-layers"},
-    {"intermediate_size", "--ffn-hidden-size"},
-    {"tie_word_embeddings", "--tied-embeddings"},
-    {"model.dtype", "--precision"},
-    {"is_llama_config", "--llama-block"},
-    {"is_qwen2_config", "--llama-block"},
-    {"is_mistral_config", "--llama-block"},
-    {"attention_bias", "--add-qkv-bias"},
-    {"qkv_bias", "--add-qkv-bias"},
-    {"recompute_layer", "--checkpoint-activations"},
-    {"parallelism.expert_parallel_size", "--expert-model-parallel-size"},
-    {"tokenizer.name", "--tokenizer-model"},
-    {"tokenizer.identifier", "--tokenizer-model"},
-    {"tokenizer.model", "--tokenizer-model"},
-    {"tokenizer.type", "--tokenizer-type"},
-    // torchtitan, as Primus writes it
-    {"tensor_parallel_degree", "--tensor-model-parallel-size"},
-    {"tensor_model_parallel_degree", "--tensor-model-parallel-size"},
-    {"expert_model_parallel_degree", "--expert-model-parallel-size"},
-    {"pipeline_parallel_degree", "--pipeline-model-parallel-size"},
-    {"context_parallel_degree", "--context-parallel-size"},
-    {"expert_parallel_degree", "--expert-model-parallel-size"},
-    {"expert_tensor_parallel_degree", "--expert-tensor-parallel-size"},
-    {"training.batch_size", "--local-batch-size"},
-    {"training.data_parallel_degree", "--data-parallel-shard-degree"},
-    {"norm_type", "--norm"},
-    {"model.name", "--model-family"},
-    {"optimizer.name", "--optimizer"},
-    {"training.compile", "--compile"},
-    {"compile.enable", "--compile"},
-    {"float8.enable_float8_linear", "--fp8"},
-    {"float8.recipe_name", "--fp8-recipe"},
-    {"mx.recipe_name", "--mx-recipe"},
-    {"enable_fsdp_float8_all_gather", "--fp8-param-gather"},
-    {"enable_async_tensor_parallel", "--tp-comm-overlap"},
-    {"activation_checkpoint.mode", "--activation-checkpoint-mode"},
-    {"activation_checkpoint.selective_ac_option", "--selective-ac-option"},
-    // Trainers: axolotl and LLaMA-Factory
-    {"sequence_len", "--seq-length"},
-    {"cutoff_len", "--seq-length"},
-    {"fsdp_config.fsdp_sharding_strategy", "--fsdp"},
-    {"fsdp_activation_checkpointing", "--activation-checkpointing"},
-    {"fsdp_version", "--use-fsdp"},
-    {"fsdp_config.reshard_after_forward", "--fsdp-reshard-after-forward"},
-    {"fsdp_config.offload_params", "--fsdp-offload-params"},
-    {"tensor_parallel_size", "--tensor-model-parallel-size"},
-    {"megatron_lm_tp_degree", "--tensor-model-parallel-size"},
-    {"megatron_lm_pp_degree", "--pipeline-model-parallel-size"},
-    {"megatron_lm_num_micro_batches", "--gradient-accumulation-steps"},
-    {"megatron_lm_sequence_parallelism", "--sequence-parallel"},
-    {"megatron_lm_recompute_activations", "--recompute-activations"},
-    {"megatron_lm_use_distributed_optimizer", "--use-distributed-optimizer"},
-    {"flash_attention", "--use-flash-attn"},
-    // What starts a job on machines that are hired: Azure's, SkyPilot, dstack
-    {"resources.instance_count", "--nnodes"},
-    {"process_count_per_instance", "--gpus-per-node"},
-    {"resources.accelerators", "--gpus-per-node"},
-    {"resources.gpu", "--gpus-per-node"},
-    {"compute.gpus", "--gpus"},
-    {"n_embd", "--hidden-size"},
-    // NeMo-RL's training of one model, and picotron
-    {"train_global_batch_size", "--global-batch-size"},
-    {"train_micro_batch_size", "--micro-batch-size"},
-    {"max_total_sequence_length", "--seq-length"},
-    {"dtensor_cfg.enabled", "--use-fsdp"},
-    {"distributed.dp_size", "--data-parallel-size"},
-    {"distributed.tp_size", "--tensor-model-parallel-size"},
-    {"distributed.pp_size", "--pipeline-model-parallel-size"},
-    {"distributed.cp_size", "--context-parallel-size"},
-    // verl and Levanter
-    {"micro_batch_size_per_gpu", "--micro-batch-size"},
-    {"enable_gradient_checkpointing", "--gradient-checkpointing"},
-    {"hidden_dim", "--hidden-size"},
-    {"per_device_parallelism", "--micro-batch-size"},
-    {"intermediate_dim", "--ffn-hidden-size"},
-    {"model.type", "--decoder-block"},
-    {"trainer.mp", "--precision"},
-    {"fsdp_axis", "--use-fsdp"},
-    {"enable_activation_checkpointing", "--checkpoint-activations"},  // of torchtune
-    // MindFormers
-    {"parallel_config.data_parallel", "--data-parallel-size"},
-    {"parallel_config.model_parallel", "--tensor-model-parallel-size"},
-    {"parallel_config.pipeline_stage", "--pipeline-model-parallel-size"},
-    {"enable_parallel_optimizer", "--use-distributed-optimizer"},
-    {"rotary_position_embedding", "--use-rotary-position-embeddings"},
-    // lingua
-    {"distributed.fsdp_type", "--fsdp"},
-    {"model.dim", "--hidden-size"},
-    // MaxText and Modalities
-    {"base_emb_dim", "--hidden-size"},
-    {"base_num_query_heads", "--num-attention-heads"},
-    {"base_num_kv_heads", "--num-key-value-heads"},
-    {"base_mlp_dim", "--ffn-hidden-size"},
-    {"base_num_decoder_layers", "--num-layers"},
-    {"max_target_length", "--seq-length"},
-    {"llama_intermediate_size", "--ffn-hidden-size"},
-    {"ffn_hidden", "--ffn-hidden-size"},
-    {"_attn_implementation", "--attn-implementation"},  // of nanotron
-    {"decoder_block", "--decoder-block"},
-    {"n_head_q", "--num-attention-heads"},
-    {"n_head_kv", "--num-key-value-heads"},
-    {"local_train_micro_batch_size", "--micro-batch-size"},
-    // llm-foundry and OLMo
-    {"d_model", "--hidden-size"},
-    {"n_heads", "--num-attention-heads"},
-    {"n_layers", "--num-layers"},
-    {"kv_n_heads", "--num-key-value-heads"},
-    {"n_kv_heads", "--num-key-value-heads"},
-    {"multi_query_attention", "--multi-query-attention"},
-    {"max_sequence_length", "--seq-length"},
-    {"embedding_size", "--padded-vocab-size"},
-    {"weight_tying", "--tied-embeddings"},
-    {"activation_type", "--activation"},
-    {"no_bias", "--disable-bias-linear"},
-    {"global_train_batch_size", "--global-batch-size"},
-    {"device_train_microbatch_size", "--micro-batch-size"},
-    {"fsdp_config.sharding_strategy", "--fsdp"},
-    {"fsdp.sharding_strategy", "--fsdp"},
-    {"fsdp.precision", "--fsdp-precision"},
-    {"model.attention_layer_norm", "--qk-layernorm"},
-};
-
 /// Sections that say nothing of the training itself.
 constexpr std::string_view kOtherSections[] = {
     "validation_ds", "test_ds",       "inference",   "peft",         "vision_config", "wandb",
@@ -203,25 +37,6 @@ bool is_off(std::string_view value) {
 bool is_on(std::string_view value) {
   return value == "true" || value == "True" || value == "yes" || value == "on";
 }
-
-/// Flags whose word in YAML says the contrary of a switch: `add_bias_linear: false`.
-constexpr OtherName kContraries[] = {
-    {"add_bias_linear", "--disable-bias-linear"},
-    {"share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights"},
-    {"tie_word_embeddings", "--untie-embeddings-and-output-weights"},
-    {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
-    {"add_position_embedding", "--no-position-embedding"},
-    {"model.bias", "--disable-bias-linear"},
-    {"include_bias", "--disable-bias-linear"},
-    {"use_bias_in_attn_linear", "--disable-bias-linear"},
-    {"weight_tying", "--untie-embeddings-and-output-weights"},
-    {"learned_pos_emb", "--no-position-embedding"},
-    {"gradient_checkpointing", "--gradient-checkpointing=false"},
-    {"enable_gradient_checkpointing", "--gradient-checkpointing=false"},
-    {"fsdp_reshard_after_forward", "--no-reshard-after-forward"},
-    {"tp_recompute_allgather", "--no-tp-recompute-allgather"},
-    {"fsdp_config.reshard_after_forward", "--no-reshard-after-forward"},
-};
 
 /// `${multiply:4, ${.hidden_size}}` of NeMo, with numbers in it.
 std::optional<std::string> product(std::string_view text) {
@@ -272,11 +87,6 @@ std::string resolved(const ConfigValues& values, const ConfigValues& environment
   return value;
 }
 
-/// Whether a table's name, perhaps with sections before it, is that of the value at `path`.
-bool is_at(const std::string& path, const std::string& key, std::string_view name) {
-  return key == name || path == name || path.ends_with("." + std::string(name));
-}
-
 /// Flags are the same with either.
 std::string with_dashes(std::string flag) {
   std::ranges::replace(flag, '_', '-');
@@ -294,21 +104,15 @@ void name_by_paths(const std::map<std::string, std::string>& path_of, std::size_
 }
 
 /// The flag that says the same, with what stands behind it.
-void add_flag(const std::string& path, const std::string& key, const std::string& value,
-              std::vector<std::string>& words) {
+void add_flag(const ForeignNames& names, const std::string& path, const std::string& key,
+              const std::string& value, std::vector<std::string>& words) {
   if (is_off(value)) {
-    const auto contrary = std::ranges::find_if(
-        kContraries, [&](const OtherName& one) { return is_at(path, key, one.key); });
-    if (contrary != std::end(kContraries) && !value.empty() && value != "null") {
-      words.emplace_back(contrary->flag);
-    }
+    const std::string* contrary = named_by_path(names.keys_off, path);
+    if (contrary != nullptr && !value.empty() && value != "null") words.push_back(*contrary);
     return;
   }
-  std::string flag = "--" + key;
-  for (const auto& [name, other] : kOtherNames) {
-    if (is_at(path, key, name)) flag = other;
-  }
-  words.push_back(std::move(flag));
+  const std::string* same = named_by_path(names.keys, path);
+  words.push_back(same == nullptr ? "--" + key : *same);
   if (!is_on(value)) words.push_back(value);
 }
 
@@ -369,17 +173,19 @@ std::string width_of_share(const std::string& path, const std::string& key,
 
 /// What has the last word on the keys beside it that begin with the other: `fp8: false` on
 /// `fp8_hybrid: true`.
-constexpr OtherName kMasters[] = {
+struct Master {
+  std::string_view prefix, key;
+};
+constexpr Master kMasters[] = {
     {"fp8_", "fp8"},
     {"fsdp_", "fsdp"},
     {"recompute_", "recompute"},  // PaddleNLP's
     {"activations_checkpoint_", "activations_checkpoint_granularity"},
 };
 bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
-  return std::ranges::any_of(kMasters, [&](const OtherName& one) {
-    if (!key.starts_with(one.key)) return false;
-    const auto whole =
-        values.find(path.substr(0, path.size() - key.size()) + std::string(one.flag));
+  return std::ranges::any_of(kMasters, [&](const Master& one) {
+    if (!key.starts_with(one.prefix)) return false;
+    const auto whole = values.find(path.substr(0, path.size() - key.size()) + std::string(one.key));
     return whole != values.end() && is_off(whole->second);
   });
 }
@@ -474,7 +280,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     const std::size_t said = words.size();
     if (key == "rank" && path.ends_with("lora.rank"))
       words.insert(words.end(), {"--lora-rank", value});
-    add_flag(path, key, resolved(values, job.environment, path, value), words);
+    add_flag(*job.names, path, key, resolved(values, job.environment, path, value), words);
     if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
   }
   if (values.contains("model_name") && values.contains("train.micro_batch_size")) {

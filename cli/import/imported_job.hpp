@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/import/foreign_names.hpp"
 #include "models/plan/plan.hpp"
 #include "models/shape/transformer.hpp"
 #include "models/stack/software.hpp"
@@ -75,8 +77,7 @@ struct ImportedJob;
 struct NumberByName {
   std::string flag;
   std::int64_t value{};
-  std::optional<std::int64_t>& (*field)(ImportedJob& job);
-  const char* what;  ///< the field's name, for messages
+  const NumberField* field{};
 };
 
 /// A switch or word whose flag or key is not known, and what its name says that it does.
@@ -97,6 +98,8 @@ struct ImportedClue {
 
 /// A job as far as the files read so far say it; a file read later overrides.
 struct ImportedJob {
+  /// What other programs call what is read; empty: nothing else than prequel does.
+  std::shared_ptr<const ForeignNames> names = std::make_shared<const ForeignNames>();
   ImportedModel model;
   PlanRequest plan;
   ImportedTorchtitan torchtitan;
@@ -117,7 +120,8 @@ struct ImportedJob {
   std::optional<WordSet<GraphedModule>> graphed;    ///< and of what, if they do
   std::optional<std::int64_t> query_groups;         ///< Megatron's, which counts only if grouped
   std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
-  std::optional<std::int64_t> extra_vocab;   ///< rows beyond those of the tokenizer
+  std::optional<std::int64_t> vocab_multiple;  ///< of tp, which those rows are filled up to
+  std::optional<std::int64_t> extra_vocab;     ///< rows beyond those of the tokenizer
   /// How wide the MLP is: a multiple of this, both halves of a gated one together, or this many
   /// times the hidden size.
   std::optional<std::int64_t> ffn_multiple, ffn_halves, ffn_ratio;

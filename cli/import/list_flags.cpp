@@ -146,6 +146,7 @@ bool layers_of_stages(ImportedJob& job, const std::vector<std::string>& words) {
 
 constexpr ListFlag kLists[] = {
     {"--num-layer-list", layers_of_stages},
+    {"--pipeline-model-parallel-blocks", layers_of_stages},  // Yuan's
     {"--noop-layers", idle_layers},
     {"--num-experts", experts_of},
     {"--moe-num-experts", experts_of},

@@ -11,6 +11,7 @@
 
 #include "cli/import/by_name.hpp"
 #include "cli/import/megatron_flags.hpp"
+#include "cli/import/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"
@@ -52,61 +53,6 @@ constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-nam
 /// Flags that name a model where no other does.
 constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--pretrained",
                                             "--model-variant"};
-/// Flags of trainers that say the same as others.
-constexpr std::pair<const char*, const char*> kSameFlags[] = {
-    {"--optim", "--optimizer"},
-    {"--devices", "--nproc-per-node"},
-    {"--n-embd", "--hidden-size"},
-    {"--n-layer", "--num-layers"},
-    {"--n-head", "--num-attention-heads"},
-    {"--n-positions", "--max-position-embeddings"},
-    {"--gas", "--gradient-accumulation-steps"},
-    {"--max-len", "--max-seq-length"},
-    {"--device-train-microbatch-size", "--micro-batch-size"},
-    {"--global-train-batch-size", "--global-batch-size"},
-    {"--multi-head-latent-attention", "--multi-latent-attention"},
-    {"--cutoff-len", "--max-seq-length"},
-    {"--batch-size-training", "--per-device-train-batch-size"},
-    {"--fsdp-sharding-strategy", "--fsdp"},
-    {"--fsdp-activation-checkpointing", "--activation-checkpointing"},
-    {"--enable-fsdp", "--use-fsdp"},
-    {"--num-shared-experts", "--n-shared-experts"},
-    {"--llama-intermediate-size", "--ffn-hidden-size"},
-    {"--tensor-parallel-degree", "--tensor-model-parallel-size"},
-    {"--pipeline-parallel-degree", "--pipeline-model-parallel-size"},
-    {"--context-parallel-degree", "--context-parallel-size"},
-    {"--expert-parallel-degree", "--expert-model-parallel-size"},
-    {"--tensor-parallel-size", "--tensor-model-parallel-size"},
-    {"--pipeline-parallel-size", "--pipeline-model-parallel-size"},
-    {"--virtual-pipeline-parallel-size", "--virtual-pipeline-model-parallel-size"},
-    {"--expert-parallel-size", "--expert-model-parallel-size"},
-    {"--use-grad-checkpoint", "--gradient-checkpointing"},
-    {"--use-gradient-checkpointing", "--gradient-checkpointing"},
-    {"--checkpoint-activations-granularity", "--recompute-granularity"},  // Habana's
-    {"--virtual-pp-degree", "--virtual-pipeline-model-parallel-size"},    // PaddleNLP's
-    {"--sharding", "--sharding-strategy"},
-    {"--accumulation-steps", "--gradient-accumulation-steps"},
-    {"--use-deepspeed", "--deepspeed"},
-    {"--deepspeed-config-file", "--deepspeed-config"},
-    {"--dtype", "--precision"},
-    {"--grad-checkpoint", "--gradient-checkpointing"},     // of Colossal-AI
-    {"--grad-checkpointing", "--gradient-checkpointing"},  // of open_lm, as is the next
-    {"--accum-freq", "--gradient-accumulation-steps"},
-    {"--gradient-accumulation", "--gradient-accumulation-steps"},
-    {"--accumulative-counts", "--gradient-accumulation-steps"},
-    {"--sp-size", "--ulysses-sequence-parallel-size"},
-    {"--sp-degree", "--ulysses-sequence-parallel-size"},
-    {"--ulysses-degree", "--ulysses-sequence-parallel-size"},
-    {"--sequence-parallel-size", "--ulysses-sequence-parallel-size"},
-    {"--sequence-parallel-degree", "--ulysses-sequence-parallel-size"},
-    {"--accelerate-config", "--config-file"},  // of TRL
-    {"--max-sentences", "--batch-size"},       // fairseq's, as are the next
-    {"--tokens-per-sample", "--max-seq-length"},
-    {"--update-freq", "--gradient-accumulation-steps"},
-    {"--distributed-world-size", "--num-processes"},
-    {"--memory-efficient-fp16", "--fp16"},
-    {"--memory-efficient-bf16", "--bf16"},
-    {"--ddp-backend", "--fsdp"}};
 /// What trains a few weights beside those of the model.
 constexpr const char* kAdapters[] = {
     "--train-type", "--tuner-type",   "--sft-type",   "--finetuning-type", "--adapter",
@@ -133,9 +79,8 @@ class Arguments {
   void take(const std::string& spelt, std::string value) {
     std::string flag = spelt;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    for (const auto& [other, same] : kSameFlags) {
-      if (flag == other) flag = same;
-    }
+    const ForeignNames::Names& names = job_.names->flags;
+    if (const auto same = names.find(flag); same != names.end()) flag = same->second;
     // torch.optim.AdamW is AdamW.
     if (flag == "--optimizer") value.erase(0, value.rfind('.') + 1);  // npos + 1 is 0
     for (const NumberFlag& known : number_flags()) {
@@ -174,7 +119,7 @@ class Arguments {
   /// What a flag that is not known may say by its name: how many there are of something, or a
   /// model's name, which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
-    if (auto number = number_by_name(flag, value)) {
+    if (auto number = number_by_name(*job_.names, flag, value)) {
       job_.by_names.push_back(std::move(*number));
       return true;
     }
@@ -236,6 +181,7 @@ class Arguments {
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
     } else if (flag == "--moe-layer-freq") {
+      job_.said.try_emplace(flag, 1);
       job_.expert_layers = value;
     } else if (flag == "--pipeline-model-parallel-layout") {
       job_.said.try_emplace(flag, 1);
@@ -539,7 +485,19 @@ class Arguments {
                                  flag, 1LL << 30, in_quotes(value)));
   }
 
+  /// `$(nvidia-smi -L | wc -l)` and the like: as many as a node has.
+  bool counts_devices(const std::string& flag, const std::string& value) {
+    const bool of_node = flag == "--nproc-per-node" || flag == "--num-gpus";
+    const bool counts = value.find("nvidia-smi") != std::string::npos ||
+                        value.find("device_count") != std::string::npos;
+    if (!of_node || !counts) return false;
+    job_.said.try_emplace(flag, 0);
+    job_.report.assumed.push_back(flag + " " + printable(value) + ": all devices of a node");
+    return true;
+  }
+
   void number(const std::string& flag, const std::string& value, Count& field) {
+    if (counts_devices(flag, value)) return;
     if (value.find('$') != std::string::npos || value.find('`') != std::string::npos) {
       job_.unresolved.insert(flag);
       job_.report.assumed.push_back(
@@ -597,11 +555,14 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
     std::string value;
     if (equals != std::string::npos) {
       value = words[i].substr(equals + 1);
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with("--")) {
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with("--") &&
+               words[i + 1] != kCommandEnd) {
       value = words[i + 1];
     }
     if (equals == std::string::npos && takes_list(words[i])) {
-      for (std::size_t next = i + 2; next < words.size() && !words[next].starts_with('-'); ++next) {
+      for (std::size_t next = i + 2;
+           next < words.size() && !words[next].starts_with('-') && words[next] != kCommandEnd;
+           ++next) {
         value += " " + words[next];
       }
     }

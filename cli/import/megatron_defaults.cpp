@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/by_name.hpp"
 #include "cli/import/maxtext.hpp"
 #include "cli/import/megatron_flags.hpp"
 #include "cli/import/nanogpt.hpp"
@@ -82,9 +83,9 @@ void follow_train_batch(ImportedJob& job) {
         fmt::format("mbs {}: --train-batch-size, which counts for each device", *sequences));
   } else if (job.says("--micro-train-batch-size")) {
     if (!job.plan.gbs) job.plan.gbs = sequences;
-  } else {
-    job.report.left_out.push_back(fmt::format(
-        "--train-batch-size {}: of a device or of all; --mbs or --gbs says it", *sequences));
+  } else if (!job.plan.gbs && !job.batch_size) {
+    job.batch_size = sequences;
+    settle_batches(job);
   }
 }
 
@@ -140,6 +141,7 @@ constexpr TrainerDefault kTrainers[] = {
     {"--verl", 3, true, "verl's, which trains with PyTorch's FSDP and checkpoints"},
     {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
     {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
+    {kXtuner, 0, true, "XTuner's, which checkpoints by itself"},
     {"--tune", 3, true, "torchtune's, which trains with PyTorch's FSDP and checkpoints"},
     {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
     {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
@@ -332,7 +334,13 @@ class LayerPattern {
 /// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
 void follow_expert_layers(ImportedJob& job) {
   ImportedExperts& experts = job.model.experts;
-  if (job.expert_layers.empty()) return;
+  if (job.expert_layers.empty()) {
+    if (job.says("--moe-layer-freq")) {
+      job.report.left_out.emplace_back(
+          "--moe-layer-freq: has no value here; predicted with experts in all layers");
+    }
+    return;
+  }
   if (const auto every = parse_integer(job.expert_layers); every && *every > 0) {
     experts.every = *every;
     return;

@@ -69,6 +69,7 @@ class Completion {
                       *job_.layers_per_virtual_stage));
     }
     if (!job_.model.vocab && !names_.replaces("model.vocab_size")) complete_vocabulary();
+    fill_up_vocabulary();
     tell_width();
     assume_attention();
     follow_overlap();
@@ -129,6 +130,27 @@ class Completion {
         fmt::format("vocab_size {}: {}; --set model.vocab_size=N says it (it matters for small "
                     "models)",
                     known.usual, named));
+  }
+
+  /// Rows that a coarser `--make-vocab-size-divisible-by` than the software's adds.
+  void fill_up_vocabulary() {
+    constexpr const char* kFlag = "--make-vocab-size-divisible-by";
+    const std::int64_t tp = job_.plan.tp.value_or(1);
+    const std::int64_t multiple = job_.vocab_multiple.value_or(0);
+    const std::int64_t own = inputs_.software ? inputs_.software->vocab_multiple : 128;
+    const bool counts = multiple > 0 && tp > 0 && tp < (1 << 20) && job_.model.vocab;
+    if (!counts || job_.padded_vocab || names_.replaces("model.vocab_size")) return;
+    const std::int64_t rows = padded_vocab(*job_.model.vocab, tp, multiple);
+    const std::int64_t usual = padded_vocab(*job_.model.vocab, tp, own);
+    if (rows > usual && padded_vocab(rows, tp, own) == rows) {
+      job_.model.vocab = rows;
+      assume(fmt::format("vocab_size {}: filled up by {} {}", rows, kFlag, multiple));
+    } else if (rows != usual) {
+      leave_out(
+          fmt::format("{} {}: predicted with {} rows of the embedding, which {} tensor ranks "
+                      "share, not {}",
+                      kFlag, multiple, usual, tp, rows));
+    }
   }
 
   /// ms-swift has configurations by the stage, DeepSpeed-Chat makes one.

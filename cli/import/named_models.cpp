@@ -134,6 +134,17 @@ void compare_with_named(const Library& library, ImportedJob& job) {
   if (!file) return;
   const ImportedModel known = imported_model(library.open("models", *file));
   ImportedModel& model = job.model;
+  const std::int64_t stages = job.plan.pp.value_or(1);
+  const std::int64_t layers = known.layers.value_or(0);
+  const bool of_a_stage = known.hidden == model.hidden && *model.layers < (1 << 20) && stages > 1 &&
+                          stages < (1 << 20) && *model.layers < layers &&
+                          *model.layers * stages >= layers && *model.layers * (stages - 1) < layers;
+  if (of_a_stage) {  // OpenChatKit counts so
+    job.report.assumed.push_back(
+        fmt::format("{} layers: those of {}, which is named; {} are of each of {} stages", layers,
+                    *file, *model.layers, stages));
+    model.layers = layers;
+  }
   if (known.layers != model.layers || known.hidden != model.hidden) {
     job.report.left_out.push_back(fmt::format(
         "the model {}, which is named, has {} layers of {}: predicted with {} of {}", *file,

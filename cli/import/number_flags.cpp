@@ -21,6 +21,8 @@ constexpr NumberFlag kNumbers[] = {
     {"--vocab-size", [](ImportedJob& job) -> Count& { return job.model.vocab; }},
     {"--pad-vocab-size-to", [](ImportedJob& job) -> Count& { return job.padded_vocab; }},
     {"--padded-vocab-size", [](ImportedJob& job) -> Count& { return job.padded_vocab; }},
+    {"--make-vocab-size-divisible-by",
+     [](ImportedJob& job) -> Count& { return job.vocab_multiple; }},
     {"--extra-vocab-size", [](ImportedJob& job) -> Count& { return job.extra_vocab; }},
     {"--max-position-embeddings",
      [](ImportedJob& job) -> Count& { return job.model.max_positions; }},
@@ -135,6 +137,7 @@ constexpr NumberFlag kNumbers[] = {
 constexpr NumberFlag kDevices[] = {
     {"--gpus-per-node", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
     {"--gpus-per-task", [](ImportedJob& job) -> Count& { return job.gpus_per_task; }},
+    {"--accelerators", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},  // SkyPilot's
     {"--gres", [](ImportedJob& job) -> Count& { return job.gpus_per_node; }},
     {"--gpus", [](ImportedJob& job) -> Count& { return job.gpus; }},
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -89,7 +90,8 @@ void follow_all_devices(ImportedJob& job) {
 
 /// What launchers do where no flag says how many nodes: one, unless a scheduler knows more.
 void assume_one_node(const LaunchScript& script, ImportedJob& job) {
-  const bool by_launcher = job.says("--nproc-per-node") || job.says("--num-gpus");
+  const bool by_launcher =
+      job.says("--nproc-per-node") || job.says("--num-gpus") || job.says("--accelerators");
   if (job.plan.nodes || job.gpus || !by_launcher) return;
   for (const char* flag : {"--nodes", "--nnodes", "--num-nodes"}) {
     if (job.unresolved.contains(flag)) return;
@@ -99,9 +101,10 @@ void assume_one_node(const LaunchScript& script, ImportedJob& job) {
     if (!empty && (word.starts_with("--hostfile") || word.starts_with("--include"))) return;
   }
   job.plan.nodes = 1;
-  job.report.assumed.push_back(
-      fmt::format("nodes 1: {} without a number of nodes",
-                  job.says("--nproc-per-node") ? "--nproc-per-node" : "--num-gpus"));
+  job.report.assumed.push_back(fmt::format("nodes 1: {} without a number of nodes",
+                                           job.says("--nproc-per-node") ? "--nproc-per-node"
+                                           : job.says("--num-gpus")     ? "--num-gpus"
+                                                                        : "accelerators"));
 }
 
 /// A list of hosts as DeepSpeed has it: `worker-1 slots=8`.
@@ -211,7 +214,8 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
       job.files_named.push_back(folder + behind + ".yaml");
     }
     const bool alone = i == 0 || !is_flag(words[i - 1]);
-    if (program && is_python(words[i - 1]) && is_python(word)) {
+    const bool xtuner = i > 1 && words[i - 2] == "xtuner" && words[i - 1] == "train";
+    if (is_python(word) && (xtuner || (program && is_python(words[i - 1])))) {
       job.yaml_config_file = word;
       job.files_named.push_back(word);
     }
@@ -239,7 +243,9 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   hear_of_devices(script, job);
-  script.words = words_of_training(script.words);
+  TrainingWords training = words_of_training(script.words);
+  script.words = std::move(training.words);
+  std::ranges::move(training.told, std::back_inserter(job.report.assumed));
   check_programs(source.file, script.words, job);
   note_config_files(script.words, job);
   note_model_clues(script, job);
@@ -282,6 +288,10 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   Reading reading;
   ImportedJob& job = reading.job;
   ShellState& state = reading.state;
+  const Library own({});
+  const Library& library = names.library == nullptr ? own : *names.library;
+  job.names =
+      std::make_shared<const ForeignNames>(read_foreign_names(library.open("import", "names")));
   job.cluster = names.cluster;
   job.software = names.software;
   bool starts_another = false;  // of the files, which that one names

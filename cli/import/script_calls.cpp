@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,7 +109,10 @@ bool ScriptReader::runs_file(const std::vector<std::string>& command, std::size_
   if (name == file_name(file_)) return false;
   if (state_.files.contains(name)) return true;
   const bool of_flag = at > 0 && command[at - 1].starts_with("--");
-  if (name.ends_with(".sh") && !of_flag) state_.wanted.insert(command[at]);
+  constexpr std::string_view kEndings[] = {".sh", ".bash", ".sbatch", ".slurm", ".pbs"};
+  const bool script = std::ranges::any_of(
+      kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
+  if (script && !of_flag) state_.wanted.insert(command[at]);
   return false;
 }
 

@@ -50,7 +50,8 @@ void note_flags(const std::vector<std::string>& words, ConfigValues& flags) {
     std::ranges::replace(name, '-', '_');
     if (equals != std::string::npos) {
       flags[name] = words[i].substr(equals + 1);
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-') &&
+               words[i + 1] != kCommandEnd) {
       flags[name] = words[i + 1];
     }
   }
@@ -81,7 +82,8 @@ ConfigValues take_settings(std::vector<std::string>& words) {
     if (named && equals && !of_flag && (!flag || name.find('.') != std::string::npos)) {
       settings[name] = word.substr(length + 1);
     } else if (named && flag && dotted) {
-      const bool alone = i + 1 == words.size() || words[i + 1].starts_with("--");
+      const bool alone =
+          i + 1 == words.size() || words[i + 1].starts_with("--") || words[i + 1] == kCommandEnd;
       settings[name] = alone ? "true" : words[++i];
     } else {
       others.push_back(std::move(words[i]));
@@ -131,7 +133,7 @@ void note_settings(const std::vector<Source>& sources, const std::vector<const S
   ShellState state = state_before(sources, names);
   for (const Source* source : scripts) {
     LaunchScript script = read_launch_script(source->file, source->text, state);
-    std::vector<std::string> words = words_of_training(script.words);
+    std::vector<std::string> words = words_of_training(script.words).words;
     ConfigValues own = take_settings(words);
     own.merge(all);
     all = std::move(own);

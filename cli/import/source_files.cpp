@@ -11,6 +11,7 @@
 #include "cli/import/deepspeed_config.hpp"
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/hugging_face_config.hpp"
+#include "cli/import/python_recipes.hpp"
 #include "cli/import/python_values.hpp"
 #include "cli/import/yaml_config.hpp"
 #include "hw/base/errors.hpp"
@@ -73,6 +74,11 @@ Source read_source(const std::string& path) {
   source.json = source.json && !source.yaml;
   source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
   source.python = source.script() && looks_like_python(source.text);
+  std::string recipe = source.python ? command_of_recipe(source.text) : std::string();
+  if (!recipe.empty()) {
+    source.text = std::move(recipe);
+    source.python = false;
+  }
   if (longer && !source.log.found()) {
     throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
   }

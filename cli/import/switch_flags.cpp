@@ -44,6 +44,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--llama-block", llama_block},                                            // in configurations
     {"--RMSNorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},  // Megatron-LLaMA's
     {"--overlapped-distributed-optimizer", distribute_optimizer},
+    {"--rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},  // Yuan's
     {"--use-rms-norm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--rms-norm-eps", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
     {"--no-tie-embed-logits", [](ImportedJob& job) { job.model.tied_embeddings = false; }},

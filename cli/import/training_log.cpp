@@ -128,6 +128,7 @@ TrainingLog TrainingLogReader::finish() {
 /// Bars of progress write over their line; colours do not matter.
 void TrainingLogReader::line(std::string_view text) {
   ++line_;
+  if (text.starts_with('#')) return;  // a script's comment, which may show some of its log
   if (text.ends_with('\r')) text.remove_suffix(1);
   std::string plain;
   if (std::memchr(text.data(), '\x1b', text.size()) != nullptr) {

@@ -1,6 +1,7 @@
 #include "cli/import/training_programs.hpp"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -48,6 +49,16 @@ constexpr Program kNoTraining[] = {
     {"hf2te", "converts a checkpoint"},
     {"tasks/main", "evaluates"},
     {"evaluate", "evaluates"},
+    {"llamafactory-cli export", "exports a model"},
+    {"llamafactory-cli chat", "generates text"},
+    {"llamafactory-cli api", "generates text"},
+    {"llamafactory-cli web", "generates text"},
+    {"llamafactory-cli eval", "evaluates"},
+    {"swift export", "exports a model"},
+    {"swift infer", "generates text"},
+    {"swift deploy", "generates text"},
+    {"swift merge-lora", "merges adapters"},
+    {"axolotl merge", "merges adapters"},
     {"preprocess", "prepares data"},
     {"prepare_data", "prepares data"},
 };
@@ -84,22 +95,137 @@ bool is_program(std::string_view word) {
   return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
 }
 
-}  // namespace
+/// `openrlhf.cli.train_sft`.
+bool is_name_of_module(std::string_view word) {
+  return word.find('.') != std::string_view::npos &&
+         word.find_first_of(" =/$") == std::string_view::npos;
+}
 
-std::vector<std::string> words_of_training(const std::vector<std::string>& words) {
-  std::vector<std::string> all;
-  std::vector<std::string> training;
-  bool trains = false;
+/// A command of a script, and what it starts.
+struct Command {
+  std::vector<std::string> words;
+  std::string program;  ///< its own name, without folders; empty: none that is known as one
+  bool other{};         ///< it trains nothing
+  bool several{};       ///< it trains several models, or one on answers of another
+};
+
+/// What a command starts: a program of Python, a module, or a trainer's own command.
+std::string started_by(const std::vector<std::string>& words) {
+  constexpr std::string_view kTrainers[] = {"llamafactory-cli", "swift", "axolotl"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (is_program(word)) return word.substr(word.rfind('/') + 1);  // npos + 1 is 0
+    const bool module = i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
+    const bool runs = word.starts_with("torch.distributed");  // another program
+    if (module && !runs && is_name_of_module(word)) return word;
+    const bool trainer = std::ranges::find(kTrainers, word) != std::end(kTrainers);
+    if (trainer && i + 1 < words.size()) return word + " " + words[i + 1];
+  }
+  return {};
+}
+
+std::vector<Command> commands_of(const std::vector<std::string>& words) {
+  std::vector<Command> commands;
   for (auto begin = words.begin(); begin != words.end();) {
     const auto end = std::find(begin, words.end(), kCommandEnd);
-    const auto program = std::find_if(begin, end, is_program);
-    const bool other = program != end && known_as(*program, kNoTraining) != nullptr;
-    trains = trains || (program != end && !other);
-    all.insert(all.end(), begin, end);
-    if (!other) training.insert(training.end(), begin, end);
+    Command& one = commands.emplace_back();
+    one.words.assign(begin, end);
+    one.program = started_by(one.words);
+    const auto program = std::ranges::find_if(one.words, is_program);
+    one.other = known_as(one.program, kNoTraining) != nullptr ||
+                (program != one.words.end() && known_as(*program, kNoTraining) != nullptr);
+    one.several = known_as(one.program, kSeveralModels) != nullptr;
     begin = end == words.end() ? end : end + 1;
   }
-  return trains ? training : all;
+  return commands;
+}
+
+/// Whether a command sets most of what the one before it does.
+bool stands_for(const Command& later, const Command& before) {
+  std::ptrdiff_t flags = 0;
+  std::ptrdiff_t same = 0;
+  const std::set<std::string_view> said(later.words.begin(), later.words.end());
+  for (const std::string& word : before.words) {
+    if (!word.starts_with("--")) continue;
+    ++flags;
+    if (said.contains(word)) ++same;
+  }
+  return 2 * same >= flags;
+}
+
+/// What the later command says otherwise, for people: `--num-layers 32, not 24`.
+std::string differences(const Command& before, const Command& later) {
+  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kLongest = 60;
+  std::vector<std::string> told;
+  for (std::size_t i = 0; i + 1 < later.words.size() && told.size() < kMost; ++i) {
+    const std::string& flag = later.words[i];
+    if (!flag.starts_with("--") || later.words[i + 1].starts_with("--")) continue;
+    const auto same = std::ranges::find(before.words, flag);
+    if (same == before.words.end() || same + 1 == before.words.end()) continue;
+    if (*(same + 1) == later.words[i + 1] || (same + 1)->starts_with("--")) continue;
+    told.push_back(fmt::format("{} {}, not {}", printable(flag, kLongest),
+                               printable(later.words[i + 1], kLongest),
+                               printable(*(same + 1), kLongest)));
+  }
+  return told.empty() ? std::string() : fmt::format(" ({})", fmt::join(told, "; "));
+}
+
+/// A first training is what is predicted where others follow on its model; whose programs' names
+/// say that they train.
+std::string drop_later_stages(std::vector<Command>& commands) {
+  constexpr std::string_view kTrains[] = {"sft", "train", "tune", "clm"};
+  const auto trains_one = std::ranges::find_if(commands, [&](const Command& one) {
+    return !one.other && !one.several && std::ranges::any_of(kTrains, [&](std::string_view part) {
+      return one.program.find(part) != std::string::npos;
+    });
+  });
+  std::string told;
+  for (Command& one : commands) {
+    if (trains_one == commands.end() || !one.several || one.other) continue;
+    told = fmt::format("{} alone, without {}, which {}", printable(trains_one->program, 80),
+                       printable(one.program, 80), known_as(one.program, kSeveralModels)->what);
+    one.words.clear();
+  }
+  return told;
+}
+
+/// Of a program that a script starts several times the last command counts.
+std::string drop_earlier_trainings(std::vector<Command>& commands) {
+  std::string told;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    Command& one = commands[i];
+    if (one.program.empty() || one.other) continue;
+    const auto later = std::find_if(commands.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                    commands.end(), [&](const Command& other) {
+                                      return other.program == one.program && stands_for(other, one);
+                                    });
+    if (later == commands.end()) continue;
+    if (later->words != one.words) {
+      told = fmt::format("the last of several commands that start {}{}", printable(one.program, 80),
+                         differences(one, *later));
+    }
+    one.words.clear();
+  }
+  return told;
+}
+
+}  // namespace
+
+TrainingWords words_of_training(const std::vector<std::string>& words) {
+  std::vector<Command> commands = commands_of(words);
+  const bool trains = std::ranges::any_of(
+      commands, [](const Command& one) { return !one.program.empty() && !one.other; });
+  TrainingWords training;
+  for (std::string told : {drop_later_stages(commands), drop_earlier_trainings(commands)}) {
+    if (!told.empty()) training.told.push_back(std::move(told));
+  }
+  for (const Command& one : commands) {
+    if ((trains && one.other) || one.words.empty()) continue;
+    training.words.insert(training.words.end(), one.words.begin(), one.words.end());
+    training.words.emplace_back(kCommandEnd);
+  }
+  return training;
 }
 
 void check_programs(const std::string& file, const std::vector<std::string>& words,

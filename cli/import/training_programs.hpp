@@ -9,8 +9,14 @@
 
 namespace prequel {
 
-/// The words of a script without those of commands that train nothing, where others do.
-std::vector<std::string> words_of_training(const std::vector<std::string>& words);
+/// What a script starts to train one model.
+struct TrainingWords {
+  std::vector<std::string> words;
+  std::vector<std::string> told;  ///< of other trainings that it starts, too
+};
+/// The words of a script without those of commands that train nothing, where others do, and of the
+/// trainings before the last one.
+TrainingWords words_of_training(const std::vector<std::string>& words);
 
 /// Throws InputError, naming `file`, where the words of a script start a program that trains no
 /// decoder (pretrain_t5.py) and none that does; notes as left out that one generates text,

@@ -97,6 +97,9 @@ constexpr WordFlag kWords[] = {
     {"--activation", "fast-geglu", gated_by_gelu},
     {"--mlp-type", "llama", llama_mlp},
     {"--mlp-type", "gated", gated},  // StableLM's
+    {"--ffn-type", "swiglu", gated},  // open_lm's, as are the next two
+    {"--ffn-type", "swiglu_torch", gated},
+    {"--ffn-type", "gelu", [](ImportedJob&) {}},
     {"--ffn-type", "mptglu", gated},
     {"--ffn-type", "mptgeglu", gated_by_gelu},
     {"--ffn-type", "mptmlp", [](ImportedJob&) {}},
@@ -104,6 +107,8 @@ constexpr WordFlag kWords[] = {
     {"--decoder-block", "llama", llama_block},
     {"--decoder-block", "gpt2", [](ImportedJob&) {}},
     {"--decoder-block", "mistral", llama_block},
+    {"--decoder-block", "$SupervisedFinetune",
+     [](ImportedJob& job) { job.said.try_emplace(kXtuner, 1); }},
     {"--mlp-type", "regular", [](ImportedJob&) {}},
     {"--mlp-type", "standard", [](ImportedJob&) {}},
     {"--norm", "rmsnorm", [](ImportedJob& job) { job.model.norm = Norm::rms_norm; }},
@@ -121,6 +126,9 @@ constexpr WordFlag kWords[] = {
     {"--glu-activation", "reglu", gated},
     {"--glu-activation", "liglu", gated},
     {"--attention-head-type", "multihead", [](ImportedJob&) {}},
+    {"--attention-head-type", "mha", [](ImportedJob&) {}},
+    {"--attention-head-type", "gqa", [](ImportedJob&) {}},  // beside their number
+    {"--attention-head-type", "mqa", [](ImportedJob& job) { job.model.kv_heads = 1; }},
     {"--attention-head-type", "multiquery", [](ImportedJob& job) { job.model.kv_heads = 1; }},
     {"--activations-checkpoint-method", "uniform", recompute_by_method},
     {"--activations-checkpoint-method", "block", recompute_first},

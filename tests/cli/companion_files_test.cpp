@@ -188,5 +188,31 @@ TEST_CASE("files that name each other are read once") {
   CHECK(Repository::job_of({script}).model.layers == 32);
 }
 
+TEST_CASE("what sbatch is given is found by any ending of a script") {
+  const TemporaryFolder folder;
+  (void)folder.with("train.sbatch",
+                    "srun python pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+                    "--num-attention-heads 16 --micro-batch-size $1\n");
+  const Library library({PREQUEL_SOURCE_DIR "/data"});
+  ImportNames names;
+  names.library = &library;
+  const std::string driver =
+      folder.with("s.sh", "for N in 1 2; do sbatch --nodes 4 train.sbatch $N; done\n");
+  const ImportedJob job = import_files({driver}, names).job;
+  CHECK(job.model.layers == 24);
+  CHECK(job.plan.mbs == 2);
+}
+
+TEST_CASE("XTuner's configuration stands behind its command") {
+  const ImportedJob job = job_of_files(
+      {{"s.sh", "srun --nodes=2 xtuner train c.py --deepspeed deepspeed_zero3\n"},
+       {"c.py",
+        "pretrained_model_name_or_path = 'internlm/internlm2-7b'\nmax_length = 4096\n"
+        "batch_size = 1\naccumulative_counts = 4\nmodel = dict(type=SupervisedFinetune)\n"}});
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.recompute == Recompute::full);
+}
+
 }  // namespace
 }  // namespace prequel

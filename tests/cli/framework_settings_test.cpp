@@ -10,11 +10,6 @@ ImportedJob job_of_yaml(const std::string& text) {
   return job_of_files({{"c.yaml", text}});
 }
 
-bool lists_part(const std::vector<std::string>& lines, const std::string& part) {
-  return std::ranges::any_of(
-      lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
-}
-
 const std::string kShape = "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
 const std::string kFlags =
     "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "

@@ -40,4 +40,9 @@ inline bool lists(const std::vector<std::string>& lines, const std::string& line
   return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
+inline bool lists_part(const std::vector<std::string>& lines, const std::string& part) {
+  return std::ranges::any_of(
+      lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
 }  // namespace prequel

@@ -338,8 +338,7 @@ TEST_CASE("scripts of PyTorch's FSDP say widths and what each device gets") {
             "--offload-activations 1 changes time or memory and is not modelled; predicted without "
             "it"));
   const ImportedJob other = job_of_script(sizes + "\n");
-  CHECK(lists(other.report.left_out,
-              "--train-batch-size 2: of a device or of all; --mbs or --gbs says it"));
+  CHECK(lists(other.report.assumed, "mbs 2: --train-batch-size, as of each device"));
 }
 
 TEST_CASE("a template of DeepSpeed's config is filled as the script's sed fills it") {

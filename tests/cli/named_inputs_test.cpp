@@ -195,5 +195,24 @@ TEST_CASE("a model that the user names goes with the batches and the plan of fil
               "the model llama-3-8b, which --model names, not that of the files"));
 }
 
+TEST_CASE("rows that a coarser multiple adds to the embedding are the model's") {
+  const auto with = [](const std::string& multiple) {
+    return job_of_script(
+        "torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 24 --hidden-size "
+        "2048 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 --vocab-size 50257 "
+        "--tensor-model-parallel-size 2 --make-vocab-size-divisible-by " +
+        multiple);
+  };
+  CHECK(with("128").model.vocab == 50257);
+  CHECK(with("256").model.vocab == 50688);
+  CHECK(lists(with("256").report.assumed,
+              "vocab_size 50688: filled up by --make-vocab-size-divisible-by 256"));
+  const ImportedJob finer = with("1");
+  CHECK(finer.model.vocab == 50257);
+  CHECK(lists(finer.report.left_out,
+              "--make-vocab-size-divisible-by 1: predicted with 50432 rows of the embedding, which "
+              "2 tensor ranks share, not 50258"));
+}
+
 }  // namespace
 }  // namespace prequel

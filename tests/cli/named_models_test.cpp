@@ -174,5 +174,23 @@ TEST_CASE("a model that is named fills what the files leave out of its shape") {
               "4096"));
 }
 
+TEST_CASE("layers of each stage are told from the model that is named") {
+  const auto with = [](const std::string& layers) {
+    return job_of_script(
+        "python dist_clm_train.py --model-name /p/EleutherAI_gpt-neox-20b --seq-length 2048 "
+        "--batch-size 64 --micro-batch-size 1 --gradient-accumulate-step 1 --embedding-dim 6144 "
+        "--pipeline-group-size 8 --data-group-size 1 --fp16 --num-layers " +
+        layers);
+  };
+  const ImportedJob job = with("6");
+  CHECK(job.model.layers == 44);
+  CHECK(job.plan.pp == 8);
+  CHECK(job.plan.dp == 1);
+  CHECK(job.plan.gbs == 64);
+  CHECK(lists(job.report.assumed,
+              "44 layers: those of gpt-neox-20b, which is named; 6 are of each of 8 stages"));
+  CHECK(with("4").model.layers == 4);  // of another model, which is told
+}
+
 }  // namespace
 }  // namespace prequel

@@ -122,5 +122,29 @@ TEST_CASE("brief words for batches, steps and degrees are numbers by their names
               "weights"));
 }
 
+TEST_CASE("a format that is switched off leaves products in fp32") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 train.py --model_path gpt2-xl --seq_length 1024 --batch_size 2 "
+      "--no_fp16");
+  CHECK(job.plan.precision == Precision::fp32);
+}
+
+TEST_CASE("all devices may be a world's size, where no launcher's flag says them") {
+  const std::string flags =
+      " train.py --model_path gpt2-xl --seq_length 1024 --train_bsz_per_gpu 2 --world_size 8";
+  const ImportedJob job = job_of_script("python spawn.py" + flags);
+  CHECK(job.gpus == 8);
+  CHECK(job.plan.mbs == 2);
+  const ImportedJob other = job_of_script("torchrun --nproc_per_node 4" + flags);
+  CHECK(other.gpus == 4);
+  CHECK(lists(other.report.ignored, "--world-size 8"));
+}
+
+TEST_CASE("a batch of a device that is too large for sequences counts tokens") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc-per-node=8 OLMo2-7B.py train --train_module.rank_microbatch_size=8192");
+  CHECK(job.plan.mbs.value_or(1) == 1);
+}
+
 }  // namespace
 }  // namespace prequel

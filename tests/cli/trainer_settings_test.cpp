@@ -9,25 +9,9 @@ ImportedJob job_of_yaml(const std::string& text) {
   return job_of_files({{"c.yaml", text}});
 }
 
-bool lists_part(const std::vector<std::string>& lines, const std::string& part) {
-  return std::ranges::any_of(
-      lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
-}
-
-const std::string kShape = "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
 const std::string kFlags =
     "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
     "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
-
-TEST_CASE("sections that watch or evaluate say nothing of the model") {
-  for (const std::string section : {"callbacks", "speed_monitor", "loggers", "eval_loader"}) {
-    const ImportedJob job = job_of_yaml(kShape + section + ":\n  window_size: 10\n  seq_len: 7\n" +
-                                        "  monitor:\n    window_size: 10\n");
-    CHECK_FALSE(job.model.window);
-    CHECK_FALSE(job.plan.seq_len);
-  }
-  CHECK(job_of_yaml(kShape + "model:\n  window_size: [10, 0]\n").model.window == 10);
-}
 
 TEST_CASE("Transformer Engine's attention has no softmax of its own to fuse") {
   const std::string unfused = "--no-masked-softmax-fusion ";
@@ -129,19 +113,6 @@ TEST_CASE("a shape that PyTorch's FSDP shards goes with a stack of its kind") {
   CHECK(job_of_yaml(olmo).model.qk_norm == true);
 }
 
-TEST_CASE("an MLP may be wider by a fraction, and a model be called by its id") {
-  const ImportedJob job = job_of_yaml(
-      "model:\n  name: mpt_causal_lm\n  d_model: 4096\n  n_layers: 24\n  n_heads: 32\n"
-      "  expansion_ratio: 2.6875\n  norm_type: low_precision_rmsnorm\n"
-      "  ffn_config:\n    ffn_type: mptgeglu\n");
-  CHECK(job.model.ffn_hidden == 11008);
-  CHECK(job.model.mlp == Mlp::geglu);
-  CHECK(job.model.norm == Norm::rms_norm);
-  CHECK(job_of_yaml("model_id: meta-llama/Meta-Llama-3-70b\nper_device_train_batch_size: 1\n"
-                    "max_seq_len: 3072\nfsdp: full_shard auto_wrap offload\n")
-            .model.layers == 80);
-}
-
 TEST_CASE("weights in bf16 alone keep moments and gradients so") {
   const std::string torchtune =
       "model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 1\ndtype: ";
@@ -150,15 +121,6 @@ TEST_CASE("weights in bf16 alone keep moments and gradients so") {
   CHECK(pure.plan.grad_precision == Precision::bf16);
   CHECK(lists_part(pure.report.left_out, "weights in bf16 alone"));
   CHECK_FALSE(job_of_yaml(torchtune + "fp32\n").plan.moments_precision);
-}
-
-TEST_CASE("what a configuration's base says is no contradiction") {
-  const ImportedJob job = job_of_yaml(
-      kShape + "overlap_grad_reduce: true\noverlap_param_gather: true\nmicro_batch_size: 1\n");
-  CHECK(job.plan.zero == 1);
-  CHECK(lists_part(job.report.assumed, "ZeRO 1: --overlap-param-gather needs"));
-  CHECK(refusal_of_script(kFlags + "--overlap-grad-reduce --overlap-param-gather")
-            .find("--use-distributed-optimizer") != std::string::npos);
 }
 
 TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage have it so") {
@@ -199,16 +161,6 @@ TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage hav
   }
 }
 
-TEST_CASE("GPT-NeoX's overlap_comm counts where it trains without stages") {
-  const std::string zero =
-      kShape + "seq_length: 2048\ntrain_micro_batch_size_per_gpu: 4\n" +
-      "zero_optimization:\n  stage: 1\n  overlap_comm: True\nbf16:\n  enabled: true\n";
-  CHECK(job_of_yaml(zero + "pipe_parallel_size: 0\n").plan.overlap ==
-        WordSet<Overlapped>{Overlapped::grads});
-  CHECK(lists_part(job_of_yaml(zero + "pipe_parallel_size: 1\n").report.assumed,
-                   "overlap_comm true: has no effect with its pipelines"));
-}
-
 TEST_CASE("a size keeps its dot, and NeMo's p is one") {
   const auto layers = [](const std::string& name) {
     return job_of_yaml("model_name_or_path: " + name + "\nper_device_train_batch_size: 1\n")
@@ -231,24 +183,6 @@ TEST_CASE("words that scripts add are beside the tokenizer's own, not the embedd
   CHECK(vocab("--patch-tokenizer-type Qwen2Tokenizer") == 151936);
   CHECK(vocab("--patch-tokenizer-type Qwen2Tokenizer --extra-vocab-size 421") == 152064);
   CHECK(vocab("--patch-tokenizer-type LLama3Tokenizer --extra-vocab-size 256") == 128256);
-}
-
-TEST_CASE("lines of a here-document that go on are one command") {
-  const ImportedJob job = job_of_script(
-      "read -r -d '' command <<EOF\npretrain_gpt.py --use-flash-attn \\\n --num-layers 24 \\\n"
-      " --hidden-size 2048 --num-attention-heads 16 \\\n --flash-attn \\\n --bf16\nEOF\n"
-      "torchrun $command\n");
-  CHECK(job.model.layers == 24);
-  CHECK(job.plan.precision == Precision::bf16);
-  CHECK_FALSE(lists_part(job.report.left_out, "--flash-attn"));
-}
-
-TEST_CASE("a known beginning is cut off a command of any length") {
-  const std::string flags(600, 'x');
-  const ImportedJob job = job_of_script("CMD=\"python3 pretrain_gpt.py --save " + flags +
-                                        " --num-layers 24 --hidden-size 2048 "
-                                        "--num-attention-heads 16\"\ntorchrun ${CMD#python3 }\n");
-  CHECK(job.model.layers == 24);
 }
 
 TEST_CASE("what a named model has goes under the sizes that are set over it") {
@@ -291,33 +225,6 @@ TEST_CASE("accelerate's file that is not given says the stage by its name") {
   CHECK(lists_part(job.report.left_out, "configs/deepspeed_zero3.yaml: not among the files"));
 }
 
-TEST_CASE("a launcher's file and a program's configuration are two") {
-  const auto with = [](const std::string& file) {
-    return job_of_files({{"s.sh", "accelerate launch --config_file=a/" + file +
-                                      " --num_processes 8 sft.py --config c.yaml"},
-                         {"c.yaml",
-                          "model_name_or_path: Qwen/Qwen2.5-1.5B\nbf16: true\n"
-                          "per_device_train_batch_size: 2\n"}})
-        .plan.zero;
-  };
-  CHECK(with("zero3.yaml") == 3);
-  CHECK(with("fsdp2.yaml") == 3);
-  CHECK(with("ddp.yaml") == 0);
-}
-
-TEST_CASE("sequences that DeepSpeed or verl shares out go by all-to-all") {
-  const ImportedJob job = job_of_script(kFlags + "--ds-sequence-parallel-size 4 --deepspeed");
-  CHECK(job.plan.cp == 4);
-  CHECK(job.plan.cp_comm == ContextComm::a2a);
-  const ImportedJob verl = job_of_script(
-      "torchrun --nnodes 2 --nproc_per_node 8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen3-8B "
-      "data.micro_batch_size_per_gpu=2 data.train_batch_size=64 data.max_length=4096 "
-      "engine.ulysses_sequence_parallel_size=4");
-  CHECK(verl.model.layers == 36);
-  CHECK(verl.plan.cp == 4);
-  CHECK(verl.plan.zero == 3);
-}
-
 TEST_CASE("shared experts are counted, or their width said") {
   const std::string experts =
       kFlags + "--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1408 ";
@@ -326,23 +233,6 @@ TEST_CASE("shared experts are counted, or their width said") {
   };
   CHECK(width("--enable-shared-expert --num-shared-experts 2") == 2816);
   CHECK(width("--enable-shared-expert --shared-moe-ffn-hidden-size 20480") == 20480);
-}
-
-TEST_CASE("a recipe's length and dispatcher are not the model's positions and Megatron's default") {
-  const ImportedJob job = job_of_script(
-      "python perf.py --model_recipe_name deepseek_v3 --num_gpus 64 --gpus_per_node 8 "
-      "--expert_model_parallel_size 64 --micro_batch_size 1 --global_batch_size 512");
-  CHECK(job.plan.seq_len == 4096);
-  CHECK(lists_part(job.report.assumed, "seq_len 4096: what most recipes"));
-  CHECK_FALSE(job.plan.dispatcher);
-}
-
-TEST_CASE("checkpoints of some layers are said to be predicted of all") {
-  const std::string fms =
-      "torchrun --nnodes=2 --nproc_per_node=8 main.py --model_variant=llama2_7b --batch_size=2 "
-      "--sharding_strategy=fsdp --fsdp_activation_checkpointing=True --selective_checkpointing=";
-  CHECK(lists_part(job_of_script(fms + "1/2").report.left_out, "--selective-checkpointing 1/2"));
-  CHECK_FALSE(lists_part(job_of_script(fms + "1").report.left_out, "--selective-checkpointing"));
 }
 
 TEST_CASE("ms-swift's commands recompute, and train adapters unless told otherwise") {
@@ -356,57 +246,6 @@ TEST_CASE("ms-swift's commands recompute, and train adapters unless told otherwi
   CHECK_FALSE(lists_part(full.report.left_out, "adapters"));
 }
 
-TEST_CASE("Fugaku's processes of a node are no nodes") {
-  const ImportedJob job =
-      job_of_script("#PJM -L \"node=8x9x8\"\n#PJM --mpi \"max-proc-per-node=1\"\nmpirun -np 576 " +
-                    kFlags.substr(kFlags.find("pretrain")) + "--tensor-model-parallel-size 6\n");
-  CHECK(job.plan.nodes == 576);
-  CHECK(job.plan.dp == 96);
-}
-
-TEST_CASE("what NeMo leaves empty switches off what stands beside it") {
-  const std::string layers =
-      "model:\n  num_layers: 8\n  hidden_size: 512\n"
-      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n";
-  const ImportedJob off = job_of_yaml(layers +
-                                      "  activations_checkpoint_granularity: null\n"
-                                      "  activations_checkpoint_method: block\n"
-                                      "  fsdp: False\n  fsdp_sharding_strategy: full\n");
-  CHECK(off.plan.recompute == Recompute::none);
-  CHECK(off.plan.zero == 0);
-  CHECK_FALSE(lists_part(off.report.left_out, "--fsdp"));
-  const ImportedJob on = job_of_yaml(layers +
-                                     "  activations_checkpoint_granularity: full\n"
-                                     "  activations_checkpoint_method: block\n"
-                                     "  activations_checkpoint_num_layers: 2\n"
-                                     "  fsdp: True\n  fsdp_sharding_strategy: full\n");
-  CHECK(on.plan.recompute == Recompute::full);
-  CHECK(on.plan.recompute_first == 2);
-  CHECK(on.plan.zero == 3);
-}
-
-TEST_CASE("NeMo's products are counted out") {
-  const std::string layers =
-      "model:\n  num_layers: 8\n  hidden_size: 512\n"
-      "  num_attention_heads: 8\n  encoder_seq_length: 1024\n";
-  CHECK(job_of_yaml(layers + "  ffn_hidden_size: ${multiply:3, ${.hidden_size}}\n")
-            .model.ffn_hidden == 1536);
-  CHECK(job_of_yaml(layers + "  ffn_hidden_size: ${multiply:${model.num_layers},128}\n")
-            .model.ffn_hidden == 1024);
-  const ImportedJob open = job_of_yaml(layers + "  ffn_hidden_size: ${multiply:4, ${.other}}\n");
-  CHECK_FALSE(open.model.ffn_hidden);
-  CHECK(lists_part(open.report.assumed, "--ffn-hidden-size is left out: ${multiply:4, "));
-}
-
-TEST_CASE("layers that a configuration does not repeat are none, whatever its trainer does else") {
-  const std::string verl =
-      "data:\n  micro_batch_size_per_gpu: 4\n  max_length: 1024\n"
-      "model:\n  partial_pretrain: Qwen/Qwen2.5-7B\n";
-  CHECK(job_of_yaml(verl).plan.recompute == Recompute::full);
-  CHECK(job_of_yaml(verl + "  enable_gradient_checkpointing: False\n").plan.recompute ==
-        Recompute::none);
-}
-
 TEST_CASE("ms-swift's name of the one that answers is no model's") {
   const ImportedJob job = job_of_script(
       "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --train_type full "
@@ -417,26 +256,6 @@ TEST_CASE("ms-swift's name of the one that answers is no model's") {
       "NPROC_PER_NODE=8 NNODES=2 megatron sft --load Qwen3-30B-A3B-Base-mcore --max_length 8192 "
       "--micro_batch_size 1 --global_batch_size 16 --expert_model_parallel_size 8\n");
   CHECK(megatron.model.experts.count == 128);
-}
-
-TEST_CASE("Levanter's ranks take their sequences at once") {
-  ImportNames names;
-  names.cluster = "dgx-a100";
-  names.overrides = {{"plan.nodes", "4"}};
-  const ImportedJob job = job_of_files(
-      {{"c.yaml",
-        "model:\n  type: llama\n  hidden_dim: 512\n  num_heads: 8\n  num_layers: 4\n"
-        "  seq_len: 1024\ntrainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 256\n"}},
-      names);
-  CHECK(job.plan.dp == 32);
-  CHECK(job.plan.mbs == 8);
-  const ImportedJob said =
-      job_of_files({{"c.yaml",
-                     "model:\n  type: llama\n  hidden_dim: 512\n  num_heads: 8\n  num_layers: 4\n"
-                     "  seq_len: 1024\ntrainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 256\n"
-                     "  per_device_parallelism: 4\n"}},
-                   names);
-  CHECK(said.plan.mbs == 4);
 }
 
 TEST_CASE("DeepSpeed keeps parameters in host memory at stage 3 alone") {
@@ -456,13 +275,6 @@ TEST_CASE("AWS's examples of PyTorch's FSDP repeat layers unless told otherwise"
       "--num_heads=64 --model_type=llama_v2 --train_batch_size=1 --sharding_strategy=full ";
   CHECK(job_of_script(program).plan.recompute == Recompute::full);
   CHECK(job_of_script(program + "--activation_checkpointing=0").plan.recompute == Recompute::none);
-}
-
-TEST_CASE("what a comment would set by default is not assumed") {
-  const ImportedJob job = job_of_script("#export LEVEL=${LEVEL:-2}\n" + kFlags);
-  CHECK_FALSE(lists_part(job.report.assumed, "LEVEL"));
-  CHECK(job_of_script("#SBATCH --nodes=${NODES:-3}\nsrun x.py --num-layers 2 --hidden-size 64\n")
-            .plan.nodes == 3);
 }
 
 TEST_CASE("a program may have its model's name beside a configuration that is not there") {
@@ -515,71 +327,6 @@ TEST_CASE("open_lm's flags and models") {
   CHECK(job.plan.zero == 3);
 }
 
-TEST_CASE("PaddleNLP's arguments, in JSON behind the program") {
-  const std::string json =
-      R"({"model_name_or_path": "meta-llama/Llama-2-13b", "per_device_train_batch_size": 1,
-          "gradient_accumulation_steps": 32, "tensor_parallel_degree": 2, "sharding": "stage2",
-          "max_seq_length": 4096, "bf16": true, "recompute_granularity": "full", "recompute": )";
-  const std::string start =
-      "python -u -m paddle.distributed.launch --gpus \"0,1,2,3,4,5,6,7\" run_pretrain.py a.json\n";
-  const ImportedJob job = job_of_files({{"s.sh", start}, {"a.json", json + "false}"}});
-  CHECK(job.model.layers == 40);
-  CHECK(job.plan.tp == 2);
-  CHECK(job.plan.zero == 2);
-  CHECK(job.plan.recompute == Recompute::none);
-  CHECK(job.plan.gbs == 128);
-  CHECK(job_of_files({{"s.sh", start}, {"a.json", json + "true}"}}).plan.recompute ==
-        Recompute::full);
-}
-
-TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
-  const std::string policy =
-      "policy:\n  model_name: meta-llama/Llama-3.2-1B\n  train_global_batch_size: 32\n"
-      "  train_micro_batch_size: 2\n  max_total_sequence_length: 1024\n  precision: bfloat16\n"
-      "  dtensor_cfg:\n    enabled: true\n    activation_checkpointing: false\n"
-      "  optimizer:\n    name: torch.optim.AdamW\ncluster:\n  gpus_per_node: 8\n  num_nodes: 1\n";
-  const ImportedJob job = job_of_yaml("sft:\n  max_num_steps: 60\n" + policy);
-  CHECK(job.plan.gbs == 32);
-  CHECK(job.plan.mbs == 2);
-  CHECK(job.plan.seq_len == 1024);
-  CHECK(job.plan.zero == 3);
-  CHECK(job.report.left_out.empty());
-  CHECK(lists_part(job_of_yaml("grpo:\n  max_num_steps: 60\n" + policy).report.left_out,
-                   "learns by reinforcement"));
-  for (const char* way : {"stage: dpo", "rl: kto", "rlhf_type: dpo"}) {
-    CHECK(lists_part(job_of_yaml(kShape + way + "\n").report.left_out,
-                     "prefers one answer to another"));
-  }
-  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "prefers"));
-}
-
-TEST_CASE("picotron's JSON and ArcticTraining's YAML") {
-  const ImportedJob pico = job_of_files(
-      {{"c.json", R"({"distributed": {"tp_size": 2, "cp_size": 1, "pp_size": 2, "dp_size": 2},
-                      "model": {"name": "HuggingFaceTB/SmolLM-1.7B"},
-                      "training": {"seq_length": 2048, "micro_batch_size": 4,
-                                   "gradient_accumulation_steps": 32}})"}});
-  CHECK(pico.model.layers == 24);
-  CHECK(pico.plan.tp == 2);
-  CHECK(pico.plan.gbs == 256);
-  const ImportedJob arctic = job_of_yaml(
-      "type: sft\nmicro_batch_size: 2\nmodel:\n  name_or_path: meta-llama/Llama-3.1-8B-Instruct\n"
-      "data:\n  max_length: 8192\ndeepspeed:\n  zero_optimization:\n    stage: 3\n");
-  CHECK(arctic.model.layers == 32);
-  CHECK(arctic.plan.zero == 3);
-  CHECK(arctic.plan.seq_len == 8192);
-}
-
-TEST_CASE("torchtune's configurations are named by family and size") {
-  const ImportedJob job = job_of_script(
-      "tune run --nnodes 2 --nproc_per_node 8 full_finetune_distributed --config "
-      "llama3_3/70B_full tokenizer.max_seq_len=4096 batch_size=4 gradient_accumulation_steps=2\n");
-  CHECK(job.model.layers == 80);
-  CHECK(job.plan.zero == 3);
-  CHECK(job.plan.gbs == 128);
-  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: its batches"));
-}
-
 TEST_CASE("other words for recomputation are read, and unknown ones told") {
   CHECK(job_of_script(kFlags + "--use_gradient_checkpointing True").plan.recompute ==
         Recompute::full);
@@ -596,21 +343,6 @@ TEST_CASE("a model that sees is refused by its flags") {
             .starts_with("s.sh: --vision-tower: a vision-language model"));
 }
 
-TEST_CASE("a switch that nothing sets is off, and what else is added unseen is named") {
-  const std::string begin = "ARGS=(--tensor-model-parallel-size 2)\n";
-  const std::string end = "fi\n" + kFlags + "${ARGS[@]}\n";
-  const ImportedJob job = job_of_script(
-      begin + "if [ \"$SEQ_PAR\" != false ]; then ARGS+=(--sequence-parallel)\n" + end);
-  CHECK(job.plan.sequence_parallel == true);
-  CHECK(
-      lists(job.report.assumed, "SEQ_PAR is not false: nothing sets it; --env SEQ_PAR=VALUE does"));
-  const ImportedJob open =
-      job_of_script(begin + "if [ -f $X ]; then ARGS+=(--sequence-parallel)\n" + end);
-  CHECK(open.plan.sequence_parallel == false);
-  CHECK(lists(open.report.assumed,
-              "ARGS without --sequence-parallel: added under a condition that is not known here"));
-}
-
 TEST_CASE("nanoGPT's flags, too, have its defaults") {
   const ImportedJob job = job_of_script(
       "torchrun --standalone --nproc_per_node=8 train.py --batch_size=12 --n_layer=24 --n_head=16 "
@@ -620,40 +352,35 @@ TEST_CASE("nanoGPT's flags, too, have its defaults") {
   CHECK(lists_part(job.report.assumed, "nanoGPT's, as the flags do not say it"));
 }
 
-TEST_CASE("Llama's multiplier of the width counts before it is rounded up") {
-  const std::string shape =
-      "num_layers: 60\nhidden_size: 6144\nnum_attention_heads: 48\n"
-      "swiglu: true\nmultiple_of: 4096\n";
-  CHECK(job_of_yaml(shape).model.ffn_hidden == 16384);
-  CHECK(job_of_yaml(shape + "hidden_dim_multiplier: 1.3\n").model.ffn_hidden == 24576);
-  CHECK(lists_part(job_of_yaml(shape + "ffn_dim_multiplier: many\n").report.left_out,
-                   "is no number from 0 to 64"));
+TEST_CASE("Galvatron's switch recomputes, and its words say how states are sharded") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 train_dist.py --model_size llama-7b --hidden_size 4096 "
+      "--num_hidden_layers 32 --num_attention_heads 32 --seq_length 2048 --pp_deg 2 "
+      "--global_tp_deg 2 --global_checkpoint 1 --chunks 8 --default_dp_type zero2 "
+      "--global_train_batch_size 64 --mixed_precision bf16");
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job.plan.zero == 2);
+  CHECK(job.plan.mbs == 4);
 }
 
-TEST_CASE("a script that asks whether it has an argument is run without") {
-  const std::string script =
-      "if [[ -z $1 ]]; then SEQ=512; else SEQ=`basename $1`; fi\n"
-      "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 2 --hidden-size 64 "
-      "--num-attention-heads 2 --seq-length $SEQ\n";
-  const ImportedJob job = job_of_script(script);
-  CHECK(job.plan.seq_len == 512);
-  CHECK(lists_part(job.report.assumed, "$1 is not given"));
+TEST_CASE("a training batch alone is of each device") {
+  const ImportedJob job = job_of_script(
+      "accelerate launch --num_processes 16 --num_machines 2 train.py --model_ckpt gpt2-large "
+      "--train_batch_size 2 --gradient_accumulation_steps 16 --seq_length 1024");
+  CHECK(job.plan.mbs == 2);
+  CHECK(job.plan.gbs == 512);
+  CHECK(lists(job.report.assumed, "mbs 2: --train-batch-size, as of each device"));
 }
 
-TEST_CASE("MosaicML's cloud runs what it also holds, and its parameters are the job") {
-  const ImportedJob job = job_of_yaml(
-      "command: |\n  python data_prep/convert_dataset_hf.py --dataset c4 --concat_tokens 2048\n"
-      "  composer train/train.py /mnt/config/parameters.yaml\n"
-      "compute:\n  gpus: 8\nparameters:\n  max_seq_len: 2048\n  model:\n"
-      "    name: mpt_causal_lm\n    d_model: 2048\n    n_heads: 16\n    n_layers: 24\n"
-      "  global_train_batch_size: 512\n  device_train_microbatch_size: 16\n");
-  CHECK(job.model.layers == 24);
-  CHECK(job.plan.dp == 8);
-  CHECK(job.plan.mbs == 16);
-}
-
-TEST_CASE("StableLM's gated MLP") {
-  CHECK(job_of_yaml(kShape + "mlp_type: gated\n").model.mlp == Mlp::swiglu);
+TEST_CASE("XTuner's configurations recompute unless told otherwise") {
+  const ImportedJob job = job_of_files(
+      {{"c.py",
+        "pretrained_model_name_or_path = 'meta-llama/Llama-2-7b-hf'\nmax_length = 2048\n"
+        "batch_size = 1\naccumulative_counts = 16\n"
+        "model = dict(type=SupervisedFinetune, llm=dict(pretrained_model_name_or_path="
+        "pretrained_model_name_or_path))\n"}});
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(job.gradient_accumulation_steps == 16);
 }
 
 }  // namespace

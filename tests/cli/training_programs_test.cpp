@@ -104,5 +104,60 @@ TEST_CASE("learning by reinforcement is named where no shape is said") {
   }
 }
 
+TEST_CASE("of several trainings by one program the last is predicted, and told") {
+  const std::string start =
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --seq-length 2048 --vocab-size 50257 "
+      "--micro-batch-size 1 --num-attention-heads 16 ";
+  const std::string small = start + "--num-layers 12 --hidden-size 1024 --sequence-parallel\n";
+  const ImportedJob job =
+      job_of_script(small + start + "--num-layers 24 --hidden-size 2048 --bf16\n");
+  CHECK(job.model.layers == 24);
+  CHECK(job.model.hidden == 2048);
+  CHECK(job.plan.sequence_parallel == false);  // which is the first one's alone
+  CHECK(lists(job.report.assumed,
+              "the last of several commands that start pretrain_gpt.py (--num-layers 24, not 12; "
+              "--hidden-size 2048, not 1024)"));
+  const ImportedJob same = job_of_script(small + small);
+  CHECK_FALSE(lists_part(same.report.assumed, "the last of several"));
+  const ImportedJob other = job_of_script(
+      "torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py\npython pretrain_gpt.py "
+      "--num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048\n");
+  CHECK(other.plan.nodes == 8);  // what one command leaves open the other says
+}
+
+TEST_CASE("of several configurations that one trainer is given the last is predicted") {
+  const auto config = [](const std::string& length) {
+    return "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\n"
+           "per_device_train_batch_size: 1\ncutoff_len: " +
+           length + "\n";
+  };
+  const ImportedJob job =
+      job_of_files({{"s.sh",
+                     "llamafactory-cli train a.yaml\nllamafactory-cli train b.yaml\n"
+                     "llamafactory-cli export c.yaml\n"},
+                    {"b.yaml", config("4096")}});
+  CHECK(job.plan.seq_len == 4096);
+  CHECK(
+      lists(job.report.assumed, "the last of several commands that start llamafactory-cli train"));
+}
+
+TEST_CASE("of a pipeline of stages the one that trains one model is predicted") {
+  const ImportedJob job = job_of_script(
+      "accelerate launch --num_processes 8 scripts/run_sft.py --model_name_or_path "
+      "mistralai/Mistral-7B-v0.1 --per_device_train_batch_size 16 --max_seq_length 2048 --bf16\n"
+      "accelerate launch --num_processes 8 scripts/run_dpo.py --model_name_or_path out "
+      "--per_device_train_batch_size 8 --max_length 1024\n");
+  CHECK(job.plan.mbs == 16);
+  CHECK(job.plan.seq_len == 2048);
+  CHECK(lists_part(job.report.assumed, "run_sft.py alone, without run_dpo.py, which prefers"));
+}
+
+TEST_CASE("a flag at the end of a command takes nothing of the next one") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+      "--num-attention-heads 16 --seq-length 2048 --flash-attn\npython tidy.py\n");
+  CHECK(job.plan.attention == AttentionKind::flash);
+}
+
 }  // namespace
 }  // namespace prequel
