@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/flags/common_options.hpp"
-#include "cli/import/script_inputs.hpp"
+#include "cli/import/shell/script_inputs.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/import/by_name.hpp"
-#include "cli/import/megatron_arguments.hpp"
-#include "cli/import/megatron_defaults.hpp"
+#include "cli/import/settings/by_name.hpp"
+#include "cli/import/settings/megatron_arguments.hpp"
+#include "cli/import/settings/megatron_defaults.hpp"
 #include "hw/base/csv.hpp"
 
 namespace prequel {

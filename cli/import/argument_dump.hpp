@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "cli/import/imported_job.hpp"
-#include "cli/import/training_log.hpp"
+#include "cli/import/job/imported_job.hpp"
+#include "cli/import/logs/training_log.hpp"
 
 namespace prequel {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "cli/import/deepspeed_config.hpp"
+#include "cli/import/configs/deepspeed_config.hpp"
+#include "cli/import/configs/hugging_face_config.hpp"
 #include "cli/import/files_beside.hpp"
-#include "cli/import/hugging_face_config.hpp"
-#include "cli/import/megatron_flags.hpp"
 #include "cli/import/reading.hpp"
+#include "cli/import/settings/megatron_flags.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/import/imported_job.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/named_inputs.hpp"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/import/imported_job.hpp"
+#include "cli/import/job/imported_job.hpp"
+#include "cli/import/logs/training_log.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/training_log.hpp"
 
 namespace prequel {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/megatron_flags.hpp"
-#include "cli/import/tokenizers.hpp"
+#include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/tokenizers.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/import/imported_job.hpp"
-#include "cli/import/script_inputs.hpp"
+#include "cli/import/job/imported_job.hpp"
+#include "cli/import/shell/script_inputs.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/launch_script.hpp"
-#include "cli/import/megatron_flags.hpp"
-#include "cli/import/telling_names.hpp"
+#include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/telling_names.hpp"
+#include "cli/import/shell/launch_script.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/lower_case.hpp"
 #include "hw/base/text.hpp"

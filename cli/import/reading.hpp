@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/import/imported_job.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/shell_state.hpp"
+#include "cli/import/shell/shell_state.hpp"
 #include "cli/import/source_files.hpp"
 
 namespace prequel {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/import/launch_script.hpp"
+#include "cli/import/shell/launch_script.hpp"
 #include "cli/import/training_programs.hpp"
 
 namespace prequel {

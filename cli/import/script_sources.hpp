@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/import/config_values.hpp"
+#include "cli/import/configs/config_values.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/shell_state.hpp"
+#include "cli/import/shell/shell_state.hpp"
 #include "cli/import/source_files.hpp"
 
 namespace prequel {

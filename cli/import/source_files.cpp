@@ -8,12 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/import/deepspeed_config.hpp"
+#include "cli/import/configs/deepspeed_config.hpp"
+#include "cli/import/configs/hugging_face_config.hpp"
+#include "cli/import/configs/python_recipes.hpp"
+#include "cli/import/configs/python_values.hpp"
+#include "cli/import/configs/yaml_config.hpp"
 #include "cli/import/file_kinds.hpp"
-#include "cli/import/hugging_face_config.hpp"
-#include "cli/import/python_recipes.hpp"
-#include "cli/import/python_values.hpp"
-#include "cli/import/yaml_config.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/import/training_log.hpp"
+#include "cli/import/logs/training_log.hpp"
 
 namespace prequel {
 

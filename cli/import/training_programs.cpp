@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/launch_script.hpp"
-#include "cli/import/shell_text.hpp"
+#include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/import/imported_job.hpp"
+#include "cli/import/job/imported_job.hpp"
 
 namespace prequel {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/flags/common_options.hpp"
-#include "cli/import/script_inputs.hpp"
+#include "cli/import/shell/script_inputs.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

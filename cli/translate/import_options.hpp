@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/import/script_inputs.hpp"
+#include "cli/import/shell/script_inputs.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "cli/import/imported_job.hpp"
-#include "cli/import/script_inputs.hpp"
+#include "cli/import/job/imported_job.hpp"
+#include "cli/import/shell/script_inputs.hpp"
 #include "cli/text/tell.hpp"
 #include "models/job/library.hpp"
 

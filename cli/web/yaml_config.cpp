@@ -1,6 +1,6 @@
-#include "cli/import/yaml_config.hpp"
+#include "cli/import/configs/yaml_config.hpp"
 
-#include "cli/import/toml_config.hpp"
+#include "cli/import/configs/toml_config.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/training_log.hpp"
+#include "cli/import/logs/training_log.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "cli/import/contradictions.hpp"
+#include "cli/import/job/contradictions.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
-#include "cli/import/foreign_names.hpp"
+#include "cli/import/job/foreign_names.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/import/imported_job.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/cli/imported_script.hpp"
 

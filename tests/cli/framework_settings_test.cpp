@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/import/telling_names.hpp"
+#include "cli/import/settings/telling_names.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

@@ -1,4 +1,4 @@
-#include "cli/import/hugging_face_config.hpp"
+#include "cli/import/configs/hugging_face_config.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/import/launch_script.hpp"
+#include "cli/import/shell/launch_script.hpp"
 
 #include <doctest/doctest.h>
 

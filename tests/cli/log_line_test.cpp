@@ -1,4 +1,4 @@
-#include "cli/import/log_line.hpp"
+#include "cli/import/logs/log_line.hpp"
 
 #include <doctest/doctest.h>
 

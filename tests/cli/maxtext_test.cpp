@@ -1,4 +1,4 @@
-#include "cli/import/maxtext.hpp"
+#include "cli/import/settings/maxtext.hpp"
 
 #include <doctest/doctest.h>
 

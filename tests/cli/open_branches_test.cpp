@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/import/launch_script.hpp"
+#include "cli/import/shell/launch_script.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/import/training_log.hpp"
+#include "cli/import/logs/training_log.hpp"
 #include "hw/base/units.hpp"
 #include "tests/cli/imported_script.hpp"
 

@@ -1,8 +1,8 @@
-#include "cli/import/python_config.hpp"
+#include "cli/import/configs/python_config.hpp"
 
 #include <doctest/doctest.h>
 
-#include "cli/import/python_values.hpp"
+#include "cli/import/configs/python_values.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

@@ -1,4 +1,4 @@
-#include "cli/import/telling_names.hpp"
+#include "cli/import/settings/telling_names.hpp"
 
 #include <doctest/doctest.h>
 

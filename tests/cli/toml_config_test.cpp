@@ -1,4 +1,4 @@
-#include "cli/import/toml_config.hpp"
+#include "cli/import/configs/toml_config.hpp"
 
 #include <doctest/doctest.h>
 

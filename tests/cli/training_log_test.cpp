@@ -1,4 +1,4 @@
-#include "cli/import/training_log.hpp"
+#include "cli/import/logs/training_log.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/import/yaml_config.hpp"
+#include "cli/import/configs/yaml_config.hpp"
 
 #include <doctest/doctest.h>
 

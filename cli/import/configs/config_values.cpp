@@ -1,0 +1,314 @@
+#include "cli/import/configs/config_values.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/settings/maxtext.hpp"
+#include "cli/import/settings/megatron_arguments.hpp"
+#include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/telling_names.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr int kMostReferences = 8;  // from one value to the next
+
+/// Sections that say nothing of the training itself.
+constexpr std::string_view kOtherSections[] = {
+    "validation_ds", "test_ds",       "inference",   "peft",         "vision_config", "wandb",
+    "logging",       "profiling",     "rollout",     "encoder",      "callbacks",     "loggers",
+    "algorithms",    "speed_monitor", "eval_loader", "eval_loaders", "evaluators",    "icl_tasks",
+    "tracker",       "generation",    "profiler",    "lighteval",    "lm_eval"};
+
+/// Keys that name the model where others hold its shape.
+constexpr std::string_view kModelNames[] = {
+    "model_name_or_path", "base_model",       "hf_path", "pretrained_model_name_or_path",
+    "model_name",         "partial_pretrain", "model_id"};
+
+bool is_off(std::string_view value) {
+  return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
+         value == "False" || value == "no" || value == "off";
+}
+bool is_on(std::string_view value) {
+  return value == "true" || value == "True" || value == "yes" || value == "on";
+}
+
+/// `${multiply:4, ${.hidden_size}}` of NeMo, with numbers in it.
+std::optional<std::string> product(std::string_view text) {
+  constexpr std::string_view kBegin = "${multiply:";
+  constexpr long long kMost = 1LL << 30;
+  if (!text.starts_with(kBegin) || !text.ends_with('}')) return std::nullopt;
+  text = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto one = parse_integer(std::string(trimmed(text.substr(0, comma))));
+  const auto other = parse_integer(std::string(trimmed(text.substr(comma + 1))));
+  if (!one || !other || *one < 0 || *other < 0 || *one > kMost || *other > kMost) {
+    return std::nullopt;
+  }
+  return std::to_string(*one * *other);
+}
+
+/// `${model.hidden_size}` and, of the same section, `${.hidden_size}` of OmegaConf,
+/// `${PRIMUS_TP:1}` of Primus; the text itself of others.
+std::string resolved(const ConfigValues& values, const ConfigValues& environment,
+                     const std::string& path, std::string value) {
+  const std::string section = path.substr(0, path.rfind('.') + 1);  // npos + 1 is 0
+  for (int i = 0; i < kMostReferences && value.starts_with("${multiply:"); ++i) {
+    if (auto whole = product(value)) return *whole;
+    const std::size_t inner = value.rfind("${");
+    const std::size_t end = value.find('}', inner);
+    if (inner == 0 || end == std::string::npos) return value;
+    const std::string part = value.substr(inner, end + 1 - inner);
+    value.replace(inner, part.size(), resolved(values, environment, path, part));
+  }
+  for (int i = 0; i < kMostReferences && value.starts_with("${") && value.ends_with('}'); ++i) {
+    std::string name = value.substr(2, value.size() - 3);
+    if (name.starts_with('.') && !name.starts_with("..")) name.replace(0, 1, section);
+    const auto found = values.find(name);
+    const auto variable = environment.find(name.substr(0, name.find(':')));
+    const std::size_t colon = name.find(':');
+    if (found != values.end()) {
+      value = found->second;
+    } else if (variable != environment.end()) {
+      value = variable->second;
+    } else if (colon != std::string::npos && colon + 1 < name.size() &&
+               name.find(',') == std::string::npos && name[0] != '.') {
+      value = name.substr(colon + 1);
+    } else {
+      break;
+    }
+  }
+  return value;
+}
+
+/// Flags are the same with either.
+std::string with_dashes(std::string flag) {
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+/// What is ignored is told by its name in the file.
+void name_by_paths(const std::map<std::string, std::string>& path_of, std::size_t first,
+                   std::vector<std::string>& ignored) {
+  for (std::size_t i = first; i < ignored.size(); ++i) {
+    const std::size_t end = std::min(ignored[i].find(' '), ignored[i].size());
+    const auto found = path_of.find(with_dashes(ignored[i].substr(0, end)));
+    if (found != path_of.end()) ignored[i].replace(0, end, found->second);
+  }
+}
+
+/// The flag that says the same, with what stands behind it.
+void add_flag(const ForeignNames& names, const std::string& path, const std::string& key,
+              const std::string& value, std::vector<std::string>& words) {
+  if (is_off(value)) {
+    const std::string* contrary = named_by_path(names.keys_off, path);
+    if (contrary != nullptr && !value.empty() && value != "null") words.push_back(*contrary);
+    return;
+  }
+  const std::string* same = named_by_path(names.keys, path);
+  words.push_back(same == nullptr ? "--" + key : *same);
+  if (!is_on(value)) words.push_back(value);
+}
+
+}  // namespace
+
+bool is_other_section(std::string_view key) {
+  return std::ranges::find(kOtherSections, key) != std::end(kOtherSections);
+}
+
+namespace {
+
+/// The values with those that a command line sets: by their path, or by one that has more or fewer
+/// sections before the same name; flags, which are other programs' too, by their path alone.
+ConfigValues with_settings(ConfigValues values, const ConfigValues& settings,
+                           const ConfigValues& flags) {
+  const auto ends = [](const std::string& longer, const std::string& shorter) {
+    return longer == shorter || longer.ends_with("." + shorter);
+  };
+  for (auto& [path, value] : values) {
+    if (const auto flag = flags.find(path); flag != flags.end()) value = flag->second;
+    for (const auto& [name, set] : settings) {
+      if (ends(path, name) || ends(name, path)) value = set;
+    }
+  }
+  return values;
+}
+
+/// Of settings; files leave such sections out as they are read.
+bool is_in_other_section(std::string_view path) {
+  for (std::size_t end = path.find('.'); end != std::string_view::npos; end = path.find('.')) {
+    if (is_other_section(path.substr(0, end))) return true;
+    path.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+/// Whether a program is meant whose batches are those of a device.
+bool says_context_width(const ConfigValues& values) {
+  return std::ranges::any_of(values, [](const auto& one) {
+    return one.first == "max_context_width" || one.first.ends_with(".max_context_width");
+  });
+}
+
+/// How wide a share of the width beside it is, `expansion_ratio: 2.6875` of llm-foundry; empty for
+/// whole numbers, which are flags' as they are.
+std::string width_of_share(const std::string& path, const std::string& key,
+                           const std::string& value, const ConfigValues& values) {
+  constexpr double kMostRatio = 1000;
+  const auto width = values.find(path.substr(0, path.size() - key.size()) + "d_model");
+  const auto ratio = parse_number(value);
+  if (key != "expansion_ratio" || parse_integer(value) || !ratio || width == values.end())
+    return {};
+  const auto whole = parse_integer(width->second);
+  if (!whole || *whole < 1 || *whole > (1LL << 24)) return {};
+  if (!(*ratio > 0 && *ratio < kMostRatio)) return {};
+  return std::to_string(static_cast<std::int64_t>(static_cast<double>(*whole) * *ratio));
+}
+
+/// What has the last word on the keys beside it that begin with the other: `fp8: false` on
+/// `fp8_hybrid: true`.
+struct Master {
+  std::string_view prefix, key;
+};
+constexpr Master kMasters[] = {
+    {"fp8_", "fp8"},
+    {"fsdp_", "fsdp"},
+    {"recompute_", "recompute"},  // PaddleNLP's
+    {"activations_checkpoint_", "activations_checkpoint_granularity"},
+};
+bool is_switched_off(const std::string& path, const std::string& key, const ConfigValues& values) {
+  return std::ranges::any_of(kMasters, [&](const Master& one) {
+    if (!key.starts_with(one.prefix)) return false;
+    const auto whole = values.find(path.substr(0, path.size() - key.size()) + std::string(one.key));
+    return whole != values.end() && is_off(whole->second);
+  });
+}
+
+/// Of batches that several sections say the training's counts, `runner_config.batch_size`, and not
+/// the model's, which is for what it answers.
+bool is_other_batch(const std::string& path, const std::string& key, const ConfigValues& values) {
+  if (key != "batch_size" || path.find("model") == std::string::npos) return false;
+  return std::ranges::any_of(values, [&](const auto& one) {
+    return one.first.ends_with("batch_size") && one.first.find("model") == std::string::npos;
+  });
+}
+
+/// Groups of settings whose files a configuration of Hydra's extends; others are not of training.
+constexpr std::string_view kGroups[] = {"train", "training",  "model",    "trainer",
+                                        "optim", "optimizer", "strategy", "parallelism"};
+
+/// `defaults: [base, train: 7b]`: base.yaml and train/7b.yaml stand beside it.
+void note_bases(const std::string& path, const std::string& value, ImportedJob& job) {
+  const std::string group = path.substr(std::min(path.find('.'), path.size() - 1) + 1);
+  const bool whole = path == "defaults";
+  if (!whole && std::ranges::find(kGroups, group) == std::end(kGroups)) return;
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t end = std::min(value.find(' ', at), value.size());
+    const std::string name = value.substr(at, end - at);
+    at = end + 1;
+    if (name.empty() || name == "_self_" || is_off(name)) continue;
+    job.bases_named.push_back((whole ? "" : group + "/") + name + ".yaml");
+  }
+}
+
+}  // namespace
+
+void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
+  const ConfigValues all = with_settings(own, job.settings, job.script_flags);
+  ConfigValues values = all;
+  std::erase_if(values, [](const auto& one) { return one.second == "null"; });
+  std::vector<std::string> words;
+  std::map<std::string, std::string> path_of;  // a flag's
+  if (values.contains("runconfig.num_csx")) {
+    throw InputError(file +
+                     ": looks like a configuration of Cerebras's stack, whose devices prequel "
+                     "does not model");
+  }
+  for (const auto& [path, value] : values) {
+    const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+    if (is_in_other_section(path)) continue;
+    if (path == "defaults" || path.starts_with("defaults.")) {
+      note_bases(path, value, job);
+      continue;
+    }
+    const bool hub = path == "model.name" && value.find('/') != std::string::npos;  // picotron's
+    if (path == "model.path" || path == "model.name_or_path" || hub) {
+      job.model_named = value;  // of verl and ArcticTraining, too
+      continue;
+    }
+    const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
+    if (is_maxtext_key(key)) {
+      job.maxtext[key] = resolved(values, job.environment, path, value);
+      continue;
+    }
+    if (path == "model._component_") {  // of torchtune: torchtune.models.llama3_1.llama3_1_8b
+      job.model_named = value.substr(value.rfind('.') + 1);
+      words.emplace_back("--use-fsdp");
+      continue;
+    }
+    if (path == "dtype" && value == "bf16" && values.contains("model._component_")) {
+      words.emplace_back("--pure-bf16");
+      continue;
+    }
+    if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
+    if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
+      job.model_named = value;
+    }
+    if (path.find("config_overrides.") != std::string::npos) {
+      job.said.try_emplace(kModelOverrides, 1);
+    }
+    if (is_switched_off(path, key, all) || is_other_batch(path, key, values)) continue;
+    const bool of_device = key == "train_batch_size" && says_context_width(values);
+    if (of_device) {
+      words.insert(words.end(), {"--train-batch-size", value});
+      continue;
+    }
+    if (const std::string width = width_of_share(path, key, value, values); !width.empty()) {
+      words.insert(words.end(), {"--ffn-hidden-size", width});
+      continue;
+    }
+    if (path.ends_with("zero_optimization.overlap_comm")) {
+      job.overlap_comm = is_on(value);
+      continue;
+    }
+    const std::size_t said = words.size();
+    if (key == "rank" && path.ends_with("lora.rank"))
+      words.insert(words.end(), {"--lora-rank", value});
+    add_flag(*job.names, path, key, resolved(values, job.environment, path, value), words);
+    if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
+  }
+  if (values.contains("model_name") && values.contains("train.micro_batch_size")) {
+    words.insert(words.end(), {"--litgpt-model", values.at("model_name")});
+  }
+  if (values.contains("checkpoint_dir") && values.contains("train.micro_batch_size")) {
+    words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
+  }
+  for (const char* way : {"grpo", "ppo", "rloo"}) {  // a section of that name, as NeMo-RL has it
+    const auto first = values.lower_bound(std::string(way) + ".");
+    if (first == values.end() || !first->first.starts_with(std::string(way) + ".")) continue;
+    words.insert(words.end(), {"--advantage-estimator", way});
+  }
+  if (values.contains("distributed.fsdp_type") && values.contains("model.dim")) {  // lingua's
+    words.insert(words.end(), {"--llama-block", "--multiple-of", "256"});
+  }
+  if (values.contains("trainer.mp")) words.emplace_back("--levanter");
+  if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which needs no other
+    job.deepspeed = job.deepspeed_config = true;
+  }
+  if (values.contains("model.partial_pretrain") ||
+      values.contains("data.micro_batch_size_per_gpu")) {
+    words.emplace_back("--verl");
+  }
+  const std::size_t ignored = job.report.ignored.size();
+  read_megatron_arguments(file, words, job);
+  name_by_paths(path_of, ignored, job.report.ignored);
+  tell_by_names(ignored, job.report);
+}
+
+}  // namespace prequel

@@ -1,0 +1,362 @@
+#include "cli/import/configs/hugging_face_config.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/import/configs/hugging_face_families.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/nearest.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::int64_t kMaxShape = 1LL << 24;
+constexpr std::int64_t kDefaultPositions = 2048;  // of BloomConfig's training and FalconConfig
+
+/// Reads fields under any of their names and remembers which keys were used.
+class Fields {
+ public:
+  explicit Fields(Cursor root) : root_(std::move(root)) {}
+
+  std::optional<Cursor> find(std::initializer_list<const char*> keys) {
+    for (const char* key : keys) {
+      if (const auto found = root_.find(key)) {
+        used_.insert(key);
+        return found;
+      }
+    }
+    return std::nullopt;
+  }
+  std::optional<std::int64_t> shape(std::initializer_list<const char*> keys) {
+    const auto found = find(keys);
+    return found ? std::optional(found->integer(1, kMaxShape)) : std::nullopt;
+  }
+  /// A size; where the config has none, that of the class, unless it has none either (0).
+  std::int64_t needed(std::initializer_list<const char*> keys, std::int64_t fallback = 0) {
+    const auto found = shape(keys);
+    if (found) return *found;
+    return fallback > 0 ? fallback : root_.at(*keys.begin()).integer(1, kMaxShape);
+  }
+  /// A count that may be 0, which says nothing.
+  std::optional<std::int64_t> count(std::initializer_list<const char*> keys) {
+    const auto found = find(keys);
+    const auto value = found ? found->integer(0, kMaxShape) : 0;
+    return value > 0 ? std::optional(value) : std::nullopt;
+  }
+  /// The section of that name, whose keys count as asked for.
+  std::optional<Cursor> section(const char* key) {
+    auto found = find({key});
+    if (!found || !found->is_object()) return std::nullopt;
+    (void)found->members();
+    return found;
+  }
+  /// A number that may be 0, which says nothing.
+  std::optional<double> number(std::initializer_list<const char*> keys) {
+    const auto found = find(keys);
+    const double value = found ? found->number({0.0, 1e6}) : 0.0;
+    return value > 0 ? std::optional(value) : std::nullopt;
+  }
+  std::optional<bool> flag(std::initializer_list<const char*> keys) {
+    const auto found = find(keys);
+    return found ? std::optional(found->boolean()) : std::nullopt;
+  }
+  /// The keys that nobody asked for; they count as asked from now on.
+  [[nodiscard]] std::vector<std::string> unused() const {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : root_.members()) {
+      if (!used_.contains(key)) names.push_back(key);
+    }
+    return names;
+  }
+  [[nodiscard]] const Cursor& root() const { return root_; }
+
+ private:
+  Cursor root_;
+  std::set<std::string> used_;
+};
+
+/// A multi-modal config keeps its language model one level down.
+Cursor language_model(const Cursor& root) {
+  if (!root.find("hidden_size")) {
+    for (const char* key : {"text_config", "language_config", "llm_config"}) {
+      if (const auto text = root.find(key); text && text->is_object()) return *text;
+    }
+  }
+  return root;
+}
+
+Family family_of(const std::string& file, std::string_view type) {
+  const auto refused = std::ranges::find(refused_families(), type, &RefusedFamily::type);
+  if (refused != refused_families().end()) {
+    throw InputError(
+        fmt::format("{}: /model_type: {}: {}; prequel models decoders of attention "
+                    "and MLPs",
+                    file, in_quotes(std::string(type)), refused->what));
+  }
+  const auto alias = std::ranges::find(family_aliases(), type, &FamilyAlias::type);
+  const std::string_view name = alias == family_aliases().end() ? type : alias->family;
+  const auto found = std::ranges::find(families(), name, &Family::type);
+  if (found != families().end()) return *found;
+  std::vector<std::string> known;
+  for (const Family& family : families()) known.emplace_back(family.type);
+  throw InputError(
+      fmt::format("{}: /model_type: {} is not a family that prequel knows{}; known: {}", file,
+                  in_quotes(std::string(type)), did_you_mean(std::string(type), known),
+                  fmt::join(known, ", ")));
+}
+
+void read_mpt(Fields& fields, ImportedModel& model) {
+  if (const auto ratio = fields.find({"expansion_ratio"})) {
+    model.ffn_hidden = ratio->integer(1, 64) * *model.hidden;
+  }
+  if (const auto no_bias = fields.flag({"no_bias"})) model.linear_bias = !*no_bias;
+  model.position = PositionEmbedding::learned;
+  if (const auto attention = fields.section("attn_config")) {
+    if (const auto with = attention->find("alibi"); with && with->boolean()) {
+      model.position = PositionEmbedding::alibi;
+    }
+    if (const auto with = attention->find("rope"); with && with->boolean()) {
+      model.position = PositionEmbedding::rope;
+    }
+    if (const auto heads = attention->find("kv_n_heads")) {
+      model.kv_heads = heads->integer(1, kMaxShape);
+    }
+  }
+}
+
+void read_falcon(Fields& fields, ImportedModel& model) {
+  const bool new_architecture = fields.flag({"new_decoder_architecture"}).value_or(false);
+  const bool multi_query = fields.flag({"multi_query"}).value_or(true);
+  if (!new_architecture) model.kv_heads = multi_query ? 1 : *model.heads;
+  if (fields.flag({"alibi"}).value_or(false)) model.position = PositionEmbedding::alibi;
+  if (const auto bias = fields.flag({"bias"})) model.linear_bias = *bias;
+  if (!fields.flag({"parallel_attn"}).value_or(true)) model.parallel_block = false;
+}
+
+void read_chatglm(Fields& fields, ImportedModel& model) {
+  if (fields.flag({"multi_query_attention"}).value_or(false)) {
+    model.kv_heads = fields.shape({"multi_query_group_num"});
+  }
+  if (const auto bias = fields.flag({"add_qkv_bias"})) model.qkv_bias = *bias;
+  if (const auto bias = fields.flag({"add_bias_linear"})) model.linear_bias = *bias;
+}
+
+void read_dbrx(Fields& fields, ImportedModel& model) {
+  const auto at = [](const Cursor& section, const char* key, std::int64_t fallback) {
+    const auto found = section.find(key);
+    return found ? found->integer(1, kMaxShape) : fallback;
+  };
+  if (const auto attention = fields.section("attn_config")) {
+    model.kv_heads = at(*attention, "kv_n_heads", 1);
+  }
+  if (const auto experts = fields.section("ffn_config")) {
+    model.experts.count = at(*experts, "moe_num_experts", 4);
+    model.experts.top_k = at(*experts, "moe_top_k", 1);
+    model.experts.ffn_hidden = model.ffn_hidden = at(*experts, "ffn_hidden_size", 3584);
+  }
+}
+
+/// Widths of experts and dense layers have their names the other way round than elsewhere.
+void read_llama4(Fields& fields, ImportedModel& model) {
+  model.experts.ffn_hidden = model.experts.shared_hidden = model.ffn_hidden;
+  if (const auto dense = fields.shape({"intermediate_size_mlp"})) model.ffn_hidden = dense;
+  model.experts.every = fields.count({"interleave_moe_layer_step"});
+}
+
+void read_exceptions(Fields& fields, std::string_view type, ImportedModel& model) {
+  if (type == "mpt") read_mpt(fields, model);
+  if (type == "falcon") read_falcon(fields, model);
+  if (type == "chatglm") read_chatglm(fields, model);
+  if (type == "dbrx") read_dbrx(fields, model);
+  if (type == "llama4_text") read_llama4(fields, model);
+  if (type == "gpt_bigcode" && fields.flag({"multi_query"}).value_or(true)) model.kv_heads = 1;
+  if (type == "gpt_neox" && !fields.flag({"use_parallel_residual"}).value_or(true)) {
+    model.parallel_block = false;
+  }
+  if (type == "stablelm") model.parallel_block = fields.flag({"use_parallel_residual"});
+  // The 13B's width; the 7B has rotary positions.
+  if (type == "baichuan" && *model.hidden > 4096) model.position = PositionEmbedding::alibi;
+  // The first Qwen counts both halves of its gated MLP.
+  if (type == "qwen" && model.ffn_hidden) model.ffn_hidden = *model.ffn_hidden / 2;
+  if (type == "minicpm3" && !model.latent.value) model.latent.value = *model.hidden / *model.heads;
+}
+
+/// Experts under the names that families give them.
+void read_experts(Fields& fields, const Family& family, ImportedModel& model) {
+  ImportedExperts& experts = model.experts;
+  experts.count =
+      fields.count({"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"});
+  experts.top_k = fields.count({"num_experts_per_tok", "num_experts_per_token", "moe_topk"});
+  experts.ffn_hidden = fields.count({"moe_intermediate_size", "expert_ffn_hidden_size"});
+  experts.first_dense = fields.count({"first_k_dense_replace"});
+  experts.every = fields.count({"moe_layer_freq", "decoder_sparse_step"});
+  experts.groups = fields.count({"n_group"});
+  experts.groups_chosen = fields.count({"topk_group"});
+  experts.shared_hidden = fields.count({"shared_expert_intermediate_size"});
+  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts"})) {
+    if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
+  }
+  if (experts.count && family.has(kSharedGate)) experts.shared_gate = true;
+}
+
+void read_latent(Fields& fields, ImportedModel& model) {
+  ImportedLatent& latent = model.latent;
+  latent.kv_rank = fields.count({"kv_lora_rank"});
+  if (!latent.kv_rank) return;
+  latent.q_rank = fields.count({"q_lora_rank"});
+  latent.nope = fields.count({"qk_nope_head_dim"});
+  latent.rope = fields.count({"qk_rope_head_dim"});
+  latent.value = fields.count({"v_head_dim"});
+  model.kv_heads.reset();
+  model.head_dim.reset();
+}
+
+/// Sliding windows, or chunks: which layers have them, the config says, or how often one has none,
+/// or the family does.
+void read_spans(Fields& fields, const Family& family, ImportedModel& model, ImportReport& report) {
+  const auto window = fields.count({"sliding_window", "window_size"});
+  const bool used = fields.flag({"use_sliding_window"}).value_or(family.type != "qwen2");
+  model.window = window ? window : family.window > 0 ? std::optional(family.window) : std::nullopt;
+  model.chunk = fields.count({"attention_chunk_size"});
+  model.full_every =
+      fields.count({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"});
+  if (!model.full_every && family.full_every > 0) model.full_every = family.full_every;
+  if (const auto types = fields.find({"layer_types"}); types && types->is_array()) {
+    const auto layers = types->items();
+    const auto full = std::ranges::count_if(layers, [](const Cursor& layer) {
+      return layer.is_text() && layer.text() == "full_attention";
+    });
+    const auto all = static_cast<std::int64_t>(layers.size());
+    if (full == all) model.window = model.chunk = std::nullopt;
+    model.full_every = full > 0 && full < all ? std::optional(all / full) : std::nullopt;
+    if (model.full_every && all / *model.full_every != full) {
+      report.assumed.push_back(fmt::format(
+          "full attention in {} of {} layers, where layer_types have it in {}: it is in the last "
+          "of every so many",
+          all / *model.full_every, all, full));
+    }
+  }
+  const auto unless_all = [&](std::optional<std::int64_t>& tokens) {
+    if (!used || (tokens && *tokens >= *model.max_positions)) tokens.reset();
+  };
+  unless_all(model.window);
+  unless_all(model.chunk);
+  if (!model.window && !model.chunk) model.full_every.reset();
+}
+
+/// What the config says and is not priced.
+void leave_out(Fields& fields, ImportReport& report) {
+  if (fields.root().find("vision_config")) {
+    report.left_out.emplace_back("vision_config: the language model alone is predicted");
+  }
+}
+
+ImportedModel read_model(Fields& fields, const Family& family, ImportReport& report) {
+  const DefaultSizes& sizes = family.sizes;
+  ImportedModel model;
+  model.layers =
+      fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, sizes.layers);
+  model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"}, sizes.hidden);
+  model.heads =
+      fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, sizes.heads);
+  model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads"});
+  model.head_dim = fields.shape({"head_dim", "kv_channels"});
+  model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
+  const auto by_default = [](std::optional<std::int64_t>& field, std::int64_t value) {
+    if (!field && value > 0) field = value;
+  };
+  by_default(model.kv_heads, sizes.kv_heads);
+  by_default(model.head_dim, sizes.head_dim);
+  by_default(model.ffn_hidden, sizes.ffn_hidden);
+  model.vocab = fields.needed({"vocab_size", "padded_vocab_size"}, sizes.vocab);
+  model.max_positions = fields.shape({"max_position_embeddings", "n_positions", "max_seq_len",
+                                      "seq_length", "model_max_length", "max_sequence_length"});
+  by_default(model.max_positions, sizes.positions);
+  if (!model.max_positions) {
+    model.max_positions = kDefaultPositions;
+    report.assumed.push_back(
+        fmt::format("max_position_embeddings {}: the config does not say it", kDefaultPositions));
+  }
+  model.mlp = family.mlp;
+  model.position = family.position;
+  model.norm = family.norm;
+  model.embedding_norm = family.has(kEmbeddingNorm);
+  model.linear_bias =
+      fields.flag({"mlp_bias", "use_bias", "bias", "enable_bias"}).value_or(family.has(kBiases));
+  const bool qkv = family.has(kQkvBias) || (*model.linear_bias && !family.has(kNoQkvBias));
+  model.qkv_bias = fields.flag({"attention_bias", "use_qkv_bias", "qkv_bias"}).value_or(qkv);
+  if (model.qkv_bias == model.linear_bias) model.qkv_bias.reset();
+  if (fields.flag({"use_qk_norm", "qk_layernorm"}).value_or(family.has(kQkNorm))) {
+    model.qk_norm = true;
+  }
+  if (family.has(kPostNorms)) model.post_norms = true;
+  if (family.has(kSinks)) model.attention_sinks = true;
+  model.score_cap = fields.number({"attn_logit_softcapping"});
+  model.logit_cap = fields.number({"final_logit_softcapping"});
+  if (family.has(kParallel)) model.parallel_block = true;
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has(kTied));
+  model.next_token_layers = fields.count({"num_nextn_predict_layers"});
+  read_experts(fields, family, model);
+  read_latent(fields, model);
+  read_spans(fields, family, model, report);
+  read_exceptions(fields, family.type, model);
+  return model;
+}
+
+}  // namespace
+
+bool is_hugging_face_config(const Document& document) {
+  const nlohmann::json& json = document.json();
+  if (!json.is_object() || json.contains("schema")) return false;
+  const auto has = [&](const char* key) { return json.contains(key); };
+  if (has("model_type") || has("text_config") || has("architectures")) return true;
+  // Without a family, what says how it is trained is another program's.
+  constexpr std::string_view kParts[] = {"batch", "_steps", "seq_len", "layers_num"};
+  for (const auto& one : json.items()) {
+    const std::string& key = one.key();
+    const bool trains =
+        std::any_of(std::begin(kParts), std::end(kParts),
+                    [&](std::string_view part) { return key.find(part) != std::string::npos; });
+    if (trains || key == "lr" || key == "seq") return false;
+  }
+  return has("n_embd") || has("d_model") || has("hidden_size");
+}
+
+void read_hugging_face_config(const Document& document, ImportedJob& job) {
+  const std::string& file = document.file();
+  Fields fields(language_model(document.root()));
+  const auto type_field = fields.find({"model_type"});
+  if (!type_field) {
+    throw InputError(file + ": /model_type: missing; it names the family (\"llama\", \"gpt2\")");
+  }
+  const std::string type = type_field->text();
+  const Family family = family_of(file, type);
+  ImportedModel model = read_model(fields, family, job.report);
+  const auto path = fields.find({"_name_or_path"});
+  model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
+  leave_out(fields, job.report);
+  if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != model.hidden) {
+    throw InputError(fmt::format(
+        "{}: /word_embed_proj_dim: {}, but hidden_size is {}: prequel knows no projections between "
+        "embedding and layers; without the key, embeddings are as wide as the model",
+        file, *width, *model.hidden));
+  }
+  const auto ignored = fields.unused();
+  job.report.ignored.insert(job.report.ignored.end(), ignored.begin(), ignored.end());
+  (void)document.root().members();
+  document.finish();
+  job.report.read.push_back(fmt::format("{}: Hugging Face config of the family {}", file, type));
+  job.report.assumed.push_back(
+      fmt::format("MLP, positions, norm and biases as the family {} has them", type));
+  job.model = model;
+}
+
+}  // namespace prequel

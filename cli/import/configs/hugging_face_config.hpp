@@ -1,0 +1,21 @@
+#pragma once
+
+/// Reads the `config.json` that Hugging Face Transformers keeps beside a model.
+
+#include <string>
+
+#include "cli/import/job/imported_job.hpp"
+
+namespace prequel {
+
+class Document;
+
+/// Whether the JSON looks like such a file: `model_type` or a width under one of its names.
+bool is_hugging_face_config(const Document& document);
+
+/// Reads the model into `job`. Families: GPT-2, GPT-BigCode, BLOOM, OPT, GPT-NeoX, Llama, Mistral,
+/// Phi-3, Qwen, Gemma, MPT, Falcon. Throws InputError for other families, mixtures of experts, and
+/// values that make no model.
+void read_hugging_face_config(const Document& document, ImportedJob& job);
+
+}  // namespace prequel

@@ -1,0 +1,23 @@
+#include "cli/import/configs/python_config.hpp"
+
+#include "cli/import/configs/config_values.hpp"
+#include "cli/import/configs/internevo.hpp"
+#include "cli/import/configs/python_values.hpp"
+#include "cli/import/settings/nanogpt.hpp"
+
+namespace prequel {
+
+void read_python_config(const std::string& file, std::string_view text, ImportedJob& job) {
+  ConfigValues values = python_values(file, text);
+  if (is_internevo(values)) values = from_internevo(std::move(values), job);
+  const auto flat = [&](const char* key) { return values.contains(key); };
+  if (flat("block_size") || flat("n_embd") || flat("n_layer")) {
+    job.said.try_emplace(kNanoGpt, 1);
+    if (const auto bias = values.extract("bias")) job.model.linear_bias = bias.mapped() == "True";
+  }
+  read_config_values(file, values, job);
+  job.script = job.yaml_config = true;
+  job.report.read.push_back(file + ": configuration in Python");
+}
+
+}  // namespace prequel

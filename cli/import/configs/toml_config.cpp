@@ -1,0 +1,63 @@
+#include "cli/import/configs/toml_config.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+#include "cli/import/configs/config_values.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kLongestText = 1u << 20;
+
+/// The text of a number, a word or a switch; empty for tables, lists and dates.
+std::string scalar(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto whole = node.value_exact<std::int64_t>()) return std::to_string(*whole);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+  return {};
+}
+
+/// toml++ bounds the depth.
+void collect(const toml::node& node, const std::string& path, ConfigValues& values) {
+  if (const auto* table = node.as_table()) {
+    for (const auto& [name, value] : *table) {
+      std::string key(name.str());
+      std::replace(key.begin(), key.end(), '-', '_');
+      if (is_other_section(key)) continue;
+      collect(value, path.empty() ? key : path + "." + key, values);
+    }
+    return;
+  }
+  std::string value = scalar(node);
+  if (const auto* items = node.as_array()) {
+    for (const toml::node& item : *items) {
+      const std::string word = scalar(item);
+      value += (value.empty() || word.empty() ? "" : " ") + word;
+    }
+  }
+  if (!value.empty()) values[path] = value;
+}
+
+}  // namespace
+
+void read_toml_config(const std::string& file, std::string_view text, ImportedJob& job) {
+  if (text.size() > kLongestText) throw InputError(file + ": TOML of over 1 MiB");
+  ConfigValues values;
+  try {
+    collect(toml::parse(text), "", values);
+  } catch (const toml::parse_error& problem) {
+    throw InputError(fmt::format("{}: not TOML: line {}: {}", file, problem.source().begin.line,
+                                 printable(problem.description())));
+  }
+  read_config_values(file, values, job);
+  job.script = job.yaml_config = true;
+  job.report.read.push_back(file + ": TOML configuration");
+}
+
+}  // namespace prequel

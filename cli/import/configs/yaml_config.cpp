@@ -1,0 +1,264 @@
+#include "cli/import/configs/yaml_config.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <vector>
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "cli/import/configs/config_values.hpp"
+#include "cli/import/settings/megatron_arguments.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kLongestText = 1u << 20;
+constexpr std::size_t kMostExpanded = 4u << 20;  // with aliases, which may hold aliases
+constexpr int kDeepest = 64;
+
+class Reader {
+ public:
+  Reader(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
+
+  void read(std::string_view text) {
+    if (text.size() > kLongestText) throw InputError(file_ + ": YAML of over 1 MiB");
+    try {
+      const YAML::Node root = loaded(std::string(text));
+      if (!root.IsMap()) throw InputError(file_ + ": YAML without keys");
+      collect(root, "", 0);
+    } catch (const YAML::Exception& problem) {
+      throw InputError(fmt::format("{}: not YAML: line {}: {}", file_, problem.mark.line + 1,
+                                   printable(problem.msg)));
+    }
+    read_config_values(file_, values_, job_);
+    if (!words_.empty()) read_megatron_arguments(file_, words_, job_);
+  }
+
+ private:
+  /// What is left for the reader to fill in (`path: !!CHANGETHIS!!`) is read as a word.
+  YAML::Node loaded(std::string text) {
+    constexpr int kMostMended = 16;  // lines
+    for (int mended = 0;; ++mended) {
+      try {
+        return YAML::Load(text);
+      } catch (const YAML::Exception& problem) {
+        if (mended == kMostMended || !quote_value(problem.mark.line, text)) throw;
+        job_.report.left_out.push_back(fmt::format("{}: line {} is not YAML; its value is not read",
+                                                   file_, problem.mark.line + 1));
+      }
+    }
+  }
+
+  /// Puts what a line has behind `key: !` in quotes; false where it has no such value.
+  static bool quote_value(int line, std::string& text) {
+    std::size_t begin = 0;
+    for (int i = 0; i < line && begin != std::string::npos; ++i) {
+      begin = text.find('\n', begin);
+      if (begin != std::string::npos) ++begin;
+    }
+    if (line < 0 || begin == std::string::npos) return false;
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t value = text.find(": !", begin);
+    if (value == std::string::npos || value >= end) return false;
+    std::string word = text.substr(value + 2, end - value - 2);
+    std::erase(word, '\'');
+    text.replace(value + 2, end - value - 2, "'" + word + "'");
+    return true;
+  }
+
+  void collect(const YAML::Node& node, const std::string& path, int depth) {
+    if (depth > kDeepest) throw InputError(file_ + ": YAML nested deeper than 64 levels");
+    spend(path.size() + 16);
+    if (node.IsMap()) {
+      for (const auto& member : node) {
+        if (!member.first.IsScalar()) continue;
+        std::string key = member.first.Scalar();
+        key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
+        std::replace(key.begin(), key.end(), '-', '_');
+        if (key == "peft") adapters(member.second);
+        if (is_other_section(key)) continue;
+        collect(member.second, path.empty() ? key : path + "." + key, depth + 1);
+      }
+      return;
+    }
+    std::string value;
+    if (node.IsScalar()) value = node.Scalar();
+    if (node.IsNull()) value = "null";
+    if (is_command_line(node)) return add_words(node);
+    if (node.IsSequence()) {
+      for (const auto& item : node) {
+        if (item.IsScalar()) value += (value.empty() ? "" : " ") + item.Scalar();
+        spend(item.IsScalar() ? item.Scalar().size() + 1 : 1);
+        if (item.IsMap()) collect(item, path, depth + 1);
+        if (item.IsSequence()) {  // GPT-NeoX: attention-config: [[["flash"], 32]]
+          collect(item, path, depth + 1);
+          const auto inner = values_.find(path);
+          if (inner != values_.end()) value += (value.empty() ? "" : " ") + inner->second;
+        }
+      }
+    }
+    spend(value.size());
+    if (!value.empty()) values_[path] = value;
+  }
+
+  /// Whether a section of adapters, of NeMo or Megatron-Bridge, has any trained.
+  void adapters(const YAML::Node& section) {
+    if (!section.IsMap()) return;
+    for (const char* key : {"peft_scheme", "_target_"}) {
+      const YAML::Node scheme = section[key];
+      if (scheme && scheme.IsScalar()) values_["peft_scheme"] = scheme.Scalar();
+    }
+  }
+
+  /// What containers are started with: `args: ["--nnodes=4", …]`.
+  static bool is_command_line(const YAML::Node& node) {
+    if (!node.IsSequence()) return false;
+    return std::any_of(node.begin(), node.end(), [](const YAML::Node& item) {
+      return item.IsScalar() && item.Scalar().starts_with("--");
+    });
+  }
+  void add_words(const YAML::Node& node) {
+    for (const auto& item : node) {
+      if (!item.IsScalar()) continue;
+      spend(item.Scalar().size() + 1);
+      words_.push_back(item.Scalar());
+    }
+  }
+
+  void spend(std::size_t bytes) {
+    spent_ += bytes;
+    if (spent_ > kMostExpanded) throw InputError(file_ + ": YAML that expands to over 4 MiB");
+  }
+
+  std::string file_;
+  ImportedJob& job_;
+  ConfigValues values_;
+  std::vector<std::string> words_;
+  std::size_t spent_{0};
+};
+
+/// What configurations of a launch run, and the variables that they set first.
+struct Commands {
+  std::string variables, commands;
+
+  void collect(const YAML::Node& node, const std::string& key, int depth) {
+    const bool runs = std::find(std::begin(kRun), std::end(kRun), key) != std::end(kRun);
+    const bool sets = std::find(std::begin(kSet), std::end(kSet), key) != std::end(kSet);
+    if (depth > kDeepest || commands.size() + variables.size() > kMostExpanded) return;
+    if (node.IsScalar() && runs && node.Scalar().find(' ') != std::string::npos) {
+      commands += node.Scalar() + "\n";
+    } else if (node.IsSequence()) {
+      for (const auto& item : node) {
+        const bool pair = sets && item.IsMap() && item["name"] && item["value"];
+        if (sets && item.IsScalar()) set(item.Scalar());  // as dstack has it
+        if (pair) set(item["name"], item["value"]);       // as Kubernetes has it
+        if (!pair) collect(item, key, depth + 1);
+      }
+    } else if (node.IsMap()) {
+      for (const auto& member : node) {
+        if (!member.first.IsScalar()) continue;
+        if (sets) set(member.first, member.second);
+        if (!sets) collect(member.second, member.first.Scalar(), depth + 1);
+      }
+    }
+  }
+
+ private:
+  static constexpr const char* kRun[] = {"run",    "command",    "commands",
+                                         "script", "entrypoint", "args"};
+  static constexpr const char* kSet[] = {"envs", "env", "environment_variables", "env_variables"};
+
+  void set(const std::string& pair) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) return;
+    variables += fmt::format("{}='{}'\n", pair.substr(0, equals), pair.substr(equals + 1));
+  }
+  void set(const YAML::Node& name, const YAML::Node& value) {
+    if (!name.IsScalar() || !value.IsScalar()) return;
+    variables += fmt::format("{}='{}'\n", name.Scalar(), value.Scalar());
+  }
+};
+
+/// The first line that is neither empty nor a comment nor the begin of a document.
+std::string_view first_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    if (!line.empty() && !line.starts_with('#') && line != "---") return line;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool looks_like_yaml(std::string_view text) {
+  std::string_view line = first_line(text);
+  if (line.starts_with('{') && trimmed(text).starts_with('#')) return !text.starts_with("#!");
+  if (line.starts_with('"') || line.starts_with('\'')) line.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < line.size() &&
+         (std::isalnum(static_cast<unsigned char>(line[length])) != 0 ||
+          std::string_view("_-./$").find(line[length]) != std::string_view::npos)) {
+    ++length;
+  }
+  if (length == 0) return false;
+  std::string_view behind = line.substr(length);
+  if (behind.starts_with('"') || behind.starts_with('\'')) behind.remove_prefix(1);
+  return behind == ":" || behind.starts_with(": ");
+}
+
+bool is_neox_config(std::string_view text) {
+  for (const std::string_view key : {"pipe-parallel-size", "pipe_parallel_size", "num-layers"}) {
+    const std::size_t at = text.find(key);
+    const bool flag = at != std::string_view::npos && at > 0 && text[at - 1] == '-';
+    if (at != std::string_view::npos && !flag) return true;
+  }
+  return false;
+}
+
+bool is_yaml_in_braces(std::string_view text) {
+  char before = '\0';  // the last letter that is neither blank nor in quotes
+  bool line_begins = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '#' && line_begins) return true;
+    if (c == '}' && before == ',') return true;
+    if (before == ':' && (text.substr(at, 4) == "True" || text.substr(at, 5) == "False"))
+      return true;
+    if (c == '"') {  // npos + 1 would be the begin
+      at = text.find('"', at + 1);
+      if (at == std::string_view::npos) return false;
+    }
+    line_begins = c == '\n' || (line_begins && (c == ' ' || c == '\t'));
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') before = c;
+  }
+  return false;
+}
+
+std::string commands_of_yaml(const std::string& file, std::string_view text) {
+  if (text.size() > kLongestText) return {};
+  Commands found;
+  try {
+    found.collect(YAML::Load(std::string(text)), "", 0);
+  } catch (const YAML::Exception&) {
+    return {};  // read_yaml_config says what is wrong
+  }
+  if (found.commands.find(" --") == std::string::npos) return {};
+  std::string script = found.variables + found.commands;
+  if (script.size() > kMostExpanded) throw InputError(file + ": YAML that expands to over 4 MiB");
+  return script;
+}
+
+void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {
+  Reader(file, job).read(text);
+  if (is_neox_config(text)) job.deepspeed = job.deepspeed_config = true;  // GPT-NeoX has no other
+  job.script = job.yaml_config = true;
+  job.report.read.push_back(file + ": YAML configuration");
+}
+
+}  // namespace prequel

@@ -1,0 +1,35 @@
+#pragma once
+
+/// Understands configurations in YAML whose keys are Megatron's arguments or like them: NeMo,
+/// Megatron-Bridge, Primus, Megatron's --yaml-cfg, GPT-NeoX, nanotron, accelerate, and what Hugging
+/// Face's Trainer takes.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/job/imported_job.hpp"
+
+namespace prequel {
+
+/// Whether a text looks like YAML with keys: its first line that says something is `key:`.
+bool looks_like_yaml(std::string_view text);
+
+/// Whether JSON, or YAML in braces, holds GPT-NeoX's own keys beside DeepSpeed's.
+bool is_neox_config(std::string_view text);
+
+/// Whether a text that begins with a brace has what JSON has not: lines of comments, a comma before
+/// a closing brace, or words as Python writes them.
+bool is_yaml_in_braces(std::string_view text);
+
+/// What a configuration of a job's launch (SkyPilot, Azure, dstack) runs, as a script that sets its
+/// variables first; empty where nothing in it has flags.
+std::string commands_of_yaml(const std::string& file, std::string_view text);
+
+/// Reads a configuration into `job`. Keys are known by their names, whatever section they are in
+/// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
+/// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is
+/// no YAML, nested deeper than 64 levels, or over 4 MiB with its aliases.
+void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job);
+
+}  // namespace prequel

@@ -1,0 +1,17 @@
+#pragma once
+
+/// What the framework itself would refuse to start with.
+
+#include <string>
+
+#include "cli/import/job/imported_job.hpp"
+
+namespace prequel {
+
+/// Holds what scripts and configs say against the assertions of Megatron-LM, Megatron-DeepSpeed and
+/// DeepSpeed: two words on one batch size, batch sizes that do not multiply to one another, chunks
+/// that do not divide a stage, flags that exclude or need each other. `job` is completed. Throws
+/// InputError, beginning with `origin`, with all of them.
+void refuse_contradictions(const ImportedJob& job, const std::string& origin);
+
+}  // namespace prequel

@@ -1,0 +1,416 @@
+#include "cli/import/job/imported_job.hpp"
+
+#include <algorithm>
+#include <span>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/json/axis_json.hpp"
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
+#include "hw/device.hpp"
+#include "models/layers/parameters.hpp"
+#include "models/plan/groups.hpp"
+#include "models/plan/layout.hpp"
+
+namespace prequel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMlpNames[] = {"gelu", "swiglu", "geglu", "relu", "squared-relu"};
+constexpr const char* kPositionNames[] = {"learned", "alibi", "rope", "none"};
+constexpr const char* kNormNames[] = {"layer_norm", "rms_norm"};
+constexpr std::int64_t kMostBatch = 1LL << 30;
+constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
+                                        "--pipeline-model-parallel-size", "--context-parallel-size",
+                                        "--ds-sequence-parallel-size"};
+constexpr std::int64_t kMostStages = 1LL << 20;
+
+std::span<const char* const> words_of(Mlp) {
+  return kMlpNames;
+}
+std::span<const char* const> words_of(PositionEmbedding) {
+  return kPositionNames;
+}
+std::span<const char* const> words_of(Norm) {
+  return kNormNames;
+}
+
+/// Every field of a model's shape with its key in `prequel/model/1`, those of experts apart.
+template <class Model, class Visit>
+void each_field(Model& model, const Visit& visit) {
+  visit("num_hidden_layers", model.layers);
+  visit("hidden_size", model.hidden);
+  visit("num_attention_heads", model.heads);
+  visit("num_key_value_heads", model.kv_heads);
+  visit("head_dim", model.head_dim);
+  visit("intermediate_size", model.ffn_hidden);
+  visit("vocab_size", model.vocab);
+  visit("max_position_embeddings", model.max_positions);
+  visit("mlp", model.mlp);
+  visit("position", model.position);
+  visit("norm", model.norm);
+  visit("bias", model.linear_bias);
+  visit("qkv_bias", model.qkv_bias);
+  visit("qk_norm", model.qk_norm);
+  visit("post_norms", model.post_norms);
+  visit("attention_sinks", model.attention_sinks);
+  visit("parallel_block", model.parallel_block);
+  visit("attn_logit_softcapping", model.score_cap);
+  visit("final_logit_softcapping", model.logit_cap);
+  visit("tie_word_embeddings", model.tied_embeddings);
+  visit("embedding_norm", model.embedding_norm);
+  visit("sliding_window", model.window);
+  visit("attention_chunk_size", model.chunk);
+  visit("full_attention_every", model.full_every);
+  visit("num_nextn_predict_layers", model.next_token_layers);
+}
+template <class Experts, class Visit>
+void each_expert_field(Experts& experts, const Visit& visit) {
+  visit("num_experts", experts.count);
+  visit("num_experts_per_tok", experts.top_k);
+  visit("moe_intermediate_size", experts.ffn_hidden);
+  visit("shared_expert_intermediate_size", experts.shared_hidden);
+  visit("shared_expert_gate", experts.shared_gate);
+  visit("first_k_dense_replace", experts.first_dense);
+  visit("moe_layer_freq", experts.every);
+  visit("n_group", experts.groups);
+  visit("topk_group", experts.groups_chosen);
+}
+template <class Latent, class Visit>
+void each_latent_field(Latent& latent, const Visit& visit) {
+  visit("kv_lora_rank", latent.kv_rank);
+  visit("q_lora_rank", latent.q_rank);
+  visit("qk_nope_head_dim", latent.nope);
+  visit("qk_rope_head_dim", latent.rope);
+  visit("v_head_dim", latent.value);
+}
+
+template <class T>
+void put(Json& json, const char* key, const std::optional<T>& value) {
+  if (!value) return;
+  if constexpr (std::is_enum_v<T>) {
+    json[key] = words_of(*value)[static_cast<std::size_t>(*value)];
+  } else {
+    json[key] = *value;
+  }
+}
+
+template <class T>
+void take(const nlohmann::json& file, const char* key, std::optional<T>& value) {
+  const auto found = file.find(key);
+  if (found == file.end() || found->is_null()) return;
+  if constexpr (std::is_enum_v<T>) {
+    const auto words = words_of(T{});
+    const auto word = std::ranges::find(words, found->template get<std::string>());
+    value = static_cast<T>(word - words.begin());
+  } else {
+    value = found->template get<T>();
+  }
+}
+
+Json model_object(const ImportedModel& model, const std::string& origin) {
+  Json json{{"name", printable(model.name.empty() ? "imported" : model.name, 100)}};
+  const auto write = [&](const char* key, const auto& value) { put(json, key, value); };
+  each_field(model, write);
+  if (model.experts.count.value_or(0) >= 2) each_expert_field(model.experts, write);
+  each_latent_field(model.latent, write);
+  json["origin"] = origin;
+  return json;
+}
+
+Json plan_object(const PlanRequest& plan) {
+  Json json = Json::object();
+  each_axis([&](const auto& axis) {
+    if (const auto& value = axis.of(plan)) json[axis.name] = axis_json(*value);
+  });
+  return json;
+}
+
+bool is_whole(const ImportedModel& model) {
+  return model.layers && model.hidden && model.heads && model.vocab && model.max_positions;
+}
+
+/// The model's own reader is the judge of what contradicts itself.
+void check(const Json& model, const std::string& origin) {
+  (void)read_transformer(Document::from(origin, nlohmann::json(model)));
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// What follows of global batch, micro batch and accumulation steps from the other two.
+void complete_batches(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const std::int64_t steps = job.gradient_accumulation_steps.value_or(1);
+  const std::string in_steps = job.gradient_accumulation_steps
+                                   ? fmt::format("{} accumulation steps", steps)
+                                   : std::string("1 accumulation step (no more are said)");
+  if (!plan.dp || *plan.dp >= kMostBatch || steps < 1 || steps >= kMostBatch) return;
+  if (!plan.gbs && plan.mbs && *plan.mbs < kMostBatch && *plan.dp * *plan.mbs < kMostBatch) {
+    plan.gbs = *plan.dp * *plan.mbs * steps;
+    job.report.assumed.push_back(
+        fmt::format("gbs {}: dp {} x mbs {} x {}", *plan.gbs, *plan.dp, *plan.mbs, in_steps));
+  }
+  // Levanter's ranks take all of their sequences at once unless told otherwise.
+  const bool by_steps =
+      job.gradient_accumulation_steps || job.deepspeed_config || job.says("--levanter");
+  if (!plan.mbs && plan.gbs && by_steps &&
+      !job.unresolved.contains("train_micro_batch_size_per_gpu")) {
+    const std::int64_t micro_batches = *plan.dp * steps;
+    if (micro_batches < 1 || *plan.gbs < micro_batches || *plan.gbs % micro_batches != 0) return;
+    plan.mbs = *plan.gbs / micro_batches;
+    job.report.assumed.push_back(
+        fmt::format("mbs {}: gbs {} / dp {} / {}", *plan.mbs, *plan.gbs, *plan.dp, in_steps));
+  }
+}
+
+void complete_chunks(ImportedJob& job) {
+  if (job.plan.vpp || !job.layers_per_virtual_stage || !job.model.layers) return;
+  if (job.unresolved.contains("--pipeline-model-parallel-size")) return;
+  const std::int64_t stages = std::min(job.plan.pp.value_or(1), kMostStages);
+  const std::int64_t chunk = stages * *job.layers_per_virtual_stage;
+  if (chunk > 0 && pipeline_units(job) % chunk == 0) job.plan.vpp = pipeline_units(job) / chunk;
+}
+
+/// Of a layout in letters the chunks are counted; of first and last stages with layers of their own
+/// one is written: the others share what is left.
+void complete_layout(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const std::int64_t stages = std::min(plan.pp.value_or(1), kMostStages);
+  if (plan.layout) {
+    const auto read = parse_layout(*plan.layout);
+    const auto* chunks = std::get_if<std::vector<LayoutChunk>>(&read);
+    const bool whole = chunks != nullptr && stages > 0 && std::ssize(*chunks) % stages == 0;
+    if (whole && !plan.vpp) plan.vpp = std::ssize(*chunks) / stages;
+    return;
+  }
+  if (!job.first_stage_layers && !job.last_stage_layers) return;
+  const std::int64_t ends = (job.first_stage_layers ? 1 : 0) + (job.last_stage_layers ? 1 : 0);
+  const std::int64_t left = job.model.layers.value_or(0) - job.first_stage_layers.value_or(0) -
+                            job.last_stage_layers.value_or(0);
+  const std::int64_t others = stages - ends;
+  const bool chunked = plan.vpp.value_or(1) > 1 || job.layers_per_virtual_stage;
+  if (chunked || stages < 2 || others < 1 || stages > 1024 || left < others || left % others != 0) {
+    job.report.left_out.emplace_back(
+        "--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: predicted with "
+        "equal stages");
+    return;
+  }
+  std::string layout = "E";
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const auto& own = stage == 0            ? job.first_stage_layers
+                      : stage + 1 == stages ? job.last_stage_layers
+                                            : std::optional<std::int64_t>();
+    if (stage > 0) layout += '|';
+    layout += fmt::format("t*{}", own.value_or(left / others));
+  }
+  const std::int64_t more = job.model.next_token_layers.value_or(0);
+  if (more > 0) layout += fmt::format("m*{}", more);
+  plan.layout = layout + "L";
+}
+
+/// Instances of the optimizer hold all of its states each: a node, where there are as many of them.
+void complete_instances(ImportedJob& job) {
+  const std::int64_t all = job.plan.dp.value_or(0);
+  if (const auto ranks = job.sharding_ranks; ranks && *ranks > 0 && all > 0) {
+    if (all <= *ranks) job.plan.sharding_group = ShardingGroup::all;
+    if (all > *ranks && all % *ranks == 0) job.optimizer_instances = all / *ranks;
+  }
+  if (job.optimizer_instances.value_or(1) == 1) return;
+  PlanRequest& plan = job.plan;
+  Plan asked;
+  asked.tp = plan.tp.value_or(1);
+  asked.pp = plan.pp.value_or(1);
+  asked.cp = plan.cp.value_or(1);
+  asked.dp = plan.dp.value_or(0);
+  asked.nodes = plan.nodes.value_or(0);
+  asked.gpus = job.gpus.value_or(0);
+  asked.sharding_group = ShardingGroup::node;
+  const bool known = asked.dp > 0 && asked.nodes > 0 && asked.gpus > 0 && asked.tp > 0 &&
+                     asked.dp < kMostBatch && asked.cp < kMostStages;
+  if (known && shard_groups(asked, GroupAxis::data).copies.size == job.optimizer_instances) {
+    plan.sharding_group = ShardingGroup::node;
+  } else {
+    plan.sharding_group = ShardingGroup::all;
+    job.report.left_out.push_back(fmt::format(
+        "{} groups that each hold all states: predicted with states sharded over all ranks",
+        *job.optimizer_instances));
+  }
+}
+
+/// DeepSpeed's BF16_Optimizer, which its pipelines take at stage 0, shards states over dp by
+/// itself.
+void shard_bf16_states(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  if (!job.deepspeed || plan.zero != 0 || plan.precision != Precision::bf16) return;
+  if (plan.pp.value_or(1) <= 1) return;
+  plan.zero = 1;
+  job.report.assumed.emplace_back(
+      "states as ZeRO 1 shards them: DeepSpeed's bf16 optimizer does so in pipelines at stage 0");
+}
+
+}  // namespace
+
+std::string ImportedJob::unresolved_degrees() const {
+  std::string flags;
+  for (const char* flag : kDegreeFlags) {
+    if (unresolved.contains(flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
+  }
+  return flags;
+}
+
+std::int64_t pipeline_units(const ImportedJob& job) {
+  const bool more = job.plan.stage_split == StageSplit::embedding_as_layer;
+  return job.model.layers.value_or(0) + (more ? 2 : 0);
+}
+
+void complete_devices(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const bool of_node = job.gpus && job.gpus == job.value("--gpus") &&
+                       job.gpus == job.value("--nproc-per-node") && plan.nodes.value_or(1) > 1;
+  if (of_node) {  // Slurm's counts all of them, other schedulers' do not
+    job.report.assumed.push_back(
+        fmt::format("--gpus {}: of each node, as processes are", *job.gpus));
+    job.gpus.reset();
+  }
+  if (!job.gpus && !plan.nodes && job.tasks && job.gpus_per_task && *job.tasks < kMostBatch &&
+      *job.gpus_per_task < kMostBatch) {
+    job.gpus = *job.tasks * *job.gpus_per_task;
+  }
+  if (!job.gpus_per_node && job.gpus_per_task && *job.gpus_per_task < kMostBatch &&
+      job.tasks_per_node.value_or(1) < kMostBatch) {
+    job.gpus_per_node = job.tasks_per_node.value_or(1) * *job.gpus_per_task;
+  }
+  if (!job.gpus_per_node && job.tasks_per_node.value_or(1) > 1) {
+    job.gpus_per_node = job.tasks_per_node;
+    job.report.assumed.push_back(
+        fmt::format("{} devices a node: one for each task", *job.gpus_per_node));
+  }
+  if (!job.gpus && plan.nodes && job.gpus_per_node && *plan.nodes < kMostBatch &&
+      *job.gpus_per_node < kMostBatch) {
+    job.gpus = *plan.nodes * *job.gpus_per_node;
+  }
+  if (!plan.nodes && job.gpus && job.gpus_per_node && *job.gpus_per_node > 0 &&
+      *job.gpus % *job.gpus_per_node == 0) {
+    plan.nodes = *job.gpus / *job.gpus_per_node;
+  }
+}
+
+void complete(ImportedJob& job) {
+  complete_devices(job);
+  PlanRequest& plan = job.plan;
+  const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
+  const std::int64_t model_parallel = std::min(plan.tp.value_or(1), kMostBatch) *
+                                      std::min(plan.pp.value_or(1), kMostStages) *
+                                      std::min(plan.cp.value_or(1), std::int64_t{1} << 10);
+  if (!plan.dp && job.gpus && job.unresolved_degrees().empty() && model_parallel > 0 &&
+      *job.gpus % model_parallel == 0 && *job.gpus >= model_parallel) {
+    plan.dp = *job.gpus / model_parallel;
+    assume(
+        fmt::format("dp {}: {} devices / {} of tp x pp x cp", *plan.dp, *job.gpus, model_parallel));
+  } else if (plan.dp && *plan.dp < kMostBatch && !job.gpus && !plan.nodes &&
+             job.unresolved_degrees().empty() && model_parallel < kMostBatch) {
+    job.gpus = *plan.dp * model_parallel;
+    complete_devices(job);
+  }
+  const std::int64_t experts = job.model.experts.count.value_or(0);
+  const bool over_data = job.says("--moe-expert-model-parallelism") && !plan.ep && plan.dp;
+  if (over_data && experts > 0 && *plan.dp > 0 && experts % *plan.dp == 0) {
+    plan.ep = plan.dp;
+    assume(fmt::format("ep {}: that of dp, over which experts are spread", *plan.ep));
+  }
+  complete_batches(job);
+  complete_layout(job);
+  complete_chunks(job);
+  complete_instances(job);
+  shard_bf16_states(job);
+  if (job.padded_vocab) job.model.vocab = job.padded_vocab;
+}
+
+void count_parameters(ImportedJob& job) {
+  if (!is_whole(job.model)) return;
+  const nlohmann::json json(model_object(job.model, "import"));
+  const Transformer model = read_transformer(Document::from("import", json));
+  job.report.parameters = total_parameters(model);
+  if (model.has_experts()) job.report.active_parameters = active_parameters(model);
+}
+
+std::vector<SoftwareField> software_fields(const ImportedJob& job) {
+  std::vector<SoftwareField> fields;
+  if (job.launch) fields.push_back({"software.launch", std::string(name(*job.launch))});
+  if (job.keeps_gathers) {
+    fields.push_back({"software.memory.keeps_gathers", *job.keeps_gathers ? "true" : "false"});
+  }
+  return fields;
+}
+
+std::string_view word(Mlp mlp) {
+  return kMlpNames[static_cast<std::size_t>(mlp)];
+}
+std::string_view word(PositionEmbedding position) {
+  return kPositionNames[static_cast<std::size_t>(position)];
+}
+
+ImportedModel imported_model(const Document& file) {
+  ImportedModel model;
+  model.name = file.read_once(read_transformer).name;  // which judges the rest, too
+  const auto read = [&](const char* key, auto& value) { take(file.json(), key, value); };
+  each_field(model, read);
+  each_expert_field(model.experts, read);
+  each_latent_field(model.latent, read);
+  return model;
+}
+
+void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
+  const nlohmann::json json(model_object(known, ""));
+  const auto fill = [&](const char* key, auto& value) {
+    if (!value) take(json, key, value);
+  };
+  each_field(model, fill);
+  each_expert_field(model.experts, fill);
+  each_latent_field(model.latent, fill);
+}
+
+std::string model_json(const ImportedModel& model, const std::string& origin) {
+  Json json = model_object(model, origin);
+  check(json, origin);
+  return text_of(json);
+}
+
+std::string job_json(const ImportedJob& job, const std::string& origin) {
+  Json model = model_object(job.model, origin);
+  if (is_whole(job.model)) check(model, origin);
+  Json json{{"schema", "prequel/job/1"}, {"model", model}};
+  put(json, "cluster", job.cluster);
+  put(json, "software", job.software);
+  json["plan"] = plan_object(job.plan);
+  return text_of(json);
+}
+
+std::string report_text(const ImportReport& report) {
+  std::string text;
+  for (const std::string& line : report.read) text += fmt::format("read: {}\n", line);
+  if (report.parameters) {
+    text += fmt::format("parameters: {:.4g} billion ({}){}\n",
+                        static_cast<double>(*report.parameters) * 1e-9, *report.parameters,
+                        report.active_parameters
+                            ? fmt::format(", of which a token passes {:.4g} billion",
+                                          static_cast<double>(*report.active_parameters) * 1e-9)
+                            : "");
+  }
+  for (const std::string& line : report.assumed) text += fmt::format("assumed: {}\n", line);
+  for (const std::string& line : report.left_out) text += fmt::format("left out: {}\n", line);
+  if (report.ignored.empty()) return text;
+  std::string names;
+  for (const std::string& name : report.ignored) {
+    names += (names.empty() ? "" : ", ") + printable(name, 80);
+  }
+  return text + fmt::format("ignored: {}\n", names);
+}
+
+}  // namespace prequel

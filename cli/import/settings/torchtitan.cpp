@@ -1,0 +1,144 @@
+#include "cli/import/settings/torchtitan.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
+#include "models/axes/schedules.hpp"
+#include "models/job/library.hpp"
+
+namespace prequel {
+namespace {
+
+/// What torchtitan calls a model, and what prequel does.
+struct Flavour {
+  std::string_view family, flavour, model;
+};
+constexpr Flavour kFlavours[] = {
+    {"llama3", "8B", "llama-3-8b"},
+    {"llama3", "70B", "llama-3-70b"},
+    {"llama3", "405B", "llama3.1-405b"},
+    {"llama4", "17bx16e", "llama4-scout"},
+    {"llama4", "17bx128e", "llama4-maverick"},
+    {"deepseek_v3", "16B", "deepseek-v2-lite"},
+    {"deepseek_v3", "236B", "deepseek-v2"},
+    {"deepseek_v3", "671B", "deepseek-v3"},
+    {"qwen3", "0.6B", "qwen3-0.6b"},
+    {"qwen3", "8B", "qwen3-8b"},
+    {"qwen3", "14B", "qwen3-14b"},
+    {"qwen3", "32B", "qwen3-32b"},
+    {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
+    {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
+};
+
+/// Of the sequences that a rank gets in a step, pipelines take one at a time unless told otherwise.
+void follow_batches(ImportedJob& job) {
+  const ImportedTorchtitan& said = job.torchtitan;
+  PlanRequest& plan = job.plan;
+  const std::int64_t local = said.local_batch.value_or(1);
+  const bool pipeline = plan.pp.value_or(1) > 1;
+  if (!pipeline) {
+    plan.mbs = local;
+  } else if (said.micro_batches.value_or(0) > 0 && local % *said.micro_batches == 0) {
+    plan.mbs = local / *said.micro_batches;
+  } else {
+    plan.mbs = said.micro_batch.value_or(1);
+  }
+  if (*plan.mbs > 0 && !plan.gbs)
+    job.gradient_accumulation_steps = std::max<std::int64_t>(1, local / *plan.mbs);
+  if (pipeline && plan.gbs) {
+    job.report.assumed.push_back(
+        "the global batch in one pipeline, also where ranks would accumulate gradients over "
+        "several");
+  }
+}
+
+/// Shards over all ranks, or over some of them, which other groups repeat.
+void follow_sharding(ImportedJob& job) {
+  const ImportedTorchtitan& said = job.torchtitan;
+  PlanRequest& plan = job.plan;
+  const std::int64_t copies = std::max<std::int64_t>(1, said.replicate.value_or(1));
+  if (said.shard && *said.shard < (1 << 20) && copies < (1 << 20)) plan.dp = copies * *said.shard;
+  if (said.shard == 1) {
+    plan.zero = 0;
+  } else {
+    if (!plan.zero) plan.zero = 3;
+    if (copies > 1) job.optimizer_instances = copies;
+  }
+}
+
+/// Looped schedules hold two chunks a rank unless the layers of one are said; embedding and head
+/// count as a layer each.
+void follow_schedule(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const std::int64_t stages = plan.pp.value_or(1);
+  if (stages <= 1) {
+    plan.schedule.reset();
+    plan.vpp.reset();
+  } else if (!plan.schedule) {
+    plan.schedule = Schedule::one_f_one_b;
+  }
+  if (!plan.schedule || !traits(*plan.schedule).interleaved) return;
+  plan.vpp = 2;
+  const auto each = job.torchtitan.layers_per_stage;
+  if (!each || *each < 1 || !job.model.layers || stages > *job.model.layers) return;
+  const std::int64_t chunks = (*job.model.layers + 2 + *each - 1) / *each;
+  if (chunks % stages == 0) {
+    plan.vpp = chunks / stages;
+  } else {
+    job.report.left_out.push_back(
+        fmt::format("pipeline_parallel_layers_per_stage {}: {} chunks are not a multiple of pp {}; "
+                    "predicted with two a stage",
+                    *each, chunks, stages));
+  }
+}
+
+}  // namespace
+
+void look_up_flavour(const Library* library, ImportedJob& job) {
+  const ImportedTorchtitan& said = job.torchtitan;
+  if (said.flavour.empty() || job.model.layers) return;
+  job.model_named = said.family + " " + said.flavour;
+  const auto found = std::ranges::find_if(kFlavours, [&](const Flavour& one) {
+    return one.family == said.family && one.flavour == said.flavour;
+  });
+  if (found == std::end(kFlavours) || library == nullptr) return;
+  job.model = imported_model(library->open("models", std::string(found->model)));
+  job.model.next_token_layers.reset();  // torchtitan trains without them
+  job.report.read.push_back(
+      fmt::format("{} {}: model {}", said.family, said.flavour, found->model));
+}
+
+void assume_torchtitan_defaults(ImportedJob& job) {
+  if (!job.torchtitan.said()) return;
+  PlanRequest& plan = job.plan;
+  follow_batches(job);
+  follow_sharding(job);
+  follow_schedule(job);
+  if (plan.tp.value_or(1) > 1) plan.sequence_parallel = true;
+  if (!plan.precision) {
+    plan.precision = Precision::bf16;
+    job.report.assumed.emplace_back("precision bf16: torchtitan's mixed_precision_param");
+  }
+  if (plan.precision == Precision::fp8 && !plan.fp8_recipe) plan.fp8_recipe = Fp8Recipe::current;
+  if (!plan.recompute) {
+    plan.recompute = Recompute::selective;
+    job.report.assumed.emplace_back(
+        "recompute selective: torchtitan's, as no activation_checkpoint.mode says otherwise");
+  }
+  if (plan.recompute == Recompute::selective && !plan.recompute_modules) {
+    plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::blocks};
+    job.report.assumed.emplace_back(
+        "recompute_modules blocks: torchtitan's, as no selective_ac_option says otherwise");
+  }
+  if (!job.says("--compile")) {
+    job.report.left_out.emplace_back(
+        "no compile: torchtitan's stacks are predicted with compiled blocks, which are faster and "
+        "keep less");
+  }
+}
+
+}  // namespace prequel

@@ -1,0 +1,19 @@
+#pragma once
+
+/// What torchtitan's settings mean: its defaults, its counts of batches, its models by name.
+
+#include "cli/import/job/imported_job.hpp"
+
+namespace prequel {
+
+class Library;
+
+/// Puts the shape of the model that family and flavour name (`llama3`, `8B`) into the job where
+/// `library` has it; else the job names the model alone.
+void look_up_flavour(const Library* library, ImportedJob& job);
+
+/// What follows from torchtitan's settings, and its defaults for what they leave out. Does nothing
+/// to other jobs.
+void assume_torchtitan_defaults(ImportedJob& job);
+
+}  // namespace prequel

@@ -1,0 +1,69 @@
+#include "cli/import/settings/megatron_flags.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr UnmodelledFlag kUnmodelled[] = {
+    {"--align-grad-reduce"},
+    {"--checkpoint-in-cpu"},
+    {"--cross-entropy-loss-fusion"},
+    {"--ddp-bucket-size"},
+    {"--DDP-impl", "local"},
+    {"--defer-embedding-wgrad-compute"},
+    {"--delay-grad-reduce"},
+    {"--empty-unused-memory-level", "0"},
+    {"--fp16-lm-cross-entropy"},
+    {"--main-grads-dtype", "fp32"},
+    {"--main-params-dtype", "fp32"},
+    {"--memory-centric-tiled-linear"},
+    {"--mlp-type"},
+    {"--microbatch-group-size-per-virtual-pipeline-stage"},
+    {"--no-async-tensor-model-parallel-allreduce"},
+    {"--no-bias-dropout-fusion"},
+    {"--no-bias-gelu-fusion"},
+    {"--no-bias-swiglu-fusion"},
+    {"--no-gradient-accumulation-fusion"},
+    {"--no-persist-layer-norm"},
+    {"--no-rope-fusion"},
+    {"--offload-activations", "0"},
+    {"--no-scatter-gather-tensors-in-pipeline"},
+    {"--overlap-p2p-communication-warmup-flush"},
+    {"--overlap-param-gather-with-optimizer-step"},
+    {"--pipeline-model-parallel-split-rank"},
+    {"--selective-checkpointing", "1"},
+    {"--split-transformer-layers"},
+    {"--standalone-embedding-stage"},
+    {"--synchronize-each-layer"},
+    {"--use-nccl-ub"},
+    {"--reuse-fp32-param"},
+    {"--swap-attention"},
+    {"--use-lf-gate"},
+    {"--use-tp-pp-dp-mapping"},
+    {"--kd"},
+    {"--num-layers-teacher"},
+};
+
+/// Flags of what is no dense decoder, or no layout of one, that prequel could predict.
+constexpr RefusedFlag kRefused[] = {
+    {"--is-hybrid-model", "a model with state-space layers"},
+    {"--hybrid-override-pattern", "a model with state-space layers"},
+    {"--hybrid-layer-pattern", "a model with state-space layers"},
+    {"--hybrid-attention-ratio", "a model with state-space layers", "0.0"},
+    {"--retro-add-retriever", "a model with retrieval"},
+    {"--decoder-num-layers", "an encoder and a decoder"},
+    {"--seq-length-dec", "an encoder and a decoder"},
+    {"--vision-tower", "a vision-language model"},
+    {"--mm-projector-type", "a vision-language model"},
+    {"--head-size-a", "a model without attention (RWKV)"},
+};
+
+}  // namespace
+
+std::span<const UnmodelledFlag> unmodelled_flags() {
+  return kUnmodelled;
+}
+std::span<const RefusedFlag> refused_flags() {
+  return kRefused;
+}
+
+}  // namespace prequel
