@@ -160,6 +160,9 @@ void translate_cells(Cells& cells) {
   translate(cells, "zero_stage", {{"fsdp", "3"}});
   translate(cells, "position", {{"yarn", "rope"}, {"rotary", "rope"}, {"nope", "none"}});
   translate(cells, "mlp", {{"relu2", "squared-relu"}, {"squared_relu", "squared-relu"}});
+  if (text_of(cells, "fp8_recipe").find("fp8 all-gather") != std::string::npos) {
+    cells.try_emplace("fp8_param_gather", "1");
+  }
   translate(cells, "fp8_recipe",
             {{"current", "current"},
              {"fp8_cs", "current"},

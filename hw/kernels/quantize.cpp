@@ -42,7 +42,10 @@ Precision format_of(CastRecipe recipe) {
 }
 
 Bytes traffic(const Cast& cast, bool in_any_order) {
-  const double passes = looks_first(cast.recipe) ? 2.0 : 1.0;
+  // A scale a row stays with the row that a kernel reads; those of the other order are of columns,
+  // whose largest elements another kernel looks for first.
+  const bool columns = cast.recipe == CastRecipe::row && cast.both_orders;
+  const double passes = columns ? 3.0 : looks_first(cast.recipe) ? 2.0 : 1.0;
   const bool one_copy = !cast.both_orders || (in_any_order && scales_tensor(cast.recipe));
   const double written = bytes_per_element(format_of(cast.recipe)) * (one_copy ? 1.0 : 2.0);
   return {cast.elements * (passes * cast.source_bytes + written)};

@@ -37,7 +37,8 @@ Precision format_of(CastRecipe recipe);
 
 /// Bytes read and written: the source once, twice where a first pass looks for the largest element;
 /// the result once for each order, but once for both where one scale a tensor meets tensor cores
-/// that take 8-bit operands `in_any_order` (Blackwell, not Hopper).
+/// that take 8-bit operands `in_any_order` (Blackwell, not Hopper). Scales of rows in both orders
+/// are those of rows and of columns: two kernels, of which the second looks first.
 Bytes traffic(const Cast& cast, bool in_any_order);
 
 /// The kernel that it is, of the recipe's kind.

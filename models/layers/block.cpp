@@ -95,10 +95,23 @@ class BlockTeller {
                    std::int64_t inputs, const Split& split) {
     const std::int64_t outputs_here = split.inputs ? outputs : outputs / split.ranks;
     const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
+    tell_weight_cast(real(outputs_here * inputs_here), split.module, split.operator_share);
     layer_.pieces.push_back({name,
                              LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0},
                              split.module, linear_parameters(outputs, inputs, split.bias), false,
                              split.kept, split.operator_share, split.feeds});
+  }
+
+  /// Weights of the product that follows, where each pass casts them: once for its forward product,
+  /// and once in the order in which the input's gradient needs them. Those that were gathered in
+  /// their format need no cast.
+  void tell_weight_cast(double weights, Module module, double operator_share) {
+    const bool cast = is_quantized(setting_.products) && software_.kernels.casts_weights;
+    if (!cast || setting_.gathers_cast) return;
+    layer_.pieces.push_back({.name = "weight casts",
+                             .what = Casts{weights, weights, setting_.casts, false},
+                             .module = module,
+                             .operator_share = operator_share});
   }
 
   /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a
@@ -420,9 +433,17 @@ class BlockTeller {
     tell_linear(out, tokens_, model_.hidden, inner, second);
   }
 
+  /// What follows its last product is a sum, unless a norm or a dropout reads the result.
   void tell_mlp() {
     tell_mlp_of("mlp in", "mlp out", model_.ffn_hidden, Module::mlp);
+    const bool sum_follows = !model_.post_norms && !model_.dropout;
+    layer_.pieces.back().ends_layer = sum_follows;
+    const std::size_t product = layer_.pieces.size();
     tell_tensor_sum("mlp all-reduce", true, true);
+    for (std::size_t i = product; i < layer_.pieces.size(); ++i) {
+      const auto& forward = std::get<LayerCollective>(layer_.pieces[i].what).forward;
+      layer_.pieces[i].ends_layer = sum_follows && forward != CollectiveOp::all_gather;
+    }
   }
 
   /// Router, dispatch, the experts' two products, combine; and the experts that all tokens pass.
@@ -495,6 +516,7 @@ class BlockTeller {
     const double hidden = real(model_.hidden);
     const auto add = [&](std::string_view name, std::int64_t outputs, std::int64_t inputs,
                          std::int64_t parameters, double kept) {
+      tell_weight_cast(real(local * outputs * inputs), Module::experts, 1.0);
       layer_.pieces.push_back({name,
                                LinearLayer{whole_rows, outputs, inputs, setting_.products, local},
                                Module::experts, experts.count * parameters, true, kept});

@@ -20,12 +20,13 @@ double pairs_seen(const FusedAttention& shape, bool causal) {
   return (causal ? 0.5 : 1.0) * queries * shape.mean_chunk();
 }
 
-/// FLOP of the products of a told layer's forward pass, of pieces of `modules`.
-double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal) {
+/// FLOP of the products of a told layer's forward pass, of pieces of `modules`; `to_end`: with what
+/// no backward needs.
+double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal, bool to_end = true) {
   double flops = 0;
   for (const LayerPiece& piece : layer.pieces) {
     const double share = piece.repeated_share(modules);
-    if (share <= 0) continue;
+    if (share <= 0 || (piece.ends_layer && !to_end)) continue;
     if (const auto* linear = std::get_if<LinearLayer>(&piece.what)) {
       flops += share * 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
     } else if (const auto* attention = std::get_if<AttentionCore>(&piece.what)) {
@@ -45,6 +46,7 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   padded.vocab = step.vocab;
   const Software plain{};
   const WordSet<Module> repeated = repeated_modules(step.recompute);
+  const bool to_end = !step.stops_early || repeated != WordSet<Module>::all();
   std::map<LayerKind, std::int64_t> kinds;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) ++kinds[model.kind_of(layer)];
   if (model.next_token_layers > 0) {
@@ -55,7 +57,7 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   for (const auto& [kind, count] : kinds) {
     const Layer block = tell_block(model, kind, setting, plain);
     once += real(count) * forward_flops(block, WordSet<Module>::all(), causal);
-    again += real(count) * forward_flops(block, repeated, causal);
+    again += real(count) * forward_flops(block, repeated, causal, to_end);
   }
   const double heads = real(1 + model.next_token_layers);
   once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all(), causal);

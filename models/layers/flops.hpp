@@ -23,6 +23,7 @@ struct StepShape {
   Recompute recompute{};
   AttentionKind attention{};
   double repeated_blocks{1.0};  ///< share of the blocks that repeat; only `prequel` asks for it
+  bool stops_early{};           ///< KernelStack::recompute_stops_early; `prequel` alone, too
 };
 
 /// Model FLOPs: forward and backward, nothing repeated. Hardware FLOPs: with what is recomputed.

@@ -42,10 +42,12 @@ struct PointwiseKernels {
   double forward{}, backward{};  ///< bytes
 };
 
-/// Casts of the operands of products to a narrow format: inputs forward, gradients backward.
+/// Casts of the operands of products to a narrow format: inputs forward, gradients backward, and
+/// weights in either pass.
 struct Casts {
   double forward{}, backward{};  ///< elements
   CastRecipe recipe{};
+  bool both_orders{true};  ///< see Cast
 };
 
 /// A collective of each pass over one group. Gather and scatter are each other's backward.
@@ -78,6 +80,7 @@ struct LayerPiece {
   double kept{};              ///< bytes of results for the backward pass, on this rank
   double operator_share{1};   ///< of it, repeated where operators are (Module::operators)
   std::optional<OffloadModule> feeds{};  ///< whose input the kept results are
+  bool ends_layer{};                     ///< no backward needs its results
 
   /// How much of it a set repeats.
   [[nodiscard]] double repeated_share(WordSet<Module> repeated) const {

@@ -109,7 +109,9 @@ class Lister {
 
   void add(const Casts& cast) {
     const double elements = backward_ ? cast.backward : cast.forward;
-    if (elements > 0) push(Cast{cast.recipe, elements});
+    if (elements > 0) {
+      push(Cast{.recipe = cast.recipe, .elements = elements, .both_orders = cast.both_orders});
+    }
   }
 
   void add(const LayerCollective& collective) {
@@ -138,19 +140,12 @@ class Lister {
   Operators list_;
 };
 
-/// The forward pass of the pieces of `repeated`.
-Operators forward_again(const Layer& layer, const Software& software, WordSet<Module> repeated) {
-  Lister lister(Pass::forward, software);
-  for (const LayerPiece& piece : layer.pieces) {
-    lister.add(piece, piece.repeated_share(repeated));
-  }
-  return std::move(lister).list();
-}
-
 }  // namespace
 
 Operators forward_operators(const Layer& layer, const Software& software) {
-  return forward_again(layer, software, WordSet<Module>::all());
+  Lister lister(Pass::forward, software);
+  for (const LayerPiece& piece : layer.pieces) lister.add(piece);
+  return std::move(lister).list();
 }
 
 Operators backward_operators(const Layer& layer, const Software& software) {
@@ -163,8 +158,14 @@ Operators backward_operators(const Layer& layer, const Software& software) {
 
 Operators repeated_operators(const Layer& layer, const Software& software,
                              WordSet<Module> repeated) {
-  Operators again = forward_again(layer, software, repeated);
-  if (layer.input_gather.value > 0 && repeated == WordSet<Module>::all()) {
+  const bool whole = repeated == WordSet<Module>::all();
+  Lister lister(Pass::forward, software);
+  for (const LayerPiece& piece : layer.pieces) {
+    if (whole && piece.ends_layer && software.kernels.recompute_stops_early) continue;
+    lister.add(piece, piece.repeated_share(repeated));
+  }
+  Operators again = std::move(lister).list();
+  if (layer.input_gather.value > 0 && whole) {
     const GroupCollective gather{GroupAxis::tensor, CollectiveOp::all_gather, layer.input_gather};
     again.insert(again.begin(), {"saved input gather", gather});
   }

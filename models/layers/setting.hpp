@@ -81,6 +81,7 @@ struct LayerSetting {
   bool fixed_capacity{};        ///< each expert gets as many tokens as it may, others are dropped
   bool one_graph{};             ///< a whole iteration is launched at once
   bool fp8_activation_store{};  ///< inputs of SwiGLU are kept in fp8
+  bool gathers_cast{};          ///< weights come from other ranks in the format of products
   bool repeats_expert_activation{};  ///< the experts' activation is recomputed by itself
   std::int64_t saved_input_ranks{
       1};  ///< that share an input which waits for the layer's repetition

@@ -77,6 +77,7 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.imbalance = plan.imbalance;
   setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
   setting.fp8_activation_store = plan.fp8_activation_store;
+  setting.gathers_cast = plan.fp8_param_gather && plan.fp8_recipe != Fp8Recipe::mxfp8;
   setting.repeats_expert_activation = repeats_expert_activation(plan);
   setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
   if (plan.distribute_saved_activations && plan.recompute == Recompute::full) {

@@ -83,6 +83,12 @@ struct KernelStack {
   /// Per parameter and micro batch, traffic of kernels that add a gradient to those before it;
   /// 0 where the products of weight gradients do.
   double accumulation_bytes{};
+  /// Whether the repetition of a whole layer ends with the last result that its backward needs, so
+  /// that the MLP's last product is not repeated (PyTorch's checkpoints from 2.1 on, unless they
+  /// are reentrant); else all is repeated.
+  bool recompute_stops_early{};
+  /// Whether weights are cast to 8 and 4 bits in each pass; else once a step, which is not priced.
+  bool casts_weights{};
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
@@ -187,6 +193,15 @@ struct ContextRingStack {
   double contention{};         ///< share of the shorter of transfers and attention that both lose
 };
 
+/// Kernels that a layer's weights and gradients pass where ranks gather and reduce it, beside the
+/// collectives: reads and writes of each element.
+struct ShardCopies {
+  double gathered{};   ///< of a gathered weight, each time
+  double gradients{};  ///< of a gradient, in the format of activations
+  double reduced{};    ///< of a gradient, in the format in which it is reduced
+  bool casts{};        ///< a kernel of its own casts gradients where these formats differ
+};
+
 /// Gradients that are reduced together; nothing stated: a layer's while passes run, else a stage's.
 struct GradientBucket {
   Bytes size{};                     ///< of one all-reduce, half of one to owners
@@ -229,6 +244,7 @@ struct CommunicationStack {
   /// it: launches, waits between streams. Forward; twice that backward.
   Seconds context_step{};
   ContextRingStack context_ring;
+  ShardCopies shard_copies;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
   /// Of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and 2),

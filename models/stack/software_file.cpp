@@ -81,6 +81,10 @@ KernelStack read_kernels(const Cursor& section) {
   kernels.optimizer_traffic_bytes = section.at("optimizer_traffic_bytes").number(kNonNegative);
   kernels.optimizer_time_per_parameter = {factor_or(section, "optimizer_s_per_parameter", 0.0)};
   kernels.accumulation_bytes = factor_or(section, "accumulation_bytes", 0.0);
+  if (const auto casts = section.find("casts_weights")) kernels.casts_weights = casts->boolean();
+  if (const auto stops = section.find("recompute_stops_early")) {
+    kernels.recompute_stops_early = stops->boolean();
+  }
   kernels.unfused = read_score_traffic(section, "unfused");
   kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
   if (const auto grouped = section.find("grouped_products")) {
@@ -169,6 +173,13 @@ ContextRingStack read_context_ring(const Cursor& section) {
   return ring;
 }
 
+ShardCopies read_shard_copies(const Cursor& section) {
+  ShardCopies copies{factor_or(section, "gathered", 0.0), factor_or(section, "gradients", 0.0),
+                     factor_or(section, "reduced", 0.0)};
+  if (const auto casts = section.find("casts")) copies.casts = casts->boolean();
+  return copies;
+}
+
 /// A size, or the parameters that a bucket has at least.
 GradientBucket read_gradient_bucket(const Cursor& bucket) {
   const auto parameters = bucket.is_object() ? bucket.find("parameters") : std::nullopt;
@@ -206,6 +217,9 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.context_step = {factor_or(section, "context_step_s", 0.0)};
   if (const auto ring = section.find("context_ring")) {
     communication.context_ring = read_context_ring(*ring);
+  }
+  if (const auto copies = section.find("shard_copies")) {
+    communication.shard_copies = read_shard_copies(*copies);
   }
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();

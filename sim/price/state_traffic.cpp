@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/memory/state_bytes.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/overlap.hpp"
 
 namespace prequel {
@@ -27,6 +28,29 @@ bool reduces_to_all(const Scenario& scenario) {
 Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters) {
   const double bytes = scenario.software.kernels.accumulation_bytes * parameters.total();
   return price(scenario.device, Stream{StreamKind::optimizer, {bytes}});
+}
+
+ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters) {
+  const Plan& plan = scenario.plan;
+  const ShardCopies& copies = scenario.software.communication.shard_copies;
+  const double gradient = bytes_per_element(activation_precision(plan));
+  const double reduced = bytes_per_element(plan.grad_precision);
+  const double gathered = state_bytes(plan, scenario.software).gathered;
+  const double cast = copies.casts && gradient != reduced ? gradient + reduced : 0.0;
+  const auto shared_out = [&](GroupAxis axis) {
+    return shard_groups(plan, axis).shards.size > 1 ? 1.0 : 0.0;
+  };
+  const double count = shared_out(GroupAxis::data) * parameters.dense +
+                       shared_out(GroupAxis::expert_data) * parameters.experts;
+  const auto time = [&](double bytes) {
+    return price(scenario.device, Stream{StreamKind::copy, {count * bytes}});
+  };
+  ShardCopyTimes times;
+  if (count == 0) return times;
+  if (copies.gathered > 0) times.gather = time(copies.gathered * gathered);
+  const double reduce = copies.gradients * gradient + copies.reduced * reduced + cast;
+  if (reduce > 0) times.reduce = time(reduce);
+  return times;
 }
 
 double bucket_parameters(const Scenario& scenario, GroupAxis axis) {

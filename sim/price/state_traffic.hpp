@@ -12,6 +12,13 @@ namespace prequel {
 /// Adding one micro batch's gradients of `parameters` to those before it.
 Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters);
 
+/// Kernels beside the collectives where layers are gathered one by one: on a gathered layer, each
+/// time, and on its gradients when they are reduced. They share the memory with the passes.
+struct ShardCopyTimes {
+  Seconds gather, reduce;
+};
+ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters);
+
 /// Gradients per rank that the stack reduces together over a group of replicas; 0: it states none.
 double bucket_parameters(const Scenario& scenario, GroupAxis axis);
 

@@ -90,6 +90,7 @@ PipelineShape shape_of(const Scenario& scenario, const LayerCosts& layers) {
 /// Communication of parameters that are gathered, and whose gradients are reduced, at once.
 struct Traffic {
   CommTime gather, reduce;
+  ShardCopyTimes copies{};  ///< beside them
 };
 
 /// Fills the blocks of a step and the table of durations that it is played with.
@@ -105,6 +106,7 @@ class StepBuilder {
     // other.
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
                               (shape.stages == 1 || layer_by_layer(shape.gathers));
+    step_.copies_are_priced = layer_by_layer(shape.gathers);
     if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
@@ -125,7 +127,10 @@ class StepBuilder {
         parameters.experts != last_traffic_->parameters.experts) {
       last_traffic_ = {parameters,
                        {parameter_gather_time(scenario_, parameters),
-                        gradient_reduce_time(scenario_, parameters)}};
+                        gradient_reduce_time(scenario_, parameters),
+                        layer_by_layer(gathers_of(plan_, scenario_.software))
+                            ? shard_copy_times(scenario_, parameters)
+                            : ShardCopyTimes{}}};
     }
     return last_traffic_->traffic;
   }
@@ -174,8 +179,8 @@ class StepBuilder {
     step_.blocks.push_back({root, 0, costs});
     const std::uint32_t unit = step_.shape.chunks - 1;
     communicate(TaskKind::parameter_gather, 0, unit, of_root.gather);
-    set(TaskKind::forward, unit, costs.forward.total());
-    set(TaskKind::backward, unit, costs.backward.total());
+    set(TaskKind::forward, unit, costs.forward.total() + of_root.copies.gather.value);
+    set(TaskKind::backward, unit, costs.backward.total() + of_root.copies.reduce.value);
     communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
     set(TaskKind::optimizer, 0,
         optimizer_time(scenario_, layers_.orthogonal, {all}, parameters).value);
@@ -192,7 +197,8 @@ class StepBuilder {
     step_.network.at(kind, stage, chunk) = time.network.value;
   }
 
-  /// What gathers and reductions beside the passes of a layer or bucket take, and cost these.
+  /// What gathers and reductions beside the passes of a layer or bucket take, and cost these: what
+  /// both lose, and the copies beside them.
   struct Losses {
     double forward{}, backward{};
   };
@@ -204,7 +210,9 @@ class StepBuilder {
     communicate(TaskKind::parameter_gather, stage, chunk, between.gather, losses.forward);
     communicate(TaskKind::backward_gather, stage, chunk, again);
     communicate(TaskKind::gradient_reduce, stage, chunk, between.reduce, losses.backward);
-    return losses;
+    const double once = between.copies.gather.value;
+    const double twice = step_.shape.gathers == Gathers::each_pass ? once : 0.0;
+    return {losses.forward + once, losses.backward + twice + between.copies.reduce.value};
   }
 
   void add_gathered_layer(std::uint32_t unit, const PartCost& costs, const Traffic& between) {
@@ -248,10 +256,10 @@ class StepBuilder {
     const StageParameters parameters = parameters_of(chunks);
     const bool is_end = stage == 0 || stage + 1 == step_.shape.stages;
     if (step_.shape.buckets == 0) {
-      const auto& [gather, reduce] = communicated(parameters);
-      const double times = gradient_reductions(plan_);
-      communicate(TaskKind::gradient_reduce, stage, 0,
-                  {times * reduce.all + gather.all, times * reduce.network + gather.network});
+      const Traffic& all = communicated(parameters);
+      CommTime reduced = gradient_reductions(plan_) * all.reduce;
+      reduced += all.gather;
+      communicate(TaskKind::gradient_reduce, stage, 0, reduced);
     }
     if (step_.shape.gathers_at_end) {
       communicate(TaskKind::gather_updates, stage, 0, communicated(parameters).gather);

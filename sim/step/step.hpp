@@ -26,6 +26,7 @@ struct Step {
   BlockTable network{PipelineShape{}};  ///< of these, what links between nodes carry
   Seconds fixed;                        ///< before and after all that is played
   bool overlap_is_priced{};  ///< whether durations hold what overlapping tasks lose to one another
+  bool copies_are_priced{};  ///< whether those of passes hold copies between shards and layers
 };
 
 /// The step of a scenario whose layers are priced as `price_layers` does. Throws InputError when

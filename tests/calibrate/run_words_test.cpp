@@ -22,6 +22,11 @@ TEST_CASE("what launchers call recipes, dispatchers and graphs are words of the 
   CHECK(translated({{"precision", "nvfp4"}}).at("precision") == "fp4");
   CHECK(translated({{"fp8_recipe", "current-scaling"}}).at("fp8_recipe") == "current");
   CHECK(translated({{"fp8_recipe", "tensorwise dynamic"}}).at("fp8_recipe") == "current");
+  const Cells gathered = translated({{"fp8_recipe", "tensorwise, fp8 all-gather"}});
+  CHECK(gathered.at("fp8_recipe") == "current");
+  CHECK(gathered.at("fp8_param_gather") == "1");
+  CHECK_FALSE(
+      translated({{"fp8_recipe", "rowwise, bf16 all-gather"}}).contains("fp8_param_gather"));
   CHECK(translated({{"dispatcher", "DeepEP (NVSHMEM over EFA)"}}).at("dispatcher") == "deepep");
   CHECK(translated({{"dispatcher", "DeepEP (UCCL over EFA)"}}).at("dispatcher") == "uccl");
   CHECK(translated({{"schedule", "zero-bubble"}}).at("schedule") == "zb-h1");

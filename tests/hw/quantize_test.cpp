@@ -21,6 +21,11 @@ TEST_CASE("bytes of a cast for both orders, per element, are those of Transforme
   CHECK(bytes(CastRecipe::nvfp4, kBlackwell) == 4.0 + 2.0 * (0.5 + 1.0 / 16));
 }
 
+TEST_CASE("scales of rows and of columns take a kernel each, of which the second looks first") {
+  CHECK(bytes(CastRecipe::row, false) == 3 * 2.0 + 2 * 1.0);
+  CHECK(bytes(CastRecipe::row, true) == 3 * 2.0 + 2 * 1.0);
+}
+
 TEST_CASE("a cast that is part of another kernel only writes, and one order is one copy") {
   CHECK(traffic({CastRecipe::mxfp8, 10.0, 0.0, false}, true).value == 10.0 * (1.0 + 1.0 / 32));
   CHECK(traffic({CastRecipe::row, 10.0, 2.0, false}, false).value == 30.0);

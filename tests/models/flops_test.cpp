@@ -111,6 +111,21 @@ TEST_CASE("the causal count leaves out half of the pairs of queries and keys, an
         doctest::Approx(4 * 4 * pairs).epsilon(1e-12));
 }
 
+TEST_CASE("a repetition that stops early does not count the MLP's last product") {
+  const Transformer model = shipped_model("llama-3-8b");
+  StepShape step;
+  step.gbs = 4;
+  step.seq_len = 8192;
+  step.vocab = model.vocab;
+  step.recompute = Recompute::full;
+  const StepFlops whole = step_flops(model, step, FlopsConvention::prequel);
+  step.stops_early = true;
+  const StepFlops early = step_flops(model, step, FlopsConvention::prequel);
+  const double last = 2.0 * 4 * 8192 * 32 * 4096 * 14336;  // sequences, tokens, layers, weights
+  CHECK(early.model.value == whole.model.value);
+  CHECK(whole.hardware.value - early.hardware.value == doctest::Approx(last).epsilon(1e-12));
+}
+
 TEST_CASE("attention in chunks counts the pairs within them, and all of them in full layers") {
   Transformer model = shipped_model("llama4-scout");
   StepShape step;

@@ -190,6 +190,65 @@ TEST_CASE("recompute by operator repeats keys, the projection and what a gate mu
         product_flops(forward_operators(layer, stack)));
 }
 
+TEST_CASE("a repetition that stops early leaves out what no backward of the layer needs") {
+  Software stack;
+  stack.kernels.recompute_stops_early = true;
+  const auto all = WordSet<Module>::all();
+  const Layer layer = tell_block(gated(), {}, setting(4), stack);
+  const double out = 2 * 2.0 * 1024 * 512 * 1024 / 4;  // of the MLP's last product
+  CHECK(product_flops(repeated_operators(layer, stack, all)) ==
+        product_flops(forward_operators(layer, stack)) - out);
+  const auto collectives = [&](const Operators& operators) {
+    return std::count_if(operators.begin(), operators.end(), [](const Operator& op) {
+      return std::holds_alternative<GroupCollective>(op.what);
+    });
+  };
+  // Two scatters and two gathers, of which the last scatter follows that product.
+  CHECK(collectives(forward_operators(layer, stack)) == 4);
+  CHECK(collectives(repeated_operators(layer, stack, all)) == 3);
+  // By operator all is as it is said of each.
+  const auto operators = repeated_modules(Recompute::selective, {RecomputeModule::operators});
+  CHECK(product_flops(repeated_operators(layer, stack, operators)) ==
+        product_flops(repeated_operators(layer, Software{}, operators)));
+  // A norm of the result, or a dropout, needs it.
+  for (const bool normed : {false, true}) {
+    Transformer model = gated();
+    (normed ? model.post_norms : model.dropout) = true;
+    const Layer read = tell_block(model, {}, setting(4), stack);
+    CHECK(product_flops(repeated_operators(read, stack, all)) ==
+          product_flops(forward_operators(read, stack)));
+  }
+}
+
+TEST_CASE("stacks that cast weights in each pass do so once forward and once backward") {
+  Software stack;
+  stack.kernels.casts_weights = true;
+  LayerSetting narrow = setting(1);
+  narrow.products = Precision::fp8;
+  narrow.casts = CastRecipe::current;
+  const auto cast = [&](const LayerSetting& setting, const Software& software) {
+    double elements = 0;
+    const Layer layer = tell_block(gated(), {}, setting, software);
+    for (const Operator& op : forward_operators(layer, software)) {
+      const auto* found = std::get_if<Cast>(&op.what);
+      if (found && !found->both_orders) elements += found->elements;
+    }
+    double again = 0;
+    for (const Operator& op : backward_operators(layer, software)) {
+      const auto* found = std::get_if<Cast>(&op.what);
+      if (found && !found->both_orders) again += found->elements;
+    }
+    CHECK(again == elements);
+    return elements;
+  };
+  // Queries, keys, values and projection; the gate, what it gates and the second product.
+  CHECK(cast(narrow, stack) == 4.0 * 512 * 512 + 3.0 * 512 * 1024);
+  CHECK(cast(narrow, Software{}) == 0);
+  CHECK(cast(setting(1), stack) == 0);
+  narrow.gathers_cast = true;
+  CHECK(cast(narrow, stack) == 0);
+}
+
 TEST_CASE("recompute by operator gathers again and keeps what was scattered") {
   const Software stack;
   const Layer layer = tell_block(gated(), {}, setting(4), stack);

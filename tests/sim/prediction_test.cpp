@@ -566,6 +566,42 @@ TEST_CASE("without prefetch, gathers of fully sharded layers hold up the passes"
   CHECK(seconds_with("1") >= seconds_with("2"));
 }
 
+TEST_CASE("copies between shards and layers cost their traffic in every pass of sharded layers") {
+  Scenario scenario = planned("llama-3-8b", "dgx-h100", "pytorch-fsdp2-2024",
+                              {{"plan.nodes", "4"}, {"plan.gbs", "64"}, {"plan.mbs", "2"}});
+  ShardCopies& copies = scenario.software.communication.shard_copies;
+  copies = {.gathered = 2, .gradients = 1, .reduced = 1};
+  const StageParameters parameters{1e9, 0};
+  const auto seconds = [&](double bytes) {
+    return price(scenario.device, Stream{StreamKind::copy, {1e9 * bytes}}).value;
+  };
+  // A gathered weight is read and written in 16 bits; a gradient is read so, and written in fp32.
+  const ShardCopyTimes times = shard_copy_times(scenario, parameters);
+  CHECK(times.gather.value == doctest::Approx(seconds(4)));
+  CHECK(times.reduce.value == doctest::Approx(seconds(6)));
+  copies = {.gathered = 0, .gradients = 2, .reduced = 2, .casts = true};
+  CHECK(shard_copy_times(scenario, parameters).gather.value == 0);
+  CHECK(shard_copy_times(scenario, parameters).reduce.value == doctest::Approx(seconds(4 + 8 + 6)));
+  scenario.plan.grad_precision = Precision::bf16;  // nothing to cast
+  CHECK(shard_copy_times(scenario, parameters).reduce.value == doctest::Approx(seconds(4 + 4)));
+
+  // In the step: forward, backward, and with the reductions, all of it exposed.
+  const auto step = [&](const ShardCopies& some) {
+    copies = some;
+    const Prediction prediction = predict(scenario);
+    CHECK(prediction.breakdown.total() == doctest::Approx(prediction.sec_per_iter.value));
+    return prediction;
+  };
+  const Prediction none = step({});
+  const Prediction some = step({.gathered = 2, .gradients = 1, .reduced = 1});
+  CHECK(some.sec_per_iter.value > none.sec_per_iter.value);
+  CHECK(some.breakdown.dp_comm > none.breakdown.dp_comm);
+  CHECK(some.breakdown.compute == doctest::Approx(none.breakdown.compute));
+  scenario.plan.zero = 1;  // nothing is gathered layer by layer
+  CHECK(step({.gathered = 2, .gradients = 1, .reduced = 1}).sec_per_iter.value ==
+        step({}).sec_per_iter.value);
+}
+
 TEST_CASE("without prefetch, ZeRO-1 hides neither gradients nor weights, copies of all states do") {
   const auto with = [](const char* zero, const char* layers) {
     return predict(planned("llama-3-8b", "dgx-h100", "nanotron-2025",
