@@ -247,7 +247,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   hear_of_devices(script, job);
   TrainingWords training = words_of_training(script.words);
   script.words = std::move(training.words);
-  std::ranges::move(training.told, std::back_inserter(job.report.assumed));
+  for (std::string& line : training.told) job.report.assumed.push_back(std::move(line));
   check_programs(source.file, script.words, job);
   note_config_files(script.words, job);
   note_model_clues(script, job);
