@@ -19,6 +19,7 @@
 #include "cli/import/megatron_defaults.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/python_config.hpp"
+#include "cli/import/python_recipes.hpp"
 #include "cli/import/python_values.hpp"
 #include "cli/import/toml_config.hpp"
 #include "cli/import/torchtitan.hpp"
@@ -118,6 +119,7 @@ void toml_config(std::string_view text) {
 
 void python_config(std::string_view text) {
   (void)looks_like_python(text);
+  (void)command_of_recipe(text);
   ImportedJob job;
   read_python_config("config.py", text, job);
   assume_megatron_defaults(job);
