@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/base/lower_case.hpp"
 #include "models/axes/axis_words.hpp"
 
 namespace prequel {
@@ -15,16 +16,9 @@ namespace {
 
 using Cells = std::map<std::string, std::string>;
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return text;
-}
-
 std::string text_of(const Cells& cells, const std::string& column) {
   const auto found = cells.find(column);
-  return found == cells.end() ? std::string() : lower(found->second);
+  return found == cells.end() ? std::string() : lower_case(found->second);
 }
 
 /// The second of the pair whose first the text begins with; the text itself where there is none.
@@ -232,7 +226,7 @@ std::optional<std::string> attention_kernel(const std::string& said) {
        {"fa4", "flash-4"},
        {"cudnn", "cudnn"},
        {"flash-1-triton", "flash-1-triton"}}};
-  const std::string word = lower(said);
+  const std::string word = lower_case(said);
   const auto found = std::ranges::find(kKernels, std::string_view(word),
                                        &std::pair<std::string_view, std::string_view>::first);
   if (found == kKernels.end()) return std::nullopt;

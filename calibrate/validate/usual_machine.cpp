@@ -10,6 +10,7 @@
 
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/schema.hpp"
 #include "models/job/library.hpp"
 
@@ -20,10 +21,9 @@ namespace {
 std::set<std::string> words_of(const std::string& text) {
   std::set<std::string> words;
   std::string word;
-  for (const char raw : text + " ") {
-    const auto c = static_cast<unsigned char>(raw);
-    if (std::isalnum(c) != 0) {
-      word += static_cast<char>(std::tolower(c));
+  for (const char letter : lower_case(text + " ")) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
+      word += letter;
     } else if (!word.empty()) {
       words.insert(word);
       word.clear();

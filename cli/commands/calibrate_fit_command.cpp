@@ -16,6 +16,7 @@
 #include "cli/text/exit_status.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "hw/cluster.hpp"
@@ -44,11 +45,11 @@ bool is_known(const Library& library, const std::string& kind, const std::string
 /// The words of a name, in small letters.
 std::vector<std::string> words_of(const std::string& name) {
   std::vector<std::string> words{""};
-  for (const char letter : name) {
+  for (const char letter : lower_case(name)) {
     if (std::isalnum(static_cast<unsigned char>(letter)) == 0) {
       words.emplace_back();
     } else {
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      words.back() += letter;
     }
   }
   return words;

@@ -171,7 +171,7 @@ void look_up_model(const Library* library, ImportedJob& job) {
     std::string family = name;
     std::ranges::replace(family, '/', '_');
     file = library->model_file(family);
-    if (file) job.said.insert({{"--recipe", 1}, {"--tune", 1}});
+    if (file) job.said.insert({{"--recipe", 1}, {kTune, 1}});
   }
   const bool by_config = !named && file.has_value();
   const bool by_program = !named && !file;

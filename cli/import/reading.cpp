@@ -167,6 +167,8 @@ void hear_of_devices(LaunchScript& script, ImportedJob& job) {
     const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
     if (first && script.words[i] == "megatron") job.said.try_emplace(kSwiftMegatron, 1);
     if (first && script.words[i] == "swift") job.said.try_emplace(kSwift, 1);
+    const bool tunes = script.words[i] == "tune" && i + 1 < script.words.size();
+    if (tunes && script.words[i + 1] == "run") job.said.try_emplace(kTune, 1);
     starts =
         starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
   }
@@ -245,7 +247,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   hear_of_devices(script, job);
   TrainingWords training = words_of_training(script.words);
   script.words = std::move(training.words);
-  std::ranges::move(training.told, std::back_inserter(job.report.assumed));
+  for (std::string& line : training.told) job.report.assumed.push_back(std::move(line));
   check_programs(source.file, script.words, job);
   note_config_files(script.words, job);
   note_model_clues(script, job);
@@ -268,7 +270,9 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   const auto has_flags = [](const auto& variable) {
     return variable.second.find("--") != std::string::npos;
   };
-  return !job.settings.empty() || std::any_of(script.words.begin(), script.words.end(), is_flag) ||
+  const bool writes = !script.here_documents.empty() && job.yaml_config;  // its configuration
+  return writes || !job.settings.empty() ||
+         std::any_of(script.words.begin(), script.words.end(), is_flag) ||
          std::any_of(state.variables.begin(), state.variables.end(), has_flags);
 }
 

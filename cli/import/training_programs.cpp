@@ -192,15 +192,17 @@ std::string drop_later_stages(std::vector<Command>& commands) {
 
 /// Of a program that a script starts several times the last command counts.
 std::string drop_earlier_trainings(std::vector<Command>& commands) {
+  constexpr std::ptrdiff_t kMostLater = 64;  // commands that one is compared with
   std::string told;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     Command& one = commands[i];
     if (one.program.empty() || one.other) continue;
-    const auto later = std::find_if(commands.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                    commands.end(), [&](const Command& other) {
-                                      return other.program == one.program && stands_for(other, one);
-                                    });
-    if (later == commands.end()) continue;
+    const auto next = commands.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    const auto last = next + std::min(kMostLater, commands.end() - next);
+    const auto later = std::find_if(next, last, [&](const Command& other) {
+      return other.program == one.program && stands_for(other, one);
+    });
+    if (later == last) continue;
     if (later->words != one.words) {
       told = fmt::format("the last of several commands that start {}{}", printable(one.program, 80),
                          differences(one, *later));

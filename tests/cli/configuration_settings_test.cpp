@@ -270,5 +270,27 @@ TEST_CASE("dolomite-engine's configurations") {
   CHECK(job.plan.precision == Precision::bf16);
 }
 
+TEST_CASE("a default within a value of Primus stands before what follows it") {
+  const ImportedJob job = job_of_yaml(
+      "modules:\n  pre_trainer:\n    model: ${PRIMUS_MODEL:llama2_7B}.yaml\n    overrides:\n      "
+      "micro_batch_size: 2\n      seq_length: ${PRIMUS_SEQ:4096}\n");
+  CHECK(job.model.layers == 32);
+  CHECK(job.plan.seq_len == 4096);
+}
+
+TEST_CASE("GPT-NeoX's width of a window") {
+  CHECK(job_of_yaml(kShape + "sliding_window_width: 4096\n").model.window == 4096);
+}
+
+TEST_CASE("containers write the configuration that they train with") {
+  const ImportedJob job = job_of_yaml(
+      "kind: Job\nspec:\n  containers:\n  - command: [\"/bin/bash\", \"-c\"]\n    args:\n      - "
+      "|\n"
+      "        cat <<EOF > /tmp/c.yaml\n        base_model: Qwen/Qwen2.5-7B\n        sequence_len: "
+      "4096\n        micro_batch_size: 2\n        EOF\n        axolotl train /tmp/c.yaml\n");
+  CHECK(job.model.hidden == 3584);
+  CHECK(job.plan.mbs == 2);
+}
+
 }  // namespace
 }  // namespace prequel

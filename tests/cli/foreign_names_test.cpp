@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/import/job/imported_job.hpp"
+#include "cli/import/job/number_fields.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/cli/imported_script.hpp"
 
@@ -25,15 +25,24 @@ TEST_CASE("the longest part of a key's path that has a name counts") {
 TEST_CASE("a number of a shape may stand behind other words, the longest name counts") {
   const ForeignNames names = shipped();
   const auto word = [&](const char* name) {
-    const NumberField* field = names.shape_number(name);
-    return field == nullptr ? std::string_view() : field->word;
+    const std::string* field = names.shape_number(name);
+    return field == nullptr ? std::string() : *field;
   };
   CHECK(word("decoder_embed_dim") == "hidden_size");
   CHECK(word("decoder_ffn_embed_dim") == "intermediate_size");
   CHECK(word("num_key_value_heads") == "num_key_value_heads");
   CHECK(word("xhidden_size").empty());
-  CHECK(ForeignNames::is_of_layers(*names.shape_number("d_model")));
-  CHECK_FALSE(ForeignNames::is_of_layers(*names.shape_number("vocab_size")));
+  CHECK(is_of_layers(*number_field("hidden_size")));
+  CHECK_FALSE(is_of_layers(*number_field("vocab_size")));
+}
+
+TEST_CASE("every number that names tell is one of a job") {
+  for (const std::string_view word : kNumberWords) {
+    CAPTURE(std::string(word));
+    REQUIRE(number_field(word) != nullptr);
+    ImportedJob job;
+    CHECK_FALSE(number_field(word)->of(job));
+  }
 }
 
 TEST_CASE("flags that stand for others are none of them themselves") {

@@ -55,6 +55,12 @@ TEST_CASE("programs without a recipe, or that define one, ask for none") {
   CHECK(command_of_recipe("r = llm.llama3_8b.pretrain_recipe(num_nodes=(((((").empty() == false);
 }
 
+TEST_CASE("a program of many names that nothing sets is read to its end") {
+  std::string text = "r = llm.llama3_8b.pretrain_recipe()\n";
+  for (int i = 0; i < 40'000; ++i) text += "r.a=bbbbbbb\n";
+  CHECK(command_of_recipe(text) == "nemo llm pretrain --factory llama3_8b\n");
+}
+
 TEST_CASE("what stands in a recipe's values runs nothing") {
   CHECK(command_of_recipe("r = llm.llama3_8b.pretrain_recipe()\nr.data.paths = \"a; b $(c)\"\n") ==
         "nemo llm pretrain --factory llama3_8b\n");

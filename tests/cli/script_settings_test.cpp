@@ -93,5 +93,25 @@ TEST_CASE("which layers have experts is told where that was lost") {
               "--moe-layer-freq: has no value here; predicted with experts in all layers"));
 }
 
+TEST_CASE("MindSpeed-LLM's windows, soft-caps and norms behind a block") {
+  const ImportedModel model =
+      job_of_script(kFlags +
+                    "--interleave-sliding-window 4096 --attn-logit-softcapping 50.0 "
+                    "--output-logit-softcapping 30.0 --post-norm")
+          .model;
+  CHECK(model.window == 4096);
+  CHECK(model.full_every == 2);
+  CHECK(model.score_cap == 50.0);
+  CHECK(model.logit_cap == 30.0);
+  CHECK(model.post_norms == true);
+}
+
+TEST_CASE("a script without a flag may write its configuration") {
+  const ImportedJob job = job_of_script(
+      "cat <<EOF > c.yaml\nbase_model: Qwen/Qwen2.5-7B\nsequence_len: 4096\nmicro_batch_size: "
+      "2\nEOF\naxolotl train c.yaml\n");
+  CHECK(job.plan.seq_len == 4096);
+}
+
 }  // namespace
 }  // namespace prequel

@@ -383,5 +383,14 @@ TEST_CASE("XTuner's configurations recompute unless told otherwise") {
   CHECK(job.gradient_accumulation_steps == 16);
 }
 
+TEST_CASE("torchtune trains whatever its configuration is called") {
+  const ImportedJob job = job_of_script(
+      "srun tune run --nnodes 4 --nproc_per_node 8 full_finetune_distributed --config "
+      "llama3_3/70B_full_multinode tensor_parallel_dim=8 batch_size=2");
+  CHECK(job.plan.tp == 8);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.model.layers == 80);
+}
+
 }  // namespace
 }  // namespace prequel

@@ -13,6 +13,7 @@
 #include "cli/import/configs/deepspeed_config.hpp"
 #include "cli/import/configs/hugging_face_config.hpp"
 #include "cli/import/configs/python_config.hpp"
+#include "cli/import/configs/python_recipes.hpp"
 #include "cli/import/configs/python_values.hpp"
 #include "cli/import/configs/toml_config.hpp"
 #include "cli/import/configs/yaml_config.hpp"
@@ -118,6 +119,7 @@ void toml_config(std::string_view text) {
 
 void python_config(std::string_view text) {
   (void)looks_like_python(text);
+  (void)command_of_recipe(text);
   ImportedJob job;
   read_python_config("config.py", text, job);
   assume_megatron_defaults(job);

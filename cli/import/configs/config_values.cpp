@@ -67,6 +67,13 @@ std::string resolved(const ConfigValues& values, const ConfigValues& environment
     const std::string part = value.substr(inner, end + 1 - inner);
     value.replace(inner, part.size(), resolved(values, environment, path, part));
   }
+  const std::size_t inner = value.find('}');
+  const bool begins = value.starts_with("${") && inner != std::string::npos &&
+                      inner + 1 < value.size() && value.find('{', 2) > inner;
+  if (begins) {  // ${PRIMUS_MODEL:llama2_7B}.yaml
+    return resolved(values, environment, path, value.substr(0, inner + 1)) +
+           value.substr(inner + 1);
+  }
   for (int i = 0; i < kMostReferences && value.starts_with("${") && value.ends_with('}'); ++i) {
     std::string name = value.substr(2, value.size() - 3);
     if (name.starts_with('.') && !name.starts_with("..")) name.replace(0, 1, section);
@@ -258,7 +265,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
     if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
-      job.model_named = value;
+      job.model_named = resolved(values, job.environment, path, value);
     }
     if (path.find("config_overrides.") != std::string::npos) {
       job.said.try_emplace(kModelOverrides, 1);

@@ -15,6 +15,7 @@ constexpr std::size_t kLongestText = 1u << 20;
 constexpr std::size_t kLongestArguments = 1u << 14;
 constexpr std::size_t kLongestValue = 100;
 constexpr std::size_t kMostSettings = 256;
+constexpr int kMostNames = 256;  // that are looked up in all of the program
 
 /// How the call of a recipe ends, and how its program starts it.
 struct Call {
@@ -104,10 +105,11 @@ std::optional<std::string> default_of(std::string_view text, std::string_view na
   return std::nullopt;
 }
 
-std::optional<std::string> value_of(std::string_view text, std::string_view value) {
+std::optional<std::string> value_of(std::string_view text, std::string_view value, int& names) {
   value = stripped(value.substr(0, value.find('#')));
   if (auto known = literal(value)) return known;
   if (value.empty() || !std::ranges::all_of(value, is_name_letter)) return std::nullopt;
+  if (names++ >= kMostNames) return std::nullopt;
   return default_of(text, value);
 }
 
@@ -168,19 +170,21 @@ std::optional<Imported> imported_recipe(std::string_view text) {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 void add_arguments(std::string_view text, std::string_view call, Settings& settings) {
+  int names = 0;
   for (std::string_view argument : arguments_at(call)) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = stripped(argument.substr(0, equals));
     const auto* const known =
         std::ranges::find_if(kArguments, [&](const auto& one) { return one.first == name; });
-    const auto value = value_of(text, argument.substr(equals + 1));
+    const auto value = value_of(text, argument.substr(equals + 1), names);
     if (known != std::end(kArguments) && value) settings.emplace_back(known->second, *value);
   }
 }
 
 /// `recipe.trainer.max_steps = 100`, by the path behind the recipe's own name.
 void add_assignments(std::string_view text, Settings& settings) {
+  int names = 0;
   std::string_view rest = text;
   while (!rest.empty() && settings.size() < kMostSettings) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -194,7 +198,7 @@ void add_assignments(std::string_view text, Settings& settings) {
         dot != std::string_view::npos && dot > 0 &&
         std::ranges::all_of(path, [](char c) { return is_name_letter(c) || c == '.'; });
     if (!plain) continue;
-    if (const auto value = value_of(text, line.substr(equals + 1))) {
+    if (const auto value = value_of(text, line.substr(equals + 1), names)) {
       settings.emplace_back(path.substr(dot + 1), *value);
     }
   }

@@ -248,7 +248,9 @@ std::string commands_of_yaml(const std::string& file, std::string_view text) {
   } catch (const YAML::Exception&) {
     return {};  // read_yaml_config says what is wrong
   }
-  if (found.commands.find(" --") == std::string::npos) return {};
+  const bool flags = found.commands.find(" --") != std::string::npos;
+  const bool writes = found.commands.find("<<") != std::string::npos;  // what it then reads
+  if (!flags && !writes) return {};
   std::string script = found.variables + found.commands;
   if (script.size() > kMostExpanded) throw InputError(file + ": YAML that expands to over 4 MiB");
   return script;

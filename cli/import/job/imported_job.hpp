@@ -73,6 +73,8 @@ struct ImportedTorchtitan {
 
 struct ImportedJob;
 
+struct NumberField;
+
 /// A number whose flag or key is not known, and the field that its name is of.
 struct NumberByName {
   std::string flag;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/job/number_fields.hpp"
 #include "cli/import/settings/telling_names.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/lower_case.hpp"
@@ -99,11 +100,13 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   const std::string name = own_name(flag);
   const auto number = parse_integer(value);
   if (!number || *number < 0 || *number > kMost) return std::nullopt;
-  const auto of = [&](const NumberField* field) { return NumberByName{flag, *number, field}; };
+  const auto of = [&](std::string_view word) {
+    return NumberByName{flag, *number, number_field(word)};
+  };
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (*number == 0 && !has("zero")) return std::nullopt;
-  if (const NumberField* shape = names.shape_number(name)) {
-    return has_part(name, kOfParts) ? std::nullopt : std::optional(of(shape));
+  if (const std::string* shape = names.shape_number(name)) {
+    return has_part(name, kOfParts) ? std::nullopt : std::optional(of(*shape));
   }
   if (const auto known = names.numbers.find(name); known != names.numbers.end()) {
     return of(known->second);
@@ -112,12 +115,12 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   const bool many = has("batch") && *number > kMostSequences;
   const bool of_device = has("micro") || has("per_");
   if (of_device && has("batch") && *number > kMostOfDevice) return std::nullopt;  // tokens
-  if (many && (has("total") || has("global"))) return of(number_field(kTokens));
+  if (many && (has("total") || has("global"))) return of(kTokens);
   for (const Rule& rule : kRules) {
     if (!std::ranges::all_of(rule.parts, has)) continue;
     const bool in_tokens = rule.field == kTokens;
     if (!in_tokens && (has("token") || many)) return std::nullopt;
-    return of(number_field(rule.field));
+    return of(rule.field);
   }
   return std::nullopt;
 }
@@ -246,7 +249,7 @@ void take_by_names(ImportedJob& job) {
   for (const auto& [flag, value, field] : job.by_names) {
     Count& target = field->of(job);
     if (target == value) continue;
-    if (!target && known && ForeignNames::is_of_layers(*field)) {
+    if (!target && known && is_of_layers(*field)) {
       job.report.left_out.push_back(
           fmt::format("{} {}: not known, though it may be of the model, its layout or its memory; "
                       "predicted without it",

@@ -144,7 +144,26 @@ bool layers_of_stages(ImportedJob& job, const std::vector<std::string>& words) {
   return true;
 }
 
+/// MindSpeed-LLM's `--interleave-sliding-window 4096`: of every second layer.
+bool window_of_every_second(ImportedJob& job, const std::vector<std::string>& words) {
+  if (!window(job, words)) return false;
+  job.model.full_every = 2;
+  return true;
+}
+
+template <std::optional<double> ImportedModel::*kCap>
+bool cap(ImportedJob& job, const std::vector<std::string>& words) {
+  const auto most = words.size() == 1 ? parse_number(words.front()) : std::nullopt;
+  if (!most || !(*most > 0 && *most < 1e6)) return false;
+  job.model.*kCap = *most;
+  return true;
+}
+
 constexpr ListFlag kLists[] = {
+    {"--interleave-sliding-window", window_of_every_second},
+    {"--attn-logit-softcapping", cap<&ImportedModel::score_cap>},
+    {"--output-logit-softcapping", cap<&ImportedModel::logit_cap>},
+    {"--final-logit-softcapping", cap<&ImportedModel::logit_cap>},
     {"--num-layer-list", layers_of_stages},
     {"--pipeline-model-parallel-blocks", layers_of_stages},  // Yuan's
     {"--noop-layers", idle_layers},

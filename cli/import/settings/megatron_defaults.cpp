@@ -142,7 +142,7 @@ constexpr TrainerDefault kTrainers[] = {
     {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
     {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
     {kXtuner, 0, true, "XTuner's, which checkpoints by itself"},
-    {"--tune", 3, true, "torchtune's, which trains with PyTorch's FSDP and checkpoints"},
+    {kTune, 3, true, "torchtune's, which trains with PyTorch's FSDP and checkpoints"},
     {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
     {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
     {"--recipe", 1, false, "recipes of NeMo and Megatron-Bridge distribute the optimizer"},

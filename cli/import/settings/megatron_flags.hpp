@@ -76,6 +76,9 @@ inline constexpr const char* kOwnAttention = "local attention";
 /// Among what a job says: that it is ms-swift's command that trains with Hugging Face's Trainer.
 inline constexpr const char* kSwift = "swift sft";
 
+/// Among what a job says: that torchtune trains it.
+inline constexpr const char* kTune = "--tune";
+
 /// Among what a job says: that XTuner trains it.
 inline constexpr const char* kXtuner = "XTuner";
 

@@ -56,6 +56,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--no-tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = true; }},
     {"--disable-gradient-checkpointing", [](ImportedJob&) {}},
     {"--squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
+    {"--post-norm", [](ImportedJob& job) { job.model.post_norms = true; }},  // MindSpeed-LLM's
     {"--qk-layernorm", [](ImportedJob& job) { job.model.qk_norm = true; }},
     {"--add-qkv-bias", [](ImportedJob& job) { job.model.qkv_bias = true; }},
     {"--multi-latent-attention", [](ImportedJob& job) { job.megatron_core = true; }},

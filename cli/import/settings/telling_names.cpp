@@ -1,13 +1,14 @@
 #include "cli/import/settings/telling_names.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "hw/base/lower_case.hpp"
 
 namespace prequel {
 namespace {
@@ -97,10 +98,8 @@ std::string own_name(std::string_view entry) {
   entry = entry.substr(0, entry.find_first_of(" ="));
   if (entry.starts_with("--")) entry.remove_prefix(2);
   entry = entry.substr(entry.rfind('.') + 1);  // npos + 1 is 0
-  std::string name(entry);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) {
-    return c == '-' ? '_' : static_cast<char>(std::tolower(c));
-  });
+  std::string name = lower_case(std::string(entry));
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
