@@ -237,16 +237,19 @@ Document Library::read(const std::string& kind, const std::string& name,
 
 Document Library::open(const std::string& kind, const std::string& name,
                        const std::string& from) const {
-  constexpr std::size_t kMostAlikes = 8;  // more lead round in a circle
   Document file = find(kind, name, from);
   if (!file.json().is_object()) return file;
-  for (std::size_t i = 0; file.json().contains("like"); ++i) {
+  std::set<std::string> seen{file.file()};
+  while (file.json().contains("like")) {
     const std::string asker = file.file() + ": /like";
     const nlohmann::json& said = file.json()["like"];
     if (!said.is_string()) throw InputError(asker + ": expected a name");
     const std::string like = said.get<std::string>();
-    if (i == kMostAlikes) throw InputError(asker + ": " + in_quotes(like) + " is like itself");
-    file = file.over(find(kind, like, asker), "like");
+    const Document base = find(kind, like, asker);
+    if (!seen.insert(base.file()).second) {
+      throw InputError(asker + ": " + in_quotes(like) + " is like itself");
+    }
+    file = file.over(base, "like");
   }
   return file;
 }

@@ -46,7 +46,6 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   padded.vocab = step.vocab;
   const Software plain{};
   const WordSet<Module> repeated = repeated_modules(step.recompute);
-  const bool to_end = !step.stops_early || repeated != WordSet<Module>::all();
   std::map<LayerKind, std::int64_t> kinds;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) ++kinds[model.kind_of(layer)];
   if (model.next_token_layers > 0) {
@@ -57,7 +56,7 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   for (const auto& [kind, count] : kinds) {
     const Layer block = tell_block(model, kind, setting, plain);
     once += real(count) * forward_flops(block, WordSet<Module>::all(), causal);
-    again += real(count) * forward_flops(block, repeated, causal, to_end);
+    again += real(count) * forward_flops(block, repeated, causal, !step.stops_early);
   }
   const double heads = real(1 + model.next_token_layers);
   once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all(), causal);

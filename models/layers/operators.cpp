@@ -161,7 +161,7 @@ Operators repeated_operators(const Layer& layer, const Software& software,
   const bool whole = repeated == WordSet<Module>::all();
   Lister lister(Pass::forward, software);
   for (const LayerPiece& piece : layer.pieces) {
-    if (whole && piece.ends_layer && software.kernels.recompute_stops_early) continue;
+    if (piece.ends_layer && software.kernels.recompute_stops_early) continue;
     lister.add(piece, piece.repeated_share(repeated));
   }
   Operators again = std::move(lister).list();

@@ -83,9 +83,9 @@ struct KernelStack {
   /// Per parameter and micro batch, traffic of kernels that add a gradient to those before it;
   /// 0 where the products of weight gradients do.
   double accumulation_bytes{};
-  /// Whether the repetition of a whole layer ends with the last result that its backward needs, so
-  /// that the MLP's last product is not repeated (PyTorch's checkpoints from 2.1 on, unless they
-  /// are reentrant); else all is repeated.
+  /// Whether the repetition of a layer ends with the last result that its backward needs, so that
+  /// the MLP's last product is not repeated (PyTorch's checkpoints from 2.1 on, unless they are
+  /// reentrant); else it is repeated as all others are.
   bool recompute_stops_early{};
   /// Whether weights are cast to 8 and 4 bits in each pass; else once a step, which is not priced.
   bool casts_weights{};

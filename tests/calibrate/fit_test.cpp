@@ -28,12 +28,13 @@ std::vector<double> powers(double first, double factor, int count) {
 /// Noise with a fixed seed, the same for the same number of calls.
 class Noise {
  public:
-  explicit Noise(double relative) : spread_(0.0, relative) {}
-  double operator()() { return std::exp(spread_(random_)); }
+  explicit Noise(double relative) : relative_(relative) {}
+  double operator()() { return std::exp(relative_ * normal_(random_)); }
 
  private:
+  double relative_;
   std::mt19937_64 random_{11};
-  std::normal_distribution<double> spread_;
+  std::normal_distribution<double> normal_;
 };
 
 Measurement measured(decltype(Measurement::what) what, Seconds time, const std::string& source) {

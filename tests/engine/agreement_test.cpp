@@ -484,7 +484,8 @@ TEST_CASE("a peak is told no more of a billion micro batches than of a thousand"
     CAPTURE(name(schedule));
     const auto told = [&](std::uint32_t micro_batches) {
       const PipelineShape shape = plain_shape(schedule, 8, micro_batches);
-      CountingPeak peak(BlockTable(shape).values(), stream_count(shape));
+      const BlockTable table(shape);
+      CountingPeak peak(table.values(), stream_count(shape));
       emit_pipeline(schedule, shape, peak);
       return peak.told;
     };

@@ -206,10 +206,16 @@ TEST_CASE("a repetition that stops early leaves out what no backward of the laye
   // Two scatters and two gathers, of which the last scatter follows that product.
   CHECK(collectives(forward_operators(layer, stack)) == 4);
   CHECK(collectives(repeated_operators(layer, stack, all)) == 3);
-  // By operator all is as it is said of each.
+  // By operator every second product is repeated: of a gated MLP not the last, of a plain one it.
   const auto operators = repeated_modules(Recompute::selective, {RecomputeModule::operators});
   CHECK(product_flops(repeated_operators(layer, stack, operators)) ==
         product_flops(repeated_operators(layer, Software{}, operators)));
+  Transformer plain = gated();
+  plain.mlp = Mlp::gelu;
+  const Layer ungated = tell_block(plain, {}, setting(4), stack);
+  const double kept = product_flops(repeated_operators(ungated, Software{}, operators)) -
+                      product_flops(repeated_operators(ungated, stack, operators));
+  CHECK(kept == out);
   // A norm of the result, or a dropout, needs it.
   for (const bool normed : {false, true}) {
     Transformer model = gated();

@@ -139,6 +139,11 @@ TEST_CASE("a file that is like another holds what differs from it") {
   CHECK(error_text([&] {
           (void)library.open("clusters", "circle");
         }).ends_with("circle.json: /like: \"circle\" is like itself"));
+  add("ring", R"({"name": "ring", "like": "other-ring"})");
+  add("other-ring", R"({"name": "other-ring", "like": "ring"})");
+  CHECK(error_text([&] {
+          (void)library.open("clusters", "ring");
+        }).ends_with("ring.json: /like: \"ring\" is like itself"));
 }
 
 TEST_CASE("what no file stands behind is no name") {
