@@ -323,7 +323,8 @@ ValidationGroup summarise_group(const std::string& group_name,
     if (run->baseline_error) baseline.push_back(*run->baseline_error);
     if (run->memory_error) memory.push_back(*run->memory_error);
     if (run->interval && run->time_error) {
-      time_distances.push_back(std::log1p(*run->time_error) / run->interval->time_scale);
+      const double error = std::log1p(*run->time_error);
+      time_distances.push_back(error / run->interval->scale_towards(error));
     }
     if (run->interval && run->memory_error) {
       memory_distances.push_back(std::log1p(*run->memory_error) / run->interval->memory_scale);

@@ -27,7 +27,7 @@ const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string&
 
 /// Whether enough runs tell of a stack's constants, on whatever cluster.
 bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
-  if (software.validated) return true;
+  if (software.validated && !was_checked_on_others(software, experts)) return true;
   const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
     return stack.software == software.name && stack.experts == experts;
   });
@@ -151,12 +151,47 @@ std::array<Deviations, kUncertain> Spread::root() const {
   return lower;
 }
 
+namespace {
+
+/// Whether an edited path is the field's, or a section that holds it.
+bool covers(const std::string& edited, const std::string& field) {
+  return field == edited || field.starts_with(edited + ".");
+}
+
+/// The constants that edits of files moved; those that no constant speaks for count as `all`.
+std::array<bool, kUncertain> edited_constants(const Scenario& scenario) {
+  std::array<bool, kUncertain> edited{};
+  for (const std::string& path : scenario.edited) {
+    bool found = false;
+    for (std::size_t i = 0; i < kUncertain; ++i) {
+      const bool here = std::ranges::any_of(
+          fields_of(scenario, Uncertain(i)),
+          [&](const UncertainField& field) { return covers(path, field.path); });
+      edited[i] = edited[i] || here;
+      found = found || here;
+    }
+    if (!found) edited[index_of(Uncertain::all)] = true;
+  }
+  return edited;
+}
+
+std::string basis_of_edits(const std::vector<std::string>& edited) {
+  return fmt::format("{}{} {} edited, so that no run checked {}", edited.front(),
+                     edited.size() > 1 ? fmt::format(" and {} more", edited.size() - 1) : "",
+                     edited.size() > 1 ? "were" : "was", edited.size() > 1 ? "them" : "it");
+}
+
+}  // namespace
+
 Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Level level = level_of(scenario, uncertainty);
   const auto& calibration = scenario.software.calibration;
+  const auto edited = edited_constants(scenario);
   Spread spread;
-  spread.earned = calibration || level.earned;
-  spread.basis = calibration ? "constants calibrated by runs" : level.basis;
+  spread.earned = (calibration || level.earned) && scenario.edited.empty();
+  spread.basis = !scenario.edited.empty() ? basis_of_edits(scenario.edited)
+                 : calibration            ? "constants calibrated by runs"
+                                          : level.basis;
   spread.time_noise = calibration ? calibration->time_noise : level.time.noise;
   spread.memory_noise = level.memory.noise;
   Deviations deviation{};
@@ -164,6 +199,7 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
     const double share = i < kUncertainOfTime ? level.time.level : level.memory.level;
     deviation[i] = stated.value_or(share * uncertainty.constants[i].sd);
+    if (edited[i]) deviation[i] = std::max(deviation[i], uncertainty.constants[i].sd);
     spread.covariance[i][i] = deviation[i] * deviation[i];
   }
   const auto correlate = [&](Uncertain first, Uncertain second, double value) {
@@ -184,6 +220,9 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     // Runs of other devices tell nothing of kernels that nobody measured on this one.
     const double unmeasured = scenario.device.errors.unmeasured;
     all += unmeasured * unmeasured + level.here.time * level.here.time;
+    // Runs of the stack on this cluster would have shown what the card sustains.
+    const double sustained = level.earned ? 0.0 : scenario.device.sustained_error;
+    all += sustained * sustained;
     for (const Correlation& one : uncertainty.correlations) {
       correlate(one.first, one.second, one.value);
     }

@@ -185,6 +185,7 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
     case Uncertain::fixed:
       one("software.host.fixed_per_iteration_s", software.host.fixed_per_iteration.value,
           Course::from_zero);
+      one("software.host.update_per_layer_s", software.host.update_per_layer.value, Course::up);
       break;
     case Uncertain::blocking:
       one("software.communication.blocking_collective_factor",
