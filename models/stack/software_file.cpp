@@ -314,7 +314,8 @@ Software read_software(const Document& file) {
     software.other_framework = other->boolean();
     if (software.other_framework) software.error_basis = "usual for another framework";
   }
-  static_cast<void>(root.find("edited"));  // which of its constants are the user's: Library
+  static_cast<void>(root.find("chosen_on"));  // on which runs which constants were chosen: a test
+  static_cast<void>(root.find("edited"));     // which of its constants are the user's: Library
   software.vocab_multiple = root.at("vocab_multiple").integer(1, 1 << 20);
   software.stage_dealing = root.at("stage_dealing").word<StageDealing>();
   software.defaults = read_defaults(root.at("defaults"));

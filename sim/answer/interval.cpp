@@ -36,6 +36,12 @@ std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread
     double part = 0.0;
     for (std::size_t j = 0; j < kUncertain; ++j) part += spread.covariance[i][j] * slopes[j];
     part *= slopes[i];
+    if (Uncertain(i) == Uncertain::all) {
+      for (const NewPart& one : spread.news) {
+        part -= one.variance;
+        sources.push_back({one.what, one.variance / all});
+      }
+    }
     if (part > 0) sources.push_back({std::string(kUncertainNames[i]), part / all});
   }
   std::ranges::stable_sort(sources, std::greater{}, &SpreadSource::share);

@@ -18,6 +18,7 @@ struct Level {
   CheckedCluster here;  ///< what runs share on this cluster
   bool earned{};        ///< by runs of this stack on this cluster
   std::string basis;
+  bool of_site{}, of_release{};  ///< whether what is new about these is not in `time` yet
 };
 
 const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string& name) {
@@ -61,6 +62,25 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
       !software.other_framework && was_seen(software, scenario.model.has_experts(), uncertainty);
   const double level_elsewhere = seen ? levels.other : levels.unseen;
   const std::string& machine = scenario.cluster.stands_for;
+  // A stack whose runs are known is as sure elsewhere as there, but for what is new.
+  const auto of_stack_elsewhere =
+      std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+        return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
+               stack.time.rows >= kTellingRuns;
+      });
+  if (seen && machine.empty() && uncertainty.news.site > 0 &&
+      of_stack_elsewhere != uncertainty.checked.end()) {
+    const bool is_other_release = !software.stands_for.empty();
+    Level level = unchecked(levels.other, is_other_release ? levels.unknown : 1.0);
+    level.time = of_stack_elsewhere->time;
+    level.of_site = true;
+    level.of_release = is_other_release;
+    if (is_other_release) {
+      level.basis = fmt::format("constants of {}, the nearest release: none of {} are known",
+                                software.name, software.stands_for);
+    }
+    return level;
+  }
   if (software.stands_for.empty() && machine.empty()) return unchecked(level_elsewhere, 1.0);
   // Which machine it is tells little of memory.
   const double of_stack = software.stands_for.empty() ? 1.0 : levels.unknown;
@@ -113,6 +133,39 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
     if (rate > 1e-3) widest = std::max(widest.value_or(0.0), *stated / rate);
   }
   return widest;
+}
+
+/// What no run of the family had, each with its part of the variance.
+std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& uncertainty,
+                                 const Level& level) {
+  const NewTerms& terms = uncertainty.news;
+  std::vector<NewPart> news;
+  const auto add = [&](std::string what, double sd) {
+    if (sd > 0) news.push_back({std::move(what), sd * sd});
+  };
+  if (level.of_site) add("a cluster that its runs are not of", terms.site);
+  if (level.of_release) add("a release that its runs are not of", terms.release);
+  const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {
+    return one.framework == scenario.software.framework &&
+           one.experts == scenario.model.has_experts();
+  });
+  if (family == uncertainty.families.end() || !(level.earned || level.of_site)) return news;
+  if (!std::ranges::binary_search(family->cells, cell_of(scenario.model, scenario.device))) {
+    add("a model and card that no run is of", terms.cell * family->cell_sd);
+  }
+  const Plan& plan = scenario.plan;
+  const std::int64_t per_node = std::max<std::int64_t>(1, scenario.cluster.devices_per_node);
+  const double nodes = static_cast<double>((plan.gpus + per_node - 1) / per_node);
+  const auto beyond = [&](const char* axis, double here, double known) {
+    if (known <= 0 || here <= known) return;
+    add(fmt::format("{} {:.0f}, beyond the {:.0f} of its runs", axis, here, known),
+        terms.doubling * portable::log2(here / known));
+  };
+  beyond("nodes", nodes, family->nodes);
+  beyond("ep", static_cast<double>(plan.ep), family->ep);
+  beyond("cp", static_cast<double>(plan.cp), family->cp);
+  beyond("sequence", static_cast<double>(plan.seq_len), family->seq_len);
+  return news;
 }
 
 }  // namespace
@@ -220,6 +273,8 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     // Runs of other devices tell nothing of kernels that nobody measured on this one.
     const double unmeasured = scenario.device.errors.unmeasured;
     all += unmeasured * unmeasured + level.here.time * level.here.time;
+    spread.news = what_is_new(scenario, uncertainty, level);
+    for (const NewPart& part : spread.news) all += part.variance;
     // Runs of the stack on this cluster would have shown what the card sustains.
     const double sustained = level.earned ? 0.0 : scenario.device.sustained_error;
     all += sustained * sustained;
