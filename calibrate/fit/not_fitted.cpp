@@ -39,7 +39,8 @@ struct KindOf {
 
 }  // namespace
 
-std::vector<std::string> not_fitted(const std::vector<Measurement>& points) {
+std::vector<std::string> not_fitted(const std::vector<Measurement>& points,
+                                    const FitOptions& options) {
   struct Count {
     std::size_t points{};
     std::size_t needed{};
@@ -57,8 +58,9 @@ std::vector<std::string> not_fitted(const std::vector<Measurement>& points) {
       lines.push_back(
           fmt::format("{}: {} points, for which there is no model", kind, count.points));
     } else if (count.points < count.needed) {
-      lines.push_back(fmt::format("{}: {} of {} points needed; as in the base file", kind,
-                                  count.points, count.needed));
+      lines.push_back(fmt::format("{}: {} of {} points needed; {}as in the base file", kind,
+                                  count.points, count.needed,
+                                  options.same_device ? "all but its rate " : ""));
     }
   }
   return lines;
