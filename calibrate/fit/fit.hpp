@@ -110,7 +110,7 @@ std::vector<FitReport> all_reports(const DeviceFits& fits);
 /// What a fit of a device leaves as it was although it was measured: "gelu: 4 of 8 points
 /// needed; as in the base file".
 std::vector<std::string> not_fitted(const std::vector<Measurement>& points,
-                                    const FitOptions& options = {});
+                                    const std::vector<FitReport>& fitted = {});
 
 /// Constants of collectives inside one node: a ring for all operations, others for all_to_all and
 /// what the ring does not fit, and a reduction in the switch where all_reduce outruns the ring.

@@ -54,7 +54,7 @@ std::int64_t whole_in(const json& object, std::initializer_list<const char*> key
   for (const char* key : keys) {
     const auto found = object.find(key);
     if (found == object.end()) continue;
-    if (found->is_number()) return found->get<std::int64_t>();
+    if (found->is_number_integer()) return found->get<std::int64_t>();
   }
   return otherwise;
 }
@@ -177,7 +177,7 @@ class Reader {
 
   void take_device_event(const json& event, const json& about, const std::string& category) {
     const auto duration = event.find("dur");
-    if (duration == event.end() || !duration->is_number()) return;
+    if (duration == event.end() || !duration->is_number() || *duration < 0) return;
     DeviceEvent one;
     one.name = text_in(event, {"name"});
     one.category = category;

@@ -146,7 +146,7 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
         "8 runs of a memory-bound kernel, 8 of an attention kernel, or 4 pinned copies of 1 MiB or "
         "more");
   }
-  fitted.left_out = not_fitted(points, how);
+  fitted.left_out = not_fitted(points, fitted.reports);
   fitted.text = fitted_device_file(read_file(document.file()), device, fits,
                                    {options.name, command_text(options, base)});
   return fitted;

@@ -87,7 +87,8 @@ TEST_CASE("every event of the device is in one sum") {
     std::ifstream in(fixture(version));
     double whole = 0.0;
     std::size_t events = 0;
-    for (const auto& event : nlohmann::json::parse(in)["traceEvents"]) {
+    const nlohmann::json trace = nlohmann::json::parse(in);
+    for (const auto& event : trace["traceEvents"]) {
       const std::string category = event.value("cat", "");
       if (category != "kernel" && category != "Kernel" && category != "gpu_memcpy" &&
           category != "Memcpy" && category != "gpu_memset" && category != "Memset") {
@@ -98,7 +99,8 @@ TEST_CASE("every event of the device is in one sum") {
     }
     double sum = 0.0;
     std::size_t counted = 0;
-    for (const KernelSum& one : trace_of(version).sums) {
+    const KinetoTrace read = trace_of(version);
+    for (const KernelSum& one : read.sums) {
       sum += one.time.value;
       counted += one.count;
     }
@@ -148,7 +150,8 @@ TEST_CASE("without strides backward products, and without values attention, tell
 
 TEST_CASE("collectives have their group, its nodes and the bytes that nccl-tests counts") {
   std::map<CollectiveOp, MeasuredCollective> found;
-  for (const Measurement& point : trace_of("2.4").file.points) {
+  const KinetoTrace trace = trace_of("2.4");
+  for (const Measurement& point : trace.file.points) {
     if (const auto* what = std::get_if<MeasuredCollective>(&point.what)) found[what->op] = *what;
   }
   CHECK(found.size() == 3);
