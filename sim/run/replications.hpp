@@ -6,6 +6,7 @@
 
 #include "sim/run/energy.hpp"
 #include "sim/run/reservation.hpp"
+#include "sim/run/tokens_of_work.hpp"
 
 namespace prequel {
 
@@ -22,10 +23,10 @@ struct PlayedReservation {
   Band finished;       ///< infinite where no end is in sight
   double completes{};  ///< probability of the last step within the reservation
   Band elapsed;        ///< until the last step or the end of the reservation
-  Band work;           ///< done by then
+  Band tokens;         ///< seen by then
   Band stops;
   Band ettr;                         ///< productive over elapsed time
-  Band progress;                     ///< work over elapsed time
+  Band goodput;                      ///< tokens over elapsed time, 1/s
   Band utilisation;                  ///< productive over paid node-seconds
   Band joules;                       ///< of all nodes at the plug, spares included
   Band paid;                         ///< s for which nodes are paid
@@ -34,7 +35,7 @@ struct PlayedReservation {
   double mean_finished{};            ///< of those with an end
   double mean_ettr{}, ettr_error{};  ///< and its standard error
   std::vector<double> times;         ///< s since the start
-  std::vector<Band> work_at;         ///< by then
+  std::vector<Band> tokens_at;       ///< seen by then
 };
 
 struct ReplicationQuestion {
@@ -42,6 +43,7 @@ struct ReplicationQuestion {
   std::uint64_t seed{1};
   NodePower power;
   std::size_t times{};  ///< points of the curve over the reservation; 0: none
+  TokensOfWork tokens{};
 };
 
 /// Plays on several cores; the answer does not depend on how many.

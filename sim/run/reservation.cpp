@@ -89,7 +89,7 @@ class Play {
  public:
   Play(const Reservation& asked, std::uint64_t key, std::span<const double> times,
        std::span<double> work_at);
-  Outcome run();
+  Replication run();
 
  private:
   [[nodiscard]] double rate_factor(DrawStream stream) const {
@@ -173,8 +173,8 @@ class Play {
   std::vector<std::int64_t> spares_, lacking_;  ///< by domain
   bool finished_{false}, gave_up_{false};
   std::size_t noted_{};  ///< of `times_`
-  Outcome out_;
-  std::optional<Outcome> at_end_;  ///< of the reservation
+  Replication out_;
+  std::optional<Replication> at_end_;  ///< of the reservation
 };
 
 Play::Play(const Reservation& asked, std::uint64_t key, std::span<const double> times,
@@ -222,7 +222,7 @@ Play::Play(const Reservation& asked, std::uint64_t key, std::span<const double> 
   if (asked.walltime > 0) job_end_ = asked.walltime;
 }
 
-Outcome Play::run() {
+Replication Play::run() {
   while (!finished_ && !gave_up_) {
     const double next = std::min(next_time(), limit_);
     advance(next);
@@ -234,7 +234,7 @@ Outcome Play::run() {
     now_ = asked_.length;
   }
   for (; noted_ < times_.size(); ++noted_) work_at_[noted_] = work_;
-  Outcome result = at_end_.value_or(out_);
+  Replication result = at_end_.value_or(out_);
   if (!at_end_) {
     result.elapsed = now_;
     result.work = work_;
@@ -528,8 +528,8 @@ void Play::set_pace() {
 
 }  // namespace
 
-Outcome play(const Reservation& reservation, std::uint64_t seed, std::uint64_t replication,
-             std::span<const double> times, std::span<double> work_at) {
+Replication play(const Reservation& reservation, std::uint64_t seed, std::uint64_t replication,
+                 std::span<const double> times, std::span<double> work_at) {
   return Play(reservation, draws::key(draws::mixed(seed), replication), times, work_at).run();
 }
 

@@ -73,7 +73,7 @@ struct Reservation {
 
 /// One way that it may go. Everything but `finished` is up to the last step or to the end of the
 /// reservation, whichever comes first.
-struct Outcome {
+struct Replication {
   double finished{};    ///< s until the last step; infinite where no end is in sight
   double elapsed{};     ///< s, the sum of `productive` and all of `lost`
   double work{};        ///< done and not undone, s at the predicted speed
@@ -87,7 +87,7 @@ struct Outcome {
 /// Plays replication number `replication`: the same for the same seed, and in other reservations
 /// with the same draws, so that differences are those of the reservations. `work_at[i]` becomes the
 /// work done by `times[i]`, which ascend.
-Outcome play(const Reservation& reservation, std::uint64_t seed, std::uint64_t replication,
-             std::span<const double> times = {}, std::span<double> work_at = {});
+Replication play(const Reservation& reservation, std::uint64_t seed, std::uint64_t replication,
+                 std::span<const double> times = {}, std::span<double> work_at = {});
 
 }  // namespace prequel

@@ -62,7 +62,7 @@ Reservation usual(std::int64_t nodes) {
   return reservation;
 }
 
-double lost(const Outcome& outcome) {
+double lost(const Replication& outcome) {
   return std::accumulate(outcome.lost.begin(), outcome.lost.end(), 0.0);
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("draws need no libm: logarithm, exponential and normal quantile agree 
 
 TEST_CASE("without failures a run takes its work and what saving it takes, to the second") {
   const Reservation reservation = quiet();
-  const Outcome outcome = play(reservation, 1, 0);
+  const Replication outcome = play(reservation, 1, 0);
   CHECK(outcome.finished == doctest::Approx(10 * kDay + 480 * 60).epsilon(1e-12));
   CHECK(outcome.productive == doctest::Approx(10 * kDay).epsilon(1e-12));
   CHECK(outcome.stops == 0);
@@ -89,7 +89,7 @@ TEST_CASE("without failures a run takes its work and what saving it takes, to th
 TEST_CASE("without failures a write that outlasts its interval is what a run waits for") {
   Reservation reservation = quiet();
   reservation.saving = {1800, 5, 2400, 0};
-  const Outcome outcome = play(reservation, 1, 0);
+  const Replication outcome = play(reservation, 1, 0);
   // The first checkpoint finds nothing under way.
   CHECK(outcome.finished == doctest::Approx(1805 + 479 * 2405.0).epsilon(1e-12));
 }
@@ -107,7 +107,7 @@ TEST_CASE("productive time and all losses add up to what has passed") {
       reservation.evaluation_share = 0.02;
       reservation.reliability.unattended_share = 0.15;
       for (std::uint64_t i = 0; i < 50; ++i) {
-        const Outcome outcome = play(reservation, 7, i);
+        const Replication outcome = play(reservation, 7, i);
         CHECK(outcome.productive + lost(outcome) == doctest::Approx(outcome.elapsed).epsilon(1e-9));
         CHECK(outcome.elapsed <= reservation.length);
         for (const double seconds : outcome.lost) CHECK(seconds >= 0);
@@ -139,7 +139,7 @@ TEST_CASE("saving beside training is worth to first order what its closed form s
   reservation.saving = {3600, 10, 600, 0};
   reservation.reliability.node_failures = 1.0 / kDay / 64;
   reservation.reliability.restart = 600;
-  const PlayedReservation played = replications(reservation, {2000, 5, {}, 0});
+  const PlayedReservation played = replications(reservation, {2000, 5, {}, 0, {}});
   const double lost_to_failures = (600 + 1800 + 600) / kDay;
   CHECK(played.mean_ettr == doctest::Approx((1 - lost_to_failures) * 3600 / 3610).epsilon(0.003));
   CHECK(played.mean_ettr ==
@@ -155,16 +155,16 @@ TEST_CASE("the closed form of a whole reservation is the play's mean") {
     reservation.first_start = 0;
     reservation.reliability.rate_sigma = 0;
     reservation.saving.interval = 900;
-    const PlayedReservation played = replications(reservation, {400, 5, {}, 0});
+    const PlayedReservation played = replications(reservation, {400, 5, {}, 0, {}});
     CHECK(played.mean_ettr == doctest::Approx(expected_ettr(reservation)).epsilon(0.006));
   }
 }
 
 TEST_CASE("the same seed plays the same, whatever else is played") {
   const Reservation reservation = usual(256);
-  const Outcome once = play(reservation, 11, 4);
+  const Replication once = play(reservation, 11, 4);
   (void)play(reservation, 12, 9);
-  const Outcome again = play(reservation, 11, 4);
+  const Replication again = play(reservation, 11, 4);
   CHECK(once.finished == again.finished);
   CHECK(once.lost == again.lost);
   CHECK(play(reservation, 12, 4).lost != once.lost);
@@ -218,7 +218,7 @@ TEST_CASE("in the median, more of any stop ends no sooner and leaves fewer token
     for (const double factor : {0.25, 1.0, 4.0}) {
       Reservation other = reservation;
       other.reliability.*rate *= factor;
-      const double days = replications(other, {300, 2, {}, 0}).finished.p50;
+      const double days = replications(other, {300, 2, {}, 0, {}}).finished.p50;
       CHECK(days > before);
       before = days;
     }
@@ -255,7 +255,7 @@ TEST_CASE("nodes in repair are a Poisson number: the share of time that lacks on
   reservation.spares = 4;
   reservation.work = 3000 * kDay;
   reservation.reliability.restart = 1e-3;
-  const PlayedReservation played = replications(reservation, {40, 1, {}, 0});
+  const PlayedReservation played = replications(reservation, {40, 1, {}, 0, {}});
   const double waiting =
       played.lost[static_cast<std::size_t>(Loss::waiting_for_spares)] / played.mean_finished;
   CHECK(waiting == doctest::Approx(chance_of_lacking(reservation)).epsilon(0.05));
@@ -267,9 +267,9 @@ TEST_CASE("spares of other domains do not help") {
   const double one_pool = chance_of_lacking(reservation);
   reservation.domains = 8;
   CHECK(chance_of_lacking(reservation) > 5 * one_pool);
-  const PlayedReservation apart = replications(reservation, {200, 1, {}, 0});
+  const PlayedReservation apart = replications(reservation, {200, 1, {}, 0, {}});
   reservation.domains = 1;
-  const PlayedReservation together = replications(reservation, {200, 1, {}, 0});
+  const PlayedReservation together = replications(reservation, {200, 1, {}, 0, {}});
   constexpr auto kWaiting = static_cast<std::size_t>(Loss::waiting_for_spares);
   CHECK(apart.lost[kWaiting] > 2 * together.lost[kWaiting]);
 }
@@ -281,7 +281,7 @@ TEST_CASE("who goes on with fewer replicas loses less than who waits, and who st
   reservation.micro_batches = 31;
   const auto median = [&](WithoutSpare without) {
     reservation.without_spare = without;
-    return replications(reservation, {200, 1, {}, 0}).work.p50;
+    return replications(reservation, {200, 1, {}, 0, {}}).tokens.p50;
   };
   const double waits = median(WithoutSpare::wait);
   CHECK(median(WithoutSpare::shrink) > waits);
@@ -320,7 +320,7 @@ TEST_CASE("Llama 3's stops: 419 failures and 47 planned in 54 days on 2,048 node
   rates.fail_slow = 0;  // what is slow counts as effective there
   reservation.saving.interval =
       best_interval(reservation.saving, 1 / stop_rates(reservation).failures);
-  const PlayedReservation played = replications(reservation, {500, 1, {}, 0});
+  const PlayedReservation played = replications(reservation, {500, 1, {}, 0, {}});
   CHECK(std::abs(played.stops.p50 - 466) < 2 * std::sqrt(466));
   CHECK(played.ettr.p50 > 0.9);
 }
