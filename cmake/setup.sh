@@ -89,6 +89,7 @@ make_dist() {
     tar -C "$dist" --owner=0 --group=0 -czf "$dist/$folder.tar.gz" "$folder"
     rm -rf "${dist:?}/$folder"
     PREQUEL_BUILD=build/static /usr/bin/python3 setup.py --quiet bdist_wheel --dist-dir "$dist" \
+      --plat-name "manylinux_2_36_$machine" \
       --bdist-dir build/wheel
     cpack --config build/static/CPackConfig.cmake -G DEB -B build/deb >/dev/null
     mv build/deb/*.deb "$dist/"
