@@ -1,7 +1,6 @@
 #include "models/layers/flops.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "models/layers/layer.hpp"
 #include "models/layers/parameters.hpp"
@@ -46,18 +45,14 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   padded.vocab = step.vocab;
   const Software plain{};
   const WordSet<Module> repeated = repeated_modules(step.recompute);
-  std::map<LayerKind, std::int64_t> kinds;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) ++kinds[model.kind_of(layer)];
-  if (model.next_token_layers > 0) {
-    kinds[model.kind_of(model.layers - 1)] += model.next_token_layers;
-  }
+  const PartCounts held = parts_of(model);
   double once = 0;
   double again = 0;
-  for (const auto& [kind, count] : kinds) {
+  each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
     const Layer block = tell_block(model, kind, setting, plain);
-    once += real(count) * forward_flops(block, WordSet<Module>::all(), causal);
-    again += real(count) * forward_flops(block, repeated, causal, !step.stops_early);
-  }
+    once += real(held[part]) * forward_flops(block, WordSet<Module>::all(), causal);
+    again += real(held[part]) * forward_flops(block, repeated, causal, !step.stops_early);
+  });
   const double heads = real(1 + model.next_token_layers);
   once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all(), causal);
   once += real(model.next_token_layers) *

@@ -15,10 +15,8 @@ LayerSetting whole(const Transformer& model) {
 template <class Visit>
 void each_kind_of_block(const Transformer& model, const Visit& visit) {
   const PartCounts layers = blocks_of(model, 0, model.layers);
-  each_part([&](Part part) {
-    if (is_block(part) && layers[part] > 0) {
-      visit(layers[part], block_parameters(model, kind_of(part)));
-    }
+  each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
+    if (layers[part] > 0) visit(layers[part], block_parameters(model, kind));
   });
 }
 
@@ -59,9 +57,8 @@ std::int64_t final_norm_parameters(const Transformer& model) {
 PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len) {
   const PartCounts held = parts_of(model);
   PerPart<ParameterCount> counts;
-  each_part([&](Part part) {
-    if (is_block(part) && held[part] > 0) counts[part] = block_parameters(model, kind_of(part));
-  });
+  each_kind(LayerKinds(model),
+            [&](Part part, LayerKind kind) { counts[part] = block_parameters(model, kind); });
   counts[Part::embedding].dense = position_parameters(model, seq_len);
   counts[Part::head].dense = final_norm_parameters(model);
   if (held[Part::next_token] > 0) {

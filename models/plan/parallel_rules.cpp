@@ -27,7 +27,8 @@ void must_divide(Ruling& its, std::string_view what, std::int64_t count, std::in
 }
 
 bool has_dense_layers(const Ruling& its) {
-  return !its.model.has_experts() || !its.model.is_uniform();
+  return std::ranges::any_of(distinct_kinds(its.model),
+                             [](const LayerKind& kind) { return kind.feed == Feed::mlp; });
 }
 
 /// The nearest head counts, fewer and more, with an aligned head size that tp divides.

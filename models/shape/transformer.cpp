@@ -1,7 +1,10 @@
 #include "models/shape/transformer.hpp"
 
+#include <algorithm>
+
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
+#include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
 namespace {
@@ -84,16 +87,72 @@ void read_spans(const Cursor& root, const Fields& fields, Transformer& model) {
   }
 }
 
+/// Layers by letters; their number is that of the letters.
+void read_pattern(const Cursor& root, Transformer& model) {
+  const auto pattern = root.find("layers_pattern");
+  const auto layers = root.find("num_hidden_layers");
+  if (!pattern) {
+    model.layers = root.at("num_hidden_layers").integer(1, 100'000);
+    return;
+  }
+  const auto parsed = parse_layer_pattern(pattern->text());
+  if (const auto* problem = std::get_if<std::string>(&parsed)) return pattern->problem(*problem);
+  const auto& said = std::get<LayerPattern>(parsed);
+  model.pattern = said.layers;
+  model.next_token_pattern = said.next_token;
+  model.next_token_layers = said.depths;
+  model.layers = std::ssize(said.layers);
+  if (said.chunks.size() > 1) {
+    pattern->problem("bars (|) deal layers to pipeline chunks, which is the plan's layout");
+  }
+  if (layers && layers->integer(1, 100'000) != model.layers) {
+    layers->problem("the pattern has " + std::to_string(model.layers) + " letters of layers");
+  }
+}
+
+/// Kinds that some layer has, beside what they need.
+void check_kinds(const Cursor& root, const Transformer& model) {
+  const std::vector<LayerKind> kinds = distinct_kinds(model);
+  if (std::ssize(kinds) > kMostKinds) {
+    root.problem(std::to_string(kinds.size()) + " kinds of layers in one model; at most " +
+                 std::to_string(kMostKinds) + " would do");
+  }
+  const bool experts = std::ranges::any_of(kinds, &LayerKind::has_experts);
+  if (model.pattern.empty() || experts == model.has_experts()) return;
+  root.at("layers_pattern")
+      .problem(experts ? "layers of experts (E) need num_experts"
+                       : "num_experts without a layer of experts (E)");
+}
+
 }  // namespace
 
 LayerKind Transformer::kind_of(std::int64_t layer) const {
+  if (!pattern.empty()) return pattern[static_cast<std::size_t>(layer) % pattern.size()];
   const std::int64_t behind = layer - experts.first_dense;
   const bool sees_all = full_every > 0 && (layer + 1) % full_every == 0;
-  return {has_experts() && behind >= 0 && (behind + 1) % experts.every == 0,
+  const bool has = has_experts() && behind >= 0 && (behind + 1) % experts.every == 0;
+  return {has ? Feed::experts : Feed::mlp, Mixer::attention,
           sees_all ? AttentionSpan::full : usual_span()};
 }
 
+std::vector<LayerKind> distinct_kinds(const Transformer& model) {
+  if (model.is_uniform()) return {model.kind_of(model.layers - 1)};
+  std::vector<LayerKind> kinds;
+  const auto add = [&](LayerKind kind) {
+    const auto place = std::ranges::lower_bound(kinds, kind);
+    if (place == kinds.end() || *place != kind) kinds.insert(place, kind);
+  };
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) add(model.kind_of(layer));
+  for (const LayerKind& kind : model.next_token_pattern) add(kind);
+  return kinds;
+}
+
+std::vector<LayerKind> Transformer::next_token_kinds() const {
+  return next_token_pattern.empty() ? std::vector{kind_of(layers - 1)} : next_token_pattern;
+}
+
 bool Transformer::is_uniform() const {
+  if (!pattern.empty() || !next_token_pattern.empty()) return false;
   const bool same_mlp = !has_experts() || (experts.first_dense == 0 && experts.every == 1);
   return same_mlp && (usual_span() == AttentionSpan::full || full_every == 0);
 }
@@ -109,7 +168,7 @@ Transformer read_transformer(const Document& file) {
   Transformer model;
   expect_schema(root, "prequel/model/1");
   model.name = root.at("name").text();
-  model.layers = root.at("num_hidden_layers").integer(1, 100'000);
+  read_pattern(root, model);
   model.hidden = fields.shape("hidden_size");
   model.heads = fields.shape("num_attention_heads");
   model.kv_heads = fields.shape_or("num_key_value_heads", model.heads);
@@ -153,8 +212,9 @@ Transformer read_transformer(const Document& file) {
   model.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
   model.embedding_norm = fields.flag_or("embedding_norm", false);
   read_spans(root, fields, model);
-  model.next_token_layers = fields.shape_or("num_nextn_predict_layers", 0, 0);
+  model.next_token_layers = fields.shape_or("num_nextn_predict_layers", model.next_token_layers, 0);
   read_experts(root, fields, model);
+  check_kinds(root, model);
   file.finish();
   return model;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace prequel {
 
@@ -49,11 +50,27 @@ struct LatentAttention {
 /// chunk, the first of which sees itself alone (Llama 4).
 enum class AttentionSpan : std::uint8_t { full, window, chunk };
 
-/// What tells the layers of one model apart.
+/// What mixes the tokens of a sequence in a sublayer.
+enum class Mixer : std::uint8_t {
+  none,
+  attention  ///< softmax attention; latent where the model has it
+};
+
+/// What works token by token in a sublayer.
+enum class Feed : std::uint8_t { none, mlp, experts };
+
+/// What tells the sublayers of one model apart. A usual transformer block has a mixer and a feed;
+/// layers of hybrid models have one of the two.
 struct LayerKind {
-  bool experts{};  ///< in the place of the MLP
+  Feed feed{Feed::mlp};
+  Mixer mixer{Mixer::attention};
   AttentionSpan span{};
 
+  [[nodiscard]] bool has_experts() const { return feed == Feed::experts; }
+  /// Norms with something behind them.
+  [[nodiscard]] int sublayers() const {
+    return (mixer == Mixer::none ? 0 : 1) + (feed == Feed::none ? 0 : 1);
+  }
   auto operator<=>(const LayerKind&) const = default;
 };
 
@@ -88,6 +105,9 @@ struct Transformer {
   std::int64_t next_token_layers{};  ///< multi-token prediction: further layers with a head each
   Experts experts;
   LatentAttention latent;
+  std::vector<LayerKind> pattern{};             ///< each layer, where no arithmetic says what it is
+  std::vector<LayerKind> next_token_pattern{};  ///< a depth of multi-token prediction; empty: one
+                                                ///< more layer like the last
 
   [[nodiscard]] bool has_experts() const { return experts.count > 0; }
   [[nodiscard]] bool is_latent() const { return latent.kv_rank > 0; }
@@ -113,9 +133,17 @@ struct Transformer {
   }
   /// What the layer with this number, from 0, is.
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;
-  /// Whether all layers are of one kind.
+  /// The layers of one depth of multi-token prediction.
+  [[nodiscard]] std::vector<LayerKind> next_token_kinds() const;
+  /// Whether arithmetic makes all layers of one kind.
   [[nodiscard]] bool is_uniform() const;
 };
+
+inline constexpr int kMostKinds = 12;  ///< distinct sublayers of one model; readers refuse more
+
+/// The distinct kinds of the model's layers, those of multi-token prediction included, in an order
+/// that depends on the kinds alone.
+std::vector<LayerKind> distinct_kinds(const Transformer& model);
 
 /// The vocabulary padded so that `tp` ranks hold equal, aligned parts (Megatron's
 /// `--make-vocab-size-divisible-by`): the next multiple of `multiple`·tp.
