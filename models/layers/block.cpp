@@ -6,6 +6,16 @@ namespace {
 void tell_mixer(LayerTeller& teller) {
   switch (teller.kind.mixer) {
     case Mixer::attention: return tell_attention(teller);
+    case Mixer::sparse:
+    case Mixer::sparse_shared: return tell_sparse_attention(teller);
+    case Mixer::window_alone:
+    case Mixer::compressed:
+    case Mixer::compressed_far: return tell_compressed_attention(teller);
+    case Mixer::state_space: return tell_state_space(teller);
+    case Mixer::delta_net:
+    case Mixer::kimi_delta:
+    case Mixer::lightning: return tell_linear_attention(teller);
+    case Mixer::attention_and_state_space: tell_attention(teller); return tell_state_space(teller);
     case Mixer::none: return;
   }
 }
@@ -29,6 +39,7 @@ Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& s
   const bool side_by_side = model.parallel_block && mixes && feeds;
   teller.tell_input();
   if (mixes) {
+    teller.tell_streams_in(true);
     teller.tell_norm(OffloadModule::qkv_linear);
     teller.tell_input_gather();
     tell_mixer(teller);
@@ -39,6 +50,7 @@ Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& s
   }
   if (feeds) {
     if (!side_by_side) {
+      teller.tell_streams_in(!mixes);
       teller.tell_norm();
       // Experts work on the rank's own tokens: nothing is gathered for them.
       if (!kind.has_experts()) teller.tell_input_gather();

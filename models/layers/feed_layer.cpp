@@ -29,17 +29,20 @@ class FeedTeller {
                   LinearLayer{teller_.shared_tokens, experts.count, teller_.model.hidden,
                               teller_.setting.precision, 0},
                   Module::experts,
-                  linear_parameters(experts.count, teller_.model.hidden, teller_.model.linear_bias),
+                  linear_parameters(experts.count, teller_.model.hidden,
+                                    teller_.model.linear_bias || experts.router_bias),
                   false, 9.0 * tokens * real(experts.count)});
     // Scores, softmax, top-k and the map of tokens to experts.
     const double routing = tokens * (hidden * teller_.element + 24.0 * real(experts.count));
     teller_.tell(
         {"routing", PointwiseKernels{StreamKind::router, routing, 2 * routing}, Module::experts});
+    if (experts.latent > 0) tell_latent("experts latent in", experts.latent, teller_.model.hidden);
     tell_dispatch("dispatch", false);
     tell_permute("permute", busy_rows);
     tell_expert_products(busy_rows);
     tell_permute("unpermute", busy_rows);
     tell_dispatch("combine", true);
+    if (experts.latent > 0) tell_latent("experts latent out", teller_.model.hidden, experts.latent);
     if (experts.shared_hidden > 0) {
       const bool split = teller_.setting.tp > 1 && teller_.setting.sequence_parallel;
       if (split) teller_.tell_gather("shared experts gather");
@@ -106,6 +109,15 @@ class FeedTeller {
     teller_.tell_linear(out, teller_.tokens, teller_.model.hidden, inner, second);
   }
 
+  /// To the width that routed experts work on, and back: whole on every tensor rank.
+  void tell_latent(std::string_view name, std::int64_t outputs, std::int64_t inputs) {
+    LayerTeller::Split whole{.module = Module::experts};
+    whole.kept = real(teller_.shared_tokens * inputs) * teller_.operand;
+    const bool normed = teller_.model.experts.latent_norm && outputs < inputs;
+    whole.more_parameters = normed ? outputs : 0;
+    teller_.tell_linear(name, teller_.shared_tokens, outputs, inputs, whole);
+  }
+
   void tell_dispatch(std::string_view name, bool combine) {
     if (teller_.setting.ep * teller_.setting.etp == 1) return;
     const Experts& experts = teller_.model.experts;
@@ -113,7 +125,7 @@ class FeedTeller {
     transfer.dispatcher = teller_.setting.dispatcher;
     transfer.combine = combine;
     transfer.tokens = real(teller_.shared_tokens) * teller_.setting.imbalance;
-    transfer.hidden = teller_.model.hidden;
+    transfer.hidden = teller_.model.expert_width();
     transfer.precision = teller_.setting.precision;
     transfer.top_k = experts.top_k;
     transfer.expert_groups = experts.groups;
@@ -124,7 +136,7 @@ class FeedTeller {
   /// A token is read once and written for each expert, or the other way round. What arrives by rank
   /// (dispatcher alltoall) is sorted by expert once more.
   void tell_permute(std::string_view name, double rows) {
-    const double row_bytes = real(teller_.model.hidden) * teller_.element;
+    const double row_bytes = real(teller_.model.expert_width()) * teller_.element;
     const double copies = rows / real(teller_.model.experts.top_k * teller_.setting.etp);
     const bool by_rank = teller_.setting.dispatcher == Dispatcher::alltoall &&
                          teller_.setting.ep > 1 && teller_.setting.ep < teller_.model.experts.count;
@@ -136,11 +148,12 @@ class FeedTeller {
 
   void tell_expert_products(double rows) {
     const Experts& experts = teller_.model.experts;
+    const std::int64_t width = teller_.model.expert_width();
     const std::int64_t local = experts.count / teller_.setting.ep;
     const std::int64_t in_width = teller_.model.in_width(experts.ffn_hidden) / teller_.setting.etp;
     const std::int64_t inner = experts.ffn_hidden / teller_.setting.etp;
     const auto whole_rows = static_cast<std::int64_t>(rows);
-    const double hidden = real(teller_.model.hidden);
+    const double hidden = real(width);
     const auto add = [&](std::string_view name, std::int64_t outputs, std::int64_t inputs,
                          std::int64_t parameters, double kept) {
       teller_.tell_weight_cast(real(local * outputs * inputs), Module::experts, 1.0);
@@ -156,16 +169,16 @@ class FeedTeller {
     // The dispatched tokens are the input, with the probabilities that scale them.
     teller_.tell({"expert inputs", PointwiseKernels{}, Module::experts, 0, false,
                   rows * (hidden * teller_.operand + 8.0), 1, OffloadModule::expert_fc1});
-    add("experts in", in_width, teller_.model.hidden,
-        linear_parameters(teller_.model.in_width(experts.ffn_hidden), teller_.model.hidden,
+    add("experts in", in_width, width,
+        linear_parameters(teller_.model.in_width(experts.ffn_hidden), width,
                           teller_.model.linear_bias),
         rows * real(in_width) * stored_bytes(teller_.setting.repeats_expert_activation));
     tell_activation_store(Module::expert_activation, rows * real(in_width),
                           teller_.setting.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
                     passes * rows * real(inner));
-    add("experts out", teller_.model.hidden, inner,
-        linear_parameters(teller_.model.hidden, experts.ffn_hidden, teller_.model.linear_bias), 0);
+    add("experts out", width, inner,
+        linear_parameters(width, experts.ffn_hidden, teller_.model.linear_bias), 0);
     if (teller_.model.linear_bias) tell_expert_biases(rows * (real(in_width) + hidden));
   }
 

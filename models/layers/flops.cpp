@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/layers/bridge_flops.hpp"
 #include "models/layers/layer.hpp"
 #include "models/layers/parameters.hpp"
 
@@ -32,6 +33,10 @@ double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal, b
       const FusedAttention& shape = attention->shape;
       flops += 2 * real(shape.batch * shape.heads) * pairs_seen(shape, causal) *
                real(shape.head_dim + shape.value_size());
+    } else if (const auto* scan = std::get_if<Scan>(&piece.what)) {
+      flops += share * scan_flops(*scan).value;
+    } else if (const auto* sparse = std::get_if<SparseAttention>(&piece.what)) {
+      flops += share * sparse->flops().value;
     }
   }
   return flops;
@@ -90,6 +95,13 @@ StepFlops mosaic_flops(const Transformer& model, const StepShape& step, bool wit
   return {{3 * products + 2 * attention}, {k * products + (k - 1) * attention}};
 }
 
+/// Of a count a token, which knows no recompute.
+template <class Count>
+StepFlops of_tokens(const Count& count, const Transformer& model, const StepShape& step) {
+  const Flops all{real(step.gbs * step.seq_len) * count(model, step.seq_len, step.vocab)};
+  return {all, all};
+}
+
 }  // namespace
 
 std::optional<FlopsConvention> flops_convention(std::string_view name) {
@@ -106,6 +118,9 @@ StepFlops step_flops(const Transformer& model, const StepShape& step, FlopsConve
     case FlopsConvention::megatron_hw: return megatron_hw_flops(model, step);
     case FlopsConvention::bs_noemb: return bs_noemb_flops(model, step);
     case FlopsConvention::mosaic_2023: return mosaic_flops(model, step, true);
+    case FlopsConvention::bridge_hybrid: return of_tokens(bridge_hybrid_flops, model, step);
+    case FlopsConvention::bridge_gdn: return of_tokens(bridge_gdn_flops, model, step);
+    case FlopsConvention::bridge_dsa: return of_tokens(bridge_dsa_flops, model, step);
     case FlopsConvention::mosaic_2023_star: return mosaic_flops(model, step, false);
   }
   return {};

@@ -5,7 +5,7 @@
 namespace prequel {
 
 void LayerTeller::tell_input() {
-  layer_.input = token_bytes / real(setting.token_split());
+  layer_.input = real(model.streams) * token_bytes / real(setting.token_split());
   layer_.saved_input = layer_.input / real(setting.saved_input_ranks);
   if (setting.saved_input_ranks > 1) {
     layer_.input_gather = {layer_.input / real(setting.saved_input_layers)};
@@ -64,7 +64,32 @@ void LayerTeller::tell_norm(std::optional<OffloadModule> feeds) {
                  static_cast<std::int64_t>(norms) * norm_parameters(model), feeds);
 }
 
+void LayerTeller::tell_streams_in(bool first) {
+  const auto ranks = real(setting.token_split());
+  if (const std::int64_t sublayers = model.block_residuals; sublayers > 0) {
+    // Attention over the sums of blocks so far: half of all in the mean.
+    const double sums = 1 + real(model.layers) / real(sublayers);
+    tell_pointwise("block residuals", Module::other, sums + 1, 2 * sums, ranks, 0,
+                   2 * model.hidden);
+  }
+  const std::int64_t streams = model.streams;
+  if (streams == 1) return;
+  const std::int64_t weights = (2 + streams) * streams;
+  tell({"stream weights",
+        LinearLayer{tokens / setting.token_split(), weights, streams * model.hidden,
+                    setting.precision, 0},
+        Module::other, weights * (streams * model.hidden + 1) + 3});
+  const double bytes = token_bytes / ranks * real(streams + 1);
+  // The sum, which the norm reads; and the streams, of which the first sublayer's are the input.
+  tell({"streams in", PointwiseKernels{StreamKind::streams_in, bytes, 2 * bytes}, Module::streams,
+        0, false, (first ? 1 : 1 + real(streams)) * token_bytes / ranks});
+}
+
 void LayerTeller::tell_residual(bool last) {
+  if (const std::int64_t streams = model.streams; streams > 1) {
+    const double bytes = token_bytes / real(setting.token_split()) * real(2 * streams + 1);
+    return tell({"streams out", PointwiseKernels{StreamKind::streams_out, bytes, 2 * bytes}});
+  }
   const auto ranks = real(setting.token_split());
   const double mask = model.dropout ? token_bytes / element / ranks : 0;
   const double passes = model.dropout ? 3.5 : 3;

@@ -73,6 +73,9 @@ class LayerTeller {
   /// Norms read and write once forward; backward two kernels make five passes. What products read
   /// is written in their format.
   void tell_norm(std::optional<OffloadModule> feeds = {});
+  /// Before a sublayer: its sum of residual streams (hyper-connections, arXiv 2409.19606, whose
+  /// mixing matrices 20 rounds bring to equal sums), or of what blocks before it gave.
+  void tell_streams_in(bool first);
   /// The sum with what came in: three passes, and with dropout a mask of one byte, half a pass.
   /// The last sum is the next layer's input.
   void tell_residual(bool last);
@@ -113,6 +116,14 @@ class LayerTeller {
 
 /// Tells projections, core and output of softmax attention, plain or latent.
 void tell_attention(LayerTeller& teller);
+/// Tells latent attention over chosen keys, with the indexer that chooses them.
+void tell_sparse_attention(LayerTeller& teller);
+/// Tells attention over a window and compressed keys.
+void tell_compressed_attention(LayerTeller& teller);
+/// Tells a state-space layer.
+void tell_state_space(LayerTeller& teller);
+/// Tells a gated delta net, Kimi delta attention or lightning attention.
+void tell_linear_attention(LayerTeller& teller);
 
 /// Tells an MLP.
 void tell_mlp(LayerTeller& teller);

@@ -21,6 +21,16 @@ std::string_view prefix(AttentionSpan span) {
 /// Of the mixers that are no attention of a usual block.
 std::string_view word(Mixer mixer) {
   switch (mixer) {
+    case Mixer::sparse: return "sparse ";
+    case Mixer::sparse_shared: return "shared sparse ";
+    case Mixer::state_space: return "mamba ";
+    case Mixer::delta_net: return "delta net ";
+    case Mixer::kimi_delta: return "kimi delta ";
+    case Mixer::lightning: return "lightning ";
+    case Mixer::attention_and_state_space: return "attention and mamba ";
+    case Mixer::window_alone: return "window ";
+    case Mixer::compressed: return "compressed ";
+    case Mixer::compressed_far: return "far compressed ";
     case Mixer::none:
     case Mixer::attention: break;
   }

@@ -102,6 +102,13 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
       parameters.tables += table + real(weights[Part::embedding].parameters.dense);
       has_table = true;
     }
+    if (model.repeats_next_token && chunk.parts[Part::next_token] > 1) {
+      // Depths share one's parameters, which were counted for each.
+      const double again = real(chunk.parts[Part::next_token] - 1);
+      const ParameterCount depth = next_token_parameters(model);
+      parameters.dense -= again * real(depth.dense) / real(plan.tp);
+      parameters.experts -= again * real(depth.experts) / real(plan.etp * plan.ep);
+    }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
       parameters.dense +=
           real(more) * real(weights[Part::next_token].parameters.dense) / real(plan.tp);

@@ -16,8 +16,9 @@ struct Letter {
 };
 
 constexpr Letter kLetters[] = {
-    {'*', {Feed::none, Mixer::attention}},
-    {'-', {Feed::mlp, Mixer::none}},
+    {'*', {Feed::none, Mixer::attention}}, {'M', {Feed::none, Mixer::state_space}},
+    {'G', {Feed::none, Mixer::delta_net}}, {'D', {Feed::none, Mixer::sparse}},
+    {'+', {Feed::none, Mixer::attention}}, {'-', {Feed::mlp, Mixer::none}},
     {'E', {Feed::experts, Mixer::none}},
 };
 constexpr std::size_t kMostSublayers = 4096;
@@ -42,6 +43,10 @@ std::variant<LayerPattern, std::string> parse_part(std::string_view letters) {
     if (known == std::end(kLetters)) {
       return fmt::format("{} is no letter of a layer; letters are {}",
                          in_quotes(std::string(1, letter)), known_letters());
+    }
+    if (letters.find('D') != std::string_view::npos &&
+        letters.find('*') != std::string_view::npos) {
+      return "plain attention (*) does not go with a sparse core (D) in one model";
     }
     part.layers.push_back(known->kind);
     ++part.chunks.back();

@@ -56,6 +56,10 @@ class Explainer {
     if (const auto* cast = std::get_if<Cast>(&op.what)) {
       return explain_price(device, stream_of(*cast, device.fp8_in_any_order));
     }
+    if (const auto* scan = std::get_if<Scan>(&op.what)) return explain_price(device, *scan);
+    if (const auto* sparse = std::get_if<SparseAttention>(&op.what)) {
+      return explain_price(device, *sparse);
+    }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
       return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
     }

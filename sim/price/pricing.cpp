@@ -19,10 +19,12 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   if (graphs.has(GraphedModule::full)) return {};
   const bool casts = is_quantized(setting.products);
   LaunchCounts all;
-  if (kind.mixer == Mixer::attention && !graphs.has(GraphedModule::attn)) {
+  const GraphedModule of_mixer =
+      is_softmax(kind.mixer) ? GraphedModule::attn : GraphedModule::mamba;
+  if (kind.mixer != Mixer::none && !graphs.has(of_mixer)) {
     all += launches.attention;
     if (casts) all += launches.attention_casts;
-    if (model.is_latent()) all += launches.latent;
+    if (model.is_latent() && is_softmax(kind.mixer)) all += launches.latent;
   }
   if (kind.feed == Feed::none) return all;
   if (kind.feed == Feed::mlp) {
