@@ -146,6 +146,7 @@ struct Transformer {
   bool repeats_next_token{};  ///< all depths of multi-token prediction share one's parameters
   std::int64_t other_parameters{};   ///< that no layer's work tells, such as a vision tower's
   std::vector<LayerKind> pattern{};  ///< each layer, where no arithmetic says what it is
+  std::vector<LayerKind> mixers{};   ///< of layers whose feed arithmetic says; they repeat
   std::vector<LayerKind> next_token_pattern{};  ///< a depth of multi-token prediction; empty: one
                                                 ///< more layer like the last
 
