@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json/axis_json.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
@@ -326,7 +327,26 @@ void complete_devices(ImportedJob& job) {
   }
 }
 
+namespace {
+
+/// Sizes of state-space layers that Megatron has by default: heads of twice the hidden size.
+void complete_mixers(ImportedModel& model) {
+  const auto pattern = model.mixers.find("layers_pattern");
+  if (pattern == model.mixers.end() || pattern->second.find('M') == std::string::npos) return;
+  const auto size = [&](const char* key, std::int64_t usual) {
+    const auto found = model.mixers.try_emplace(key, std::to_string(usual)).first;
+    return parse_integer(found->second).value_or(usual);
+  };
+  size("mamba_d_state", 128);
+  size("mamba_n_groups", 8);
+  const std::int64_t head = size("mamba_head_dim", 64);
+  if (model.hidden && head > 0) size("mamba_num_heads", 2 * *model.hidden / head);
+}
+
+}  // namespace
+
 void complete(ImportedJob& job) {
+  complete_mixers(job.model);
   complete_devices(job);
   PlanRequest& plan = job.plan;
   const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
