@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/shape/mixers.hpp"
+#include "models/shape/mixer_shapes.hpp"
 
 namespace prequel {
 
