@@ -61,6 +61,9 @@ struct Device {
   std::vector<AttentionKernel> attention;  ///< empty: no fused kernel known
   MixerKernels mixers;                     ///< of scans and sparse attention
   KernelErrors errors;
+  /// Rate of products and attention in a busy step over that of its kernel tables, which are
+  /// bursts, beside what all cards of its generation lose alike; and how sure that is.
+  double sustained{1.0}, sustained_error{};
   /// Share of the shorter of two that a collective and the kernels it overlaps lose each, as they
   /// compete for compute units and memory; 0 where it is not known.
   double overlap_loss{};

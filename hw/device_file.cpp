@@ -229,6 +229,11 @@ Device read_device(const Document& document) {
   }
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
+  static_cast<void>(root.find("edited"));  // which of its constants are the user's: Library
+  if (const auto sustained = root.find("sustained")) {
+    device.sustained = sustained->at("factor").number({0.5, 2.0});
+    device.sustained_error = sustained->at("relative_error").number(kFraction);
+  }
   read_power(root, device);
 
   device.clock_ratio =
