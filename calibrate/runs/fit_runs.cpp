@@ -105,7 +105,7 @@ std::vector<int> folds_of(const std::vector<ObservedRun>& rows, int folds,
 }
 
 void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& report,
-              LeftOut* left_out = nullptr) {
+              LeftOutFolds* left_out = nullptr) {
   Errors held_out, baseline;
   const int folds = fold_of.empty() ? 0 : 1 + std::ranges::max(fold_of);
   std::vector<double> half_widths;
@@ -138,7 +138,7 @@ void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& r
 }
 
 QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,
-                         const std::vector<int>& fold_of, LeftOut* left_out = nullptr) {
+                         const std::vector<int>& fold_of, LeftOutFolds* left_out = nullptr) {
   QuantityFit report;
   report.rows = fit.runs().size();
   std::vector<std::size_t> all(fit.runs().size());

@@ -49,7 +49,7 @@ struct QuantityFit {
 };
 
 /// How far off times of rows are whose model, card, cluster or software a fit did not see.
-struct LeftOut {
+struct LeftOutFolds {
   std::string by;  ///< what folds have in common: model, card, cluster or software
   std::size_t folds{}, n{};
   double median{}, p90{};  ///< of absolute relative errors
@@ -58,7 +58,7 @@ struct LeftOut {
 };
 
 struct RunFitReport {
-  std::optional<LeftOut> left_out;  ///< of times, where folds are by what rows share
+  std::optional<LeftOutFolds> left_out;  ///< of times, where folds are by what rows share
   QuantityFit time;
   QuantityFit memory;  ///< no rows: nothing was printed, and nothing ran out of memory
   int folds{};

@@ -302,17 +302,17 @@ std::pair<double, Distances> widened(const std::vector<Row>& rows, Of of, const 
 /// sizes over 1.28, drawn to that of all families by as much as 8 cells weigh.
 std::vector<KnownFamily> families_of(const std::vector<ValidatedRun>& runs) {
   constexpr double kPooledCells = 8.0, kQuantile80 = 1.28;
-  struct Seen {
+  struct SeenFamily {
     KnownFamily family;
     std::map<std::string, std::vector<double>> errors;  ///< of cells
   };
-  std::map<std::pair<std::string, bool>, Seen> seen;
+  std::map<std::pair<std::string, bool>, SeenFamily> seen;
   for (const ValidatedRun& run : runs) {
     const bool counts = run.time_error && run.run.apart.empty() && !run.other_framework &&
                         !run.cell.empty() && run.run.status == RunStatus::ok;
     if (!counts) continue;
     const bool experts = run.run.cells.at("kind") == "experts";
-    Seen& its = seen[{run.framework, experts}];
+    SeenFamily& its = seen[{run.framework, experts}];
     its.family.framework = run.framework;
     its.family.experts = experts;
     its.errors[run.cell].push_back(std::log1p(*run.time_error));

@@ -129,7 +129,7 @@ std::string few_text(const std::vector<FewRuns>& few) {
   return table.text();
 }
 
-Json left_out_json(const LeftOut& left_out) {
+Json left_out_json(const LeftOutFolds& left_out) {
   return {{"by", left_out.by},
           {"folds", left_out.folds},
           {"median", left_out.median},
@@ -170,7 +170,7 @@ std::string run_fit_text(const RunsAnswer& answer) {
   if (report.time.rows > 0)
     out += quantity_text(report.time, "sec_per_iter", report.left_out ? 0 : report.folds);
   if (report.left_out) {
-    const LeftOut& one = *report.left_out;
+    const LeftOutFolds& one = *report.left_out;
     out += fmt::format(
         "  left out by {} ({} folds, {} rows): median {:.1f} %, P90 {:.1f}, {:.0f} % in their "
         "intervals of 80 %, whose half width is {:.1f} %\n",

@@ -19,12 +19,15 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   if (graphs.has(GraphedModule::full)) return {};
   const bool casts = is_quantized(setting.products);
   LaunchCounts all;
-  if (!graphs.has(GraphedModule::attn)) {
+  const GraphedModule of_mixer =
+      is_softmax(kind.mixer) ? GraphedModule::attn : GraphedModule::mamba;
+  if (kind.mixer != Mixer::none && !graphs.has(of_mixer)) {
     all += launches.attention;
     if (casts) all += launches.attention_casts;
-    if (model.is_latent()) all += launches.latent;
+    if (model.is_latent() && is_softmax(kind.mixer)) all += launches.latent;
   }
-  if (!kind.experts) {
+  if (kind.feed == Feed::none) return all;
+  if (kind.feed == Feed::mlp) {
     if (graphs.has(GraphedModule::mlp)) return all;
     all += launches.mlp;
     if (casts) all += launches.mlp_casts;
@@ -84,13 +87,13 @@ double add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLa
 /// capacity has settled them.
 double count_wait(const HostStack& host, LayerKind kind, const LayerQuestion& question) {
   const bool counts =
-      kind.experts && !question.setting.fixed_capacity && !question.setting.one_graph;
+      kind.has_experts() && !question.setting.fixed_capacity && !question.setting.one_graph;
   if (!counts || question.setting.ep == 1) return 0;
   return (question.beside ? host.count_wait_beside : host.count_wait).value;
 }
 
 double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& setting) {
-  if (!kind.experts || setting.fixed_capacity) return host.lost_share;
+  if (!kind.has_experts() || setting.fixed_capacity) return host.lost_share;
   const bool waits =
       setting.dispatcher == Dispatcher::deepep || setting.dispatcher == Dispatcher::uccl;
   return waits && setting.ep > 1 ? host.deepep_lost_share : host.dropless_lost_share;
@@ -129,7 +132,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
   kernels.copies = activation_copies(scenario, layer, question);
-  const LayerKind kind = kind_of(part);
+  const LayerKind kind = LayerKinds(scenario.model).kind_of(part);
   const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
@@ -138,12 +141,13 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const double lost = lost_share(host, kind, question.setting);
   const double beside = exchange_beside(scenario);
   const Seconds collective = tensor_collective_launch(scenario, question);
-  kernels.launching_forward = add_launches(kernels.forward, scenario,
-                                           {1.0, launches.forward, lost, wait, beside, collective});
+  const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
+  kernels.launching_forward = add_launches(
+      kernels.forward, scenario, {layers, launches.forward, lost, wait, beside, collective});
   kernels.launching_backward = add_launches(
       kernels.backward, scenario,
-      {host.backward_launch_factor + again, launches.backward + again * launches.forward, lost,
-       again * wait, beside, collective});
+      {layers * (host.backward_launch_factor + again), launches.backward + again * launches.forward,
+       lost, again * wait, beside, collective});
   return kernels;
 }
 

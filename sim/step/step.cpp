@@ -157,12 +157,13 @@ class StepBuilder {
     const StageParameters parameters = parameters_of({all});
     StageParameters root_share = parameters;
     StageContent root{0, true, true, all.parts};
+    const LayerKinds kinds(model);
     std::optional<Part> told;
     StageParameters share;
     Traffic between;
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       const StageContent block = one_block(model, layer);
-      const Part part = part_of(model.kind_of(layer));
+      const Part part = kinds.part_of(model.kind_of(layer));
       if (part != told) {
         told = part;
         share = parameters_of({block});
