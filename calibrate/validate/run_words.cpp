@@ -140,9 +140,118 @@ void translate_overlap(Cells& cells) {
   set_or_erase(cells, "overlap", overlap);
 }
 
+/// Modules by the names that their frameworks give them: Hugging Face's of Llama, Qwen and GPT-2,
+/// Megatron's.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kTargets{
+    {{"q_proj", "q"},
+     {"k_proj", "k"},
+     {"v_proj", "v"},
+     {"o_proj", "o"},
+     {"gate_proj", "gate"},
+     {"up_proj", "up"},
+     {"down_proj", "down"},
+     {"c_attn", "qkv"},
+     {"attn.c_proj", "o"},
+     {"mlp.c_proj", "down"},
+     {"w1", "up"},
+     {"w2", "gate"},
+     {"wqkv", "qkv"},
+     {"query_key_value", "qkv"},
+     {"linear_qkv", "qkv"},
+     {"linear_proj", "o"},
+     {"linear_fc1", "gate_up"},
+     {"linear_fc2", "down"},
+     {"q", "q"},
+     {"k", "k"},
+     {"v", "v"},
+     {"o", "o"},
+     {"gate", "gate"},
+     {"up", "up"},
+     {"down", "down"}}};
+
+/// The targets that a text names; groups where it names no module by itself.
+std::string target_words(std::string text) {
+  for (char& c : text) {
+    if (c == ',' || c == '(' || c == ')' || c == '+') c = ' ';
+  }
+  std::string modules;
+  std::string groups;
+  std::istringstream in(text);
+  const auto add = [](std::string& list, std::string_view word) {
+    const std::string padded = " " + list + " ";
+    if (padded.find(" " + std::string(word) + " ") != std::string::npos) return;
+    list += (list.empty() ? "" : " ") + std::string(word);
+  };
+  for (std::string word; in >> word;) {
+    const auto known =
+        std::ranges::find(kTargets, std::string_view(word), &decltype(kTargets)::value_type::first);
+    if (known != kTargets.end()) {
+      add(modules, known->second);
+    } else if (named<AdapterTarget>(word)) {
+      add(*named<AdapterTarget>(word) >= AdapterTarget::attention ? groups : modules, word);
+    } else if (word == "or") {
+      break;
+    }
+  }
+  return modules.empty() ? groups : modules;
+}
+
+/// What tables say of adapters: "lora rank 16 on q_proj v_proj", "qlora", "lora+emb".
+void translate_adapters(Cells& cells) {
+  const std::string adapter = text_of(cells, "adapter");
+  const auto says = [&](const char* word) { return adapter.find(word) != std::string::npos; };
+  const auto number_behind = [&](const std::string& word) {
+    const std::size_t at = adapter.find(word);
+    if (at == std::string::npos) return std::string();
+    const std::size_t begin = at + word.size();
+    return adapter.substr(begin, adapter.find_first_not_of("0123456789", begin) - begin);
+  };
+  if (says("lora") && !cells.contains("tuning")) cells["tuning"] = "lora";
+  if (says("dora")) cells["tuning"] = "dora";
+  if (says("emb") || text_of(cells, "lora_targets").find("trained") != std::string::npos) {
+    cells.try_emplace("train_embeddings", "1");
+  }
+  if (const std::string rank = number_behind("rank "); !rank.empty()) {
+    cells.try_emplace("lora_rank", rank);
+  }
+  if (const std::size_t on = adapter.find(" on "); on != std::string::npos) {
+    cells.try_emplace("lora_targets", adapter.substr(on + 4));
+  }
+  if (says("qlora")) cells.try_emplace("base_precision", "nf4");
+  std::string targets = target_words(text_of(cells, "lora_targets"));
+  // A configuration names modules of several models: those of GPT-2's are fused.
+  if (targets.find("qkv") != std::string::npos && targets.starts_with("q k v")) {
+    targets = text_of(cells, "position") == "learned" ? "qkv" : "q k v o";
+  }
+  if (cells.contains("lora_targets")) set_or_erase(cells, "lora_targets", targets);
+}
+
+void translate_tuning(Cells& cells) {
+  translate_adapters(cells);
+  const std::string notes = text_of(cells, "notes");
+  const bool grouped = notes.find("gptq") != std::string::npos;
+  translate(cells, "base_precision",
+            {{"bf16", "bf16"},
+             {"int4 gptq", "gptq-int4"},
+             {"4-bit", grouped ? "gptq-int4" : "nf4"},
+             {"nf4, doubly", "nf4-double"},
+             {"nf4", "nf4"},
+             {"nvfp4", "nvfp4"},
+             {"fp8", "fp8"}});
+  if (text_of(cells, "tuning") == "full") cells.erase("base_precision");
+  // Without lengths, whole sequences.
+  const std::string packing = text_of(cells, "packing");
+  if (packing.starts_with("packed") && cells.contains("lengths")) {
+    cells["packing"] = "packed";
+  } else {
+    cells.erase("packing");
+  }
+}
+
 }  // namespace
 
 void translate_cells(Cells& cells) {
+  translate_tuning(cells);
   translate_overlap(cells);
   translate_graphs(cells);
   translate_formats(cells);

@@ -91,6 +91,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
        samples * static_cast<double>(plan.seq_len) / static_cast<double>(plan.gpus)},
       {"parameters",
        {{"total", total_parameters(scenario.model)},
+        {"learning", learning_parameters(scenario.model, learning_of(scenario.plan))},
         {"active", active_parameters(scenario.model)}}},
       {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}},
       {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},

@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <initializer_list>
+#include <vector>
+
 #include "hw/base/errors.hpp"
+#include "models/layers/adapter.hpp"
 #include "models/layers/layer.hpp"
 
 namespace prequel {
@@ -36,6 +41,7 @@ class BlockTeller {
         setting_(setting),
         software_(software),
         ring_(software.communication.context_ring),
+        learning_(setting.learning),
         tokens_(setting.tokens()),
         shared_tokens_(tokens_ / setting.token_split()),
         element_(bytes_per_element(setting.precision)),
@@ -44,7 +50,7 @@ class BlockTeller {
 
   Layer tell() && {
     tell_input();
-    tell_norm();
+    tell_norm(keeps_attention_input() || (model_.parallel_block && keeps_mlp_input()));
     layer_.pieces.back().feeds = OffloadModule::qkv_linear;
     tell_input_gather();
     model_.is_latent() ? tell_latent_projections() : tell_qkv();
@@ -54,7 +60,7 @@ class BlockTeller {
     if (!model_.parallel_block) {
       tell_end_of_attention();
       tell_residual();
-      tell_norm();
+      tell_norm(keeps_mlp_input());
       // Experts work on the rank's own tokens: nothing is gathered for them.
       if (!kind_.experts) tell_input_gather();
     }
@@ -82,7 +88,45 @@ class BlockTeller {
     double kept{};
     double operator_share{0.5};  ///< every second product
     std::optional<OffloadModule> feeds{};
+    std::vector<std::int64_t> adapters{};  ///< outputs of each, of the whole matrix
   };
+
+  /// Outputs of the adapters of matrices that are one product: one of all of them where `fused` is
+  /// a target, else one each.
+  struct Target {
+    AdapterTarget word;
+    std::int64_t outputs;
+  };
+  [[nodiscard]] std::vector<std::int64_t> adapters_of(std::initializer_list<Target> each,
+                                                      std::optional<AdapterTarget> fused = {},
+                                                      std::int64_t fused_outputs = 0) const {
+    if (learning_.rank == 0) return {};
+    if (fused && learning_.targets.has(*fused)) return {fused_outputs};
+    std::vector<std::int64_t> outputs;
+    for (const Target& target : each) {
+      if (learning_.targets.has(target.word)) outputs.push_back(target.outputs);
+    }
+    return outputs;
+  }
+
+  /// Whether weight gradients read the input of a matrix of these targets: its own, or those of an
+  /// adapter that reads the same tensor.
+  [[nodiscard]] bool keeps_input_of(std::initializer_list<AdapterTarget> targets) const {
+    if (learning_.model_learns()) return true;
+    if (learning_.rank == 0 || learning_.dropout) return false;
+    return std::ranges::any_of(targets,
+                               [&](AdapterTarget target) { return learning_.targets.has(target); });
+  }
+  [[nodiscard]] bool keeps_attention_input() const {
+    using enum AdapterTarget;
+    return keeps_input_of({q, k, v, qkv});
+  }
+  [[nodiscard]] bool keeps_mlp_input() const {
+    using enum AdapterTarget;
+    if (kind_.experts && keeps_input_of({router})) return true;
+    const bool dense = !kind_.experts || model_.experts.shared_hidden > 0;
+    return dense && keeps_input_of({gate, up, gate_up});
+  }
 
   [[nodiscard]] Split split_outputs() const {
     return {.ranks = setting_.tp, .bias = model_.linear_bias};
@@ -96,16 +140,29 @@ class BlockTeller {
     const std::int64_t outputs_here = split.inputs ? outputs : outputs / split.ranks;
     const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
     tell_weight_cast(real(outputs_here * inputs_here), split.module, split.operator_share);
-    layer_.pieces.push_back({name,
-                             LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0},
-                             split.module, linear_parameters(outputs, inputs, split.bias), false,
-                             split.kept, split.operator_share, split.feeds});
+    for (const std::int64_t adapted : split.adapters) {
+      tell_adapter(layer_,
+                   {.rows = rows,
+                    .outputs = adapted,
+                    .inputs = inputs,
+                    .splits_inputs = split.inputs,
+                    .ranks = split.ranks,
+                    .module = split.module},
+                   setting_, software_);
+    }
+    layer_.pieces.push_back(
+        {name, LinearLayer{rows, outputs_here, inputs_here, setting_.products, 0}, split.module,
+         linear_parameters(outputs, inputs, split.bias), false, split.kept, split.operator_share,
+         split.feeds, false, learning_.model_learns()});
   }
 
   /// Weights of the product that follows, where each pass casts them: once for its forward product,
   /// and once in the order in which the input's gradient needs them. Those that were gathered in
-  /// their format need no cast.
+  /// their format need no cast, and those that are stored narrow are widened.
   void tell_weight_cast(double weights, Module module, double operator_share) {
+    if (!learning_.model_learns() && learning_.base != BaseFormat::bf16) {
+      return tell_dequantisation(layer_, weights, module, setting_, software_);
+    }
     const bool cast = is_quantized(setting_.products) && software_.kernels.casts_weights;
     if (!cast || setting_.gathers_cast) return;
     layer_.pieces.push_back({.name = "weight casts",
@@ -120,14 +177,24 @@ class BlockTeller {
                       double ranks, double kept = 0, std::int64_t parameters = 0) {
     const double pass = token_bytes_ / ranks * software_.kernels.pointwise_traffic_factor;
     layer_.pieces.push_back(
-        {name, PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass},
-         module, parameters, false, kept});
+        {name,
+         PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass},
+         module,
+         parameters,
+         false,
+         kept,
+         1,
+         {},
+         false,
+         learning_.model_learns()});
   }
 
-  /// Casts of activations forward and of gradients backward, in elements.
+  /// Casts of activations forward and of gradients backward, in elements. Weight gradients read
+  /// them in the other order, too.
   void tell_cast(std::string_view name, Module module, double forward, double backward) {
     if (!is_quantized(setting_.products)) return;
-    layer_.pieces.push_back({name, Casts{forward, backward, setting_.casts}, module});
+    layer_.pieces.push_back(
+        {name, Casts{forward, backward, setting_.casts, learning_.model_learns()}, module});
   }
 
   void tell_collective(std::string_view name, GroupAxis axis, double bytes,
@@ -139,12 +206,12 @@ class BlockTeller {
 
   /// Norms read and write once forward; backward two kernels make five passes. What products read
   /// is written in their format.
-  void tell_norm() {
+  void tell_norm(bool is_kept) {
     const auto ranks = real(setting_.token_split());
     const double norms = model_.post_norms ? 2 : 1;
     const double kept_split = software_.memory.keeps_gathers ? 1 : ranks;
     tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
-                   token_bytes_ / element_ * operand_ / kept_split,
+                   is_kept ? token_bytes_ / element_ * operand_ / kept_split : 0,
                    static_cast<std::int64_t>(norms) * norm_parameters(model_));
   }
 
@@ -163,6 +230,7 @@ class BlockTeller {
   void tell_projection() {
     Split split = split_inputs();
     split.operator_share = 1;
+    split.adapters = adapters_of({{AdapterTarget::o, model_.hidden}});
     tell_linear("projection", tokens_, model_.hidden, model_.attention_width(), split);
   }
 
@@ -176,6 +244,10 @@ class BlockTeller {
     // Queries, keys and values are a product each; every second one is that of keys.
     const double keys = real(model_.kv_heads * model_.head_dim);
     split.operator_share = keys / real(model_.qkv_width());
+    const std::int64_t kv = model_.kv_heads * model_.head_dim;
+    using enum AdapterTarget;
+    split.adapters = adapters_of({{q, model_.qkv_width() - 2 * kv}, {k, kv}, {v, kv}},
+                                 AdapterTarget::qkv, model_.qkv_width());
     tell_linear("qkv", tokens_, model_.qkv_width(), model_.hidden, split);
     tell_cast("qkv cast", Module::other, 0, elements);
     // Splitting into heads and merging; rotary positions read and write all once more.
@@ -205,11 +277,14 @@ class BlockTeller {
                 .module = Module::mla_up_projection,
                 .feeds = OffloadModule::core_attn};
 
+    heads.adapters = adapters_of({{AdapterTarget::q, queries}});
     Split narrow = whole;
+    narrow.adapters = adapters_of({{AdapterTarget::k, latent.kv_rank + latent.rope}});
     narrow.kept = bytes(2 * latent.kv_rank + latent.rope);  // before its norm and behind
     if (latent.q_rank > 0) {
       Split query = whole;
       query.kept = bytes(2 * latent.q_rank);
+      query.adapters = adapters_of({{AdapterTarget::q, latent.q_rank}});
       tell_linear("q down", tokens_, latent.q_rank, model_.hidden, query);
       heads.kept = bytes(queries) / tp;
       tell_linear("q up", tokens_, queries, latent.q_rank, heads);
@@ -220,6 +295,7 @@ class BlockTeller {
     tell_linear("kv down", tokens_, latent.kv_rank + latent.rope, model_.hidden, narrow);
     // Keys get the part with positions of all heads; values are a part of what comes up.
     heads.kept = bytes(model_.heads * model_.key_dim() + up) / tp;
+    heads.adapters = adapters_of({{AdapterTarget::v, up}});
     tell_linear("kv up", tokens_, up, latent.kv_rank, heads);
     tell_cast("latent casts", Module::other, real(tokens_ * (latent.q_rank + latent.kv_rank)),
               real(tokens_) * (real(down) + real(queries + up) / tp));
@@ -266,7 +342,16 @@ class BlockTeller {
         setting_.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
-    layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept, 0});
+    layer_.pieces.push_back({"attention",
+                             core,
+                             Module::core_attention,
+                             sinks,
+                             false,
+                             kept,
+                             0,
+                             {},
+                             false,
+                             learning_.model_learns()});
     // The context is kept for the projection whether or not the core is repeated.
     const double context = real(tokens_ * model_.attention_width()) / real(setting_.tp);
     layer_.pieces.push_back({"context", PointwiseKernels{}, Module::other, 0, false,
@@ -274,7 +359,11 @@ class BlockTeller {
     tell_cast("context cast", Module::other, context, real(tokens_ * model_.hidden));
   }
 
+  /// Attention's own backward reads it where a flash kernel is used.
   [[nodiscard]] double context_bytes() const {
+    if (!keeps_input_of({AdapterTarget::o})) {
+      return setting_.attention == AttentionKind::flash ? element_ : 0;
+    }
     if (software_.memory.context_bytes > 0) return software_.memory.context_bytes;
     const bool twice = setting_.attention == AttentionKind::flash && operand_ != element_;
     return operand_ + (twice ? element_ : 0);
@@ -387,7 +476,8 @@ class BlockTeller {
 
   void tell_end_of_attention() { tell_tensor_sum("attention all-reduce", true, !kind_.experts); }
 
-  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows) {
+  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows,
+                       bool is_kept) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(model_.mlp);
     const double pass = traffic_rows * element_ * software_.kernels.pointwise_traffic_factor;
@@ -396,11 +486,12 @@ class BlockTeller {
          PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
                           (gated ? 5 : 3) * pass},
          module, 0, false,
-         elements * (operand_ + (gated && software_.memory.keeps_copies ? element_ : 0.0))});
+         elements * ((is_kept ? operand_ : 0.0) +
+                     (gated && software_.memory.keeps_copies ? element_ : 0.0))});
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
-  [[nodiscard]] double stored_bytes(bool repeated = false) const {
+  [[nodiscard]] double activation_bytes(bool repeated = false) const {
     const bool narrow =
         setting_.fp8_activation_store && (!repeated || software_.memory.narrow_recompute);
     return narrow ? bytes_per_element(Precision::fp8) : element_;
@@ -408,7 +499,7 @@ class BlockTeller {
 
   /// A cast of the activation's input, which is read and written in fp8, and back again.
   void tell_activation_store(Module module, double elements, bool repeated) {
-    const double stored = stored_bytes(repeated);
+    const double stored = activation_bytes(repeated);
     if (stored == element_) return;
     const double pass = elements * (element_ + stored) * software_.kernels.pointwise_traffic_factor;
     layer_.pieces.push_back(
@@ -420,16 +511,21 @@ class BlockTeller {
     const double in_elements = real(tokens_ * model_.in_width(inner)) / real(setting_.tp);
     Split first = split_outputs();
     first.module = module;
-    first.kept = in_elements * stored_bytes();
+    first.kept = in_elements * activation_bytes();
     // Of the gate, what it gates and the second product, every second one; of two, the second.
     first.operator_share = is_gated(model_.mlp) ? 0.5 : 0.0;
+    using enum AdapterTarget;
+    first.adapters = is_gated(model_.mlp)
+                         ? adapters_of({{gate, inner}, {up, inner}}, gate_up, 2 * inner)
+                         : adapters_of({{up, inner}}, gate_up, inner);
     tell_linear(in, tokens_, model_.in_width(inner), model_.hidden, first);
     tell_activation_store(module, in_elements, false);
-    tell_activation("activation", module, inner_elements, inner_elements);
+    tell_activation("activation", module, inner_elements, inner_elements, keeps_input_of({down}));
     tell_cast("mlp casts", module, inner_elements, in_elements + real(tokens_ * model_.hidden));
     Split second = split_inputs();
     second.module = module;
     second.operator_share = is_gated(model_.mlp) ? 0.0 : 1.0;
+    second.adapters = adapters_of({{down, model_.hidden}});
     tell_linear(out, tokens_, model_.hidden, inner, second);
   }
 
@@ -454,10 +550,21 @@ class BlockTeller {
     const double hidden = real(model_.hidden);
     const double tokens = real(shared_tokens_);
 
+    for (const std::int64_t adapted : adapters_of({{AdapterTarget::router, experts.count}})) {
+      tell_adapter(layer_, {shared_tokens_, adapted, model_.hidden, false, 1, Module::experts},
+                   setting_, software_);
+    }
     layer_.pieces.push_back(
-        {"router", LinearLayer{shared_tokens_, experts.count, model_.hidden, setting_.precision, 0},
-         Module::experts, linear_parameters(experts.count, model_.hidden, model_.linear_bias),
-         false, 9.0 * tokens * real(experts.count)});
+        {"router",
+         LinearLayer{shared_tokens_, experts.count, model_.hidden, setting_.precision, 0},
+         Module::experts,
+         linear_parameters(experts.count, model_.hidden, model_.linear_bias),
+         false,
+         9.0 * tokens * real(experts.count),
+         1,
+         {},
+         false,
+         learning_.model_learns()});
     // Scores, softmax, top-k and the map of tokens to experts.
     const double routing = tokens * (hidden * element_ + 24.0 * real(experts.count));
     layer_.pieces.push_back(
@@ -519,25 +626,37 @@ class BlockTeller {
       tell_weight_cast(real(local * outputs * inputs), Module::experts, 1.0);
       layer_.pieces.push_back({name,
                                LinearLayer{whole_rows, outputs, inputs, setting_.products, local},
-                               Module::experts, experts.count * parameters, true, kept});
-      layer_.pieces.back().feeds = OffloadModule::moe_act;
+                               Module::experts, experts.count * parameters, true, kept, 1,
+                               OffloadModule::moe_act, false, learning_.model_learns()});
     };
     // What a fused kernel reads and writes once, others do twice.
     const bool fused = software_.kernels.fused_experts && setting_.one_graph;
     const double passes = fused ? 0.5 : 1.0;
     tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),
               passes * rows * (hidden + real(in_width)));
+    const bool reads_input = keeps_input_of({AdapterTarget::experts});
+    const auto adapt = [&](std::int64_t outputs, std::int64_t inputs, bool splits_inputs) {
+      for (const std::int64_t adapted : adapters_of({{AdapterTarget::experts, outputs}})) {
+        tell_adapter(layer_,
+                     {whole_rows, adapted, inputs, splits_inputs, setting_.etp, Module::experts,
+                      local, experts.count},
+                     setting_, software_);
+      }
+    };
+    adapt(experts.ffn_hidden, model_.hidden, false);
+    if (is_gated(model_.mlp)) adapt(experts.ffn_hidden, model_.hidden, false);
     // The dispatched tokens are the input, with the probabilities that scale them.
     layer_.pieces.push_back({"expert inputs", PointwiseKernels{}, Module::experts, 0, false,
-                             rows * (hidden * operand_ + 8.0)});
+                             rows * ((reads_input ? hidden * operand_ : 0.0) + 8.0)});
     layer_.pieces.back().feeds = OffloadModule::expert_fc1;
     add("experts in", in_width, model_.hidden,
         linear_parameters(model_.in_width(experts.ffn_hidden), model_.hidden, model_.linear_bias),
-        rows * real(in_width) * stored_bytes(setting_.repeats_expert_activation));
+        rows * real(in_width) * activation_bytes(setting_.repeats_expert_activation));
     tell_activation_store(Module::expert_activation, rows * real(in_width),
                           setting_.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
-                    passes * rows * real(inner));
+                    passes * rows * real(inner), reads_input);
+    adapt(model_.hidden, experts.ffn_hidden, true);
     add("experts out", model_.hidden, inner,
         linear_parameters(model_.hidden, experts.ffn_hidden, model_.linear_bias), 0);
     if (model_.linear_bias) tell_expert_biases(rows * (real(in_width) + hidden));
@@ -557,6 +676,7 @@ class BlockTeller {
   const LayerSetting& setting_;
   const Software& software_;
   const ContextRingStack& ring_;
+  const Learning& learning_;
   std::int64_t tokens_;
   std::int64_t shared_tokens_;  ///< of the rank where tensor ranks share them
   double element_;              ///< bytes of an activation

@@ -197,7 +197,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
                  {plan.gbs, plan.seq_len,
                   padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
                   plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
-                  scenario.software.kernels.recompute_stops_early},
+                  scenario.software.kernels.recompute_stops_early, learning_of(plan)},
                  convention);
   prediction.peak = scenario.device.peak(plan.precision);
   prediction.relative_error = scenario.software.relative_error;

@@ -133,7 +133,10 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
-  const LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  if (!question.graphs.has(GraphedModule::full)) {
+    launches += real(layer.adapters) * host.launches.adapter;
+  }
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside = exchange_beside(scenario);
