@@ -50,10 +50,10 @@ auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
                     candidate.variants.get());
 }
 
-double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
-  if (objective == Objective::time) return sec_per_iter;
+double value_of(SearchGoal objective, const Plan& plan, double sec_per_iter) {
+  if (objective == SearchGoal::time) return sec_per_iter;
   // Seconds tell plans of as many devices apart.
-  if (objective == Objective::gpus) {
+  if (objective == SearchGoal::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
   return sec_per_iter * static_cast<double>(plan.gpus) /
@@ -442,7 +442,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.refused = candidates.nearest;
   Fitting fitting = fitting_plans(candidates, inputs, limits, watch, result);
   if (fitting.plans.empty()) return result;
-  for (const Objective objective : limits.also) {
+  for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;
     one.best = 1;
