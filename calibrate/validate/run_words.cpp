@@ -9,21 +9,23 @@
 #include <vector>
 
 #include "hw/base/lower_case.hpp"
+#include "models/axes/adapter_targets.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/axes/axis_words.hpp"
 
 namespace prequel {
 namespace {
 
-using Cells = std::map<std::string, std::string>;
+using CellTexts = std::map<std::string, std::string>;
 
-std::string text_of(const Cells& cells, const std::string& column) {
+std::string text_of(const CellTexts& cells, const std::string& column) {
   const auto found = cells.find(column);
   return found == cells.end() ? std::string() : lower_case(found->second);
 }
 
 /// The second of the pair whose first the text begins with; the text itself where there is none.
 using Beginnings = std::vector<std::pair<std::string_view, std::string_view>>;
-void translate(Cells& cells, const std::string& column, const Beginnings& words) {
+void translate(CellTexts& cells, const std::string& column, const Beginnings& words) {
   const std::string text = text_of(cells, column);
   if (text.empty()) return;
   const auto found =
@@ -60,7 +62,7 @@ std::string module_words(std::string text,
   return list;
 }
 
-void set_or_erase(Cells& cells, const std::string& column, const std::string& value) {
+void set_or_erase(CellTexts& cells, const std::string& column, const std::string& value) {
   if (value.empty()) {
     cells.erase(column);
   } else {
@@ -68,12 +70,12 @@ void set_or_erase(Cells& cells, const std::string& column, const std::string& va
   }
 }
 
-bool is_on(const Cells& cells, const std::string& column) {
+bool is_on(const CellTexts& cells, const std::string& column) {
   const std::string text = text_of(cells, column);
   return text == "1" || text == "true";
 }
 
-void translate_graphs(Cells& cells) {
+void translate_graphs(CellTexts& cells) {
   const std::string said = text_of(cells, "cuda_graphs");
   const std::string scope = text_of(cells, "cuda_graph_scope");
   const auto full = [](const std::string& text) {
@@ -88,7 +90,7 @@ void translate_graphs(Cells& cells) {
 }
 
 /// Formats by the frameworks' names; those that name a recipe, too (NeMo: fp8_cs), say it.
-void translate_formats(Cells& cells) {
+void translate_formats(CellTexts& cells) {
   constexpr std::array<std::array<const char*, 3>, 12> kFormats{{{"bfloat16", "bf16", ""},
                                                                  {"float16", "fp16", ""},
                                                                  {"float32", "fp32", ""},
@@ -112,7 +114,7 @@ void translate_formats(Cells& cells) {
 }
 
 /// Attention by who wrote its kernel; which of them it is, the row's files say.
-void translate_attention(Cells& cells) {
+void translate_attention(CellTexts& cells) {
   const std::string said = text_of(cells, "attention");
   const auto begins = [&](const char* word) { return said.starts_with(word); };
   if (attention_kernel(said) || begins("flash") || said == "sdpa") cells["attention"] = "flash";
@@ -120,13 +122,13 @@ void translate_attention(Cells& cells) {
 }
 
 /// Megatron's methods of full recompute, with their number of layers, where modules would stand.
-void translate_recompute_first(Cells& cells) {
+void translate_recompute_first(CellTexts& cells) {
   constexpr std::string_view kBlock = "block ";
   const std::string said = text_of(cells, "recompute_modules");
   if (said.starts_with(kBlock)) cells["recompute_first"] = said.substr(kBlock.size());
 }
 
-void translate_overlap(Cells& cells) {
+void translate_overlap(CellTexts& cells) {
   std::string overlap = text_of(cells, "overlap");
   const auto add = [&](const char* word) {
     overlap += (overlap.empty() ? "" : ",") + std::string(word);
@@ -140,64 +142,8 @@ void translate_overlap(Cells& cells) {
   set_or_erase(cells, "overlap", overlap);
 }
 
-/// Modules by the names that their frameworks give them: Hugging Face's of Llama, Qwen and GPT-2,
-/// Megatron's.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kTargets{
-    {{"q_proj", "q"},
-     {"k_proj", "k"},
-     {"v_proj", "v"},
-     {"o_proj", "o"},
-     {"gate_proj", "gate"},
-     {"up_proj", "up"},
-     {"down_proj", "down"},
-     {"c_attn", "qkv"},
-     {"attn.c_proj", "o"},
-     {"mlp.c_proj", "down"},
-     {"w1", "up"},
-     {"w2", "gate"},
-     {"wqkv", "qkv"},
-     {"query_key_value", "qkv"},
-     {"linear_qkv", "qkv"},
-     {"linear_proj", "o"},
-     {"linear_fc1", "gate_up"},
-     {"linear_fc2", "down"},
-     {"q", "q"},
-     {"k", "k"},
-     {"v", "v"},
-     {"o", "o"},
-     {"gate", "gate"},
-     {"up", "up"},
-     {"down", "down"}}};
-
-/// The targets that a text names; groups where it names no module by itself.
-std::string target_words(std::string text) {
-  for (char& c : text) {
-    if (c == ',' || c == '(' || c == ')' || c == '+') c = ' ';
-  }
-  std::string modules;
-  std::string groups;
-  std::istringstream in(text);
-  const auto add = [](std::string& list, std::string_view word) {
-    const std::string padded = " " + list + " ";
-    if (padded.find(" " + std::string(word) + " ") != std::string::npos) return;
-    list += (list.empty() ? "" : " ") + std::string(word);
-  };
-  for (std::string word; in >> word;) {
-    const auto known =
-        std::ranges::find(kTargets, std::string_view(word), &decltype(kTargets)::value_type::first);
-    if (known != kTargets.end()) {
-      add(modules, known->second);
-    } else if (named<AdapterTarget>(word)) {
-      add(*named<AdapterTarget>(word) >= AdapterTarget::attention ? groups : modules, word);
-    } else if (word == "or") {
-      break;
-    }
-  }
-  return modules.empty() ? groups : modules;
-}
-
 /// What tables say of adapters: "lora rank 16 on q_proj v_proj", "qlora", "lora+emb".
-void translate_adapters(Cells& cells) {
+void translate_adapters(CellTexts& cells) {
   const std::string adapter = text_of(cells, "adapter");
   const auto says = [&](const char* word) { return adapter.find(word) != std::string::npos; };
   const auto number_behind = [&](const std::string& word) {
@@ -218,15 +164,18 @@ void translate_adapters(Cells& cells) {
     cells.try_emplace("lora_targets", adapter.substr(on + 4));
   }
   if (says("qlora")) cells.try_emplace("base_precision", "nf4");
-  std::string targets = target_words(text_of(cells, "lora_targets"));
+  if (!cells.contains("lora_targets")) return;
+  WordSet<AdapterTarget> targets = named_targets(text_of(cells, "lora_targets"));
   // A configuration names modules of several models: those of GPT-2's are fused.
-  if (targets.find("qkv") != std::string::npos && targets.starts_with("q k v")) {
-    targets = text_of(cells, "position") == "learned" ? "qkv" : "q k v o";
+  using enum AdapterTarget;
+  if (targets.has(qkv) && targets.has(q)) {
+    const bool fused = text_of(cells, "position") == "learned";
+    targets = fused ? WordSet<AdapterTarget>{qkv} : WordSet<AdapterTarget>{q, k, v, o};
   }
-  if (cells.contains("lora_targets")) set_or_erase(cells, "lora_targets", targets);
+  set_or_erase(cells, "lora_targets", targets.empty() ? std::string() : cell_of(targets));
 }
 
-void translate_tuning(Cells& cells) {
+void translate_tuning(CellTexts& cells) {
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;
@@ -250,7 +199,7 @@ void translate_tuning(Cells& cells) {
 
 }  // namespace
 
-void translate_cells(Cells& cells) {
+void translate_cells(CellTexts& cells) {
   translate_tuning(cells);
   translate_overlap(cells);
   translate_graphs(cells);
