@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hw/base/csv.hpp"
 #include "hw/base/lower_case.hpp"
 #include "models/axes/adapter_targets.hpp"
 #include "models/axes/axis_text.hpp"
@@ -175,7 +176,31 @@ void translate_adapters(CellTexts& cells) {
   set_or_erase(cells, "lora_targets", targets.empty() ? std::string() : cell_of(targets));
 }
 
+/// Where a table prints the mean tokens of a micro batch alone, rows are taken to be as long.
+void translate_mean_tokens(CellTexts& cells) {
+  const std::string said = text_of(cells, "length_distribution");
+  const std::size_t equals = said.rfind("= ");
+  if (cells.contains("seq_len") || equals == std::string::npos) return;
+  const auto tokens = parse_integer(said.substr(equals + 2));
+  const auto rows = parse_integer(text_of(cells, "mbs"));
+  if (tokens && rows && *tokens >= *rows && *rows > 0) {
+    cells["seq_len"] = std::to_string(*tokens / *rows);
+  }
+}
+
+/// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
+void translate_kernels(CellTexts& cells) {
+  constexpr std::string_view kConfig = "framework_config=";
+  const std::string notes = text_of(cells, "notes");
+  const std::size_t at = notes.find(kConfig);
+  if (at == std::string::npos) return;
+  const std::string config = notes.substr(at, notes.find(';', at) - at);
+  if (config.find("foak") != std::string::npos) cells["software"] = "hf-trainer-foak-2025";
+}
+
 void translate_tuning(CellTexts& cells) {
+  translate_mean_tokens(cells);
+  translate_kernels(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;

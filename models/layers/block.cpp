@@ -319,7 +319,7 @@ class BlockTeller {
     core.shape.value_dim = model_.value_dim();
     core.shape.kv_seq = setting_.seq_len;
     core.shape.window = kind_.span == AttentionSpan::window ? model_.window : 0;
-    core.shape.chunk = kind_.span == AttentionSpan::chunk ? model_.chunk : 0;
+    core.shape.chunk = kind_.span == AttentionSpan::chunk ? model_.chunk : setting_.seen_len;
     core.shape.precision = setting_.precision;
     const double scores =
         real(setting_.mbs * heads) * real(setting_.seq_len) * real(setting_.seq_len) / cp;

@@ -54,6 +54,7 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   setting.seq_len = step.seq_len;
   setting.attention = AttentionKind::flash;
   setting.learning = step.learning;
+  setting.seen_len = step.seen_len;
   Transformer padded = model;
   padded.vocab = step.vocab;
   const Software plain{};

@@ -102,6 +102,7 @@ struct LayerSetting {
   std::int64_t saved_input_ranks{
       1};  ///< that share an input which waits for the layer's repetition
   std::int64_t saved_input_layers{1};  ///< that are repeated from one such input
+  std::int64_t seen_len{};  ///< tokens that see one another in a packed row; 0: all of a sequence
   Learning learning;
 
   /// Tokens of a micro batch on one rank.

@@ -88,7 +88,7 @@ Learning learning_of(const Plan& plan) {
 
 LayerSetting layer_setting(const Plan& plan) {
   LayerSetting setting;
-  setting.mbs = plan.mbs;
+  setting.mbs = plan.mbs * plan.sequences_of_sample();
   setting.seq_len = plan.seq_len;
   setting.tp = plan.tp;
   setting.sequence_parallel = plan.sequence_parallel;
@@ -112,6 +112,13 @@ LayerSetting layer_setting(const Plan& plan) {
     setting.saved_input_ranks = plan.tp;
     setting.saved_input_layers = plan.recompute_layers;
   }
+  return setting;
+}
+
+LayerSetting mean_layer_setting(const Plan& plan) {
+  LayerSetting setting = layer_setting(plan);
+  if (plan.computed_len > 0) setting.seq_len = plan.computed_len;
+  if (plan.seen_len < setting.seq_len) setting.seen_len = plan.seen_len;
   return setting;
 }
 

@@ -1,13 +1,16 @@
 #include "models/plan/ruling.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "hw/base/errors.hpp"
 #include "models/axes/axis_text.hpp"
+#include "models/plan/lengths.hpp"
 
 namespace prequel {
 namespace {
@@ -87,10 +90,35 @@ void check_not_priced(Ruling& its) {
   };
   const Plan& plan = its.plan;
   check("learning_layers", plan.learning_layers == 0, cell_of(plan.learning_layers), "0");
-  check("objective", plan.objective == Objective::sft, cell_of(plan.objective), "sft");
-  check("lengths", plan.lengths == "fixed", plan.lengths, "fixed");
-  check("packing", plan.packing == Packing::none, cell_of(plan.packing), "none");
-  check("balance", plan.balance == Balance::none, cell_of(plan.balance), "none");
+}
+
+/// The mean of what rows of unequal length compute.
+void fill_lengths(Ruling& its) {
+  constexpr double kRows = 8192;  // drawn for a mean
+  Plan& plan = its.plan;
+  std::optional<Lengths> lengths;
+  try {
+    lengths = read_lengths(plan.lengths);
+  } catch (const InputError& error) {
+    return its.problem([&] { return error.problems().front(); });
+  }
+  if (!lengths) {
+    const auto idle = [&](const char* axis, bool asked, std::string_view value) {
+      if (asked) its.warn("{} {}: no effect where all lengths are fixed", axis, value);
+    };
+    idle("packing", plan.packing != Packing::none, name(plan.packing));
+    idle("balance", plan.balance != Balance::none, name(plan.balance));
+    return;
+  }
+  if (!its.is_legal || !its.request.gbs) return;
+  if (plan.cp > 1) {
+    return its.problem("lengths: rows of unequal length are not priced with cp; cp 1 would do");
+  }
+  const double rows = real(plan.dp * plan.micro_batches() * plan.mbs);
+  const MicroBatchLoad mean =
+      mean_load(*lengths, filling_of(plan), static_cast<int>(std::ceil(kRows / rows)));
+  plan.computed_len = std::llround(mean.computed / real(plan.mbs * plan.sequences_of_sample()));
+  plan.seen_len = std::llround(mean.squares / mean.computed);
 }
 
 }  // namespace
@@ -100,6 +128,7 @@ void check_tuning(Ruling& its) {
   const bool adapts = its.plan.tuning == Tuning::lora || its.plan.tuning == Tuning::dora;
   adapts ? fill_adapters(its) : drop_adapters(its);
   check_not_priced(its);
+  fill_lengths(its);
 }
 
 }  // namespace prequel

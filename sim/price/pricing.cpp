@@ -209,7 +209,8 @@ PassCost operator*(double times, PassCost cost) {
 
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
-  question.setting = layer_setting(plan);
+  question.setting = mean_layer_setting(plan);
+  question.references = plan.objective == Objective::dpo ? 1 : 0;
   question.repeated = repeated_modules(plan);
   question.repeated_blocks = repeated_blocks(plan);
   const std::int64_t per_node = cluster.devices_per_node;
@@ -238,6 +239,7 @@ LayerKernels price_kernels(const Scenario& scenario) {
 
 LayerCosts price_layers(const Scenario& scenario) {
   const LayerKernels kernels = price_kernels(scenario);
+  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
   const PartCounts held = parts_of(scenario.model);
   const bool by_matrix = scenario.plan.optimizer == Optimizer::muon;
   LayerCosts costs;
@@ -247,6 +249,10 @@ LayerCosts price_layers(const Scenario& scenario) {
     costs[part] = {sum(its.forward), sum(its.backward)};
     costs[part].forward.launching = its.launching_forward;
     costs[part].backward.launching = its.launching_backward;
+    // The reference model's forward pass: without adapters the same weights.
+    for (std::int64_t i = 0; i < question.references; ++i) {
+      costs[part].forward += costs[part].forward;
+    }
     costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;
     if (!by_matrix || !has_matrices || held[part] == 0) return;
