@@ -21,6 +21,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "models/job/job_site.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
 #include "sim/answer/known_spread.hpp"
@@ -92,7 +93,9 @@ SearchLimits limits_of(const SearchOptions& options) {
     limits.requirements.push_back(Requirement::parse(text));
   }
   limits.memory_headroom = options.memory_headroom;
-  limits.objective = options.objective == "time" ? SearchGoal::time : SearchGoal::efficiency;
+  limits.objective = options.objective == "time"   ? SearchGoal::time
+                     : options.objective == "days" ? SearchGoal::days
+                                                   : SearchGoal::efficiency;
   if (options.fewest_gpus) limits.objective = SearchGoal::gpus;
   if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
@@ -207,7 +210,7 @@ void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken
 }
 
 void check_objective(const SearchOptions& options) {
-  const bool total = options.objective == "gpu-hours" || options.objective == "cost";
+  const bool total = options.objective != "time" && options.objective != "tokens";
   if (total && !options.tokens) {
     throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
   }
@@ -344,6 +347,11 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     axes = fill_axes(said, inputs, reach);
     candidates = legal_plans(axes, inputs, watch);
   }
+  std::optional<Site> site;
+  if (asks_for_reservations(options)) {
+    site = site_of(library, inputs.cluster, options.reservation.maturity, "--maturity");
+    limits.counted = counted_by_nodes(inputs, *site, options, candidates);
+  }
   set_wanted(options, candidates, limits);
   const Searcher searcher(library, options, inputs, watch);
   SearchLimits with_deadline = limits;
@@ -366,6 +374,11 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
   add_odds(library, answer);
+  if (site) {
+    answer.maturity = site->name;
+    answer.reserved =
+        reserved_plans(inputs, *site, options, result.plans, answer.intervals, answer.price());
+  }
   answer.detailed = detailed_seconds(
       {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
   if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
