@@ -24,8 +24,8 @@ double split_over_ranks(const Plan& plan, double dense, double experts) {
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
 /// Where they are kept from one end of the step to the other, all of them and all gradients. With
 /// one rank to share them there is nothing to gather.
-double gathered_bytes(const PartWeights& weights, const Transformer& model, const Plan& plan,
-                      const Software& software, const std::vector<StageContent>& chunks_of_stage,
+double gathered_bytes(const PartWeights& weights, const Plan& plan, const Software& software,
+                      const std::vector<StageContent>& chunks_of_stage,
                       const StageParameters& parameters, const StageParameters& learning,
                       double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
@@ -37,7 +37,11 @@ double gathered_bytes(const PartWeights& weights, const Transformer& model, cons
   }
   std::int64_t blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
-  const PartParameters& block = weights[part_of(model.kind_of(model.layers - 1))].parameters;
+  PartParameters block;  // of the largest layer
+  each_part([&](Part part) {
+    const PartParameters& one = weights[part].parameters;
+    if (is_block(part) && one.all.total() > block.all.total()) block = one;
+  });
   const auto of_layer = [&](const ParameterCount& count) {
     return split_over_ranks(plan, real(count.dense), real(count.experts));
   };
@@ -71,7 +75,7 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
   each_part([&](Part part) {
     weights[part].parameters = parameters[part];
     if (!is_block(part) || held[part] == 0) return;
-    const Layer block = tell_block(model, kind_of(part), setting, software);
+    const Layer block = tell_part(part, model, setting, software);
     weights[part].whole = kept_bytes(block, {});
     weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
     weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
@@ -111,6 +115,13 @@ StageParameters counted(const PartWeights& weights, const Transformer& model, co
     if (chunk.embedding) {
       parameters.tables += table + real((weights[Part::embedding].parameters.*counts).dense);
       has_table = true;
+    }
+    if (model.repeats_next_token && chunk.parts[Part::next_token] > 1) {
+      // Depths share one's parameters, which were counted for each.
+      const double again = real(chunk.parts[Part::next_token] - 1);
+      const ParameterCount depth = next_token_parameters(model);
+      parameters.dense -= again * real(depth.dense) / real(plan.tp);
+      parameters.experts -= again * real(depth.experts) / real(plan.etp * plan.ep);
     }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
       parameters.dense +=
@@ -264,7 +275,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   if (plan.tp > 1 && plan.sequence_parallel && !stack.keeps_gathers) {
     live += 2 * bytes_per_element(activation_precision(plan)) * tokens * real(model.hidden);
   }
-  live += gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, learning,
+  live += gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
                          mean_weight_bytes(plan, parameters, learning, states.gathered));
   if (plan.replicas() > 1) live += states.reduced * learning.total();
   if (plan.zero == 0) live += states.unsharded * learning.total();
