@@ -28,7 +28,7 @@ double uniform(std::uint64_t word) {
 
 /// The normal deviate below which a share lies (Acklam's rational approximation in its middle and
 /// tails; relative error 1.2e-9).
-double normal_quantile(double share) {
+double standard_normal(double share) {
   constexpr std::array kA{-39.69683028665376, 220.9460984245205,  -275.9285104469687,
                           138.3577518672690,  -30.66479806614716, 2.506628277459239};
   constexpr std::array kB{-54.47609879822406, 161.5858368580409, -155.6989798598866,
@@ -190,7 +190,7 @@ std::int64_t Lengths::draw(std::uint64_t word) const {
   if (!counted.empty()) return counted[word % counted.size()];
   const double spread = std::sqrt(portable::log1p(sd * sd / (mean * mean)));
   const double middle = portable::log(mean) - spread * spread / 2;
-  const double tokens = portable::exp(middle + spread * normal_quantile(uniform(word)));
+  const double tokens = portable::exp(middle + spread * standard_normal(uniform(word)));
   return std::clamp(static_cast<std::int64_t>(std::llround(std::min(tokens, kMostTokens))), least,
                     most);
 }
