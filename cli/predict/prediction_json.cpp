@@ -87,11 +87,11 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"schema", "prequel/prediction/1"},
       {"sec_per_iter", step},
       {"samples_per_sec", samples},
-      {"tokens_per_sec", samples * static_cast<double>(plan.seq_len)},
-      {"tokens_per_sec_per_gpu",
-       samples * static_cast<double>(plan.seq_len) / static_cast<double>(plan.gpus)},
+      {"tokens_per_sec", samples * tokens_of_sample(plan)},
+      {"tokens_per_sec_per_gpu", samples * tokens_of_sample(plan) / static_cast<double>(plan.gpus)},
       {"parameters",
        {{"total", total_parameters(scenario.model)},
+        {"learning", learning_parameters(scenario.model, learning_of(scenario.plan))},
         {"active", active_parameters(scenario.model)}}},
       {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}},
       {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
@@ -109,6 +109,12 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"cluster", scenario.cluster.name},
       {"software", scenario.software.name},
       {"plan", plan_json(plan)}};
+  if (const auto& uneven = prediction.uneven) {
+    json["step_sd"] = uneven->sd;
+    json["tokens"] = {{"computed", uneven->tokens.computed},
+                      {"real", uneven->tokens.real},
+                      {"loss", uneven->tokens.loss}};
+  }
   if (details.interval) json["interval"] = interval_json(*details.interval);
   if (measured) {
     Json was = Json::object();

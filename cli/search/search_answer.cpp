@@ -93,10 +93,10 @@ SearchLimits limits_of(const SearchOptions& options) {
     limits.requirements.push_back(Requirement::parse(text));
   }
   limits.memory_headroom = options.memory_headroom;
-  limits.objective = options.objective == "time"   ? Objective::time
-                     : options.objective == "days" ? Objective::days
-                                                   : Objective::efficiency;
-  if (options.fewest_gpus) limits.objective = Objective::gpus;
+  limits.objective = options.objective == "time"   ? SearchGoal::time
+                     : options.objective == "days" ? SearchGoal::days
+                                                   : SearchGoal::efficiency;
+  if (options.fewest_gpus) limits.objective = SearchGoal::gpus;
   if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
 }
@@ -166,13 +166,13 @@ void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidat
   }
   limits.best = 1;
   limits.front = false;
-  const auto best_by = [&](Objective objective) {
+  const auto best_by = [&](SearchGoal objective) {
     limits.objective = objective;
     const SearchResult result = searcher.search(candidates, limits);
     return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
   };
-  answer.fewest_gpus = best_by(Objective::gpus);
-  answer.cheapest = best_by(Objective::efficiency);
+  answer.fewest_gpus = best_by(SearchGoal::gpus);
+  answer.cheapest = best_by(SearchGoal::efficiency);
 }
 
 /// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:
@@ -355,7 +355,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   set_wanted(options, candidates, limits);
   const Searcher searcher(library, options, inputs, watch);
   SearchLimits with_deadline = limits;
-  if (options.within) with_deadline.also = {Objective::gpus, Objective::efficiency};
+  if (options.within) with_deadline.also = {SearchGoal::gpus, SearchGoal::efficiency};
   SearchResult& result = answer.result = searcher.search(candidates, std::move(with_deadline));
   if (!options.plans) {
     reach_further(answer, said, axes, candidates, limits, searcher);

@@ -115,4 +115,60 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<GraphedModule>{
     "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"};
 
+/// What of the model learns: all of it, adapters beside frozen matrices (LoRA, arXiv 2106.09685;
+/// DoRA, arXiv 2402.09353), or nothing (gradients pass through all the same).
+enum class Tuning : std::uint8_t { full, lora, dora, none };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<Tuning>{"full", "lora", "dora", "none"};
+
+/// Matrices that get an adapter. Fused ones (`qkv`, `gate_up`) get one for all that they hold; the
+/// last three are groups: q, k, v and o; gate, up, down and the experts'; both.
+enum class AdapterTarget : std::uint8_t {
+  q,
+  k,
+  v,
+  qkv,
+  o,
+  gate,
+  up,
+  gate_up,
+  down,
+  experts,
+  router,
+  embedding,
+  head,
+  attention,
+  mlp,
+  all
+};
+template <>
+inline constexpr std::array<std::string_view, 16> kWordsOf<AdapterTarget>{
+    "q",    "k",       "v",      "qkv",       "o",    "gate",      "up",  "gate_up",
+    "down", "experts", "router", "embedding", "head", "attention", "mlp", "all"};
+
+/// How frozen matrices are stored: as computed (`bf16`), or narrower and widened at each use.
+enum class BaseFormat : std::uint8_t { bf16, fp8, int8, nf4, nf4_double, gptq_int4, nvfp4 };
+template <>
+inline constexpr std::array<std::string_view, 7> kWordsOf<BaseFormat>{
+    "bf16", "fp8", "int8", "nf4", "nf4-double", "gptq-int4", "nvfp4"};
+
+/// What the loss is of: a sequence, a chosen and a rejected one beside a reference model's (DPO,
+/// arXiv 2305.18290), or these two by one score each.
+enum class Objective : std::uint8_t { sft, dpo, reward };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Objective>{"sft", "dpo", "reward"};
+
+/// How sequences fill a micro batch: each padded to the longest, or several in a row of `seq_len`
+/// tokens, with attention inside each of them or over all before.
+enum class Packing : std::uint8_t { none, packed, packed_causal };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Packing>{"none", "packed",
+                                                                   "packed-causal"};
+
+/// How sequences of a global batch are dealt to ranks.
+enum class Balance : std::uint8_t { none, sorted, longest_first };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Balance>{"none", "sorted",
+                                                                   "longest-first"};
+
 }  // namespace prequel

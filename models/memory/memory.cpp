@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/layers/adapter.hpp"
 #include "models/layers/kept.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/gathers.hpp"
@@ -25,26 +26,37 @@ double split_over_ranks(const Plan& plan, double dense, double experts) {
 /// one rank to share them there is nothing to gather.
 double gathered_bytes(const PartWeights& weights, const Plan& plan, const Software& software,
                       const std::vector<StageContent>& chunks_of_stage,
-                      const StageParameters& parameters, double weight_bytes) {
+                      const StageParameters& parameters, const StageParameters& learning,
+                      double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
   if (!layer_by_layer(gathers)) return 0;
   if (shard_groups(plan, GroupAxis::data).shards.size == 1) return 0;
   const double gradient_bytes = bytes_per_element(plan.grad_precision);
-  if (gathers == Gathers::once) return parameters.total() * (weight_bytes + gradient_bytes);
+  if (gathers == Gathers::once) {
+    return parameters.total() * weight_bytes + learning.total() * gradient_bytes;
+  }
   std::int64_t blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
-  ParameterCount block;  // of the largest layer
+  PartParameters block;  // of the largest layer
   each_part([&](Part part) {
-    const ParameterCount& one = weights[part].parameters;
-    if (is_block(part) && one.total() > block.total()) block = one;
+    const PartParameters& one = weights[part].parameters;
+    if (is_block(part) && one.all.total() > block.all.total()) block = one;
   });
-  const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
-  const double root = std::max(0.0, parameters.total() - real(blocks) * layer);
+  const auto of_layer = [&](const ParameterCount& count) {
+    return split_over_ranks(plan, real(count.dense), real(count.experts));
+  };
+  const auto of_root = [&](const StageParameters& all, double layer) {
+    return std::max(0.0, all.total() - real(blocks) * layer);
+  };
+  const double layer = of_layer(block.all);
+  const double learns = of_layer(block.learning);
   const auto limited = [](double wanted, double limit) {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   };
-  return limited(2 * layer + root, software.memory.live_parameters) * weight_bytes +
-         limited(layer + root, software.memory.reduce_bucket) * gradient_bytes;
+  return limited(2 * layer + of_root(parameters, layer), software.memory.live_parameters) *
+             weight_bytes +
+         limited(learns + of_root(learning, learns), software.memory.reduce_bucket) *
+             gradient_bytes;
 }
 
 /// What a rank holds of `parameters` that are sharded from a ZeRO stage on.
@@ -55,7 +67,8 @@ double held(const Plan& plan, const StageParameters& parameters, std::int64_t fr
 }  // namespace
 
 PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software) {
-  const PerPart<ParameterCount> parameters = part_parameters(model, plan.seq_len);
+  const PerPart<PartParameters> parameters =
+      part_parameters(model, plan.seq_len, learning_of(plan));
   const PartCounts held = parts_of(model);
   const LayerSetting setting = layer_setting(plan);
   PartWeights weights;
@@ -83,23 +96,24 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
   return weights;
 }
 
-StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
-                                 const Plan& plan, const Software& software,
-                                 const std::vector<StageContent>& chunks_of_stage) {
-  const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-  const double table = real(embedding_parameters(model, vocab)) / real(plan.tp);
+namespace {
+
+/// Of a stage, those of `counts` of each part, and tables of `table` parameters.
+StageParameters counted(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                        const std::vector<StageContent>& chunks_of_stage,
+                        ParameterCount PartParameters::*counts, double table) {
   StageParameters parameters;
   bool has_table = false;
   for (const StageContent& chunk : chunks_of_stage) {
     each_part([&](Part part) {
       if (!is_block(part) || chunk.parts[part] == 0) return;
-      const ParameterCount& block = weights[part].parameters;
+      const ParameterCount& block = weights[part].parameters.*counts;
       parameters.dense += real(chunk.parts[part]) * real(block.dense) / real(plan.tp);
       parameters.experts +=
           real(chunk.parts[part]) * real(block.experts) / real(plan.etp * plan.ep);
     });
     if (chunk.embedding) {
-      parameters.tables += table + real(weights[Part::embedding].parameters.dense);
+      parameters.tables += table + real((weights[Part::embedding].parameters.*counts).dense);
       has_table = true;
     }
     if (model.repeats_next_token && chunk.parts[Part::next_token] > 1) {
@@ -111,10 +125,10 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
     }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
       parameters.dense +=
-          real(more) * real(weights[Part::next_token].parameters.dense) / real(plan.tp);
+          real(more) * real((weights[Part::next_token].parameters.*counts).dense) / real(plan.tp);
     }
     if (chunk.head) {
-      parameters.tables += real(weights[Part::head].parameters.dense);
+      parameters.tables += real((weights[Part::head].parameters.*counts).dense);
       // A tied head on the embedding's own stage shares its table; layers of multi-token
       // prediction share the embedding's, which another stage has to hold a copy of.
       if (!model.tied_embeddings || !has_table) parameters.tables += table;
@@ -123,6 +137,39 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
   }
   parameters.dense += parameters.tables;
   return parameters;
+}
+
+double table_parameters(const Transformer& model, const Plan& plan, const Software& software) {
+  const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
+  return real(embedding_parameters(model, vocab)) / real(plan.tp);
+}
+
+}  // namespace
+
+StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
+                                 const Plan& plan, const Software& software,
+                                 const std::vector<StageContent>& chunks_of_stage) {
+  return counted(weights, model, plan, chunks_of_stage, &PartParameters::all,
+                 table_parameters(model, plan, software));
+}
+
+StageParameters learning_parameters(const PartWeights& weights, const Transformer& model,
+                                    const Plan& plan, const Software& software,
+                                    const std::vector<StageContent>& chunks_of_stage) {
+  const bool tables = learning_of(plan).tables_learn();
+  return counted(weights, model, plan, chunks_of_stage, &PartParameters::learning,
+                 tables ? table_parameters(model, plan, software) : 0);
+}
+
+double mean_weight_bytes(const Plan& plan, const StageParameters& all,
+                         const StageParameters& learning, double element) {
+  if (learning_of(plan).model_learns() || all.total() == 0) return element;
+  const double computed = bytes_per_element(activation_precision(plan));
+  const double tables = all.tables - learning.tables;
+  const double matrices = all.total() - learning.total() - tables;
+  return (learning.total() * element + tables * computed +
+          matrices * stored_bytes(plan.base_precision, computed)) /
+         all.total();
 }
 
 double sharded_parameters(const Plan& plan, const StageParameters& parameters) {
@@ -147,24 +194,26 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const StateBytes states = state_bytes(plan, software);
   const StageParameters parameters =
       stage_parameters(weights, model, plan, software, chunks_of_stage);
+  const StageParameters learning =
+      learning_parameters(weights, model, plan, software, chunks_of_stage);
   const double tokens = real(layer_setting(plan).tokens());
 
   StageMemory memory;
   const auto place = [&memory](double bytes, bool on_host, Bytes& on_device) {
     (on_host ? memory.offloaded : on_device) += Bytes{bytes};
   };
-  place(held(plan, parameters, 3) * states.weights, plan.offload == Offload::optimizer_params,
-        memory.weights);
+  place(held(plan, parameters, 3) * mean_weight_bytes(plan, parameters, learning, states.weights),
+        plan.offload == Offload::optimizer_params, memory.weights);
   const std::int64_t sharded_from = states.always_sharded ? 0 : 1;
-  const double owned = held(plan, parameters, sharded_from);
+  const double owned = held(plan, learning, sharded_from);
   double optimizer = owned * states.optimizer;
   if (plan.optimizer == Optimizer::muon) {
-    optimizer -= held(plan, matrices_of(parameters), sharded_from) * states.moment;
+    optimizer -= held(plan, matrices_of(learning), sharded_from) * states.moment;
   }
   const double on_host = owned * plan.optimizer_offload * 2 * states.moment;
   place(optimizer - on_host, plan.offload != Offload::none, memory.optimizer);
   memory.offloaded += Bytes{on_host};
-  memory.gradients = {held(plan, parameters, 2) * states.gradients};
+  memory.gradients = {held(plan, learning, 2) * states.gradients};
 
   const bool full = plan.recompute == Recompute::full && repeated_blocks(plan) == 1;
   PartWeight heaviest;
@@ -226,9 +275,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   if (plan.tp > 1 && plan.sequence_parallel && !stack.keeps_gathers) {
     live += 2 * bytes_per_element(activation_precision(plan)) * tokens * real(model.hidden);
   }
-  live += gathered_bytes(weights, plan, software, chunks_of_stage, parameters, states.gathered);
-  if (plan.replicas() > 1) live += states.reduced * parameters.total();
-  if (plan.zero == 0) live += states.unsharded * parameters.total();
+  live += gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
+                         mean_weight_bytes(plan, parameters, learning, states.gathered));
+  if (plan.replicas() > 1) live += states.reduced * learning.total();
+  if (plan.zero == 0) live += states.unsharded * learning.total();
   // The update begins when no activations are left, and makes copies of gradients.
   const double update = plan.offload == Offload::none
                             ? owned * (1.0 - plan.optimizer_offload) * states.updating

@@ -44,11 +44,12 @@ struct StageParameters {
   double tables{};   ///< of `dense`, those that are no matrices of layers: embeddings and heads
 
   [[nodiscard]] double total() const { return dense + experts; }
+  bool operator==(const StageParameters&) const = default;
 };
 
 /// What one part of a kind weighs.
 struct PartWeight {
-  ParameterCount parameters;  ///< whole tensors, as `part_parameters` counts them
+  PartParameters parameters;  ///< whole tensors, as `part_parameters` counts them
   /// Activations of one micro batch of a block, on one rank, bytes.
   double whole{};       ///< everything that the backward pass reads
   double kept{};        ///< of that, what is not computed again; a mean where blocks differ
@@ -68,6 +69,17 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
 StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
                                  const Plan& plan, const Software& software,
                                  const std::vector<StageContent>& chunks_of_stage);
+
+/// Those of them that learn: what has gradients and states.
+StageParameters learning_parameters(const PartWeights& weights, const Transformer& model,
+                                    const Plan& plan, const Software& software,
+                                    const std::vector<StageContent>& chunks_of_stage);
+
+/// Bytes of the weights of `all`, before any sharding: `learning` of them at `element` bytes,
+/// frozen matrices as they are stored, frozen tables as activations. The mean of a parameter, by
+/// which all of them are shared out.
+double mean_weight_bytes(const Plan& plan, const StageParameters& all,
+                         const StageParameters& learning, double element);
 
 /// A rank's share of `parameters` where its groups divide them.
 double sharded_parameters(const Plan& plan, const StageParameters& parameters);

@@ -12,6 +12,9 @@ constexpr double kMoments = 2 * kFp32;  // of Adam
 StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);
+  if (plan.tuning != Tuning::full && bytes_per_element(plan.adapter_precision) >= kFp32) {
+    return {kFp32, kFp32, kMoments, 0.0, kFp32, 0.0, kFp32};
+  }
   StateBytes bytes{stack.weight_bytes,
                    stack.gradient_bytes,
                    stack.optimizer_bytes,

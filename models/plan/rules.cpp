@@ -212,13 +212,13 @@ void warn_of_stand_ins(Ruling& its) {
 /// Fills the plan, as far as it is legal where nobody wants to read why it is not.
 void judge(Ruling& its) {
   using Check = void (*)(Ruling&);
-  constexpr std::array<Check, 17> kChecks{
+  constexpr std::array<Check, 18> kChecks{
       fill_defaults,   fill_degrees,           check_not_modelled,
       check_attention, check_tensor_parallel,  check_formats,
       check_overlap,   check_context_parallel, check_expert_parallel,
       fill_imbalance,  check_pipeline,         check_batch,
       check_zero,      check_optimizer,        check_host_memory,
-      check_recompute, check_sequence};
+      check_recompute, check_sequence,         check_tuning};
   warn_of_stand_ins(its);
   for (const Check check : kChecks) {
     check(its);

@@ -97,6 +97,15 @@ KernelStack read_kernels(const Cursor& section) {
   kernels.windowed_backward_share = factor_or(section, "windowed_backward_share", 0.0);
   kernels.sink_backward_bytes = factor_or(section, "sink_backward_bytes", 0.0);
   if (const auto fused = section.find("fused_experts")) kernels.fused_experts = fused->boolean();
+  if (const auto fused = section.find("fused_adapters")) kernels.fused_adapters = fused->boolean();
+  if (const auto rates = section.find("dequantise_rates")) {
+    constexpr auto& kWords = kWordsOf<BaseFormat>;
+    for (std::size_t i = 0; i < std::size(kWords); ++i) {
+      if (const auto found = rates->find(kWords[i])) {
+        kernels.dequantise_rates[i] = found->number(kPositive);
+      }
+    }
+  }
   kernels.permute_traffic_factor = factor_or(section, "permute_traffic_factor", 1.0);
   kernels.natural_imbalance = factor_or(section, "natural_imbalance", 0.0);
   return kernels;
@@ -141,6 +150,7 @@ HostStack read_host(const Cursor& section) {
     read_launches(*launches, "experts", layer.experts);
     read_launches(*launches, "router", layer.router);
     read_launches(*launches, "shared_experts", layer.shared_experts);
+    read_launches(*launches, "adapter", layer.adapter);
     read_launches(*launches, "alltoall", layer.alltoall);
     read_launches(*launches, "each_expert", layer.each_expert);
     read_launches(*launches, "each_expert_casts", layer.each_expert_casts);

@@ -17,6 +17,11 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
   const Step step = step_of(scenario, layers);
   const PlayedStep played = play(step);
   prediction.sec_per_iter = played.seconds;
+  if (scenario.plan.computed_len > 0) {
+    prediction.uneven = play_uneven(scenario, step);
+    prediction.sec_per_iter = {prediction.uneven->seconds};
+  }
+  const double waiting = prediction.sec_per_iter.value - played.seconds.value;
   for (std::size_t i = 0; i < played.stages.size(); ++i) {
     StagePrediction stage;
     for (std::size_t block = i; block < step.blocks.size(); block += played.stages.size()) {
@@ -29,6 +34,7 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
     }
     stage.busy_s = played.stages[i].busy;
     stage.time = played.stages[i].time;
+    stage.time.bubble += waiting;  // for the longest of unequal micro batches
     prediction.stages.push_back(stage);
   }
   const auto busiest = std::ranges::max_element(prediction.stages, {}, &StagePrediction::busy_s);
@@ -211,12 +217,14 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
 
 StepFlops step_flops(const Scenario& scenario, FlopsConvention convention) {
   const Plan& plan = scenario.plan;
-  return step_flops(scenario.model,
-                    {plan.gbs, plan.seq_len,
-                     padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
-                     plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
-                     scenario.software.kernels.recompute_stops_early},
-                    convention);
+  const LayerSetting setting = mean_layer_setting(plan);
+  return step_flops(
+      scenario.model,
+      {plan.gbs * plan.sequences_of_sample(), setting.seq_len,
+       padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple), plan.tp,
+       plan.recompute, plan.attention, repeated_blocks(plan),
+       scenario.software.kernels.recompute_stops_early, setting.seen_len, setting.learning},
+      convention);
 }
 
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {

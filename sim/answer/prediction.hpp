@@ -2,6 +2,7 @@
 
 /// The answer to one plan: seconds per iteration, memory and utilisation, and where the time goes.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "models/memory/memory.hpp"
 #include "sim/price/pricing.hpp"
 #include "sim/step/breakdown.hpp"
+#include "sim/step/uneven.hpp"
 
 namespace prequel {
 
@@ -38,6 +40,7 @@ struct Prediction {
   std::vector<StagePrediction> stages;
   Bytes peak_memory;  ///< as printed by nvidia-smi on the fullest device
   MemoryVerdict verdict{};
+  std::optional<UnevenSteps> uneven;  ///< where sequences differ in length
   std::vector<std::string> warnings;
 
   [[nodiscard]] double model_flops_rate(const Plan& plan) const;     ///< FLOP/s of one device

@@ -58,15 +58,15 @@ double seconds_in_all(const SearchLimits& limits, const Plan& plan, double sec_p
 }
 
 double value_of(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
-  const Objective objective = limits.objective;
-  if (objective == Objective::time) return sec_per_iter;
+  const SearchGoal objective = limits.objective;
+  if (objective == SearchGoal::time) return sec_per_iter;
   // Seconds tell plans of as many devices apart.
-  if (objective == Objective::gpus) {
+  if (objective == SearchGoal::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
   const double per_token =
       seconds_in_all(limits, plan, sec_per_iter) / static_cast<double>(plan.gbs * plan.seq_len);
-  return objective == Objective::days ? per_token : per_token * static_cast<double>(plan.gpus);
+  return objective == SearchGoal::days ? per_token : per_token * static_cast<double>(plan.gpus);
 }
 
 bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
@@ -452,7 +452,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.refused = candidates.nearest;
   Fitting fitting = fitting_plans(candidates, inputs, limits, watch, result);
   if (fitting.plans.empty()) return result;
-  for (const Objective objective : limits.also) {
+  for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;
     one.best = 1;

@@ -11,6 +11,7 @@
 
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/tuning_flags.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -53,11 +54,6 @@ constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-nam
 /// Flags that name a model where no other does.
 constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--pretrained",
                                             "--model-variant"};
-/// What trains a few weights beside those of the model.
-constexpr const char* kAdapters[] = {
-    "--train-type", "--tuner-type",   "--sft-type",   "--finetuning-type", "--adapter",
-    "--lora-r",     "--lora-rank",    "--use-lora",   "--use-peft",        "--q-lora",
-    "--qlora",      "--load-in-4bit", "--peft-scheme"};
 /// What generates the text to learn from.
 constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
                                        "--n-samples-per-prompt"};
@@ -144,7 +140,8 @@ class Arguments {
     const auto has = [&](const char* part) { return flag.find(part) != std::string::npos; };
     const bool trains = has("rank") || has("dim") || has("use") || has("enable");
     if (!has("lora") || !trains || value.empty()) return;
-    if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
+    const bool rank = has("rank") || has("dim");
+    static_cast<void>(take_tuning(rank ? "--lora-rank" : "--use-lora", value, job_));
   }
 
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
@@ -221,9 +218,7 @@ class Arguments {
       job_.said.try_emplace(recipe ? "--recipe" : flag, 1);
     } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
       if (job_.model_named.empty()) job_.model_named = value;
-    } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
-      job_.said.try_emplace(flag, 1);
-      if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
+    } else if (take_tuning(flag, value, job_)) {
     } else if (flag == "--config-name" || flag == "--config") {
       // Hydra's is a name; that of Hugging Face's scripts is a model's.
       const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
@@ -315,13 +310,6 @@ class Arguments {
     job_.report.left_out.push_back(
         fmt::format("{} {}: learns by reinforcement, which takes several models and generates "
                     "text; what is predicted is training one model on the same tokens",
-                    flag, printable(value)));
-  }
-
-  void adapters(const std::string& flag, const std::string& value) {
-    if (!seen_.insert("adapters").second) return;
-    job_.report.left_out.push_back(
-        fmt::format("{} {}: adapters alone are trained; what is predicted is training all weights",
                     flag, printable(value)));
   }
 

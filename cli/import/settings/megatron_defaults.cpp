@@ -11,6 +11,7 @@
 #include "cli/import/settings/megatron_flags.hpp"
 #include "cli/import/settings/nanogpt.hpp"
 #include "cli/import/settings/torchtitan.hpp"
+#include "cli/import/settings/tuning_flags.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
@@ -174,11 +175,9 @@ void assume_trainer_defaults(ImportedJob& job) {
   if (job.says("--merge-file") && !job.says("--tokenizer-type")) {
     job.tokenizer.emplace_back("GPT2BPETokenizer");
   }
-  const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
-  if (job.says(kSwift) && !full) {
-    job.report.left_out.emplace_back(
-        "ms-swift trains adapters alone, as no --train_type says otherwise; what is predicted is "
-        "training all weights");
+  if (job.says(kSwift) && !job.plan.tuning) {
+    job.plan.tuning = Tuning::lora;
+    job.report.assumed.emplace_back("tuning lora: ms-swift's, as no --train_type says otherwise");
   }
   const bool swift = job.says(kSwiftMegatron);
   if (swift && !job.plan.etp) {
@@ -525,6 +524,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
   assume_trainer_defaults(job);
+  assume_tuning_defaults(job);
   follow_softmax(job);
   if (!plan.zero && job.says("--use-fsdp")) {
     plan.zero = 3;
