@@ -143,8 +143,9 @@ class BlockTeller {
     const auto ranks = real(setting_.token_split());
     const double norms = model_.post_norms ? 2 : 1;
     const double kept_split = software_.memory.keeps_gathers ? 1 : ranks;
+    const double copies = norms * software_.memory.norm_copy_bytes;
     tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
-                   token_bytes_ / element_ * operand_ / kept_split,
+                   token_bytes_ / element_ * (operand_ / kept_split + copies / ranks),
                    static_cast<std::int64_t>(norms) * norm_parameters(model_));
   }
 
@@ -157,6 +158,7 @@ class BlockTeller {
     const bool last = ++residuals_ == (model_.parallel_block ? 1 : 2);
     tell_pointwise("residual", Module::other, passes, passes, ranks,
                    mask + (last ? 0 : token_bytes_ / ranks));
+    if (!last) layer_.pieces.back().feeds = OffloadModule::mlp_norm;
   }
 
   /// The fourth product, after queries, keys and values.
@@ -258,7 +260,10 @@ class BlockTeller {
       }
       core.score_forward_time = traffic.forward_time * scores;
       core.score_backward_time = traffic.backward_time * scores;
-      kept = (software_.memory.score_bytes + (model_.score_cap ? element_ : 0)) * scores;
+      // A dropout keeps its mask and what it leaves.
+      const double softmax = std::min(software_.memory.score_bytes, element_);
+      kept = (model_.score_dropout ? software_.memory.score_bytes : softmax) * scores;
+      if (model_.score_cap) kept += element_ * scores;
     }
     tell_context_exchange();
     const std::int64_t sinks = model_.attention_sinks ? model_.heads : 0;
@@ -266,7 +271,8 @@ class BlockTeller {
         setting_.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
-    layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept, 0});
+    layer_.pieces.push_back({"attention", core, Module::core_attention, sinks, false, kept, 0,
+                             OffloadModule::core_attn});
     // The context is kept for the projection whether or not the core is repeated.
     const double context = real(tokens_ * model_.attention_width()) / real(setting_.tp);
     layer_.pieces.push_back({"context", PointwiseKernels{}, Module::other, 0, false,
@@ -387,16 +393,19 @@ class BlockTeller {
 
   void tell_end_of_attention() { tell_tensor_sum("attention all-reduce", true, !kind_.experts); }
 
+  [[nodiscard]] bool keeps_gate() const {
+    return software_.memory.keeps_copies || software_.memory.keeps_gates;
+  }
+
   void tell_activation(std::string_view name, Module module, double elements, double traffic_rows) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(model_.mlp);
     const double pass = traffic_rows * element_ * software_.kernels.pointwise_traffic_factor;
-    layer_.pieces.push_back(
-        {name,
-         PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
-                          (gated ? 5 : 3) * pass},
-         module, 0, false,
-         elements * (operand_ + (gated && software_.memory.keeps_copies ? element_ : 0.0))});
+    layer_.pieces.push_back({name,
+                             PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
+                                              (gated ? 5 : 3) * pass},
+                             module, 0, false,
+                             elements * (operand_ + (gated && keeps_gate() ? element_ : 0.0))});
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
@@ -538,6 +547,11 @@ class BlockTeller {
                           setting_.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
                     passes * rows * real(inner));
+    // Where no kernel scales and activates at once, both results are kept.
+    if (model_.mlp == Mlp::gelu) {
+      layer_.pieces.push_back({"expert scales", PointwiseKernels{}, Module::expert_activation, 0,
+                               false, rows * real(inner) * element_});
+    }
     add("experts out", model_.hidden, inner,
         linear_parameters(model_.hidden, experts.ffn_hidden, model_.linear_bias), 0);
     if (model_.linear_bias) tell_expert_biases(rows * (real(in_width) + hidden));

@@ -28,7 +28,10 @@ Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
   const std::int64_t positions =
       model.position == PositionEmbedding::learned ? setting.seq_len * model.hidden : 0;
   const std::int64_t norm = model.embedding_norm ? norm_parameters(model) : 0;
-  layer.pieces.push_back({"positions", PointwiseKernels{}, Module::other, positions + norm});
+  const double mask =
+      model.dropout ? real(setting.tokens() * model.hidden) / real(setting.token_split()) : 0.0;
+  layer.pieces.push_back(
+      {"positions", PointwiseKernels{}, Module::other, positions + norm, false, mask});
   if (setting.tp == 1) return layer;
   using enum CollectiveOp;
   const auto add = [&](std::optional<CollectiveOp> forward) {
@@ -49,7 +52,9 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   const std::int64_t vocab = rows / setting.tp;
   const double logits = real(setting.tokens()) * real(vocab);
   Layer layer;
-  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, norm_parameters(model)});
+  layer.input = token_bytes(model, setting) / real(setting.token_split());
+  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, norm_parameters(model),
+                          false, token_bytes(model, setting) / real(setting.token_split())});
   if (setting.tp > 1) {
     using enum CollectiveOp;
     const auto add = [&](CollectiveOp backward) {

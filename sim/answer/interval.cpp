@@ -46,7 +46,7 @@ std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread
 double most_needed(const Prediction& prediction) {
   double needed = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
-    needed = std::max(needed, stage.memory.allocated().value);
+    needed = std::max(needed, stage.memory.needed().value);
   }
   return needed;
 }

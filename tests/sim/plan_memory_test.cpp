@@ -43,7 +43,7 @@ TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
     for (const StageMemory& stage : memory.stages) CHECK(stage.total() <= fullest.total());
     CHECK(memory.peak == printed_peak(fullest, scenario.device, scenario.software));
     CHECK(memory.verdict == memory_verdict(fullest, scenario.device));
-    CHECK(memory.allocated() == fullest.allocated());
+    CHECK(memory.needed() == fullest.needed());
   }
 }
 
@@ -55,11 +55,11 @@ TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the print
     const PlanMemory memory = plan_memory(scenario, weights_of(scenario), {1});
     const StageMemory& stage = memory.stages.front();
     CHECK(memory.peak == stage.total());
-    CHECK(memory.peak.value >= stage.allocated().value * (1 - 1e-12));
+    CHECK(memory.peak.value >= stage.needed().value * (1 - 1e-12));
     if (memory.verdict != MemoryVerdict::oom) {
       CHECK(memory.peak < scenario.device.memory);
     } else {
-      CHECK(memory.peak.value == doctest::Approx(memory.allocated().value));
+      CHECK(memory.peak.value == doctest::Approx(memory.needed().value));
     }
   }
 }
