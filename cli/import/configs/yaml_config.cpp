@@ -16,7 +16,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kLongestText = 1u << 20;
+constexpr std::size_t kLongestYaml = 1u << 20;
 constexpr std::size_t kMostExpanded = 4u << 20;  // with aliases, which may hold aliases
 constexpr int kDeepest = 64;
 
@@ -25,7 +25,7 @@ class Reader {
   Reader(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
 
   void read(std::string_view text) {
-    if (text.size() > kLongestText) throw InputError(file_ + ": YAML of over 1 MiB");
+    if (text.size() > kLongestYaml) throw InputError(file_ + ": YAML of over 1 MiB");
     try {
       const YAML::Node root = loaded(std::string(text));
       if (!root.IsMap()) throw InputError(file_ + ": YAML without keys");
@@ -265,7 +265,7 @@ bool is_yaml_in_braces(std::string_view text) {
 }
 
 std::string commands_of_yaml(const std::string& file, std::string_view text) {
-  if (text.size() > kLongestText) return {};
+  if (text.size() > kLongestYaml) return {};
   Commands found;
   try {
     found.collect(YAML::Load(std::string(text)), "", 0);
