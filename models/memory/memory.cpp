@@ -192,7 +192,8 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
   const std::int64_t most = plan.micro_batches() * plan.vpp;
   Fullest fullest{-1, 0, 0};
   for (const ChunkMoment& moment : moments) {
-    const ChunkLoad& computing = loads[moment.computing];
+    const ChunkLoad computing =
+        moment.computing == ChunkMoment::kNone ? ChunkLoad{} : loads[moment.computing];
     double kept = 0;
     double offloaded = 0;
     std::int64_t pairs = 0;
@@ -206,7 +207,7 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
     kept += ahead * (computing.kept - computing.waiting + computing.received);
     // Its own logits are in what the loss takes, and no layer's backward begins before they are
     // gone.
-    if (moment.held[moment.computing] > 0) kept -= computing.waiting;
+    if (computing.waiting > 0 && moment.held[moment.computing] > 0) kept -= computing.waiting;
     const double live = std::max(computing.loss, computing.layer);
     if (kept + live > fullest.activations + fullest.live) fullest = {kept, live, offloaded};
   }

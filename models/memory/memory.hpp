@@ -48,8 +48,12 @@ struct StageMemory {
 /// A moment of a stage: for each of its model chunks, micro batches between its forward and its
 /// backward pass, and the chunk that computes.
 struct ChunkMoment {
-  std::size_t computing{};
+  static constexpr std::size_t kNone = ~std::size_t{0};  ///< no chunk computes
+
+  std::size_t computing{kNone};
   std::vector<std::int64_t> held;
+
+  auto operator<=>(const ChunkMoment&) const = default;
 };
 
 /// What a stage holds by its schedule.

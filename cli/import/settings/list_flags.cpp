@@ -6,6 +6,7 @@
 
 #include "cli/import/settings/flag_effects.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
