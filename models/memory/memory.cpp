@@ -183,7 +183,8 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
     const auto largest = std::ranges::max_element(loads, {}, &ChunkLoad::kept) - loads.begin();
     for (std::size_t chunk = 0; chunk < loads.size(); ++chunk) {
       ChunkMoment moment{chunk, std::vector<std::int64_t>(loads.size())};
-      moment.held[static_cast<std::size_t>(largest)] = in_flight.most;
+      moment.held[static_cast<std::size_t>(largest)] =
+          std::min(in_flight.most, plan.micro_batches() * plan.vpp);
       moments.push_back(std::move(moment));
     }
   }
