@@ -200,17 +200,21 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
     }
   }
   prediction.convention = convention;
-  prediction.flops =
-      step_flops(scenario.model,
-                 {plan.gbs, plan.seq_len,
-                  padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
-                  plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
-                  scenario.software.kernels.recompute_stops_early},
-                 convention);
+  prediction.flops = step_flops(scenario, convention);
   prediction.peak = scenario.device.peak(plan.precision);
   prediction.relative_error = scenario.software.relative_error;
   prediction.error_basis = scenario.software.error_basis;
   return prediction;
+}
+
+StepFlops step_flops(const Scenario& scenario, FlopsConvention convention) {
+  const Plan& plan = scenario.plan;
+  return step_flops(scenario.model,
+                    {plan.gbs, plan.seq_len,
+                     padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
+                     plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
+                     scenario.software.kernels.recompute_stops_early},
+                    convention);
 }
 
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "hw/base/interrupted.hpp"
 #include "hw/base/parallel.hpp"
 #include "sim/price/side_by_side.hpp"
 #include "sim/search/bounds.hpp"
@@ -463,6 +464,54 @@ std::optional<std::size_t> plans_before(double value, const Candidates& candidat
   if (fitting.plans.empty()) return 0;
   return Contest(std::move(fitting.plans), std::move(fitting.fits), inputs, limits)
       .before(value, watch);
+}
+
+std::vector<EvaluatedPlan> evaluate(const std::vector<PlanRequest>& requests,
+                                    const SearchInputs& inputs, const std::atomic<bool>* stop) {
+  std::vector<EvaluatedPlan> plans(requests.size());
+  std::vector<PlanJudgement> judged(requests.size());
+  parallel_for(requests.size(), [&](std::size_t i) {
+    judged[i] = judge_plan(requests[i], inputs.model, inputs.cluster, inputs.software);
+  });
+  const ModelShape shape = shape_of(inputs.model);
+  std::vector<Candidate> legal;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    plans[i].problems = std::move(judged[i].problems);
+    if (!plans[i].problems.empty()) continue;
+    legal.push_back({std::move(judged[i].plan), shape, {}});
+    places.push_back(i);
+  }
+  if (legal.empty()) return plans;
+
+  const SearchWatch watch{{}, stop, {}};
+  const std::vector<std::optional<Fit>> fits = fits_of(legal, inputs, {}, watch);
+  const Classes rows(legal, [&](const Candidate& one) { return layer_key(inputs, one); });
+  const std::vector<LayerCosts> prices = rows.of_each<LayerCosts>(legal, [&](const Candidate& one) {
+    if (is_stopped(watch)) return LayerCosts{};
+    return price_layers(scenario_of(inputs, one.plan, one.shape));
+  });
+  const Memo<StepFlops> flops(
+      legal,
+      [](const Candidate& one) {
+        const Plan& plan = one.plan;
+        return std::tuple(plan.gbs, plan.seq_len, plan.tp, plan.recompute, plan.attention,
+                          repeated_blocks(plan));
+      },
+      [&](const Candidate& one) {
+        return step_flops(scenario_of(inputs, one.plan, one.shape), FlopsConvention::prequel);
+      });
+  for_blocks(0, legal.size(), inputs, [&](std::size_t i, Scenario& scenario) {
+    if (is_stopped(watch)) return;
+    scenario.plan = legal[i].plan;
+    const double seconds = iteration_time(scenario, prices[rows.of(i)]).value;
+    EvaluatedPlan& its = plans[places[i]];
+    its.found = {scenario.plan, shape, seconds, seconds, fits[i]->printed, fits[i]->verdict};
+    its.mfu = flops.of(i).model.value / (seconds * real(scenario.plan.gpus)) /
+              inputs.device.peak(scenario.plan.precision).value;
+  });
+  if (is_stopped(watch)) throw Interrupted();
+  return plans;
 }
 
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {

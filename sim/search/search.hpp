@@ -65,6 +65,20 @@ std::optional<std::size_t> plans_before(double value, const Candidates& candidat
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch = {});
 
+/// A plan that was asked for by itself: predicted, or refused.
+struct EvaluatedPlan {
+  std::optional<FoundPlan> found;     ///< also where it does not fit; its value is its seconds
+  double mfu{};                       ///< model FLOP over the peak of the plan's format
+  std::vector<std::string> problems;  ///< of a plan that the rules refuse
+};
+
+/// Predicts each plan, whatever its rank, in the order of the requests. Plans that share layers
+/// share their prices, so that thousands of plans cost little more than their schedules.
+/// Throws Interrupted once `stop` is set.
+std::vector<EvaluatedPlan> evaluate(const std::vector<PlanRequest>& requests,
+                                    const SearchInputs& inputs,
+                                    const std::atomic<bool>* stop = nullptr);
+
 /// All that a prediction of this plan, for a model of this shape, starts from.
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape);
 
