@@ -386,13 +386,13 @@ class MegatronCommand {
                                          "device, and updates at the end of a step",
                                          name(plan_.optimizer)));
     }
-    if (plan_.loss == Loss::whole) return;
-    if (deepspeed_ || plan_.loss == Loss::chunked) {
+    if (plan_.loss == LossForm::whole) return;
+    if (deepspeed_ || plan_.loss == LossForm::chunked) {
       return leave_out("loss", fmt::format("{}: Megatron{} has no flag for it", name(plan_.loss),
                                            deepspeed_ ? "-DeepSpeed" : "-LM"));
     }
     line(fmt::format("--cross-entropy-loss-fusion --cross-entropy-fusion-impl {}",
-                     plan_.loss == Loss::fused ? "te" : "native"));
+                     plan_.loss == LossForm::fused ? "te" : "native"));
   }
 
   void add_graphs() {

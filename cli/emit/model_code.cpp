@@ -57,7 +57,7 @@ std::vector<LeftOut> left_to_model_code(const Scenario& scenario) {
   if (plan.master_weights == MasterWeights::none) {
     code("master_weights", "none", "loads its weights in 16 bits and updates them as they are");
   }
-  if (plan.loss != Loss::whole) code("loss", cell_of(plan.loss), "computes its loss");
+  if (plan.loss != LossForm::whole) code("loss", cell_of(plan.loss), "computes its loss");
   if (plan.moments_precision != Precision::fp32) {
     code("moments_precision", std::string(name(plan.moments_precision)), "holds its moments");
   }

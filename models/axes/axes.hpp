@@ -48,7 +48,7 @@ struct AxisValues {
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
   Box<MasterWeights> master_weights;
-  Box<Loss> loss;
+  Box<LossForm> loss;
   Box<double> optimizer_offload;  ///< share of the moments in host memory, and of their update
   Box<ShardingGroup> sharding_group;
   Box<std::string> layout;  ///< Megatron's pipeline layout: "Et|(tt|)*30L"; empty: as stage_split
@@ -222,7 +222,7 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"master_weights", [](auto& of) { return &of.master_weights; }, Domain<MasterWeights>{},
              "", "what the optimizer updates: a copy in fp32, or none beside the weights",
              AxisUse::usual},
-    PlanAxis{"loss", [](auto& of) { return &of.loss; }, Domain<Loss>{}, "",
+    PlanAxis{"loss", [](auto& of) { return &of.loss; }, Domain<LossForm>{}, "",
              "how logits become a loss: whole, chunked, fused with their product, compiled",
              AxisUse::usual},
     PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },

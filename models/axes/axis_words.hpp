@@ -128,9 +128,9 @@ inline constexpr std::array<std::string_view, 2> kWordsOf<MasterWeights>{"fp32",
 /// cross-entropy); in one kernel with the product before it, so that they are never there (Liger,
 /// Cut Cross-Entropy, arXiv 2411.09009); or all at once by compiled kernels that keep a copy
 /// between two of them (Megatron-Core's `--cross-entropy-fusion-impl native`).
-enum class Loss : std::uint8_t { whole, chunked, fused, compiled };
+enum class LossForm : std::uint8_t { whole, chunked, fused, compiled };
 template <>
-inline constexpr std::array<std::string_view, 4> kWordsOf<Loss>{"whole", "chunked", "fused",
+inline constexpr std::array<std::string_view, 4> kWordsOf<LossForm>{"whole", "chunked", "fused",
                                                                 "compiled"};
 
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.

@@ -92,12 +92,12 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
       real(padded_vocab(model.vocab, plan.tp, software.vocab_multiple)) / real(plan.tp);
   const double logits = tokens * vocab;
   switch (plan.loss) {
-    case Loss::whole: break;
-    case Loss::compiled: return stack.compiled_logit_bytes.value_or(stack.logit_bytes) * logits;
-    case Loss::chunked:
+    case LossForm::whole: break;
+    case LossForm::compiled: return stack.compiled_logit_bytes.value_or(stack.logit_bytes) * logits;
+    case LossForm::chunked:
       // All logits and their gradient as the product has them; copies of a chunk alone.
       return (2 * element + std::max(0.0, stack.logit_bytes - 2 * element) / kChunks) * logits;
-    case Loss::fused: {
+    case LossForm::fused: {
       if (stack.fused_logit_bytes) return *stack.fused_logit_bytes * logits;
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
       // gradients of hidden states and of the table at once.

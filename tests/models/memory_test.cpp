@@ -277,9 +277,9 @@ TEST_CASE("a loss and a layer's backward are moments of their own: the larger on
   const double spaces = one.software.memory.workspaces.value;
   const double logits = 2.0 * 1024 * 50304;
   CHECK((one.memory().buffers.value - spaces) == 6 * logits);
-  one.plan.loss = Loss::compiled;
+  one.plan.loss = LossForm::compiled;
   CHECK((one.memory().buffers.value - spaces) == 10 * logits);
-  one.plan.loss = Loss::fused;
+  one.plan.loss = LossForm::fused;
   CHECK((one.memory().buffers.value - spaces) == 4 * logits);
   // Without logits, gradients of an MLP's result and input.
   one.chunks = {{24, true, false}};

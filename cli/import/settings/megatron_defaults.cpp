@@ -245,7 +245,7 @@ void assume_megatron_model(ImportedJob& job) {
   if (!megatron || job.deepspeed) return;
   if (!job.model.dropout) job.model.dropout = true;
   if (!job.model.score_dropout) job.model.score_dropout = true;
-  if (!job.says("--cross-entropy-loss-fusion")) job.plan.loss = Loss::whole;
+  if (!job.says("--cross-entropy-loss-fusion")) job.plan.loss = LossForm::whole;
 }
 
 void assume_query_groups(ImportedJob& job) {
