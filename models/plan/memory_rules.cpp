@@ -81,6 +81,12 @@ namespace {
 void check_master_weights(Ruling& its) {
   if (its.plan.master_weights == MasterWeights::fp32) return;
   const Precision weights = activation_precision(its.plan);
+  // Gradients have the format of the weights, so that wider ones are of wider weights.
+  if (!its.request.master_weights && its.request.grad_precision &&
+      bytes_per_element(*its.request.grad_precision) > bytes_per_element(weights)) {
+    its.plan.master_weights = MasterWeights::fp32;
+    return;
+  }
   if (its.request.grad_precision && *its.request.grad_precision != weights) {
     its.warn("grad_precision {}: weights without a copy in fp32 have gradients in {}",
              name(its.plan.grad_precision), name(weights));
