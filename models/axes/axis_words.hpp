@@ -62,12 +62,14 @@ enum class RecomputeModule : std::uint8_t {
   moe,
   shared_experts,
   operators,
-  blocks
+  blocks,
+  gdn_norm_out,  ///< gated norms behind a scan
+  mhc            ///< sums of residual streams
 };
 template <>
-inline constexpr std::array<std::string_view, 9> kWordsOf<RecomputeModule>{
-    "core_attn", "mla_up_proj",    "moe_act",   "layernorm", "mlp",
-    "moe",       "shared_experts", "operators", "blocks"};
+inline constexpr std::array<std::string_view, 11> kWordsOf<RecomputeModule>{
+    "core_attn",      "mla_up_proj", "moe_act", "layernorm",    "mlp", "moe",
+    "shared_experts", "operators",   "blocks",  "gdn_norm_out", "mhc"};
 
 /// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
 enum class OffloadModule : std::uint8_t {
@@ -134,9 +136,9 @@ inline constexpr std::array<std::string_view, 4> kWordsOf<LossForm>{"whole", "ch
                                                                 "compiled"};
 
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
-enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess };
+enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess, mamba };
 template <>
-inline constexpr std::array<std::string_view, 6> kWordsOf<GraphedModule>{
-    "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess"};
+inline constexpr std::array<std::string_view, 7> kWordsOf<GraphedModule>{
+    "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"};
 
 }  // namespace prequel
