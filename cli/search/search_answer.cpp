@@ -434,7 +434,7 @@ std::string told_in_short(const SearchAnswer& answer) {
   for (const auto* plans : {&result.plans, &result.also}) {
     for (const FoundPlan& found : *plans) add(found.plan, found.sec_per_iter, found.peak_memory);
   }
-  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.allocated);
+  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.needed);
   for (const RefusedPlan& refused : result.refused) {
     told += layout_text(refused.request) + fmt::format("{}\n", fmt::join(refused.problems, "\n"));
   }

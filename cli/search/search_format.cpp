@@ -301,7 +301,7 @@ std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
             : "");
     for (const TooLarge& miss : result.nearest_misses) {
       text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
-                          layout_text(miss.plan), gib_text(miss.allocated));
+                          layout_text(miss.plan), gib_text(miss.needed));
     }
     if (answer.relaxations.empty()) {
       text +=
@@ -449,7 +449,7 @@ std::string search_json(const SearchAnswer& answer) {
   }
   Json misses = Json::array();
   for (const TooLarge& miss : result.nearest_misses) {
-    misses.push_back({{"needs_gib", miss.allocated.value / kGiB},
+    misses.push_back({{"needs_gib", miss.needed.value / kGiB},
                       {"model_shape", shape_json(inputs, miss.shape)},
                       {"plan", plan_json(miss.plan)}});
   }

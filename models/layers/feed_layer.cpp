@@ -61,19 +61,22 @@ class FeedTeller {
   }
 
  private:
+  [[nodiscard]] bool keeps_gate() const {
+    return teller_.software.memory.keeps_copies || teller_.software.memory.keeps_gates;
+  }
+
   void tell_activation(std::string_view name, Module module, double elements, double traffic_rows,
                        bool is_kept) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(teller_.model.mlp);
     const double pass =
         traffic_rows * teller_.element * teller_.software.kernels.pointwise_traffic_factor;
-    teller_.tell(
-        {name,
-         PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
-                          (gated ? 5 : 3) * pass},
-         module, 0, false,
-         elements * ((is_kept ? teller_.operand : 0.0) +
-                     (gated && teller_.software.memory.keeps_copies ? teller_.element : 0.0))});
+    teller_.tell({name,
+                  PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
+                                   (gated ? 5 : 3) * pass},
+                  module, 0, false,
+                  elements * ((is_kept ? teller_.operand : 0.0) +
+                              (gated && keeps_gate() ? teller_.element : 0.0))});
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
@@ -201,6 +204,11 @@ class FeedTeller {
                           teller_.setting.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
                     passes * rows * real(inner), reads_input);
+    // Where no kernel scales and activates at once, both results are kept.
+    if (teller_.model.mlp == Mlp::gelu && reads_input) {
+      teller_.tell({"expert scales", PointwiseKernels{}, Module::expert_activation, 0, false,
+                    rows * real(inner) * teller_.element});
+    }
     adapt(width, experts.ffn_hidden, true);
     add("experts out", width, inner,
         linear_parameters(width, experts.ffn_hidden, teller_.model.linear_bias), 0);

@@ -86,7 +86,7 @@ double half_width_below(const Prediction& prediction, const Slopes& slopes, cons
 double most_needed(const Prediction& prediction) {
   double needed = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
-    needed = std::max(needed, stage.memory.allocated().value);
+    needed = std::max(needed, stage.memory.needed().value);
   }
   return needed;
 }

@@ -305,7 +305,7 @@ std::optional<Told> told(const Base& base, const std::vector<Override>& more, bo
                       prediction.flops.model.value, prediction.peak.value,
                       prediction.peak_memory.value};
     for (const StagePrediction& stage : prediction.stages) {
-      result.numbers.push_back(stage.memory.allocated().value);
+      result.numbers.push_back(stage.memory.needed().value);
       result.numbers.push_back(stage.memory.total().value);
       result.numbers.push_back(stage.time.total() - stage.time.bubble);
     }

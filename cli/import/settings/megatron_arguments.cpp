@@ -187,6 +187,10 @@ class Arguments {
       capacity(flag, value);
     } else if (flag == "--optimizer-offload-fraction") {
       fraction(flag, value, job_.plan.optimizer_offload);
+    } else if (flag == "--hidden-dropout") {
+      drops(flag, value, job_.model.dropout);
+    } else if (flag == "--attention-dropout") {
+      drops(flag, value, job_.model.score_dropout);
     } else if (flag == "--hidden-dim-multiplier" || flag == "--ffn-dim-multiplier") {
       scale(flag, value);
     } else if (flag == "--deepspeed-config") {
@@ -371,6 +375,13 @@ class Arguments {
     }
     field = *found;
     job_.said.try_emplace(flag, 1);
+  }
+
+  /// Whether a share is dropped at all.
+  void drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
+    std::optional<double> share;
+    fraction(flag, value, share);
+    if (share) field = *share > 0;
   }
 
   void scale(const std::string& flag, const std::string& value) {
