@@ -38,6 +38,7 @@ class BlockTeller {
         ring_(software.communication.context_ring),
         tokens_(setting.tokens()),
         shared_tokens_(tokens_ / setting.token_split()),
+        expert_tokens_(real(tokens_) / real(setting.tp)),
         element_(bytes_per_element(setting.precision)),
         operand_(bytes_per_element(setting.products)),
         token_bytes_(real(tokens_ * model.hidden) * element_) {}
@@ -449,7 +450,7 @@ class BlockTeller {
   /// Router, dispatch, the experts' two products, combine; and the experts that all tokens pass.
   void tell_experts() {
     const Experts& experts = model_.experts;
-    const double rows = real(shared_tokens_ * experts.top_k) * real(setting_.etp);
+    const double rows = expert_tokens_ * real(experts.top_k * setting_.etp);
     const double busy_rows = rows * setting_.imbalance;
     const double hidden = real(model_.hidden);
     const double tokens = real(shared_tokens_);
@@ -463,9 +464,11 @@ class BlockTeller {
     layer_.pieces.push_back(
         {"routing", PointwiseKernels{StreamKind::router, routing, 2 * routing}, Module::experts});
     tell_dispatch("dispatch", false);
+    tell_expert_tensor_exchange("expert gather", busy_rows, CollectiveOp::all_gather);
     tell_permute("permute", busy_rows);
     tell_expert_products(busy_rows);
     tell_permute("unpermute", busy_rows);
+    tell_expert_tensor_exchange("expert scatter", busy_rows, CollectiveOp::reduce_scatter);
     tell_dispatch("combine", true);
     if (experts.shared_hidden > 0) {
       const bool split = setting_.tp > 1 && setting_.sequence_parallel;
@@ -475,16 +478,32 @@ class BlockTeller {
       if (experts.shared_gate) layer_.pieces.back().parameters += model_.hidden;
       if (split) tell_scatter("shared experts scatter");
     }
-    tell_tensor_sum("mlp all-reduce", false, true);
+    // Without sequence parallelism each tensor rank has the results of its part of the tokens, or a
+    // part of each result.
+    tell_tensor_sum("mlp all-reduce", !setting_.sequence_parallel, true);
+  }
+
+  /// Gathers the rows of all ranks that share an expert's columns, or scatters their sums. Without
+  /// sequence parallelism every tensor rank has the tokens already, and the sum behind the experts
+  /// is that of the whole layer.
+  void tell_expert_tensor_exchange(std::string_view name, double rows, CollectiveOp forward) {
+    if (setting_.etp == 1 || !setting_.sequence_parallel) return;
+    const bool gathers = forward == CollectiveOp::all_gather;
+    const Bytes bytes{rows * real(model_.hidden) * element_};
+    layer_.pieces.push_back(
+        {name,
+         LayerCollective{GroupAxis::expert_tensor, bytes, forward,
+                         gathers ? CollectiveOp::reduce_scatter : CollectiveOp::all_gather},
+         Module::experts});
   }
 
   void tell_dispatch(std::string_view name, bool combine) {
-    if (setting_.ep * setting_.etp == 1) return;
+    if (setting_.ep == 1) return;
     const Experts& experts = model_.experts;
     Dispatch transfer;
     transfer.dispatcher = setting_.dispatcher;
     transfer.combine = combine;
-    transfer.tokens = real(shared_tokens_) * setting_.imbalance;
+    transfer.tokens = expert_tokens_ * setting_.imbalance;
     transfer.hidden = model_.hidden;
     transfer.precision = setting_.precision;
     transfer.top_k = experts.top_k;
@@ -559,9 +578,12 @@ class BlockTeller {
   const ContextRingStack& ring_;
   std::int64_t tokens_;
   std::int64_t shared_tokens_;  ///< of the rank where tensor ranks share them
-  double element_;              ///< bytes of an activation
-  double operand_;              ///< bytes of an operand of products
-  double token_bytes_;          ///< of the hidden states
+  /// A rank's part of the tokens that its tensor group has: experts get each token once, whether or
+  /// not sequence parallelism splits what is around them.
+  double expert_tokens_;
+  double element_;      ///< bytes of an activation
+  double operand_;      ///< bytes of an operand of products
+  double token_bytes_;  ///< of the hidden states
   int residuals_{};
   Layer layer_;
 };

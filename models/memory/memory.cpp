@@ -14,28 +14,42 @@ namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
 
-double split_over_ranks(const Plan& plan, double dense, double experts) {
-  return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
+/// Of these, what ranks share out with others: dense ones over the data group, experts over the
+/// expert-data group.
+StageParameters shared_parameters(const Plan& plan, StageParameters parameters) {
+  if (shard_groups(plan, GroupAxis::data).shards.size == 1) parameters.dense = 0;
+  if (shard_groups(plan, GroupAxis::expert_data).shards.size == 1) parameters.experts = 0;
+  return parameters;
+}
+
+/// Of these, what other ranks hold, too, so that gradients are reduced.
+double reduced_parameters(const Plan& plan, const StageParameters& parameters) {
+  const auto copied = [&](GroupAxis axis) { return rank_group(plan, axis).size > 1 ? 1.0 : 0.0; };
+  return copied(GroupAxis::data) * parameters.dense +
+         copied(GroupAxis::expert_data) * parameters.experts;
 }
 
 /// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
-/// Where they are kept from one end of the step to the other, all of them and all gradients. With
-/// one rank to share them there is nothing to gather.
+/// Where they are kept from one end of the step to the other, all of them and all gradients.
+/// Parameters of a group of one rank are there without any gather: dense ones by the data group,
+/// experts' by the expert-data group.
 double gathered_bytes(const PartWeights& weights, const Transformer& model, const Plan& plan,
                       const Software& software, const std::vector<StageContent>& chunks_of_stage,
                       const StageParameters& parameters, double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
   if (!layer_by_layer(gathers)) return 0;
-  if (shard_groups(plan, GroupAxis::data).shards.size == 1) return 0;
+  const StageParameters shared_out = shared_parameters(plan, parameters);
   const double gradient_bytes = bytes_per_element(plan.grad_precision);
-  if (gathers == Gathers::once) return parameters.total() * (weight_bytes + gradient_bytes);
+  if (gathers == Gathers::once) return shared_out.total() * (weight_bytes + gradient_bytes);
   std::int64_t blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
   const ParameterCount block = weights[part_of(model.kind_of(model.layers - 1))].parameters;
-  const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
-  const double root = std::max(0.0, parameters.total() - real(blocks) * layer);
+  const double layer = shared_parameters(plan, {real(block.dense) / real(plan.tp),
+                                                real(block.experts) / real(plan.etp * plan.ep)})
+                           .total();
+  const double root = std::max(0.0, shared_out.total() - real(blocks) * layer);
   const auto limited = [](double wanted, double limit) {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   };
@@ -217,7 +231,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   }
   live +=
       gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
-  if (plan.replicas() > 1) live += states.reduced * parameters.total();
+  live += states.reduced * reduced_parameters(plan, parameters);
   if (plan.zero == 0) live += states.unsharded * parameters.total();
   // The update begins when no activations are left, and makes copies of gradients.
   const double update = plan.offload == Offload::none
