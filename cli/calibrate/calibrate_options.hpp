@@ -53,6 +53,7 @@ struct CalibrateRunsOptions {
   std::vector<std::string> files;
   std::vector<std::string> constants;  ///< names or paths as of --set; empty: all
   int folds{5};
+  std::string fold_by;  ///< model, card, cluster or software: what a fold leaves out; empty: rows
   std::string kind{"software"};  ///< of the file that is written
   std::string name;
   std::string output;            ///< empty: no file

@@ -156,6 +156,11 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
       ->allow_extra_args(false);
   command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
       ->check(CLI::Range(1, 100));
+  command
+      .add_option("--fold-by", options.fold_by,
+                  "leave out all rows of a model, card, cluster or software at once")
+      ->type_name("model|card|cluster|software")
+      ->check(CLI::IsMember({"model", "card", "cluster", "software"}).description(""));
   command.add_option("--kind", options.kind, "of the file that is written")
       ->type_name("software|cluster")
       ->check(CLI::IsMember({"software", "cluster"}).description(""));

@@ -14,7 +14,7 @@ namespace prequel {
 namespace {
 
 /// A play ends here, in units of the work and of the reservation: who needs longer gets nowhere.
-constexpr double kLongestWork = 20, kLongestReservation = 4;
+constexpr double kLongestWork = 10, kLongestReservation = 4;
 constexpr double kMostLogStep = 1.5;  // of a drawn step over the predicted one
 
 /// What each stream of draws is for.

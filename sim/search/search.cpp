@@ -51,18 +51,27 @@ auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
                     candidate.variants.get());
 }
 
-double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
+/// Seconds of an iteration and of the time lost around it.
+double seconds_in_all(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  const auto nodes = static_cast<std::size_t>(plan.nodes);
+  return nodes < limits.counted.size() ? sec_per_iter / limits.counted[nodes] : sec_per_iter;
+}
+
+double value_of(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  const Objective objective = limits.objective;
   if (objective == Objective::time) return sec_per_iter;
   // Seconds tell plans of as many devices apart.
   if (objective == Objective::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
-  return sec_per_iter * static_cast<double>(plan.gpus) /
-         static_cast<double>(plan.gbs * plan.seq_len);
+  const double per_token =
+      seconds_in_all(limits, plan, sec_per_iter) / static_cast<double>(plan.gbs * plan.seq_len);
+  return objective == Objective::days ? per_token : per_token * static_cast<double>(plan.gpus);
 }
 
 bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
-  return static_cast<double>(plan.gbs * plan.seq_len) >= limits.least_rate * sec_per_iter;
+  return static_cast<double>(plan.gbs * plan.seq_len) >=
+         limits.least_rate * seconds_in_all(limits, plan, sec_per_iter);
 }
 
 /// Whether the facts meet the requirements that speak of the memory, or those that do not.
@@ -213,8 +222,8 @@ class Contest {
           const Plan& plan = scenario.plan;
           if (value_at(plan, bounds_.least_time(scenario, layers).value) >= value) return;
           const double seconds = iteration_time(scenario, layers).value;
-          const bool counts_here = is_in_time(limits_, plan, seconds) &&
-                                   value_of(limits_.objective, plan, seconds) < value;
+          const bool counts_here =
+              is_in_time(limits_, plan, seconds) && value_of(limits_, plan, seconds) < value;
           counts[i] += counts_here ? 1 : 0;
         });
       });
@@ -270,7 +279,7 @@ class Contest {
   [[nodiscard]] double value_at(const Plan& plan, double seconds) const {
     const double least = (1 - kRounding) * seconds;
     if (!is_in_time(limits_, plan, least)) return std::numeric_limits<double>::infinity();
-    return value_of(limits_.objective, plan, least);
+    return value_of(limits_, plan, least);
   }
 
   /// Whether a plan of this candidate whose value is not below `bound` can be among those wanted.
@@ -347,7 +356,7 @@ class Contest {
                                      std::size_t i) const {
     const double seconds = iteration_time(scenario, layers).value;
     return {scenario.plan,    candidates_[i].shape,
-            seconds,          value_of(limits_.objective, scenario.plan, seconds),
+            seconds,          value_of(limits_, scenario.plan, seconds),
             fits_[i].printed, fits_[i].verdict};
   }
 

@@ -16,7 +16,8 @@ namespace prequel {
 enum class Objective : std::uint8_t {
   time,        ///< seconds per iteration
   efficiency,  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost
-  gpus         ///< the fewest devices, then seconds
+  gpus,        ///< the fewest devices, then seconds
+  days         ///< seconds per token, those counted that count
 };
 
 struct SearchLimits {
@@ -28,7 +29,9 @@ struct SearchLimits {
   std::size_t best{};
   bool front{};                 ///< with those, the Pareto front of all
   std::vector<Objective> also;  ///< the best plan by each of these is wanted, too
-  double least_rate{};          ///< tokens per second that a plan must reach to be in time; 0: any
+  /// Share of time that counts on so many nodes, by their number; empty: all of it.
+  std::vector<double> counted;
+  double least_rate{};  ///< tokens per second that a plan must reach to be in time; 0: any
 };
 
 /// One plan that does not fit.

@@ -27,7 +27,7 @@
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/search_axes.hpp"
-#include "cli/search/value_lists.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"

@@ -8,8 +8,12 @@
 namespace prequel {
 namespace {
 
-/// Seconds of the attention kernels of a block, backward.
-double backward(const Scenario& scenario, Part part) {
+/// Seconds of the attention kernels of a layer of that span, backward.
+double backward(const Scenario& scenario, AttentionSpan span) {
+  Part part = Part::head;
+  each_kind(LayerKinds(scenario.model), [&](Part of, LayerKind kind) {
+    if (kind.span == span) part = of;
+  });
   double seconds = 0;
   for (const KernelCost& kernel : price_kernels(scenario)[part].backward) {
     if (kernel.kind == WorkKind::attention && !kernel.repeated) seconds += kernel.seconds;
@@ -28,8 +32,8 @@ Scenario at_length(const std::string& model, std::int64_t seq_len, const Setting
 }
 
 TEST_CASE("the backward of windowed attention is linear in the length of sequences") {
-  for (const auto& [model, part] : {std::pair{"gpt-oss-20b", Part::windowed_experts_block},
-                                    std::pair{"gemma-3-27b", Part::windowed_dense_block}}) {
+  for (const char* model : {"gpt-oss-20b", "gemma-3-27b"}) {
+    constexpr AttentionSpan part = AttentionSpan::window;
     CAPTURE(model);
     const double at_32k = backward(at_length(model, 32768), part);
     const double at_128k = backward(at_length(model, 131072), part);
@@ -44,8 +48,8 @@ TEST_CASE("the backward of windowed attention is linear in the length of sequenc
 
 TEST_CASE("the backward of a window takes at 4,096 tokens what runs of GPT-OSS were met with") {
   const Scenario scenario = at_length("gpt-oss-20b", 4096);
-  const double windowed = backward(scenario, Part::windowed_experts_block);
-  const double full = backward(scenario, Part::experts_block);
+  const double windowed = backward(scenario, AttentionSpan::window);
+  const double full = backward(scenario, AttentionSpan{});
   CHECK(windowed / full == doctest::Approx(0.8).epsilon(0.02));
 }
 
@@ -53,8 +57,7 @@ TEST_CASE("a window never costs more than none") {
   for (const std::int64_t seq_len : {256, 1024, 4096, 65536}) {
     CAPTURE(seq_len);
     const Scenario scenario = at_length("gpt-oss-20b", seq_len);
-    CHECK(backward(scenario, Part::windowed_experts_block) <=
-          backward(scenario, Part::experts_block));
+    CHECK(backward(scenario, AttentionSpan::window) <= backward(scenario, AttentionSpan{}));
   }
 }
 
