@@ -15,25 +15,38 @@ namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
 
-double split_over_ranks(const Plan& plan, double dense, double experts) {
-  return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
+/// Of these, what ranks share out with others: dense ones over the data group, experts over the
+/// expert-data group.
+StageParameters shared_parameters(const Plan& plan, StageParameters parameters) {
+  if (shard_groups(plan, GroupAxis::data).shards.size == 1) parameters.dense = 0;
+  if (shard_groups(plan, GroupAxis::expert_data).shards.size == 1) parameters.experts = 0;
+  return parameters;
+}
+
+/// Of these, what other ranks hold, too, so that gradients are reduced.
+double reduced_parameters(const Plan& plan, const StageParameters& parameters) {
+  const auto copied = [&](GroupAxis axis) { return rank_group(plan, axis).size > 1 ? 1.0 : 0.0; };
+  return copied(GroupAxis::data) * parameters.dense +
+         copied(GroupAxis::expert_data) * parameters.experts;
 }
 
 /// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
-/// Where they are kept from one end of the step to the other, all of them and all gradients. With
-/// one rank to share them there is nothing to gather.
+/// Where they are kept from one end of the step to the other, all of them and all gradients.
+/// Parameters of a group of one rank are there without any gather: dense ones by the data group,
+/// experts' by the expert-data group.
 double gathered_bytes(const PartWeights& weights, const Plan& plan, const Software& software,
                       const std::vector<StageContent>& chunks_of_stage,
                       const StageParameters& parameters, const StageParameters& learning,
                       double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
   if (!layer_by_layer(gathers)) return 0;
-  if (shard_groups(plan, GroupAxis::data).shards.size == 1) return 0;
+  const StageParameters shared_out = shared_parameters(plan, parameters);
   const double gradient_bytes = bytes_per_element(plan.grad_precision);
+  const StageParameters shared_learning = shared_parameters(plan, learning);
   if (gathers == Gathers::once) {
-    return parameters.total() * weight_bytes + learning.total() * gradient_bytes;
+    return shared_out.total() * weight_bytes + shared_learning.total() * gradient_bytes;
   }
   std::int64_t blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
@@ -43,7 +56,10 @@ double gathered_bytes(const PartWeights& weights, const Plan& plan, const Softwa
     if (is_block(part) && one.all.total() > block.all.total()) block = one;
   });
   const auto of_layer = [&](const ParameterCount& count) {
-    return split_over_ranks(plan, real(count.dense), real(count.experts));
+    StageParameters one;
+    one.dense = real(count.dense) / real(plan.tp);
+    one.experts = real(count.experts) / real(plan.etp * plan.ep);
+    return shared_parameters(plan, one).total();
   };
   const auto of_root = [&](const StageParameters& all, double layer) {
     return std::max(0.0, all.total() - real(blocks) * layer);
@@ -53,9 +69,9 @@ double gathered_bytes(const PartWeights& weights, const Plan& plan, const Softwa
   const auto limited = [](double wanted, double limit) {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   };
-  return limited(2 * layer + of_root(parameters, layer), software.memory.live_parameters) *
+  return limited(2 * layer + of_root(shared_out, layer), software.memory.live_parameters) *
              weight_bytes +
-         limited(learns + of_root(learning, learns), software.memory.reduce_bucket) *
+         limited(learns + of_root(shared_learning, learns), software.memory.reduce_bucket) *
              gradient_bytes;
 }
 
@@ -410,7 +426,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
       gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
                      mean_weight_bytes(plan, parameters, learning, states.gathered));
   always += gathered;
-  if (plan.replicas() > 1) always += states.reduced * learning.total();
+  always += states.reduced * reduced_parameters(plan, learning);
   if (plan.zero == 0) always += states.unsharded * learning.total();
   // The update begins when no activations are left, and makes copies of gradients and of moments.
   const double update =

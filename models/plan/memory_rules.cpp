@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/plan/expert_groups.hpp"
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
@@ -70,7 +71,7 @@ void check_zero(Ruling& its) {
           "offload: only weights that are sharded leave the device; zero 3 would do");
     });
   }
-  if (its.request.zero && *its.request.zero > 0 && its.plan.dp == 1) {
+  if (its.request.zero && *its.request.zero > 0 && !has_replicas(its.plan, its.model)) {
     its.warn("zero {}: no effect with dp 1", its.plan.zero);
   }
 }

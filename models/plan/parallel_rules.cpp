@@ -107,12 +107,12 @@ void check_tensor_parallel(Ruling& its) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
   if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
-  const std::int64_t per_node = its.cluster.devices_per_node;
-  if (its.plan.tp > 1 && (its.plan.tp > per_node || per_node % its.plan.tp != 0)) {
+  if (its.plan.tp > 1 && its.is_legal &&
+      group_shape(its.cluster, its.plan.gpus, its.plan.tp, 1).crosses_network()) {
     its.warn(
         "tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
         "cross the network",
-        its.plan.tp, per_node);
+        its.plan.tp, its.cluster.devices_per_node);
   }
   if (its.plan.attention != AttentionKind::flash && its.plan.precision != Precision::fp32 &&
       its.model.head_dim % kAlignedHeads != 0) {

@@ -68,6 +68,33 @@ TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the print
   }
 }
 
+TEST_CASE("experts that are shared out are gathered, whether or not dense parameters are") {
+  // With etp 1 and ep 1 the expert-data group is the tensor group, of four ranks, times dp.
+  const auto memory = [](const char* nodes, const char* gbs) {
+    const Scenario scenario = planned("qwen3-30b-a3b", "dgx-h100", "torchtitan-2025",
+                                      {{"plan.nodes", nodes},
+                                       {"plan.tp", "4"},
+                                       {"plan.pp", "2"},
+                                       {"plan.ep", "1"},
+                                       {"plan.etp", "1"},
+                                       {"plan.mbs", "1"},
+                                       {"plan.gbs", gbs},
+                                       {"plan.seq_len", "4096"},
+                                       {"plan.recompute", "full"}});
+    return plan_memory(scenario, weights_of(scenario),
+                       chunks_in_flight(scenario.plan, scenario.software));
+  };
+  const auto buffers = [](const auto& plan) {
+    double most = 0;
+    for (const auto& stage : plan.stages) most = std::max(most, stage.buffers.value);
+    return most;
+  };
+  const double alone = buffers(memory("1", "8"));
+  const double twice = buffers(memory("2", "16"));
+  CHECK(alone > 0.9 * twice);
+  CHECK(alone <= twice);
+}
+
 TEST_CASE("more in flight is more memory, by the activations alone") {
   const Scenario scenario = job_with("1f1b");
   const PlanMemory few =
