@@ -213,8 +213,9 @@ Play::Play(const Reservation& asked, std::uint64_t key, std::span<const double> 
       process(kCorruptions, nodes * rates.silent_corruption * rate_factor(kCorruptionRate));
   slow_nodes_ = process(kSlowNodes, nodes * rates.fail_slow * rate_factor(kSlowRate));
   const auto domains = static_cast<std::size_t>(asked.domains);
-  spares_.assign(domains, asked.spares / asked.domains);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(asked.spares % asked.domains); ++i) {
+  const std::int64_t spares = asked.spares + asked.pool;
+  spares_.assign(domains, spares / asked.domains);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spares % asked.domains); ++i) {
     ++spares_[i];
   }
   lacking_.assign(domains, 0);
