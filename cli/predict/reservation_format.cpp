@@ -180,9 +180,10 @@ std::string reservation_text(const Plan& plan, const ReservationAnswer& answer,
                         answer.spares_for_99, answer.spares_for_99 == 1 ? "" : "s",
                         reservation.spares, 100 * answer.lacking)
           : fmt::format(
-                "  no spares said: failed nodes are replaced from a pool of {}, which is "
-                "not paid for\n",
-                reservation.pool);
+                "  no spares said: failed nodes are replaced from a pool of the site that is not "
+                "paid "
+                "for; {} would do for 99 %\n",
+                answer.spares_for_99);
   if (answer.power) {
     text += fmt::format(
         "  a node draws {:.0f} W at the plug in a step, {:.0f} W waiting; switches and storage add "
@@ -266,7 +267,7 @@ ReservationJson reservation_json(const Plan& plan, const ReservationAnswer& answ
       {"own_figures", answer.own_figures},
       {"nodes", reservation.nodes},
       {"spares", reservation.spares},
-      {"pool", reservation.pool},
+      {"pool", reservation.pool > 0},
       {"reserved_days", asked.length ? ReservationJson(asked.length->value / kReservedDay)
                                      : ReservationJson(nullptr)},
       {"days", band_json(scaled_band(played.finished, 1 / kReservedDay))},

@@ -403,7 +403,8 @@ void Play::fail(const ChanceEvent& event, Loss loss, double unseen) {
   const Reliability& rates = asked_.reliability;
   roll_back(loss);
   double seconds = unseen + restart_time(event);
-  if (draws::share(word(event, kIsUnattended)) < rates.unattended_share) {
+  if (rates.unattended_share > 0 &&
+      draws::share(word(event, kIsUnattended)) < rates.unattended_share) {
     attended_at_ = std::max(attended_at_, now_ + rates.unattended);
     seconds += rates.unattended;
   }

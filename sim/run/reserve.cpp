@@ -87,7 +87,7 @@ Reservation reservation_of(const Scenario& scenario, const TrainingRun& run, dou
   const double interval = question.checkpoint_interval ? question.checkpoint_interval->value
                                                        : usual_interval(reservation);
   reservation.saving.interval = whole_steps(interval, run.sec_per_iter);
-  if (!asked.spares) reservation.pool = spares_for(reservation, 0.01);
+  if (!asked.spares) reservation.pool = plan.nodes;  // never empty
   const double drain = reservation.saving.stall + reservation.saving.write;
   if (reservation.walltime > 0 && reservation.walltime < 2 * (rates.restart + drain)) {
     throw InputError("walltime", fmt::format("{:.0f} s leave no time to train, as a start and a "
