@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -312,6 +313,19 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
   return found == run.cells.end() ? std::string() : found->second;
 }
 
+namespace {
+
+/// Depths of multi-token prediction: a number, or a word that it is on.
+std::int64_t depths_of(const std::string& text) {
+  std::int64_t depths = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, depths);
+  if (read.ec == std::errc() && read.ptr == end && depths >= 0 && depths < 64) return depths;
+  return 1;
+}
+
+}  // namespace
+
 Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run) {
   const auto says = [&](const char* column) { return run.cells.contains(column); };
   Transformer model = shipped;
@@ -325,18 +339,15 @@ Transformer completed(const Transformer& row, const Transformer& shipped, const 
   if (says("position")) model.position = row.position;
   if (says("tied_embeddings")) model.tied_embeddings = row.tied_embeddings;
   if (row.has_experts()) {
-    const Experts of_shipped = model.experts;
-    model.experts = row.experts;
-    model.experts.groups = of_shipped.groups;
-    model.experts.groups_chosen = of_shipped.groups_chosen;
-    model.experts.shared_gate = of_shipped.shared_gate;
-    model.experts.every = of_shipped.every;
-    if (of_shipped.every > 1) model.experts.first_dense = of_shipped.first_dense;
-    if (!says("shared_ffn")) model.experts.shared_hidden = of_shipped.shared_hidden;
+    model.experts.count = row.experts.count;
+    model.experts.top_k = row.experts.top_k;
+    model.experts.ffn_hidden = row.experts.ffn_hidden;
+    if (model.experts.every == 1) model.experts.first_dense = row.experts.first_dense;
+    if (says("shared_ffn")) model.experts.shared_hidden = row.experts.shared_hidden;
   }
   // A cut of a model has its blocks alone.
   if (row.layers != shipped.layers) model.next_token_layers = 0;
-  if (says("mtp")) model.next_token_layers = run.cells.at("mtp") == "0" ? 0 : 1;
+  if (says("mtp")) model.next_token_layers = depths_of(run.cells.at("mtp"));
   model.layers = row.layers;
   if (shipped.hidden != row.hidden && !shipped.is_latent()) model.head_dim = row.head_dim;
   return model;

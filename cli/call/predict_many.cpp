@@ -83,8 +83,8 @@ SearchInputs inputs_of(const ReadCall& call) {
     throw InputError("what_if: plans of a table are predicted on a machine as it should be");
   }
   replace_precision(job.software, job.device);
-  return {std::move(job.model), std::move(job.device), std::move(job.cluster),
-          std::move(job.software), job.plan};
+  PlanRequest plan = std::move(job.plan);
+  return {static_cast<Inputs&&>(std::move(job)), std::move(plan)};
 }
 
 Json table_of(const std::vector<EvaluatedPlan>& plans) {

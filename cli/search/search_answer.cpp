@@ -239,8 +239,8 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
   }
   const std::string replaced = replace_precision(job.software, job.device);
   if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
-  return {std::move(job.model), std::move(job.device), std::move(job.cluster),
-          std::move(job.software), job.plan};
+  PlanRequest plan = std::move(job.plan);
+  return {static_cast<Inputs&&>(std::move(job)), std::move(plan)};
 }
 
 /// How sure the first of the best plans are, and which of them is the best: of as many whatever is

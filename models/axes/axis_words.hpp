@@ -62,12 +62,14 @@ enum class RecomputeModule : std::uint8_t {
   moe,
   shared_experts,
   operators,
-  blocks
+  blocks,
+  gdn_norm_out,  ///< gated norms behind a scan
+  mhc            ///< sums of residual streams
 };
 template <>
-inline constexpr std::array<std::string_view, 9> kWordsOf<RecomputeModule>{
-    "core_attn", "mla_up_proj",    "moe_act",   "layernorm", "mlp",
-    "moe",       "shared_experts", "operators", "blocks"};
+inline constexpr std::array<std::string_view, 11> kWordsOf<RecomputeModule>{
+    "core_attn",      "mla_up_proj", "moe_act", "layernorm",    "mlp", "moe",
+    "shared_experts", "operators",   "blocks",  "gdn_norm_out", "mhc"};
 
 /// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
 enum class OffloadModule : std::uint8_t { expert_fc1, moe_act, core_attn, attn_proj, qkv_linear };
@@ -108,9 +110,9 @@ template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<Optimizer>{"adam", "muon"};
 
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
-enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess };
+enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess, mamba };
 template <>
-inline constexpr std::array<std::string_view, 6> kWordsOf<GraphedModule>{
-    "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess"};
+inline constexpr std::array<std::string_view, 7> kWordsOf<GraphedModule>{
+    "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"};
 
 }  // namespace prequel

@@ -49,7 +49,12 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   const std::int64_t vocab = rows / setting.tp;
   const double logits = real(setting.tokens()) * real(vocab);
   Layer layer;
-  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, norm_parameters(model)});
+  // Residual streams, or the sums of blocks, are brought together before it.
+  const std::int64_t streams = model.streams;
+  std::int64_t last = norm_parameters(model);
+  if (streams > 1) last += streams * streams * model.hidden + streams + 1;
+  if (model.block_residuals > 0) last += 2 * model.hidden;
+  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last});
   if (setting.tp > 1) {
     using enum CollectiveOp;
     const auto add = [&](CollectiveOp backward) {

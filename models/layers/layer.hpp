@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "hw/kernels/mixers.hpp"
 #include "hw/kernels/quantize.hpp"
 #include "models/layers/group_axis.hpp"
 #include "models/layers/setting.hpp"
@@ -26,6 +27,7 @@ struct LinearLayer {
   std::int64_t inputs{};
   Precision precision{};
   std::int64_t experts{};  ///< of the rank, which share the rows evenly; 0: no experts
+  bool detached{};         ///< its input gets no gradient
 };
 
 /// Scores, softmax and context: one flash kernel, or products with passes over the scores.
@@ -71,8 +73,8 @@ struct TokenTransfer {
 
 struct LayerPiece {
   std::string_view name;
-  std::variant<LinearLayer, AttentionCore, PointwiseKernels, Casts, LayerCollective, KeyValueRing,
-               TokenTransfer>
+  std::variant<LinearLayer, AttentionCore, Scan, SparseAttention, PointwiseKernels, Casts,
+               LayerCollective, KeyValueRing, TokenTransfer>
       what;
   Module module{Module::other};
   std::int64_t parameters{};  ///< of the whole tensors, before any split

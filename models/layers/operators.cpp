@@ -1,6 +1,7 @@
 #include "models/layers/operators.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 namespace prequel {
 namespace {
@@ -53,12 +54,12 @@ class Lister {
 
   void add(const LinearLayer& linear) {
     if (!backward_) return add_product(linear, GemmPass::forward);
-    add_product(linear, GemmPass::dgrad);
+    if (!linear.detached) add_product(linear, GemmPass::dgrad);
     add_product(linear, GemmPass::wgrad);
   }
 
   void add_product(const LinearLayer& linear, GemmPass pass) {
-    const auto [rows, outputs, inputs, precision, experts] = linear;
+    const auto& [rows, outputs, inputs, precision, experts, detached] = linear;
     if (experts > 0) {
       const KernelStack& stack = software_.kernels;
       const std::int64_t padding = is_quantized(precision) ? stack.expert_padding : 1;
@@ -96,6 +97,14 @@ class Lister {
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
     }
+  }
+
+  /// Scans and sparse attention, whose backward pass is the same kernel's other half.
+  template <class Mixing>
+  requires(std::is_same_v<Mixing, Scan> ||
+           std::is_same_v<Mixing, SparseAttention>) void add(Mixing mixing) {
+    mixing.backward = backward_;
+    push(mixing);
   }
 
   void add(const PointwiseKernels& work) {

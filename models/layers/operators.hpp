@@ -28,8 +28,8 @@ struct ContextRing {
 
 struct Operator {
   std::string_view name;
-  std::variant<Gemm, GroupedGemm, FusedAttention, Stream, Cast, GroupCollective, ContextRing,
-               Dispatch, Seconds>
+  std::variant<Gemm, GroupedGemm, FusedAttention, Scan, SparseAttention, Stream, Cast,
+               GroupCollective, ContextRing, Dispatch, Seconds>
       what;                      ///< Seconds: measured
   Module module{Module::other};  ///< of the piece that it is of
 };

@@ -15,10 +15,8 @@ LayerSetting whole(const Transformer& model) {
 template <class Visit>
 void each_kind_of_block(const Transformer& model, const Visit& visit) {
   const PartCounts layers = blocks_of(model, 0, model.layers);
-  each_part([&](Part part) {
-    if (is_block(part) && layers[part] > 0) {
-      visit(layers[part], block_parameters(model, kind_of(part)));
-    }
+  each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
+    if (layers[part] > 0) visit(layers[part], block_parameters(model, kind));
   });
 }
 
@@ -59,9 +57,8 @@ std::int64_t final_norm_parameters(const Transformer& model) {
 PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len) {
   const PartCounts held = parts_of(model);
   PerPart<ParameterCount> counts;
-  each_part([&](Part part) {
-    if (is_block(part) && held[part] > 0) counts[part] = block_parameters(model, kind_of(part));
-  });
+  each_kind(LayerKinds(model),
+            [&](Part part, LayerKind kind) { counts[part] = block_parameters(model, kind); });
   counts[Part::embedding].dense = position_parameters(model, seq_len);
   counts[Part::head].dense = final_norm_parameters(model);
   if (held[Part::next_token] > 0) {
@@ -70,18 +67,27 @@ PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t s
   return counts;
 }
 
+ParameterCount next_token_parameters(const Transformer& model) {
+  ParameterCount count = parameters_of(tell_next_token(model, whole(model), Software{}));
+  for (const LayerKind& kind : model.next_token_kinds()) count += block_parameters(model, kind);
+  return count;
+}
+
 std::int64_t total_parameters(const Transformer& model) {
   ParameterCount count;
   each_kind_of_block(
       model, [&](std::int64_t layers, const ParameterCount& block) { count += layers * block; });
+  if (model.repeats_next_token) count += next_token_parameters(model);
   const std::int64_t tables = model.tied_embeddings ? 1 : 2;
   return count.total() + tables * embedding_parameters(model, model.vocab) +
-         position_parameters(model, model.max_positions) + final_norm_parameters(model);
+         position_parameters(model, model.max_positions) + final_norm_parameters(model) +
+         model.other_parameters;
 }
 
 std::int64_t active_parameters(const Transformer& model) {
-  if (!model.has_experts()) return total_parameters(model);
-  std::int64_t idle = 0;
+  std::int64_t idle = model.other_parameters;
+  if (model.repeats_next_token) idle += next_token_parameters(model).total();
+  if (!model.has_experts()) return total_parameters(model) - idle;
   each_kind_of_block(model, [&](std::int64_t layers, const ParameterCount& block) {
     idle += layers * (block.experts / model.experts.count) *
             (model.experts.count - model.experts.top_k);

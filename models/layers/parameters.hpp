@@ -42,8 +42,10 @@ std::int64_t final_norm_parameters(const Transformer& model);
 /// (of `seq_len` tokens) for the embedding, the last norm for the head, and of multi-token
 /// prediction what it adds before its block.
 PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len);
+/// Of one depth of multi-token prediction, but its head.
+ParameterCount next_token_parameters(const Transformer& model);
 /// All of them; the head counts once more when it is not tied to the embedding. Layers of
-/// multi-token prediction are left out, as publishers count.
+/// multi-token prediction are left out, as publishers count, unless all depths share one's.
 std::int64_t total_parameters(const Transformer& model);
 /// Those that one token passes: top-k of the experts, and all others but the word embedding where
 /// it is not the head's table as well.

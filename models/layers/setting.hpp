@@ -20,20 +20,24 @@ enum class Module : std::uint8_t {
   mlp,
   experts,
   shared_experts,
-  other,     ///< repeated with the whole layer alone
-  operators  ///< of no piece: in a set, shares of all pieces (LayerPiece::operator_share)
+  other,       ///< repeated with the whole layer alone
+  mixer_norm,  ///< gated norms behind a scan
+  streams,     ///< sums of residual streams
+  operators    ///< of no piece: in a set, shares of all pieces (LayerPiece::operator_share)
 };
 
 template <>
-inline constexpr std::array<std::string_view, 9> kWordsOf<Module>{"core attention",
-                                                                  "mla up projection",
-                                                                  "expert activation",
-                                                                  "norm",
-                                                                  "mlp",
-                                                                  "experts",
-                                                                  "shared experts",
-                                                                  "other",
-                                                                  "operators"};
+inline constexpr std::array<std::string_view, 11> kWordsOf<Module>{"core attention",
+                                                                   "mla up projection",
+                                                                   "expert activation",
+                                                                   "norm",
+                                                                   "mlp",
+                                                                   "experts",
+                                                                   "shared experts",
+                                                                   "other",
+                                                                   "mixer norm",
+                                                                   "streams",
+                                                                   "operators"};
 
 /// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute
 /// is that of attention's core unless modules are named.
@@ -54,6 +58,8 @@ constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModu
   add(RecomputeModule::moe, Module::experts);
   add(RecomputeModule::moe, Module::expert_activation);
   add(RecomputeModule::shared_experts, Module::shared_experts);
+  add(RecomputeModule::gdn_norm_out, Module::mixer_norm);
+  add(RecomputeModule::mhc, Module::streams);
   add(RecomputeModule::operators, Module::operators);
   return modules;
 }

@@ -23,8 +23,8 @@ double split_over_ranks(const Plan& plan, double dense, double experts) {
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
 /// Where they are kept from one end of the step to the other, all of them and all gradients. With
 /// one rank to share them there is nothing to gather.
-double gathered_bytes(const PartWeights& weights, const Transformer& model, const Plan& plan,
-                      const Software& software, const std::vector<StageContent>& chunks_of_stage,
+double gathered_bytes(const PartWeights& weights, const Plan& plan, const Software& software,
+                      const std::vector<StageContent>& chunks_of_stage,
                       const StageParameters& parameters, double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
   if (!layer_by_layer(gathers)) return 0;
@@ -33,7 +33,11 @@ double gathered_bytes(const PartWeights& weights, const Transformer& model, cons
   if (gathers == Gathers::once) return parameters.total() * (weight_bytes + gradient_bytes);
   std::int64_t blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
-  const ParameterCount block = weights[part_of(model.kind_of(model.layers - 1))].parameters;
+  ParameterCount block;  // of the largest layer
+  each_part([&](Part part) {
+    const ParameterCount& one = weights[part].parameters;
+    if (is_block(part) && one.total() > block.total()) block = one;
+  });
   const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
   const double root = std::max(0.0, parameters.total() - real(blocks) * layer);
   const auto limited = [](double wanted, double limit) {
@@ -58,7 +62,7 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
   each_part([&](Part part) {
     weights[part].parameters = parameters[part];
     if (!is_block(part) || held[part] == 0) return;
-    const Layer block = tell_block(model, kind_of(part), setting, software);
+    const Layer block = tell_part(part, model, setting, software);
     weights[part].whole = kept_bytes(block, {});
     weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
     weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
@@ -97,6 +101,13 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
     if (chunk.embedding) {
       parameters.tables += table + real(weights[Part::embedding].parameters.dense);
       has_table = true;
+    }
+    if (model.repeats_next_token && chunk.parts[Part::next_token] > 1) {
+      // Depths share one's parameters, which were counted for each.
+      const double again = real(chunk.parts[Part::next_token] - 1);
+      const ParameterCount depth = next_token_parameters(model);
+      parameters.dense -= again * real(depth.dense) / real(plan.tp);
+      parameters.experts -= again * real(depth.experts) / real(plan.etp * plan.ep);
     }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
       parameters.dense +=
@@ -215,8 +226,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   if (plan.tp > 1 && plan.sequence_parallel && !stack.keeps_gathers) {
     live += 2 * bytes_per_element(activation_precision(plan)) * tokens * real(model.hidden);
   }
-  live +=
-      gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, states.gathered);
+  live += gathered_bytes(weights, plan, software, chunks_of_stage, parameters, states.gathered);
   if (plan.replicas() > 1) live += states.reduced * parameters.total();
   if (plan.zero == 0) live += states.unsharded * parameters.total();
   // The update begins when no activations are left, and makes copies of gradients.

@@ -1,5 +1,6 @@
 #include "models/plan/idle_requests.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -124,7 +125,7 @@ class IdleRequests {
         tell("cuda_graphs moe_preprocess: no effect, as its launches are not counted apart");
       }
     }
-    const bool all_experts = model_.has_experts() && model_.is_uniform();
+    const bool all_experts = std::ranges::all_of(distinct_kinds(model_), &LayerKind::has_experts);
     if (graphs.has(mlp) && all_experts) tell("cuda_graphs mlp: no effect, all are experts");
   }
 

@@ -49,6 +49,8 @@ WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeM
       case moe_act:
       case moe: return model.has_experts();
       case shared_experts: return model.experts.shared_hidden > 0;
+      case gdn_norm_out: return model.linear_attention.key_heads > 0;
+      case mhc: return model.streams > 1;
       default: return true;
     }
   };

@@ -19,7 +19,7 @@ PriceExplanation said(const char* model, const char* constants, double seconds) 
 class Explainer {
  public:
   Explainer(const Scenario& scenario, const PartCounts& parts)
-      : scenario_(scenario), parts_(parts) {}
+      : scenario_(scenario), parts_(parts), kinds_(scenario.model) {}
 
   /// `costs` are the prices of the operators; launches may follow.
   void add(Part part, std::string_view pass, const Operators& operators,
@@ -27,14 +27,14 @@ class Explainer {
     const std::int64_t count = scenario_.plan.micro_batches() * parts_[part];
     for (std::size_t i = 0; i < operators.size(); ++i) {
       const double seconds = costs[i].seconds;
-      kernels_.push_back({operators[i].name, name(part), pass, operators[i], seconds, count,
+      kernels_.push_back({operators[i].name, name(part, kinds_), pass, operators[i], seconds, count,
                           explained(operators[i], seconds)});
     }
     if (costs.size() > operators.size()) {
       const KernelCost& launches = costs.back();
       kernels_.push_back(
           {launches.name,
-           name(part),
+           name(part, kinds_),
            pass,
            {launches.name, Seconds{launches.seconds}},
            launches.seconds,
@@ -55,6 +55,10 @@ class Explainer {
     if (const auto* stream = std::get_if<Stream>(&op.what)) return explain_price(device, *stream);
     if (const auto* cast = std::get_if<Cast>(&op.what)) {
       return explain_price(device, stream_of(*cast, device.fp8_in_any_order));
+    }
+    if (const auto* scan = std::get_if<Scan>(&op.what)) return explain_price(device, *scan);
+    if (const auto* sparse = std::get_if<SparseAttention>(&op.what)) {
+      return explain_price(device, *sparse);
     }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
       return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
@@ -93,6 +97,7 @@ class Explainer {
 
   const Scenario& scenario_;
   const PartCounts& parts_;
+  const LayerKinds kinds_;
   std::vector<ExplainedKernel> kernels_;
 };
 

@@ -113,6 +113,12 @@ KernelCost OperatorPricer::price(const Operator& op) const {
   if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
     return cost(WorkKind::attention, attention_seconds(*attention));
   }
+  if (const auto* scan = std::get_if<Scan>(&op.what)) {
+    return cost(WorkKind::attention, prequel::price(device, *scan).value);
+  }
+  if (const auto* sparse = std::get_if<SparseAttention>(&op.what)) {
+    return cost(WorkKind::attention, prequel::price(device, *sparse).value);
+  }
   if (const auto* stream = std::get_if<Stream>(&op.what)) {
     return cost(WorkKind::stream, prequel::price(device, *stream).value);
   }

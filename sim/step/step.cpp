@@ -101,7 +101,8 @@ class StepBuilder {
     const PipelineShape& shape = step_.shape = shape_of(scenario, layers);
     step_.schedule = plan_.schedule;
     step_.durations = step_.network = BlockTable(shape);
-    step_.fixed = scenario.software.host.fixed_per_iteration;
+    step_.fixed =
+        beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp);
     // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
     // other.
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
@@ -156,12 +157,13 @@ class StepBuilder {
     const StageParameters parameters = parameters_of({all});
     StageParameters root_share = parameters;
     StageContent root{0, true, true, all.parts};
+    const LayerKinds kinds(model);
     std::optional<Part> told;
     StageParameters share;
     Traffic between;
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       const StageContent block = one_block(model, layer);
-      const Part part = part_of(model.kind_of(layer));
+      const Part part = kinds.part_of(model.kind_of(layer));
       if (part != told) {
         told = part;
         share = parameters_of({block});

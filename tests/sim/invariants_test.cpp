@@ -129,7 +129,7 @@ TEST_CASE("all ranks together hold the model's parameters, each once") {
 /// Rows of the experts' products of one layer, on one rank.
 double expert_rows(const Scenario& scenario) {
   const Layer layer =
-      tell_block(scenario.model, {true}, layer_setting(scenario.plan), scenario.software);
+      tell_block(scenario.model, {Feed::experts}, layer_setting(scenario.plan), scenario.software);
   for (const Operator& op : forward_operators(layer, scenario.software)) {
     if (const auto* product = std::get_if<GroupedGemm>(&op.what)) {
       return static_cast<double>(product->rows);
@@ -151,7 +151,7 @@ TEST_CASE("every token reaches its experts and comes back, once, however experts
     // A token's row is worked on by all expert-tensor ranks, each with its columns.
     CHECK(expert_rows(scenario) * stage_ranks / static_cast<double>(plan.etp) ==
           doctest::Approx(chosen));
-    const Layer layer = tell_block(model, {true}, layer_setting(plan), scenario.software);
+    const Layer layer = tell_block(model, {Feed::experts}, layer_setting(plan), scenario.software);
     double sent = 0;
     double returned = 0;
     for (const LayerPiece& piece : layer.pieces) {
@@ -224,8 +224,8 @@ TEST_CASE("one expert that every token passes is the MLP, but for finding it") {
     if (!judged.problems.empty()) continue;
     CAPTURE(i);
     dense.plan = one.plan = judged.plan;
-    const auto mlp = kernels_of(dense, Part::dense_block);
-    const auto expert = kernels_of(one, Part::experts_block);
+    const auto mlp = kernels_of(dense, Part::first_block);
+    const auto expert = kernels_of(one, Part::first_block);
     CHECK(expert.at("experts in") == doctest::Approx(mlp.at("mlp in")).epsilon(0.02));
     CHECK(expert.at("experts out") == doctest::Approx(mlp.at("mlp out")).epsilon(0.02));
     CHECK(expert.at("attention") == mlp.at("attention"));

@@ -54,6 +54,8 @@ struct ImportedModel {
   std::optional<double> score_cap, logit_cap;  ///< soft-caps
   ImportedExperts experts;
   ImportedLatent latent;
+  /// Of mixers that are no plain attention: keys of the model file and their values as JSON.
+  std::map<std::string, std::string> mixers;
 };
 
 /// torchtitan's settings that no axis of a plan says as they are.

@@ -55,6 +55,11 @@ constexpr SwitchFlag kSwitches[] = {
     {"--tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = false; }},
     {"--no-tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = true; }},
     {"--disable-gradient-checkpointing", [](ImportedJob&) {}},
+    {"--attention-output-gate",
+     [](ImportedJob& job) { job.model.mixers["attn_output_gate"] = "true"; }},
+    {"--mtp-use-repeated-layer",
+     [](ImportedJob& job) { job.model.mixers["mtp_use_repeated_layer"] = "true"; }},
+    {"--is-hybrid-model", [](ImportedJob&) {}},
     {"--squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
     {"--post-norm", [](ImportedJob& job) { job.model.post_norms = true; }},  // MindSpeed-LLM's
     {"--qk-layernorm", [](ImportedJob& job) { job.model.qk_norm = true; }},

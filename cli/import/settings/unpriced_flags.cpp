@@ -45,10 +45,8 @@ constexpr UnmodelledFlag kUnmodelled[] = {
 
 /// Flags of what is no dense decoder, or no layout of one, that prequel could predict.
 constexpr RefusedFlag kRefused[] = {
-    {"--is-hybrid-model", "a model with state-space layers"},
-    {"--hybrid-override-pattern", "a model with state-space layers"},
-    {"--hybrid-layer-pattern", "a model with state-space layers"},
-    {"--hybrid-attention-ratio", "a model with state-space layers", "0.0"},
+    {"--hybrid-attention-ratio", "a hybrid whose pattern no flag gives (hybrid-layer-pattern)",
+     "0.0"},
     {"--retro-add-retriever", "a model with retrieval"},
     {"--decoder-num-layers", "an encoder and a decoder"},
     {"--seq-length-dec", "an encoder and a decoder"},
