@@ -14,6 +14,7 @@
 #include "hw/base/words.hpp"
 #include "hw/collectives/algorithms.hpp"
 #include "hw/fabric/group_rates.hpp"
+#include "hw/site.hpp"
 #include "hw/terms/price_explanation.hpp"
 
 namespace prequel {
@@ -51,9 +52,10 @@ struct Cluster {
   std::string name;
   /// The machine that was asked for, where no file of it is known and this one has the same card.
   std::string stands_for;
-  std::string device;    ///< name of the device file
-  std::string software;  ///< the stack that is usual here
-  std::int64_t nodes{};  ///< how many there are
+  std::string device;           ///< name of the device file
+  std::string software;         ///< the stack that is usual here
+  std::string expert_software;  ///< that of mixtures of experts, where it is another
+  std::int64_t nodes{};         ///< how many there are
   std::int64_t devices_per_node{};
   CollectiveModel node;  ///< collectives inside a node
   /// Those over device links beyond a node, where domains span several nodes.
@@ -64,12 +66,19 @@ struct Cluster {
   /// Links and switches, and the rates that groups of ranks get from them; shared by copies.
   std::shared_ptr<const GroupRates> fabric;
   HostModel host;
+  StatedSite site;
   std::vector<StatedSpread> spreads;  ///< of the file's numbers
 };
 
 /// The machine's own name, also where another's file stands in for it.
 inline const std::string& own_name(const Cluster& cluster) {
   return cluster.stands_for.empty() ? cluster.name : cluster.stands_for;
+}
+
+/// The stack that a model of this kind is usually trained by here.
+inline const std::string& usual_software(const Cluster& cluster, bool has_experts) {
+  return has_experts && !cluster.expert_software.empty() ? cluster.expert_software
+                                                         : cluster.software;
 }
 
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.

@@ -194,7 +194,7 @@ OriginOf origins(const Library& library, const JobRequest& request, const Job& j
       {"device", input_file(library, "devices", request.device, {}, job.cluster.device)},
       {"cluster", input_file(library, "clusters", request.cluster, in_job("cluster"), {})},
       {"software", input_file(library, "software", request.software, in_job("software"),
-                              job.cluster.software)}};
+                              usual_software(job.cluster, job.model.has_experts()))}};
   return [files = std::move(files), overrides = request.overrides](const std::string& path) {
     const std::size_t dot = path.find('.');
     const nlohmann::json& file = files.at(path.substr(0, dot));

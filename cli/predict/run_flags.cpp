@@ -1,8 +1,12 @@
 #include "cli/predict/run_flags.hpp"
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/flag_checks.hpp"
+#include "cli/flags/site_flags.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -34,24 +38,29 @@ BatchRamp batch_ramp(const std::string& text) {
   return ramp;
 }
 
-/// A flag whose value has a unit; `parse` reads it.
+/// `add_amount` in the group of this page.
 template <class Quantity, class Parse>
-CLI::Option* add_amount(CLI::App& command, const std::string& flag, Quantity& amount, Parse parse,
-                        const char* form, const char* example, const char* help) {
-  return command
-      .add_option_function<std::string>(
-          flag,
-          [&amount, flag, parse, example](const std::string& text) {
-            const auto read = parse(text);
-            if (!read) {
-              throw InputError(flag + " " + printable(text) +
-                               ": expected a positive amount such as " + example);
-            }
-            amount = *read;
-          },
-          help)
-      ->type_name(form)
-      ->group(kGroup);
+void add_run_amount(CLI::App& command, const std::string& flag, Quantity& amount, Parse parse,
+                    const char* form, const char* example, const char* help) {
+  add_amount(command, flag, amount, parse, form, example, help)->group(kGroup);
+}
+
+void add_reservation_flags(CLI::App& command, ReservationQuestion& question, CLI::Option* tokens) {
+  const auto add = [&](CLI::Option* option) { option->group(kReservationGroup)->needs(tokens); };
+  add(add_amount(command, "--reservation", question.length, parse_duration, "DURATION", "30d",
+                 "for which nodes are reserved: days, tokens, stops, cost and energy with their "
+                 "odds"));
+  add_site_flags(command, question, tokens);
+  add(command
+          .add_option_function<std::string>(
+              "--over-nodes",
+              [&question](const std::string& text) {
+                question.over_nodes = whole_numbers("--over-nodes", text, 1, 1 << 20);
+              },
+              "the same on these numbers of nodes: where more stop paying")
+          ->type_name("LIST"));
+  add(command.add_option("--replications", question.replications, "ways that it may go, played")
+          ->check(CLI::Range(10, 1000000).description("")));
 }
 
 }  // namespace
@@ -66,6 +75,10 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
   CLI::Option* tokens = command.add_option("--tokens", question.tokens, "of the whole training")
                             ->check(positive_amount())
                             ->group(kGroup);
+  command.add_option("--price", question.price, "of one GPU-hour")
+      ->check(positive_amount())
+      ->needs(tokens)
+      ->group(kGroup);
   command
       .add_option("--ramp-samples", question.ramp_samples,
                   "sequences over which the batch grows, in equal parts a size")
@@ -73,18 +86,15 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
       ->needs("--gbs-ramp")
       ->needs(tokens)
       ->group(kGroup);
-  CLI::Option* bandwidth =
-      add_amount(command, "--checkpoint-bandwidth", question.checkpoint_bandwidth, parse_rate,
+  add_run_amount(command, "--checkpoint-bandwidth", question.checkpoint_bandwidth, parse_rate,
                  "RATE", "\"40 GB/s\"", "at which the job writes and reads checkpoints");
-  add_amount(command, "--mtbf", question.mtbf, parse_duration, "DURATION", "5d",
-             "mean time between failures of the whole job")
-      ->needs(bandwidth);
-  add_amount(command, "--checkpoint-interval", question.checkpoint_interval, parse_duration,
-             "DURATION", "3h", "training between two checkpoints (default: the best)")
-      ->needs(bandwidth);
-  add_amount(command, "--restart", question.restart, parse_duration, "DURATION", "10m",
-             "to start again after a failure, beside reading the checkpoint (default: 0)")
-      ->needs("--mtbf");
+  add_run_amount(command, "--mtbf", question.mtbf, parse_duration, "DURATION", "5d",
+                 "mean time between failures of the whole job");
+  add_run_amount(command, "--checkpoint-interval", question.checkpoint_interval, parse_duration,
+                 "DURATION", "3h", "training between two checkpoints (default: the best)");
+  add_run_amount(command, "--restart", question.restart, parse_duration, "DURATION", "10m",
+                 "to start again after a failure, beside reading the checkpoint (default: 0; of a "
+                 "reservation, as the site has it)");
   CLI::Option* interval = command
                               .add_option("--eval-interval", question.eval_interval,
                                           "iterations between two evaluations")
@@ -97,6 +107,7 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
           ->needs(interval)
           ->group(kGroup);
   interval->needs(iters);
+  add_reservation_flags(command, question.reservation, tokens);
 }
 
 }  // namespace prequel

@@ -21,6 +21,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "models/job/job_site.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
 #include "sim/answer/known_spread.hpp"
@@ -92,7 +93,9 @@ SearchLimits limits_of(const SearchOptions& options) {
     limits.requirements.push_back(Requirement::parse(text));
   }
   limits.memory_headroom = options.memory_headroom;
-  limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
+  limits.objective = options.objective == "time"   ? Objective::time
+                     : options.objective == "days" ? Objective::days
+                                                   : Objective::efficiency;
   if (options.fewest_gpus) limits.objective = Objective::gpus;
   if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
@@ -207,7 +210,7 @@ void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken
 }
 
 void check_objective(const SearchOptions& options) {
-  const bool total = options.objective == "gpu-hours" || options.objective == "cost";
+  const bool total = options.objective != "time" && options.objective != "tokens";
   if (total && !options.tokens) {
     throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
   }
@@ -236,8 +239,8 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
   }
   const std::string replaced = replace_precision(job.software, job.device);
   if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
-  return {std::move(job.model), std::move(job.device), std::move(job.cluster),
-          std::move(job.software), job.plan};
+  PlanRequest plan = std::move(job.plan);
+  return {static_cast<Inputs&&>(std::move(job)), std::move(plan)};
 }
 
 /// How sure the first of the best plans are, and which of them is the best: of as many whatever is
@@ -344,6 +347,11 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     axes = fill_axes(said, inputs, reach);
     candidates = legal_plans(axes, inputs, watch);
   }
+  std::optional<Site> site;
+  if (asks_for_reservations(options)) {
+    site = site_of(library, inputs.cluster, options.reservation.maturity, "--maturity");
+    limits.counted = counted_by_nodes(inputs, *site, options, candidates);
+  }
   set_wanted(options, candidates, limits);
   const Searcher searcher(library, options, inputs, watch);
   SearchLimits with_deadline = limits;
@@ -366,6 +374,11 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
   add_odds(library, answer);
+  if (site) {
+    answer.maturity = site->name;
+    answer.reserved =
+        reserved_plans(inputs, *site, options, result.plans, answer.intervals, answer.price());
+  }
   answer.detailed = detailed_seconds(
       {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
   if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));

@@ -392,6 +392,9 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   text += try_text(answer, terminal.at_most(100));
   text += confirmation_text(answer);
   text += deadline_text(answer, terminal.at_most(100));
+  if (!answer.reserved.empty()) {
+    text += "\n" + reserved_plans_text(answer.reserved, answer.options, answer.maturity);
+  }
   if (!answer.result.refused.empty()) {
     text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
   }
@@ -496,6 +499,7 @@ std::string search_json(const SearchAnswer& answer) {
   for (const ExplainedLayout& explained : answer.explained) {
     document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
   }
+  if (!answer.reserved.empty()) document["reserved"] = reserved_plans_json(answer.reserved);
   if (answer.fewest_gpus && answer.cheapest) {
     document["within"] = {{"seconds", *answer.options.within},
                           {"fewest_gpus", training_json(answer, *answer.fewest_gpus)},

@@ -13,6 +13,7 @@
 #include "cli/flags/flag_checks.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/site_flags.hpp"
 #include "cli/search/search_axes.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -161,8 +162,9 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                   "share of the device's memory that must stay free")
       ->check(share_below_one());
   command.add_option("--objective", options.objective, "what plans are ranked by")
-      ->type_name("time|tokens|gpu-hours|cost")
-      ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));
+      ->type_name("time|tokens|gpu-hours|cost|days|energy")
+      ->check(
+          CLI::IsMember({"time", "tokens", "gpu-hours", "cost", "days", "energy"}).description(""));
   CLI::Option* tokens =
       command.add_option("--tokens", options.tokens, "tokens of the whole training")
           ->check(positive_amount());
@@ -193,6 +195,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   command
       .add_option("--risk", options.risk, "only plans that fit with this probability, such as 0.9")
       ->check(CLI::Range(0.0, 0.999));
+  add_site_flags(command, options.reservation, tokens);
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
   command
       .add_option("--try", options.try_first,

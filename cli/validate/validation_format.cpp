@@ -236,7 +236,8 @@ Json run_json(const ValidatedRun& run) {
   if (run.time_error && run.interval) {
     // The distance in scales of the interval's Student t: what z-scores and calibration curves
     // show.
-    error["z"] = -portable::log1p(*run.time_error) / run.interval->time_scale;
+    const double log_error = portable::log1p(*run.time_error);
+    error["z"] = -log_error / run.interval->scale_towards(log_error);
   }
   if (run.memory_error) error["mem_gib"] = *run.memory_error;
   json["error"] = error;

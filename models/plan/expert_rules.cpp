@@ -137,7 +137,11 @@ void fill_imbalance(Ruling& its) {
             its.software.name);
       });
     }
-    its.plan.imbalance = std::max(1.0, natural_imbalance(usual, its.plan.ep));
+    const double tokens = static_cast<double>(its.plan.mbs) *
+                          static_cast<double>(its.plan.seq_len) /
+                          static_cast<double>(std::max<std::int64_t>(1, its.plan.tp * its.plan.cp));
+    its.plan.imbalance = natural_imbalance(
+        usual, {its.model.experts.count, its.model.experts.top_k, its.plan.ep, tokens});
     if (its.request.router_balance && usual > 0 && its.plan.ep > 1) {
       its.warn(
           "router_balance natural: the busiest rank's experts are taken to get {:.3g} "

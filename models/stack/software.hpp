@@ -180,8 +180,16 @@ struct HostStack {
   Seconds count_wait{};
   Seconds count_wait_beside{};
   Seconds beside_per_chunk{};     ///< of a forward and a backward of one chunk side by side
-  Seconds fixed_per_iteration{};  ///< optimizer launches, gradient norm, logging, data
+  Seconds update_per_layer{};     ///< optimizer's and gradient norm's host work, of a rank's layer
+  Seconds fixed_per_iteration{};  ///< waits for loss and norm, logging, data
 };
+
+/// Time of an iteration beside all that is played: what scales with nothing, and the optimizer's
+/// host work on the layers of the rank that holds most.
+inline Seconds beside_the_passes(const HostStack& host, std::int64_t layers, std::int64_t stages) {
+  const std::int64_t most = (layers + stages - 1) / stages;
+  return host.fixed_per_iteration + static_cast<double>(most) * host.update_per_layer;
+}
 
 /// What goes round a ring of context ranks, and what adding each step's result to those before it
 /// moves, per element of the context.
@@ -312,6 +320,11 @@ struct Calibration {
   std::vector<Correlation> correlations;
 };
 
+/// What tells tables of runs apart: a stack that is good at one need not be at the other.
+enum class ModelKind : std::uint8_t { dense, experts };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<ModelKind>{"dense", "experts"};
+
 /// One release of a training stack.
 struct Software {
   std::string name;
@@ -324,6 +337,8 @@ struct Software {
   bool validated{};         ///< whether its constants were checked against measured runs
   double relative_error{};  ///< expected error of sec_per_iter
   std::string error_basis;
+  /// The kind of model that this error was found on, where it is only one.
+  std::optional<ModelKind> error_kind;
   std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to this times tp
   StageDealing stage_dealing{};
   PlanRequest defaults;  ///< what a plan takes from the stack where the user does not say it
@@ -343,6 +358,11 @@ struct Software {
 /// of one release of Composer were 28 % off on the runs of another on the same card. Stated as well
 /// for constants that were checked on another kind of device.
 inline constexpr double kUnknownReleaseError = 0.28;
+
+/// Whether the stack's stated error rests on no run of models of this kind.
+inline bool was_checked_on_others(const Software& software, bool has_experts) {
+  return software.error_kind && (*software.error_kind == ModelKind::experts) != has_experts;
+}
 
 /// Reads a `prequel/software/1` file. Throws InputError with every problem of the file.
 Software read_software(const Document& file);

@@ -159,6 +159,7 @@ HostStack read_host(const Cursor& section) {
   host.count_wait = time_or_none("count_wait_s");
   host.count_wait_beside = time_or_none("count_wait_beside_s");
   host.beside_per_chunk = time_or_none("beside_per_chunk_s");
+  host.update_per_layer = time_or_none("update_per_layer_s");
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;
 }
@@ -303,6 +304,7 @@ Software read_software(const Document& file) {
   const Cursor error = root.at("error");
   software.relative_error = error.at("sec_per_iter").number(kFraction);
   software.error_basis = error.at("basis").text();
+  if (const auto kind = error.find("kind")) software.error_kind = kind->word<ModelKind>();
   if (const auto asked = root.find("stands_for")) {
     software.stands_for = asked->text();
     software.relative_error = std::max(software.relative_error, kUnknownReleaseError);
@@ -312,6 +314,8 @@ Software read_software(const Document& file) {
     software.other_framework = other->boolean();
     if (software.other_framework) software.error_basis = "usual for another framework";
   }
+  static_cast<void>(root.find("chosen_on"));  // on which runs which constants were chosen: a test
+  static_cast<void>(root.find("edited"));     // which of its constants are the user's: Library
   software.vocab_multiple = root.at("vocab_multiple").integer(1, 1 << 20);
   software.stage_dealing = root.at("stage_dealing").word<StageDealing>();
   software.defaults = read_defaults(root.at("defaults"));

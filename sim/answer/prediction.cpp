@@ -41,13 +41,15 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
 /// A large part that no kernel and no link explains is a quirk of where it was measured.
 void warn_of_fixed_time(const Scenario& scenario, Prediction& prediction) {
   constexpr double kLarge = 0.2;  // of the step
-  const double fixed = scenario.software.host.fixed_per_iteration.value;
+  const double fixed =
+      beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp).value;
   const double share = fixed / prediction.sec_per_iter.value;
   if (share <= kLarge) return;
   prediction.warnings.push_back(fmt::format(
       "{:.0f} % of the step, {:.2g} s, is the time that {} spends beside kernels and communication "
-      "in every iteration (software.host.fixed_per_iteration_s); another release or another value "
-      "would change it",
+      "in every iteration (software.host.fixed_per_iteration_s, update_per_layer_s); another "
+      "release "
+      "or other values would change it",
       100 * share, fixed, scenario.software.name));
 }
 
@@ -192,17 +194,29 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
     }
   }
   prediction.convention = convention;
-  prediction.flops =
-      step_flops(scenario.model,
-                 {plan.gbs, plan.seq_len,
-                  padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
-                  plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
-                  scenario.software.kernels.recompute_stops_early},
-                 convention);
+  prediction.flops = step_flops(scenario, convention);
   prediction.peak = scenario.device.peak(plan.precision);
   prediction.relative_error = scenario.software.relative_error;
   prediction.error_basis = scenario.software.error_basis;
+  const bool has_experts = scenario.model.has_experts();
+  if (was_checked_on_others(scenario.software, has_experts)) {
+    prediction.relative_error = std::max(prediction.relative_error, kUnknownReleaseError);
+    prediction.error_basis = fmt::format(
+        "usual for another kind of model: no run of {} is among those that {} was "
+        "checked on",
+        has_experts ? "mixtures of experts" : "dense models", scenario.software.name);
+  }
   return prediction;
+}
+
+StepFlops step_flops(const Scenario& scenario, FlopsConvention convention) {
+  const Plan& plan = scenario.plan;
+  return step_flops(scenario.model,
+                    {plan.gbs, plan.seq_len,
+                     padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
+                     plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
+                     scenario.software.kernels.recompute_stops_early},
+                    convention);
 }
 
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {

@@ -49,6 +49,8 @@ struct Prediction {
 Prediction predict(const Scenario& scenario, const LayerCosts& layers,
                    FlopsConvention convention = FlopsConvention::prequel);
 
+/// FLOP of one iteration of the scenario, by the convention.
+StepFlops step_flops(const Scenario& scenario, FlopsConvention convention);
 /// `sec_per_iter` of that alone, for those who look at many plans.
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers);
 /// What that cannot be shorter than, but for rounding: found without playing the iteration.

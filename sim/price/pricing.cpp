@@ -237,6 +237,50 @@ LayerKernels price_kernels(const Scenario& scenario) {
   return kernels;
 }
 
+namespace {
+
+/// How far a step whose tensor-core kernels take this share of its time runs at the board's limit:
+/// not at all below 0.45, wholly from 0.7 on (a guess that nodes' power in runs supports).
+double at_limit(double share) {
+  return std::clamp((share - 0.45) / 0.25, 0.0, 1.0);
+}
+
+double tensor_seconds(const PassCost& pass) {
+  return std::max(0.0, pass.compute + pass.recompute - pass.stream);
+}
+
+/// Tensor-core kernels of a pass slower by a factor.
+void slow_down(PassCost& pass, double factor) {
+  const double kernels = pass.compute + pass.recompute;
+  if (kernels <= 0) return;
+  const double more = (factor - 1.0) * tensor_seconds(pass) / kernels;
+  pass.compute *= 1.0 + more;
+  pass.recompute *= 1.0 + more;
+  pass.attention *= factor;
+  pass.weight_gradient *= factor;
+}
+
+/// Prices at the rate that the card sustains: kernel tables are bursts, a busy step is a steady
+/// state. Layers that wait for their host or their links leave the board below its limit.
+void sustain(const Scenario& scenario, const PerPart<std::int64_t>& held, LayerCosts& costs) {
+  if (scenario.device.sustained == 1.0) return;
+  double tensor = 0.0, all = 0.0;
+  each_part([&](Part part) {
+    for (const PassCost* pass : {&costs[part].forward, &costs[part].backward}) {
+      tensor += real(held[part]) * tensor_seconds(*pass);
+      all += real(held[part]) * std::max(pass->total(), pass->launching);
+    }
+  });
+  if (all <= 0) return;
+  const double factor = 1.0 / (1.0 + at_limit(tensor / all) * (scenario.device.sustained - 1.0));
+  each_part([&](Part part) {
+    slow_down(costs[part].forward, factor);
+    slow_down(costs[part].backward, factor);
+  });
+}
+
+}  // namespace
+
 LayerCosts price_layers(const Scenario& scenario) {
   const LayerKernels kernels = price_kernels(scenario);
   const PartCounts held = parts_of(scenario.model);
@@ -253,6 +297,7 @@ LayerCosts price_layers(const Scenario& scenario) {
     if (!by_matrix || !has_matrices || held[part] == 0) return;
     costs.orthogonal[part] = orthogonalization(scenario, part);
   });
+  sustain(scenario, held, costs);
   return costs;
 }
 

@@ -10,11 +10,14 @@
 #include "sim/answer/what_if.hpp"
 #include "sim/run/batch_ramp.hpp"
 #include "sim/run/checkpointing.hpp"
+#include "sim/run/reservation_question.hpp"
+#include "sim/run/tokens_of_work.hpp"
 
 namespace prequel {
 
 struct RunQuestion {
   std::optional<double> tokens;
+  double price{};  ///< of one GPU-hour, in any currency; 0: not said
   std::optional<BatchRamp> ramp;
   double ramp_samples{};         ///< sequences over which the batch grows, in equal parts a size
   std::int64_t eval_interval{};  ///< iterations between evaluations; 0: none
@@ -23,6 +26,7 @@ struct RunQuestion {
   std::optional<Seconds> mtbf;                         ///< of the whole job; needs the bandwidth
   std::optional<Seconds> checkpoint_interval;          ///< else the one that loses the least
   Seconds restart;                                     ///< beside reading the checkpoint
+  ReservationQuestion reservation;
 };
 
 /// Saving, and failing in between.
@@ -42,6 +46,8 @@ struct TrainingRun {
   Seconds evaluation;              ///< all pauses
   Seconds expected;                ///< with checkpoints and failures
   double gpu_hours{};              ///< of `expected`
+  std::optional<double> cost;      ///< of those, where a price is said
+  TokensOfWork tokens;             ///< of training and evaluation, spread over it evenly
 };
 
 /// Bytes of a checkpoint from which training goes on: the weights as they are computed with and

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "hw/base/interrupted.hpp"
 #include "hw/base/parallel.hpp"
 #include "sim/price/side_by_side.hpp"
 #include "sim/search/bounds.hpp"
@@ -50,18 +51,27 @@ auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
                     candidate.variants.get());
 }
 
-double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
+/// Seconds of an iteration and of the time lost around it.
+double seconds_in_all(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  const auto nodes = static_cast<std::size_t>(plan.nodes);
+  return nodes < limits.counted.size() ? sec_per_iter / limits.counted[nodes] : sec_per_iter;
+}
+
+double value_of(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  const Objective objective = limits.objective;
   if (objective == Objective::time) return sec_per_iter;
   // Seconds tell plans of as many devices apart.
   if (objective == Objective::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
-  return sec_per_iter * static_cast<double>(plan.gpus) /
-         static_cast<double>(plan.gbs * plan.seq_len);
+  const double per_token =
+      seconds_in_all(limits, plan, sec_per_iter) / static_cast<double>(plan.gbs * plan.seq_len);
+  return objective == Objective::days ? per_token : per_token * static_cast<double>(plan.gpus);
 }
 
 bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
-  return static_cast<double>(plan.gbs * plan.seq_len) >= limits.least_rate * sec_per_iter;
+  return static_cast<double>(plan.gbs * plan.seq_len) >=
+         limits.least_rate * seconds_in_all(limits, plan, sec_per_iter);
 }
 
 /// Whether the facts meet the requirements that speak of the memory, or those that do not.
@@ -212,8 +222,8 @@ class Contest {
           const Plan& plan = scenario.plan;
           if (value_at(plan, bounds_.least_time(scenario, layers).value) >= value) return;
           const double seconds = iteration_time(scenario, layers).value;
-          const bool counts_here = is_in_time(limits_, plan, seconds) &&
-                                   value_of(limits_.objective, plan, seconds) < value;
+          const bool counts_here =
+              is_in_time(limits_, plan, seconds) && value_of(limits_, plan, seconds) < value;
           counts[i] += counts_here ? 1 : 0;
         });
       });
@@ -269,7 +279,7 @@ class Contest {
   [[nodiscard]] double value_at(const Plan& plan, double seconds) const {
     const double least = (1 - kRounding) * seconds;
     if (!is_in_time(limits_, plan, least)) return std::numeric_limits<double>::infinity();
-    return value_of(limits_.objective, plan, least);
+    return value_of(limits_, plan, least);
   }
 
   /// Whether a plan of this candidate whose value is not below `bound` can be among those wanted.
@@ -346,7 +356,7 @@ class Contest {
                                      std::size_t i) const {
     const double seconds = iteration_time(scenario, layers).value;
     return {scenario.plan,    candidates_[i].shape,
-            seconds,          value_of(limits_.objective, scenario.plan, seconds),
+            seconds,          value_of(limits_, scenario.plan, seconds),
             fits_[i].printed, fits_[i].verdict};
   }
 
@@ -464,6 +474,54 @@ std::optional<std::size_t> plans_before(double value, const Candidates& candidat
   if (fitting.plans.empty()) return 0;
   return Contest(std::move(fitting.plans), std::move(fitting.fits), inputs, limits)
       .before(value, watch);
+}
+
+std::vector<EvaluatedPlan> evaluate(const std::vector<PlanRequest>& requests,
+                                    const SearchInputs& inputs, const std::atomic<bool>* stop) {
+  std::vector<EvaluatedPlan> plans(requests.size());
+  std::vector<PlanJudgement> judged(requests.size());
+  parallel_for(requests.size(), [&](std::size_t i) {
+    judged[i] = judge_plan(requests[i], inputs.model, inputs.cluster, inputs.software);
+  });
+  const ModelShape shape = shape_of(inputs.model);
+  std::vector<Candidate> legal;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    plans[i].problems = std::move(judged[i].problems);
+    if (!plans[i].problems.empty()) continue;
+    legal.push_back({std::move(judged[i].plan), shape, {}});
+    places.push_back(i);
+  }
+  if (legal.empty()) return plans;
+
+  const SearchWatch watch{{}, stop, {}};
+  const std::vector<std::optional<Fit>> fits = fits_of(legal, inputs, {}, watch);
+  const Classes rows(legal, [&](const Candidate& one) { return layer_key(inputs, one); });
+  const std::vector<LayerCosts> prices = rows.of_each<LayerCosts>(legal, [&](const Candidate& one) {
+    if (is_stopped(watch)) return LayerCosts{};
+    return price_layers(scenario_of(inputs, one.plan, one.shape));
+  });
+  const Memo<StepFlops> flops(
+      legal,
+      [](const Candidate& one) {
+        const Plan& plan = one.plan;
+        return std::tuple(plan.gbs, plan.seq_len, plan.tp, plan.recompute, plan.attention,
+                          repeated_blocks(plan));
+      },
+      [&](const Candidate& one) {
+        return step_flops(scenario_of(inputs, one.plan, one.shape), FlopsConvention::prequel);
+      });
+  for_blocks(0, legal.size(), inputs, [&](std::size_t i, Scenario& scenario) {
+    if (is_stopped(watch)) return;
+    scenario.plan = legal[i].plan;
+    const double seconds = iteration_time(scenario, prices[rows.of(i)]).value;
+    EvaluatedPlan& its = plans[places[i]];
+    its.found = {scenario.plan, shape, seconds, seconds, fits[i]->printed, fits[i]->verdict};
+    its.mfu = flops.of(i).model.value / (seconds * real(scenario.plan.gpus)) /
+              inputs.device.peak(scenario.plan.precision).value;
+  });
+  if (is_stopped(watch)) throw Interrupted();
+  return plans;
 }
 
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {
