@@ -6,6 +6,7 @@
 #include "models/plan/layout.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/router_balance.hpp"
+#include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
 namespace {
@@ -51,8 +52,43 @@ class MegatronCommand {
     emitted_.left_out.push_back({std::move(field), std::move(why)});
   }
 
+  /// Sublayers by letters; other mixers as far as Megatron-LM has flags for them.
+  void add_mixers() {
+    const std::string letters = pattern_letters(model_.pattern);
+    if (!letters.empty()) {
+      std::string pattern = letters;
+      for (std::int64_t depth = 0; depth < model_.next_token_layers; ++depth) {
+        pattern += "/" + pattern_letters(model_.next_token_pattern);
+      }
+      line(fmt::format("--hybrid-layer-pattern '{}'", pattern));
+    } else if (!model_.mixers.empty() || !model_.pattern.empty()) {
+      leave_out("layer_types", "mixers of single layers, as the model's recipe");
+    }
+    if (const StateSpace& state = model_.state_space; state.heads > 0) {
+      line(
+          fmt::format("--mamba-num-heads {} --mamba-head-dim {} --mamba-state-dim {} "
+                      "--mamba-num-groups {}",
+                      state.heads, state.head_dim, state.state, state.groups));
+    }
+    if (const LinearAttention& linear = model_.linear_attention; linear.key_heads > 0) {
+      line(
+          fmt::format("--linear-num-key-heads {} --linear-num-value-heads {} "
+                      "--linear-key-head-dim {} --linear-value-head-dim {}",
+                      linear.key_heads, linear.value_heads, linear.key_dim, linear.value_dim));
+    }
+    if (const Indexer& indexer = model_.indexer; indexer.heads > 0) {
+      line(fmt::format("--dsa-indexer-n-heads {} --dsa-indexer-head-dim {} --dsa-indexer-topk {}",
+                       indexer.heads, indexer.head_dim, indexer.top_k));
+    }
+    if (model_.output_gate) line("--attention-output-gate");
+    if (model_.repeats_next_token) line("--mtp-use-repeated-layer");
+    if (model_.experts.latent > 0) line("--moe-latent-size", model_.experts.latent);
+    if (model_.streams > 1) leave_out("hc_mult", "hyper-connections, as the model's recipe");
+  }
+
   void add_shape() {
     line("--num-layers", model_.layers);
+    add_mixers();
     line("--hidden-size", model_.hidden);
     line("--num-attention-heads", model_.heads);
     model_.is_latent() ? add_latent_attention() : add_heads();
