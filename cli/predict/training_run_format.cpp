@@ -99,6 +99,7 @@ std::string run_text(const TrainingRun& run, const RunQuestion& question, bool w
   if (question.eval_interval > 0) table.add({"evaluation", duration(run.evaluation)});
   table.add({"expected in all", duration(run.expected)});
   table.add({"GPU-hours", fmt::format("{:.0f}", run.gpu_hours)});
+  if (run.cost) table.add({"cost", fmt::format("{:.0f}", *run.cost)});
   return table.text(0, "");
 }
 
@@ -158,6 +159,7 @@ Json whole_run_json(const WholeRun& whole) {
         {"sec_per_iter", run->sec_per_iter.value}, {"training_s", run->training.value},
         {"evaluation_s", run->evaluation.value},   {"expected_s", run->expected.value},
         {"days", run->expected.value / kDay},      {"gpu_hours", run->gpu_hours}};
+    if (run->cost) json["run"]["cost"] = *run->cost;
   }
   return json;
 }

@@ -17,6 +17,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
 #include "hw/base/sha256.hpp"
@@ -24,6 +25,7 @@
 #include "models/axes/plan_request.hpp"
 #include "models/job/file_cache.hpp"
 #include "models/job/model_names.hpp"
+#include "models/job/spelled_plan.hpp"
 #include "models/stack/release.hpp"
 
 namespace prequel {
@@ -111,6 +113,17 @@ bool may_be_published(const std::string& name) {
   std::error_code ignored;
   return !name.ends_with(".json") && !name.starts_with('.') && !name.starts_with('/') &&
          std::ranges::count(name, '/') <= 1 && !fs::exists(name, ignored);
+}
+
+/// Returns the one of `names` that differs from `name` in capitals, blanks and underscores only.
+std::optional<std::string> same_but_for_case(const std::string& name,
+                                             const std::vector<std::string>& names) {
+  std::string plain = lower_case(name);
+  std::ranges::replace(plain, ' ', '-');
+  std::ranges::replace(plain, '_', '-');
+  if (plain == name) return std::nullopt;
+  const auto found = std::ranges::find(names, plain);
+  return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
 /// What stands in for a name that nothing shipped is like.
@@ -271,7 +284,8 @@ Document Library::find(const std::string& kind, const std::string& name,
     if (const auto file = model_file(name)) return find(kind, *file, from);
   }
   if (is_path(name)) return read(kind, name, name);
-  if (kind == "software") {
+  if (const auto same = same_but_for_case(name, names(kind))) return find(kind, *same, from);
+  if (kind == "software" && name.find(',') == std::string::npos) {
     const Release asked = known_as(release_of(name), find("stand_ins", "stacks", from));
     if (const auto stand_in = nearest_release(asked, names(kind))) {
       Document software = find(kind, *stand_in, from);
@@ -282,6 +296,11 @@ Document Library::find(const std::string& kind, const std::string& name,
   std::error_code ignored;
   const std::string file = "./" + name + ".json";
   const std::string nearest = did_you_mean(name, names(kind));
+  if (name.find(',') != std::string::npos) {
+    throw InputError(from, in_quotes(name) + " is a list; one " + singular(kind) +
+                               (kind == "clusters" ? " would do, or prequel search for several"
+                                                   : " would do, in a call for each"));
+  }
   const std::string problem =
       "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
       (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
@@ -384,7 +403,8 @@ Job read_job(const Library& library, const JobRequest& request) {
 
   Document asked =
       Document::from(file, nlohmann::json{{"plan", job_file.plan}, {"what_if", job_file.what_if}});
-  for (const Override& override : request.overrides) {
+  for (const Override& override :
+       in_plan_terms(request.overrides, job_file.plan, job.model, job.cluster)) {
     if (override.path.starts_with("plan.") || override.path.starts_with("what_if.")) {
       asked.set(override.path, override.value, override.from);
     }

@@ -156,6 +156,7 @@ TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
   }
   run.expected = (run.training + run.evaluation) / (1.0 - lost_share);
   run.gpu_hours = run.expected.value / kSecondsPerHour * real(plan.gpus);
+  if (question.price > 0) run.cost = run.gpu_hours * question.price;
   return run;
 }
 

@@ -15,6 +15,7 @@ namespace prequel {
 
 struct RunQuestion {
   std::optional<double> tokens;
+  double price{};  ///< of one GPU-hour, in any currency; 0: not said
   std::optional<BatchRamp> ramp;
   double ramp_samples{};         ///< sequences over which the batch grows, in equal parts a size
   std::int64_t eval_interval{};  ///< iterations between evaluations; 0: none
@@ -42,6 +43,7 @@ struct TrainingRun {
   Seconds evaluation;              ///< all pauses
   Seconds expected;                ///< with checkpoints and failures
   double gpu_hours{};              ///< of `expected`
+  std::optional<double> cost;      ///< of those, where a price is said
 };
 
 /// Bytes of a checkpoint from which training goes on: the weights as they are computed with and

@@ -249,16 +249,16 @@ TEST_CASE("experts and batches by the names of other programs") {
   CHECK(batches.plan.attention == AttentionKind::flash);
 }
 
-TEST_CASE("what trains adapters, or beside other models, is told") {
-  for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True"}) {
+TEST_CASE("what trains adapters is refused by name, or beside other models, is told") {
+  for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True", "--lora-dim 128"}) {
     CAPTURE(flags);
-    CHECK(lists_part(job_of_script(kFlags + flags + "\n").report.left_out,
-                     "adapters alone are trained; what is predicted is training all weights"));
+    CHECK(refusal_of_script(kFlags + flags + "\n").find("adapters that learn") !=
+          std::string::npos);
   }
-  CHECK_FALSE(
-      lists_part(job_of_script(kFlags + "--q_lora False\n").report.left_out, "adapters alone"));
-  CHECK(lists_part(job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n").report.left_out,
-                   "adapters alone"));
+  CHECK(refusal_of_script(kFlags + "--q_lora False\n") == "no error");
+  CHECK(error_text([] {
+          (void)job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n");
+        }).find("adapters that learn") != std::string::npos);
   const ImportedJob full = job_of_files(
       {{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
   CHECK(full.plan.recompute == Recompute::full);

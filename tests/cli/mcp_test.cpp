@@ -1,12 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/mcp/call_queue.hpp"
 #include "cli/mcp/server.hpp"
 #include "models/job/file_cache.hpp"
 #include "tests/cli/program.hpp"
@@ -88,13 +93,70 @@ TEST_CASE("what prequel refuses comes with its remedy, what the protocol refuses
   CHECK(refused.at("content")[0].at("text").get<std::string>().find("did you mean") !=
         std::string::npos);
   const auto code = [](const Json& reply) { return reply.at("error").at("code"); };
-  CHECK(code(asked("tools/call", {{"name", "predcit"}})) == -32602);
+  for (const Json& question :
+       {Json{{"name", "predcit"}}, Json{{"name", "predict"}, {"arguments", {{"tpp", 8}}}}}) {
+    const Json reply = asked("tools/call", question).at("result");
+    CHECK(reply.at("isError") == true);
+    CHECK(reply.at("content")[0].at("text").get<std::string>().find("did you mean") !=
+          std::string::npos);
+  }
   CHECK(code(asked("tools/call", Json::object())) == -32602);
-  CHECK(code(asked("tools/call", {{"name", "predict"}, {"arguments", {{"tpp", 8}}}})) == -32602);
   CHECK(code(asked("resources/list", Json::object())) == -32601);
   CHECK(code(Json::parse(*answer_message("{", session()))) == -32700);
   CHECK(code(Json::parse(*answer_message("[1]", session()))) == -32600);
   CHECK(code(Json::parse(*answer_message(R"({"id":1})", session()))) == -32600);
+  CHECK(code(Json::parse(*answer_message(R"({"id":1,"method":"ping"})", session()))) == -32600);
+}
+
+TEST_CASE("what a tool cannot do without is named") {
+  const Json refused = tool("calibrate_runs", Json::object());
+  CHECK(refused.at("isError") == true);
+  CHECK(refused.at("content")[0].at("text") == "files: missing");
+}
+
+TEST_CASE("pings are answered while a call runs, and a call that is cancelled is not") {
+  std::vector<std::string> printed;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool begun = false;
+  const auto print = [&](const std::string& reply) { printed.push_back(reply); };
+  CallQueue queue(print, std::chrono::hours(1));
+  const auto until_stopped = [&](const std::atomic<bool>& stop) -> std::optional<std::string> {
+    {
+      const std::lock_guard lock(mutex);
+      begun = true;
+      changed.notify_all();
+    }
+    while (!stop) std::this_thread::yield();
+    return "stopped";
+  };
+  queue.add("1", until_stopped, "late");
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return begun; });
+  }
+  queue.print("pong");
+  queue.add(
+      "2", [](const std::atomic<bool>&) { return std::optional<std::string>("two"); }, "late");
+  queue.add(
+      "3", [](const std::atomic<bool>&) { return std::optional<std::string>("three"); }, "late");
+  queue.cancel("3");
+  queue.cancel("1");
+  CHECK(queue.finish());
+  CHECK(printed == std::vector<std::string>{"pong", "two"});
+}
+
+TEST_CASE("a call that takes longer than it may is refused, and the next one answered") {
+  std::vector<std::string> printed;
+  const auto print = [&](const std::string& reply) { printed.push_back(reply); };
+  CallQueue queue(print, std::chrono::milliseconds(1));
+  const auto until_stopped = [](const std::atomic<bool>& stop) -> std::optional<std::string> {
+    while (!stop) std::this_thread::yield();
+    return "stopped";
+  };
+  queue.add("1", until_stopped, "late");
+  CHECK(queue.finish());
+  CHECK(printed == std::vector<std::string>{"late"});
 }
 
 TEST_CASE("answers are saved in the folder that was opened, and nowhere else") {

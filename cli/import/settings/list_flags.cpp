@@ -172,17 +172,19 @@ constexpr ListFlag kLists[] = {
     {"--recompute-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
        return take_words(job.plan.recompute_modules, words);
-     }},
+     },
+     true},
     {"--offload-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
        return take_words(job.plan.offload_modules, words);
-     }},
-    {"--cuda-graph-scope", graphs_of},
+     },
+     true},
+    {"--cuda-graph-scope", graphs_of, true},
     {"--cp-comm-type", context_comm},
     {"--window-size", window},
     {"--attention-config", attention_of},
     {"--pipeline-parallel-schedule", schedule_of},
-    {"--converters", converters},
+    {"--converters", converters, true},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "cli/import/settings/nanogpt.hpp"
 #include "cli/import/settings/torchtitan.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
 #include "models/plan/router_balance.hpp"
@@ -176,9 +177,11 @@ void assume_trainer_defaults(ImportedJob& job) {
   }
   const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
   if (job.says(kSwift) && !full) {
-    job.report.left_out.emplace_back(
-        "ms-swift trains adapters alone, as no --train_type says otherwise; what is predicted is "
-        "training all weights");
+    // ms-swift's default.
+    if (const UnpricedRow* row =
+            asked_for(job.names->unpriced, "--train-type", "lora", NameSource::flag)) {
+      throw InputError("swift sft without --train_type full: " + unpriced_text(*row));
+    }
   }
   const bool swift = job.says(kSwiftMegatron);
   if (swift && !job.plan.etp) {

@@ -43,27 +43,10 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--num-layers-teacher"},
 };
 
-/// Flags of what is no dense decoder, or no layout of one, that prequel could predict.
-constexpr RefusedFlag kRefused[] = {
-    {"--is-hybrid-model", "a model with state-space layers"},
-    {"--hybrid-override-pattern", "a model with state-space layers"},
-    {"--hybrid-layer-pattern", "a model with state-space layers"},
-    {"--hybrid-attention-ratio", "a model with state-space layers", "0.0"},
-    {"--retro-add-retriever", "a model with retrieval"},
-    {"--decoder-num-layers", "an encoder and a decoder"},
-    {"--seq-length-dec", "an encoder and a decoder"},
-    {"--vision-tower", "a vision-language model"},
-    {"--mm-projector-type", "a vision-language model"},
-    {"--head-size-a", "a model without attention (RWKV)"},
-};
-
 }  // namespace
 
 std::span<const UnmodelledFlag> unmodelled_flags() {
   return kUnmodelled;
-}
-std::span<const RefusedFlag> refused_flags() {
-  return kRefused;
 }
 
 }  // namespace prequel
