@@ -6,7 +6,7 @@ usage() {
   cat >&2 <<'END'
 usage: sh cmake/setup.sh run [ARGUMENT…]   build, then run prequel with these arguments
        sh cmake/setup.sh test [PRESET [CTEST-ARGUMENT…]]
-                                           build with warnings as errors, then run every test
+                                           build, then run every test
                                            (PRESET: release, debug or tsan; default release) or
                                            those that the arguments for ctest choose
        sh cmake/setup.sh web               build the page: build/web/index.html

@@ -13,7 +13,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kFewestPoints = 8;
+constexpr std::size_t kFewestCollectives = 8;
 /// An all_reduce that beats its own ring by more than this at large messages is reduced in the
 /// switch.
 constexpr double kInSwitch = 1.08;
@@ -136,7 +136,7 @@ std::size_t drop_unsteady(Points& points) {
   for (const Measurement* point : points) {
     if (is_steady(*point)) steady.push_back(point);
   }
-  if (steady.size() < kFewestPoints) return 0;
+  if (steady.size() < kFewestCollectives) return 0;
   std::swap(points, steady);
   return steady.size() - points.size();
 }
@@ -155,14 +155,14 @@ void add_own_constants(const Points& rings, const FitOptions& options, Collectiv
     const auto is_own = [op](const MeasuredCollective& what) { return what.op == op; };
     const Points own = where(rings, is_own);
     const bool in_switches = node.nvls && op == CollectiveOp::all_reduce;
-    if (own.size() < kFewestPoints || own.size() == rest.size() || in_switches) continue;
+    if (own.size() < kFewestCollectives || own.size() == rest.size() || in_switches) continue;
     if (std::abs(std::log(median_ratio(node.ring, own))) < std::log(kOwnConstants)) continue;
     auto [report, link] = fit_link(std::string(name(op)), own, options);
     node.overrides.push_back({op, 0, link});
     reports.push_back(std::move(report));
     std::erase_if(rest, [&](const Measurement* point) { return is_own(collective(*point)); });
   }
-  const bool enough = !node.nvls && rest.size() >= kFewestPoints;
+  const bool enough = !node.nvls && rest.size() >= kFewestCollectives;
   if (enough && rest.size() < rings.size()) {
     std::tie(reports.front(), node.ring) = fit_link("ring", rest, options);
   }
@@ -190,11 +190,11 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
   const Points certain_rings =
       where(rings, [&](const MeasuredCollective& what) { return !in_switch(what); });
   const Points candidates = where(rings, in_switch);
-  if (rings.size() >= kFewestPoints) {
-    const bool enough = certain_rings.size() >= kFewestPoints;
+  if (rings.size() >= kFewestCollectives) {
+    const bool enough = certain_rings.size() >= kFewestCollectives;
     auto [report, ring] = fit_link("ring", enough ? certain_rings : rings, options);
     const bool switches =
-        enough && candidates.size() >= kFewestPoints && too_slow(ring, candidates) > kInSwitch;
+        enough && candidates.size() >= kFewestCollectives && too_slow(ring, candidates) > kInSwitch;
     if (enough && !switches) std::tie(report, ring) = fit_link("ring", rings, options);
     node = CollectiveModel{};
     node.ring = ring;
@@ -210,7 +210,7 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
   for (const CollectiveOp op :
        {CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
     const Points own = where(all, [op](const MeasuredCollective& what) { return what.op == op; });
-    if (own.size() < kFewestPoints) continue;
+    if (own.size() < kFewestCollectives) continue;
     auto [report, link] = fit_link(std::string(name(op)), own, options);
     std::erase_if(node.overrides, [op](const CollectiveOverride& other) { return other.op == op; });
     node.overrides.push_back({op, 0, link});

@@ -31,7 +31,7 @@ bool alone(const Measurement& point, StreamKind kind) {
   return timed && timed->stream.kind == kind;
 }
 
-std::string shape_of_weights(const Measurement& point) {
+std::string expert_weight_shape(const Measurement& point) {
   const GroupedGemm& product = *experts_of(point);
   return fmt::format("{} {}", product.outputs, product.inputs);
 }
@@ -112,7 +112,7 @@ std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
     };
   };
   const FitReport report =
-      fit_sample("grouped_gemm", split_sample(layers, shape_of_weights, options), parameters,
+      fit_sample("grouped_gemm", split_sample(layers, expert_weight_shape, options), parameters,
                  model_of, options);
   device = with_values(device, values_of(report));
   device.errors.grouped = stated_error(report);

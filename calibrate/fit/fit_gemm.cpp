@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kSmallestFlop = 1e9;  ///< below, launch and timer dominate
 constexpr std::int64_t kFewestRows = 64;
-constexpr std::size_t kFewestPoints = 30;
+constexpr std::size_t kFewestProducts = 30;
 
 bool is_half_precision(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp16;
@@ -32,7 +32,7 @@ const Gemm* product_of(const Measurement& point) {
   return product;
 }
 
-std::string shape_of_weights(const Measurement& point) {
+std::string product_weight_shape(const Measurement& point) {
   return weight_shape(*product_of(point));
 }
 
@@ -126,7 +126,7 @@ std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const Fi
     const auto* gemm = std::get_if<Gemm>(&point.what);
     if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1) products.push_back(&point);
   }
-  if (products.size() < kFewestPoints) return {};
+  if (products.size() < kFewestProducts) return {};
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {
     Device trial = device;
     trial.gemm = FlatGemm{values[0], {values[1]}};
@@ -134,7 +134,7 @@ std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const Fi
   };
   const std::vector<Parameter> parameters{{"efficiency", 0.5, 1e-4, 1.0},
                                           {"launch_s", 1e-5, 1e-7, 1e-3, 0.05}};
-  const FitReport report = fit_sample("gemm", split_sample(products, shape_of_weights, options),
+  const FitReport report = fit_sample("gemm", split_sample(products, product_weight_shape, options),
                                       parameters, model_of, options);
   const std::vector<double> values = values_of(report);
   device.gemm = FlatGemm{values[0], {values[1]}};
@@ -165,7 +165,7 @@ std::optional<FitReport> fit_tiles(const std::string& what, Precision precision,
       products.push_back(&point);
     }
   }
-  if (products.size() < kFewestPoints) return std::nullopt;
+  if (products.size() < kFewestProducts) return std::nullopt;
   GemmModel& model = model_of(device, precision);
   const TiledGemm start = std::get<TiledGemm>(model);
   const DeviceRates rates{device.peak(precision), device.compute_units, device.memory_rate};
@@ -174,7 +174,7 @@ std::optional<FitReport> fit_tiles(const std::string& what, Precision precision,
       return price(trial, rates, *product_of(point)) + casts_of(device, point);
     };
   };
-  FitReport report = fit_sample(what, split_sample(products, shape_of_weights, options),
+  FitReport report = fit_sample(what, split_sample(products, product_weight_shape, options),
                                 gemm_parameters(start, rates.peak.value), predictor_of, options);
   model = with_values(start, values_of(report));
   return report;

@@ -4,7 +4,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kFewestPoints = 8;
+constexpr std::size_t kFewestTransfers = 8;
 
 /// Steps show only between groups of different size.
 std::vector<Parameter> network_parameters(bool many_sizes) {
@@ -40,7 +40,7 @@ std::vector<FitReport> fit_network(const std::vector<Measurement>& points,
     const auto& first = std::get<MeasuredCollective>(across.front()->what);
     many_sizes = many_sizes || measured->ranks != first.ranks;
   }
-  if (across.size() < kFewestPoints) return {};
+  if (across.size() < kFewestTransfers) return {};
   const auto model_of = [&cluster, many_sizes](const std::vector<double>& values) -> Predictor {
     Cluster trial = cluster;
     trial.network = with_values(values, cluster.network, many_sizes);

@@ -11,7 +11,7 @@ const Gemm& product(const Measurement& point) {
   return std::get<MeasuredBeside>(point.what).gemm;
 }
 
-std::string shape_of_weights(const Measurement& point) {
+std::string beside_weight_shape(const Measurement& point) {
   return weight_shape(product(point));
 }
 
@@ -44,7 +44,7 @@ std::vector<FitReport> fit_overlap(const std::vector<Measurement>& points,
       return alone.at(product(point)) * (1.0 + loss);
     };
   };
-  const FitReport report = fit_sample("overlap", split_sample(beside, shape_of_weights, options),
+  const FitReport report = fit_sample("overlap", split_sample(beside, beside_weight_shape, options),
                                       {{"loss", 0.3, 1e-4, 1.0}}, model_of, options);
   device.overlap_loss = values_of(report).front();
   return {report};

@@ -17,8 +17,6 @@
 namespace prequel {
 namespace {
 
-using nlohmann::json;
-
 void add_point(MeasurementFile& file, const std::string& path, std::size_t line, Fields fields) {
   for (Fields& row : both_ways(std::move(fields))) {
     try {
@@ -47,11 +45,11 @@ MeasurementFile read_table(std::istream& in, const std::string& path) {
   return file;
 }
 
-std::string as_text(const json& value) {
+std::string as_text(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-Fields fields_of(const json& object) {
+Fields fields_of(const nlohmann::json& object) {
   Fields fields;
   for (const auto& [key, value] : object.items()) {
     if (!value.is_structured() && !value.is_null()) fields.emplace(key, as_text(value));
@@ -64,7 +62,7 @@ MeasurementFile read_json_lines(std::istream& in, const std::string& path) {
   std::string text;
   for (std::size_t line = 1; std::getline(in, text); ++line) {
     if (trimmed(text).empty()) continue;
-    const json value = json::parse(text, nullptr, false);
+    const nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
     if (!value.is_object()) {
       file.unread.push_back(fmt::format("{}:{}: not a JSON object (cut off?)", path, line));
     } else if (value.contains("schema")) {
@@ -90,7 +88,7 @@ Format format_of(std::istream& in) {
   while (std::getline(in, line) && trimmed(line).empty()) {
   }
   if (trimmed(line).starts_with('{')) {
-    const json first = json::parse(line, nullptr, false);
+    const nlohmann::json first = nlohmann::json::parse(line, nullptr, false);
     const bool lines = first.is_object() && !first.contains("results");
     return lines ? Format::json_lines : Format::nccl_json;
   }

@@ -9,10 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "calibrate/measure/sampling.hpp"
 #include "calibrate/measure/work.hpp"
 #include "hw/base/units.hpp"
 
 namespace prequel {
+
+/// Exit status after an error of a device or of the communication between processes.
+inline constexpr int kExitDevice = 3;
 
 /// A device or its driver refused: exit status 3.
 class DeviceError : public std::runtime_error {
@@ -32,6 +36,12 @@ class OutOfMemory : public SkippedPoint {
   using SkippedPoint::SkippedPoint;
 };
 
+/// What no test could see, as no device was there.
+struct Unproven {
+  std::string kernels;  ///< as a measurement file calls them
+  std::string what;     ///< is checked without a device, and what is not
+};
+
 /// Runs the prepared work once and says how long it took.
 using Run = std::function<Seconds()>;
 
@@ -44,6 +54,8 @@ class Backend {
 
   /// What the numbers depend on: versions, clocks, settings.
   [[nodiscard]] virtual std::map<std::string, std::string> context() const = 0;
+  /// What of its kernels has not been seen on a device; told first.
+  [[nodiscard]] virtual std::vector<Unproven> unproven() const { return {}; }
   /// What may differ from point to point, after one: clocks, temperature.
   [[nodiscard]] virtual std::map<std::string, double> state() const { return {}; }
   /// What the file calls the kernel, for works that kernels of different names do; else nothing.
@@ -62,10 +74,12 @@ class Backend {
   [[nodiscard]] virtual bool is_first() const { return true; }
 };
 
-/// Those that this program was built with are there. A program is built for CUDA or for HIP.
+/// Those that this program was built with are there. A program is built for CUDA or for HIP. GPUs
+/// are timed by their own events; `clock` times the host's launches and ends the wait for a device
+/// that hangs.
 std::unique_ptr<Backend> make_cpu_backend();
 std::unique_ptr<Backend> make_mpi_backend();
-std::unique_ptr<Backend> make_gpu_backend();
-std::unique_ptr<Backend> make_nccl_backend();
+std::unique_ptr<Backend> make_gpu_backend(const Clock& clock);
+std::unique_ptr<Backend> make_nccl_backend(const Clock& clock);
 
 }  // namespace prequel

@@ -8,15 +8,15 @@
 namespace prequel {
 namespace {
 
-using Maker = std::unique_ptr<Backend> (*)();
+using Maker = std::unique_ptr<Backend> (*)(const Clock& clock);
 
 #ifdef PREQUEL_HAS_OPENBLAS
-constexpr Maker kCpu = make_cpu_backend;
+constexpr Maker kCpu = [](const Clock&) { return make_cpu_backend(); };
 #else
 constexpr Maker kCpu = nullptr;
 #endif
 #ifdef PREQUEL_HAS_MPI
-constexpr Maker kMpi = make_mpi_backend;
+constexpr Maker kMpi = [](const Clock&) { return make_mpi_backend(); };
 #else
 constexpr Maker kMpi = nullptr;
 #endif
@@ -57,10 +57,10 @@ constexpr Known kBackends[] = {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(const std::string& name) {
+std::unique_ptr<Backend> make_backend(const std::string& name, const Clock& clock) {
   for (const Known& known : kBackends) {
     if (name != known.name) continue;
-    if (known.make) return known.make();
+    if (known.make) return known.make(clock);
     throw DeviceError(
         fmt::format("backend {}: this prequel-measure was built without it; it needs {}, then "
                     "build again",

@@ -11,6 +11,6 @@ namespace prequel {
 
 /// "cpu", "mpi", "cuda", "nccl", "hip" or "rccl". Throws DeviceError, which says what to install,
 /// for one that was not found when the program was built, InputError for another name.
-std::unique_ptr<Backend> make_backend(const std::string& name);
+std::unique_ptr<Backend> make_backend(const std::string& name, const Clock& clock);
 
 }  // namespace prequel

@@ -37,7 +37,7 @@ Launch prepare_cudnn_attention(const FusedAttention& /*attention*/, cudaStream_t
 /// The first device.
 class CudaBackend final : public Backend {
  public:
-  CudaBackend() {
+  explicit CudaBackend(const Clock& clock) : patience_(clock) {
     (void)device_count();
     check_cuda(cudaSetDevice(0), "cudaSetDevice");
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -58,6 +58,10 @@ class CudaBackend final : public Backend {
     return context;
   }
 
+  [[nodiscard]] std::vector<Unproven> unproven() const override {
+    return unproven_kernels(grid(), product_library().first);
+  }
+
   [[nodiscard]] std::map<std::string, double> state() const override { return sensors_->state(); }
 
   [[nodiscard]] std::string kernel(const Work& work) const override {
@@ -67,11 +71,13 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::vector<Work> grid() const override { return gpu_grid(abilities_); }
 
   Run prepare(const Work& work) override {
-    if (const auto* copy = std::get_if<HostCopy>(&work)) return prepare_cuda_copy(*copy, stream_);
-    if (const auto* launch = std::get_if<KernelLaunch>(&work)) {
-      return prepare_cuda_launch(*launch, stream_);
+    if (const auto* copy = std::get_if<HostCopy>(&work)) {
+      return prepare_cuda_copy(*copy, stream_, patience_);
     }
-    return timed(launch_of(work), stream_);
+    if (const auto* launch = std::get_if<KernelLaunch>(&work)) {
+      return prepare_cuda_launch(*launch, stream_, patience_);
+    }
+    return timed(launch_of(work), stream_, patience_);
   }
 
  private:
@@ -95,6 +101,7 @@ class CudaBackend final : public Backend {
     throw SkippedPoint(fmt::format("{}: not measured by this back end", kGpuRuntime));
   }
 
+  Patience patience_;
   cudaStream_t stream_{};
   std::unique_ptr<GpuSensors> sensors_;
   GpuAbilities abilities_;
@@ -102,8 +109,8 @@ class CudaBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_gpu_backend() {
-  return std::make_unique<CudaBackend>();
+std::unique_ptr<Backend> make_gpu_backend(const Clock& clock) {
+  return std::make_unique<CudaBackend>(clock);
 }
 
 }  // namespace prequel

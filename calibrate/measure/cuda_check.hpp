@@ -45,34 +45,4 @@ class DeviceBuffer {
   void* data_{};
 };
 
-/// Makes one `run` on the stream take as long as two events around it say.
-class DeviceTimer {
- public:
-  DeviceTimer() {
-    check_cuda(cudaEventCreate(&start_), "cudaEventCreate");
-    check_cuda(cudaEventCreate(&stop_), "cudaEventCreate");
-  }
-  ~DeviceTimer() {
-    (void)cudaEventDestroy(start_);
-    (void)cudaEventDestroy(stop_);
-  }
-  DeviceTimer(const DeviceTimer&) = delete;
-  DeviceTimer& operator=(const DeviceTimer&) = delete;
-
-  template <typename Body>
-  Seconds time(cudaStream_t stream, Body&& body) {
-    check_cuda(cudaEventRecord(start_, stream), "cudaEventRecord");
-    body();
-    check_cuda(cudaEventRecord(stop_, stream), "cudaEventRecord");
-    check_cuda(cudaEventSynchronize(stop_), "cudaEventSynchronize");
-    float milliseconds = 0.0F;
-    check_cuda(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
-    return {static_cast<double>(milliseconds) * 1e-3};
-  }
-
- private:
-  cudaEvent_t start_{};
-  cudaEvent_t stop_{};
-};
-
 }  // namespace prequel

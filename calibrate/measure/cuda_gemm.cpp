@@ -48,7 +48,9 @@ cudaDataType_t e4m3() {
 
 void check_cublas(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw DeviceError(fmt::format("{}: {}: {}", kGpuRuntime, call, text_of(status)));
+  const std::string text = fmt::format("{}: {}: {}", kGpuRuntime, call, text_of(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(text);
+  throw DeviceError(text);
 }
 
 /// How the library names a format, and what it computes in.

@@ -2,11 +2,11 @@
 
 #include <cstring>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "calibrate/measure/cuda_check.hpp"
 #include "calibrate/measure/cuda_kernels.hpp"
-#include "calibrate/measure/sampling.hpp"
 
 namespace prequel {
 namespace {
@@ -67,50 +67,49 @@ class LaunchGraph {
   cudaGraphExec_t ready_{};
 };
 
-Seconds since(const Clock& clock, Seconds start) {
-  return {clock().value - start.value};
+Seconds since(const Patience& patience, Seconds start) {
+  return {patience.now().value - start.value};
 }
 
 }  // namespace
 
-Run prepare_cuda_copy(const HostCopy& copy, cudaStream_t on) {
+Run prepare_cuda_copy(const HostCopy& copy, cudaStream_t on, const Patience& patience) {
   const auto bytes = static_cast<std::size_t>(copy.bytes.value);
   struct Sides {
     DeviceBuffer device;
     HostBuffer host;
-    DeviceTimer timer;
     Sides(std::size_t size, bool pinned) : device(size), host(size, pinned) {}
   };
+  std::shared_ptr<Sides> sides;
   try {
-    return [=, to_device = copy.to_device, sides = std::make_shared<Sides>(bytes, copy.pinned)] {
-      return sides->timer.time(on, [&] {
-        check_cuda(to_device ? cudaMemcpyAsync(sides->device.data(), sides->host.data(), bytes,
-                                               cudaMemcpyHostToDevice, on)
-                             : cudaMemcpyAsync(sides->host.data(), sides->device.data(), bytes,
-                                               cudaMemcpyDeviceToHost, on),
-                   "cudaMemcpyAsync");
-      });
-    };
+    sides = std::make_shared<Sides>(bytes, copy.pinned);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory("out of host memory");
   }
+  const Launch launch = [=, to_device = copy.to_device] {
+    void* const device = sides->device.data();
+    void* const host = sides->host.data();
+    check_cuda(to_device ? cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, on)
+                         : cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, on),
+               "cudaMemcpyAsync");
+  };
+  return timed(launch, on, patience);
 }
 
-Run prepare_cuda_launch(const KernelLaunch& launch, cudaStream_t on) {
-  const Clock clock = steady_clock();
+Run prepare_cuda_launch(const KernelLaunch& launch, cudaStream_t on, const Patience& patience) {
   if (launch.graph) {
-    return [on, clock, graph = std::make_shared<LaunchGraph>(on)] {
-      const Seconds start = clock();
+    return [on, patience, graph = std::make_shared<LaunchGraph>(on)] {
+      const Seconds start = patience.now();
       graph->launch(on);
-      check_cuda(cudaStreamSynchronize(on), "cudaStreamSynchronize");
-      return since(clock, start) / kLaunches;
+      patience.await(on);
+      return since(patience, start) / kLaunches;
     };
   }
-  return [on, clock] {
-    const Seconds start = clock();
+  return [on, patience] {
+    const Seconds start = patience.now();
     for (int i = 0; i < kLaunches; ++i) check_cuda(launch_empty_kernel(on), "launch_empty_kernel");
-    const Seconds time = since(clock, start) / kLaunches;
-    check_cuda(cudaStreamSynchronize(on), "cudaStreamSynchronize");
+    const Seconds time = since(patience, start) / kLaunches;
+    patience.await(on);
     return time;
   };
 }

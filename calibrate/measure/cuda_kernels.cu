@@ -1,75 +1,13 @@
-#ifdef __HIP_PLATFORM_AMD__
-#include <hip/hip_bf16.h>
-#include <hip/hip_fp8.h>
-#include <hip/hip_runtime.h>
-#else
-#include <cuda_bf16.h>
-#include <cuda_fp4.h>
-#include <cuda_fp8.h>
-#endif
+#if defined __CUDACC__ || defined __HIPCC__
+#include "calibrate/measure/gpu_language.hpp"
+#endif  // else it is compiled for a processor, in a test that brings the language
 
 #include "calibrate/measure/cuda_kernels.hpp"
+#include "calibrate/measure/kernel_arithmetic.hpp"
+#include "calibrate/measure/narrow_formats.hpp"
 
 namespace prequel {
 namespace {
-
-/// What CUDA and HIP have by different names.
-#ifdef __HIP_PLATFORM_AMD__
-using Bf16 = __hip_bfloat16;
-using Bf16Pair = __hip_bfloat162;
-using Fp8Pair = __hip_fp8x2_storage_t;
-
-/// e4m3 of MI300X has no infinities and half the range of the standard's.
-#if defined __gfx940__ || defined __gfx941__ || defined __gfx942__
-constexpr float kMostE4m3 = 240.0F;
-constexpr auto kE4m3 = __HIP_E4M3_FNUZ;
-#else
-constexpr float kMostE4m3 = 448.0F;
-constexpr auto kE4m3 = __HIP_E4M3;
-#endif
-
-__device__ Fp8Pair to_fp8(float2 value, float scale) {
-  return __hip_cvt_float2_to_fp8x2(float2{value.x * scale, value.y * scale}, __HIP_SATFINITE,
-                                   kE4m3);
-}
-/// A clock of 100 MHz, whatever those of the cores are.
-__device__ unsigned long long nanoseconds_now() {
-  return static_cast<unsigned long long>(wall_clock64()) * 10;
-}
-/// Among 32 lanes, half of a wave.
-__device__ float from_lane_above(float value, unsigned distance) {
-  return __shfl_down(value, distance, 32);
-}
-__device__ float from_lane_across(float value, unsigned distance) {
-  return __shfl_xor(value, static_cast<int>(distance), 32);
-}
-#else
-using Bf16 = __nv_bfloat16;
-using Bf16Pair = __nv_bfloat162;
-using Fp8Pair = __nv_fp8x2_storage_t;
-
-constexpr float kMostE4m3 = 448.0F;
-
-__device__ Fp8Pair to_fp8(float2 value, float scale) {
-  return __nv_cvt_float2_to_fp8x2(float2{value.x * scale, value.y * scale}, __NV_SATFINITE,
-                                  __NV_E4M3);
-}
-__device__ unsigned long long nanoseconds_now() {
-  unsigned long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-__device__ float from_lane_above(float value, unsigned distance) {
-  return __shfl_down_sync(0xffffffffU, value, distance);
-}
-__device__ float from_lane_across(float value, unsigned distance) {
-  return __shfl_xor_sync(0xffffffffU, value, static_cast<int>(distance));
-}
-#endif
-
-__device__ Bf16Pair to_bf16(float x, float y) {
-  return __float22bfloat162_rn(float2{x, y});
-}
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kMostBlocks = 65535;
@@ -94,26 +32,15 @@ __global__ void delay(unsigned nanoseconds) {
   }
 }
 
-/// A hash of the index: as random as the multiplier's power draw needs.
-__device__ unsigned hash(std::size_t i) {
-  unsigned bits = static_cast<unsigned>(i ^ (i >> 32)) * 2654435761U;
-  bits ^= bits >> 15;
-  bits *= 2246822519U;
-  return bits ^ (bits >> 13);
-}
-
 __global__ void fill_bf16(Bf16* data, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
-    data[i] = __float2bfloat16(static_cast<float>(hash(i) % 2048U) / 1024.0F - 1.0F);
+    data[i] = to_bf16(random_number(i));
   }
 }
 
-/// Without its highest bit the exponent of e4m3 stays below infinity and what is no number, and
-/// there is no minus zero, which MI300X takes for no number.
 __global__ void fill_fp8(unsigned char* data, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
-    const unsigned bits = hash(i) & 0xbfU;
-    data[i] = static_cast<unsigned char>(bits == 0x80U ? 0U : bits);
+    data[i] = random_e4m3(i);
   }
 }
 
@@ -139,8 +66,8 @@ template <typename Operation, bool Two>
 __global__ void pointwise(const Bf16Pair* a, const Bf16Pair* b, Bf16Pair* c, std::size_t pairs) {
   const Operation operation;
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
-    const float2 x = __bfloat1622float2(a[i]);
-    const float2 y = Two ? __bfloat1622float2(b[i]) : float2{0.0F, 0.0F};
+    const float2 x = from_bf16(a[i]);
+    const float2 y = Two ? from_bf16(b[i]) : float2{0.0F, 0.0F};
     c[i] = to_bf16(operation(x.x, y.x), operation(x.y, y.y));
   }
 }
@@ -148,15 +75,13 @@ __global__ void pointwise(const Bf16Pair* a, const Bf16Pair* b, Bf16Pair* c, std
 /// c = residual + dropout(x + bias), a tenth dropped; the mask is kept for the backward pass.
 __global__ void bias_dropout_add(const Bf16Pair* x, const Bf16Pair* residual, Bf16Pair* c,
                                  uchar2* mask, std::size_t pairs) {
-  constexpr float kBias = 0.125F;
-  constexpr unsigned kDropped = 429496729U;  // a tenth of 2^32
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
-    const float2 in = __bfloat1622float2(x[i]);
-    const float2 add = __bfloat1622float2(residual[i]);
-    const bool keep_x = hash(2 * i) >= kDropped;
-    const bool keep_y = hash(2 * i + 1) >= kDropped;
-    c[i] = to_bf16(add.x + (keep_x ? (in.x + kBias) / 0.9F : 0.0F),
-                   add.y + (keep_y ? (in.y + kBias) / 0.9F : 0.0F));
+    const float2 in = from_bf16(x[i]);
+    const float2 add = from_bf16(residual[i]);
+    const bool keep_x = is_kept(2 * i);
+    const bool keep_y = is_kept(2 * i + 1);
+    c[i] =
+        to_bf16(bias_dropout_add_of(in.x, add.x, keep_x), bias_dropout_add_of(in.y, add.y, keep_y));
     mask[i] = uchar2{keep_x, keep_y};
   }
 }
@@ -190,7 +115,7 @@ __global__ void normalise(const Bf16* a, Bf16* c, std::size_t width) {
   float sum = 0.0F;
   float squares = 0.0F;
   for (std::size_t i = threadIdx.x; i < width; i += kThreads) {
-    const float value = __bfloat162float(in[i]);
+    const float value = from_bf16(in[i]);
     sum += value;
     squares += value * value;
   }
@@ -198,7 +123,7 @@ __global__ void normalise(const Bf16* a, Bf16* c, std::size_t width) {
   const float mean = Centred ? over_block<Sum>(sum) / count : 0.0F;
   const float scale = rsqrtf(over_block<Sum>(squares) / count - mean * mean + 1e-5F);
   for (std::size_t i = threadIdx.x; i < width; i += kThreads) {
-    out[i] = __float2bfloat16((__bfloat162float(in[i]) - mean) * scale);
+    out[i] = to_bf16((from_bf16(in[i]) - mean) * scale);
   }
 }
 
@@ -211,7 +136,7 @@ __global__ void softmax(const Bf16Pair* a, Bf16Pair* c, std::size_t pairs) {
   Bf16Pair* out = c + blockIdx.x * pairs;
   const std::size_t seen = Causal ? blockIdx.x % (2 * pairs) + 1 : 2 * pairs;
   const auto at = [&](std::size_t i) {
-    float2 value = __bfloat1622float2(in[i]);
+    float2 value = from_bf16(in[i]);
     if (2 * i >= seen) value.x = -INFINITY;
     if (2 * i + 1 >= seen) value.y = -INFINITY;
     return value;
@@ -233,7 +158,7 @@ __global__ void softmax(const Bf16Pair* a, Bf16Pair* c, std::size_t pairs) {
 }
 
 __global__ void gather_rows(const Bf16Pair* a, Bf16Pair* c, std::size_t pairs) {
-  const Bf16Pair* in = a + (hash(blockIdx.x) % gridDim.x) * pairs;
+  const Bf16Pair* in = a + (hash_of_index(blockIdx.x) % gridDim.x) * pairs;
   Bf16Pair* out = c + blockIdx.x * pairs;
   for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) out[i] = in[i];
 }
@@ -241,14 +166,11 @@ __global__ void gather_rows(const Bf16Pair* a, Bf16Pair* c, std::size_t pairs) {
 __global__ void adam(float* weights, float* first, float* second, const float* gradients,
                      Bf16* copy, std::size_t count) {
   for (std::size_t i = first_index(); i < count; i += stride()) {
-    const float gradient = gradients[i];
-    const float mean = 0.9F * first[i] + 0.1F * gradient;
-    const float square = 0.95F * fabsf(second[i]) + 0.05F * gradient * gradient;
-    const float weight = weights[i] - 1e-4F * mean / (sqrtf(square) + 1e-8F);
-    first[i] = mean;
-    second[i] = square;
-    weights[i] = weight;
-    copy[i] = __float2bfloat16(weight);
+    const AdamState state = adam_step({weights[i], first[i], second[i]}, gradients[i]);
+    first[i] = state.mean;
+    second[i] = state.square;
+    weights[i] = state.weight;
+    copy[i] = to_bf16(state.weight);
   }
 }
 
@@ -262,18 +184,18 @@ __device__ unsigned absmax_bits;
 __global__ void find_absmax(const Bf16Pair* a, std::size_t pairs) {
   float most = 0.0F;
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
-    most = larger(most, __bfloat1622float2(a[i]));
+    most = larger(most, from_bf16(a[i]));
   }
   const float all = over_block<Most>(most);
-  if (threadIdx.x == 0) atomicMax(&absmax_bits, __float_as_uint(all));
+  if (threadIdx.x == 0) atomicMax(&absmax_bits, bits_of_float(all));
 }
 
 /// `Found`: the scale is that of the largest value, else it is known.
 template <bool Found>
 __global__ void cast(const Bf16Pair* a, Fp8Pair* c, std::size_t pairs) {
-  const float scale = Found ? kMostE4m3 / fmaxf(__uint_as_float(absmax_bits), 1e-12F) : 2.0F;
+  const float scale = Found ? block_factor(float_of_bits(absmax_bits), kMostE4m3) : 2.0F;
   for (std::size_t i = first_index(); i < pairs; i += stride()) {
-    c[i] = to_fp8(__bfloat1622float2(a[i]), scale);
+    c[i] = to_fp8(from_bf16(a[i]), scale);
   }
 }
 
@@ -283,11 +205,11 @@ __global__ void cast_rows(const Bf16Pair* a, Fp8Pair* c, std::size_t pairs) {
   Fp8Pair* out = c + blockIdx.x * pairs;
   float most = 0.0F;
   for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
-    most = larger(most, __bfloat1622float2(in[i]));
+    most = larger(most, from_bf16(in[i]));
   }
-  const float scale = kMostE4m3 / fmaxf(over_block<Most>(most), 1e-12F);
+  const float scale = block_factor(over_block<Most>(most), kMostE4m3);
   for (std::size_t i = threadIdx.x; i < pairs; i += kThreads) {
-    out[i] = to_fp8(__bfloat1622float2(in[i]), scale);
+    out[i] = to_fp8(from_bf16(in[i]), scale);
   }
 }
 
@@ -304,21 +226,20 @@ __global__ void cast_groups(const Bf16Pair* a, Fp8Pair* c, Scale* scales, std::s
     float2 values[Each];
     float most = 0.0F;
     for (unsigned i = 0; i < Each; ++i) {
-      values[i] =
-          inside ? __bfloat1622float2(a[(group * Each + i) * Lanes + lane]) : float2{0.0F, 0.0F};
+      values[i] = inside ? from_bf16(a[(group * Each + i) * Lanes + lane]) : float2{0.0F, 0.0F};
       most = larger(most, values[i]);
     }
     for (unsigned distance = Lanes / 2; distance > 0; distance /= 2) {
       most = fmaxf(most, from_lane_across(most, distance));
     }
     if (!inside) continue;
-    float scale = kMostE4m3 / fmaxf(most, 1e-12F);
-    if (sizeof(Scale) == 1) scale = exp2f(floorf(log2f(scale)));
+    float scale = block_factor(most, kMostE4m3);
+    if (sizeof(Scale) == 1) scale = power_of_two_below(scale);
     for (unsigned i = 0; i < Each; ++i) {
       c[(group * Each + i) * Lanes + lane] = to_fp8(values[i], scale);
     }
     if (lane == 0) {
-      scales[group] = sizeof(Scale) == 1 ? static_cast<Scale>(127.0F - log2f(scale))
+      scales[group] = sizeof(Scale) == 1 ? static_cast<Scale>(inverse_as_e8m0(scale))
                                          : static_cast<Scale>(1.0F / scale);
     }
   }
@@ -331,23 +252,23 @@ __global__ void cast_groups(const Bf16Pair* a, Fp8Pair* c, Scale* scales, std::s
 __global__ void cast_nvfp4(const uint4* a, unsigned long long* c, unsigned char* scales,
                            std::size_t groups) {
   constexpr float kMostE2m1 = 6.0F;
-  const float tensor = fmaxf(__uint_as_float(absmax_bits), 1e-12F) / (kMostE4m3 * kMostE2m1);
+  const float tensor = fmaxf(float_of_bits(absmax_bits), 1e-12F) / (kMostE4m3 * kMostE2m1);
   for (std::size_t group = first_index(); group < groups; group += stride()) {
     const uint4 halves[2] = {a[2 * group], a[2 * group + 1]};
-    const auto* const pairs = reinterpret_cast<const Bf16Pair*>(halves);
+    Bf16Pair pairs[8];
+    memcpy(pairs, halves, sizeof pairs);
     float most = 0.0F;
-    for (unsigned i = 0; i < 8; ++i) most = larger(most, __bfloat1622float2(pairs[i]));
-    const __nv_fp8_e4m3 scale(most / (kMostE2m1 * tensor));
-    const float factor = 1.0F / fmaxf(static_cast<float>(scale) * tensor, 1e-12F);
+    for (unsigned i = 0; i < 8; ++i) most = larger(most, from_bf16(pairs[i]));
+    const unsigned char scale = to_e4m3(most / (kMostE2m1 * tensor));
+    const float factor = 1.0F / fmaxf(from_e4m3(scale) * tensor, 1e-12F);
     unsigned long long narrow = 0;
     for (unsigned i = 0; i < 8; ++i) {
-      const float2 value = __bfloat1622float2(pairs[i]);
-      const __nv_fp4x2_storage_t two = __nv_cvt_float2_to_fp4x2(
-          float2{value.x * factor, value.y * factor}, __NV_E2M1, cudaRoundNearest);
+      const float2 value = from_bf16(pairs[i]);
+      const unsigned char two = to_e2m1(float2{value.x * factor, value.y * factor});
       narrow |= static_cast<unsigned long long>(two) << (8 * i);
     }
     c[group] = narrow;
-    scales[group] = scale.__x;
+    scales[group] = scale;
   }
 }
 #endif
@@ -366,9 +287,9 @@ __global__ void sum_of_squares(const float4* data, std::size_t fours, float* sum
 
 cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cudaStream_t stream) {
   if (numbers == RandomNumbers::fp8) {
-    fill_fp8<<<blocks_for(bytes), kThreads, 0, stream>>>(static_cast<unsigned char*>(data), bytes);
+    launch(fill_fp8, blocks_for(bytes), kThreads, stream, static_cast<unsigned char*>(data), bytes);
   } else {
-    fill_bf16<<<blocks_for(bytes / 2), kThreads, 0, stream>>>(static_cast<Bf16*>(data), bytes / 2);
+    launch(fill_bf16, blocks_for(bytes / 2), kThreads, stream, static_cast<Bf16*>(data), bytes / 2);
   }
   return cudaGetLastError();
 }
@@ -385,70 +306,70 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
   const auto floats_of = [&](std::size_t i) { return static_cast<float*>(arrays[i]); };
   switch (kernel) {
     case CudaKernel::copy:
-      pointwise<Copy, false>
-          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), nullptr, pairs_of(1), pairs);
+      launch(pointwise<Copy, false>, blocks, kThreads, stream, pairs_of(0), nullptr, pairs_of(1),
+             pairs);
       break;
     case CudaKernel::gelu:
-      pointwise<Gelu, false>
-          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), nullptr, pairs_of(1), pairs);
+      launch(pointwise<Gelu, false>, blocks, kThreads, stream, pairs_of(0), nullptr, pairs_of(1),
+             pairs);
       break;
     case CudaKernel::residual_add:
-      pointwise<Add, true>
-          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), pairs_of(2), pairs);
+      launch(pointwise<Add, true>, blocks, kThreads, stream, pairs_of(0), pairs_of(1), pairs_of(2),
+             pairs);
       break;
     case CudaKernel::swiglu:
-      pointwise<Swiglu, true>
-          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), pairs_of(2), pairs);
+      launch(pointwise<Swiglu, true>, blocks, kThreads, stream, pairs_of(0), pairs_of(1),
+             pairs_of(2), pairs);
       break;
     case CudaKernel::bias_dropout_add:
-      bias_dropout_add<<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), pairs_of(2),
-                                                        static_cast<uchar2*>(arrays[3]), pairs);
+      launch(bias_dropout_add, blocks, kThreads, stream, pairs_of(0), pairs_of(1), pairs_of(2),
+             static_cast<uchar2*>(arrays[3]), pairs);
       break;
     case CudaKernel::layer_norm:
-      normalise<true><<<row_blocks, kThreads, 0, stream>>>(halves_of(0), halves_of(1), width);
+      launch(normalise<true>, row_blocks, kThreads, stream, halves_of(0), halves_of(1), width);
       break;
     case CudaKernel::rms_norm:
-      normalise<false><<<row_blocks, kThreads, 0, stream>>>(halves_of(0), halves_of(1), width);
+      launch(normalise<false>, row_blocks, kThreads, stream, halves_of(0), halves_of(1), width);
       break;
     case CudaKernel::softmax:
-      softmax<false><<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), row_pairs);
+      launch(softmax<false>, row_blocks, kThreads, stream, pairs_of(0), pairs_of(1), row_pairs);
       break;
     case CudaKernel::causal_softmax:
-      softmax<true><<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), row_pairs);
+      launch(softmax<true>, row_blocks, kThreads, stream, pairs_of(0), pairs_of(1), row_pairs);
       break;
     case CudaKernel::embedding:
-      gather_rows<<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), pairs_of(1), row_pairs);
+      launch(gather_rows, row_blocks, kThreads, stream, pairs_of(0), pairs_of(1), row_pairs);
       break;
     case CudaKernel::adam:
-      adam<<<blocks_for(rows * width), kThreads, 0, stream>>>(
-          floats_of(0), floats_of(1), floats_of(2), floats_of(3), halves_of(4), rows * width);
+      launch(adam, blocks_for(rows * width), kThreads, stream, floats_of(0), floats_of(1),
+             floats_of(2), floats_of(3), halves_of(4), rows * width);
       break;
     case CudaKernel::cast:
-      cast<false><<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), pairs);
+      launch(cast<false>, blocks, kThreads, stream, pairs_of(0), fp8_of(1), pairs);
       break;
     case CudaKernel::cast_absmax:
-      find_absmax<<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs);
-      cast<true><<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), pairs);
+      launch(find_absmax, blocks, kThreads, stream, pairs_of(0), pairs);
+      launch(cast<true>, blocks, kThreads, stream, pairs_of(0), fp8_of(1), pairs);
       break;
     case CudaKernel::cast_rows:
-      cast_rows<<<row_blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), row_pairs);
+      launch(cast_rows, row_blocks, kThreads, stream, pairs_of(0), fp8_of(1), row_pairs);
       break;
     case CudaKernel::cast_blocks:
-      cast_groups<32, 2>
-          <<<blocks, kThreads, 0, stream>>>(pairs_of(0), fp8_of(1), floats_of(2), pairs / 64);
+      launch(cast_groups<32, 2, float>, blocks, kThreads, stream, pairs_of(0), fp8_of(1),
+             floats_of(2), pairs / 64);
       break;
     case CudaKernel::cast_mxfp8:
-      cast_groups<16, 1><<<blocks, kThreads, 0, stream>>>(
-          pairs_of(0), fp8_of(1), static_cast<unsigned char*>(arrays[2]), pairs / 16);
+      launch(cast_groups<16, 1, unsigned char>, blocks, kThreads, stream, pairs_of(0), fp8_of(1),
+             static_cast<unsigned char*>(arrays[2]), pairs / 16);
       break;
     case CudaKernel::cast_nvfp4:
 #ifdef __HIP_PLATFORM_AMD__
       return cudaErrorNotSupported;
 #else
-      find_absmax<<<blocks, kThreads, 0, stream>>>(pairs_of(0), pairs);
-      cast_nvfp4<<<blocks_for(pairs / 8), kThreads, 0, stream>>>(
-          static_cast<const uint4*>(arrays[0]), static_cast<unsigned long long*>(arrays[1]),
-          static_cast<unsigned char*>(arrays[2]), pairs / 8);
+      launch(find_absmax, blocks, kThreads, stream, pairs_of(0), pairs);
+      launch(cast_nvfp4, blocks_for(pairs / 8), kThreads, stream,
+             static_cast<const uint4*>(arrays[0]), static_cast<unsigned long long*>(arrays[1]),
+             static_cast<unsigned char*>(arrays[2]), pairs / 8);
       break;
 #endif
   }
@@ -457,18 +378,18 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
 
 cudaError_t launch_sum_of_squares(const void* data, std::size_t count, float* sum,
                                   cudaStream_t stream) {
-  sum_of_squares<<<blocks_for(count / 4), kThreads, 0, stream>>>(static_cast<const float4*>(data),
-                                                                 count / 4, sum);
+  launch(sum_of_squares, blocks_for(count / 4), kThreads, stream, static_cast<const float4*>(data),
+         count / 4, sum);
   return cudaGetLastError();
 }
 
 cudaError_t launch_empty_kernel(cudaStream_t stream) {
-  empty<<<1, 1, 0, stream>>>();
+  launch(empty, 1, 1, stream);
   return cudaGetLastError();
 }
 
 cudaError_t launch_delay(unsigned nanoseconds, cudaStream_t stream) {
-  delay<<<1, 1, 0, stream>>>(nanoseconds);
+  launch(delay, 1, 1, stream, nanoseconds);
   return cudaGetLastError();
 }
 

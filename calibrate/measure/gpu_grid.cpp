@@ -1,6 +1,7 @@
 #include "calibrate/measure/gpu_grid.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -161,8 +162,9 @@ void add_missing_formats(GpuAbilities& abilities, const std::string& who) {
   }
 }
 
+/// Up to 128 MiB: from 16 MiB on the rate does not change, and the host's memory has other uses.
 void add_copies(std::vector<Work>& works) {
-  for (double bytes = 4096; bytes <= 1073741824.0; bytes *= 8) {
+  for (double bytes = 4096; bytes <= 134217728.0; bytes *= 8) {
     for (const bool to_device : {true, false}) {
       for (const bool pinned : {true, false}) {
         works.emplace_back(HostCopy{to_device, pinned, {bytes}});
@@ -222,6 +224,53 @@ std::vector<Work> gpu_grid(const GpuAbilities& abilities) {
   add_streams(works, abilities);
   add_copies(works);
   return works;
+}
+
+std::vector<Unproven> unproven_kernels(const std::vector<Work>& grid, std::string_view library) {
+  const auto kinds = [&](const auto& belongs) {
+    std::set<std::string> names;
+    for (const Work& work : grid) {
+      if (const std::string kind = belongs(work); !kind.empty()) names.insert(kind);
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  const auto op = [](const Work& work) {
+    const std::string text = work_text(work);  // {"op":"gemm",…
+    return text.substr(7, text.find('"', 7) - 7);
+  };
+  std::vector<Unproven> list;
+  const auto add = [&](const auto& belongs, std::string what) {
+    const std::string names = kinds(
+        [&](const Work& work) { return std::visit(belongs, work) ? op(work) : std::string(); });
+    if (!names.empty()) list.push_back({names, std::move(what)});
+  };
+  struct Is {
+    bool product{}, attention{}, stream{}, host{}, collective{};
+    bool operator()(const Gemm&) const { return product; }
+    bool operator()(const GroupedGemm&) const { return product; }
+    bool operator()(const AttentionChain&) const { return product; }
+    bool operator()(const FusedAttention&) const { return attention; }
+    bool operator()(const Stream&) const { return stream; }
+    bool operator()(const GradientNorm&) const { return stream; }
+    bool operator()(const HostCopy&) const { return host; }
+    bool operator()(const KernelLaunch&) const { return host; }
+    bool operator()(const CollectiveWork&) const { return collective; }
+    bool operator()(const GemmBeside&) const { return collective; }
+  };
+  add(Is{.product = true},
+      fmt::format("what {} is asked for was checked by a stand-in of it; its results and times "
+                  "were not seen",
+                  library));
+  add(Is{.attention = true},
+      "cuDNN compiles it without a GPU; its results and times were not seen");
+  add(Is{.stream = true},
+      "results were checked on a processor, launches and bounds too; the GPU's own rounding and "
+      "times were not seen");
+  add(Is{.host = true}, "calls were checked by a stand-in of the driver; times were not seen");
+  add(Is{.collective = true},
+      fmt::format("what {} is asked for was checked by a stand-in of it; times were not seen",
+                  library));
+  return list;
 }
 
 std::optional<StreamTraffic> stream_traffic(StreamKind kind) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/work.hpp"
 
 namespace prequel {
@@ -39,6 +40,9 @@ bool has_fnuz(std::string_view architecture);
 /// products of experts, attention fused and as a chain, memory-bound kernels, casts, copies,
 /// launches.
 std::vector<Work> gpu_grid(const GpuAbilities& abilities);
+
+/// What of a grid's kernels was checked without a GPU, and what of them nobody has seen on one.
+std::vector<Unproven> unproven_kernels(const std::vector<Work>& grid, std::string_view library);
 
 /// Rows of `width` elements that one memory-bound kernel works on.
 struct StreamShape {

@@ -92,13 +92,16 @@ void Journal::read_finished() {
 }
 
 void Journal::append(const std::string& line) {
+  const off_t begin = lseek(file_, 0, SEEK_END);
   std::string_view rest;
   const std::string text = line + "\n";
   for (rest = text; !rest.empty();) {
     const ssize_t wrote = write(file_, rest.data(), rest.size());
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
-      throw InputError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+      const int reason = errno;
+      (void)ftruncate(file_, begin);  // no half of a line stays
+      throw InputError(fmt::format("{}: cannot be written: {}", path_, std::strerror(reason)));
     }
     rest.remove_prefix(static_cast<std::size_t>(wrote));
   }

@@ -102,13 +102,13 @@ void run_collective(const CollectiveWork& what, ncclComm_t group, int rank,
 /// One process a GPU; every process runs the same session, the first decides and writes.
 class NcclBackend final : public Backend {
  public:
-  NcclBackend() {
+  explicit NcclBackend(const Clock& clock) : patience_(clock, [this] { return trouble(); }) {
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
     sensors_ = sensors_of(device_);
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     check_cuda(cudaEventCreateWithFlags(&begun_, cudaEventDisableTiming), "cudaEventCreate");
-    timer_.emplace();
+    timer_.emplace(patience_);
     if (meeting_->ranks() < 2) {
       throw DeviceError(fmt::format(
           "{}: one process has no collectives: run one a GPU, by torchrun, srun or mpirun", kName));
@@ -150,6 +150,10 @@ class NcclBackend final : public Backend {
     return context;
   }
 
+  [[nodiscard]] std::vector<Unproven> unproven() const override {
+    return unproven_kernels(grid(), kName);
+  }
+
   /// Of the first process' device.
   [[nodiscard]] std::map<std::string, double> state() const override { return sensors_->state(); }
 
@@ -182,7 +186,7 @@ class NcclBackend final : public Backend {
     if (const auto* what = std::get_if<CollectiveWork>(&work)) return prepare_collective(*what);
     if (const auto* gemm = std::get_if<Gemm>(&work)) {
       return [this, run = timed(all_or_none([&] { return prepare_cuda_gemm(*gemm, stream_); }),
-                                stream_)] { return longest(*meeting_, run()); };
+                                stream_, patience_)] { return longest(*meeting_, run()); };
     }
     if (const auto* both = std::get_if<GemmBeside>(&work)) return prepare_beside(*both);
     skip("measures collectives, and products beside them");
@@ -244,7 +248,7 @@ class NcclBackend final : public Backend {
     const Launch product = all_or_none([&] { return prepare_cuda_gemm(what.gemm, stream_); });
     collective();  // warm
     const double alone = collective().value;
-    const double own = longest(*meeting_, timed(product, stream_)()).value;
+    const double own = longest(*meeting_, timed(product, stream_, patience_)()).value;
     const int products = std::clamp(static_cast<int>(kBesideSeconds / own), 1, kInRow);
     const int collectives = 2 + static_cast<int>(2.0 * products * own / alone);
     return [=, this, in = what.collective] {
@@ -259,7 +263,7 @@ class NcclBackend final : public Backend {
         row = timer_->time(stream_, [&] {
           for (int i = 0; i < products; ++i) product();
         });
-        check_cuda(cudaStreamSynchronize(beside_), "cudaStreamSynchronize");
+        patience_.await(beside_);
       }
       return longest(*meeting_, row) / products;
     };
@@ -280,6 +284,18 @@ class NcclBackend final : public Backend {
       throw SkippedPoint(missing);
     }
     return made;
+  }
+
+  /// What the library has found out about its connections while collectives run: a process that
+  /// died, a link that is down.
+  [[nodiscard]] std::string trouble() const {
+    for (const auto& [shape, group] : groups_) {
+      ncclResult_t status = ncclSuccess;
+      if (!group.comm || ncclCommGetAsyncError(group.comm, &status) != ncclSuccess) continue;
+      if (status == ncclSuccess || status == ncclInProgress) continue;
+      return fmt::format("{}: a collective ended in error: {}", kName, ncclGetErrorString(status));
+    }
+    return {};
   }
 
   void add_groups(const GroupLayout& layout) {
@@ -306,6 +322,7 @@ class NcclBackend final : public Backend {
   int devices_{device_count()};
   std::unique_ptr<Rendezvous> meeting_{meet()};
   int device_{meeting_->local_rank() % devices_};
+  Patience patience_;
   std::unique_ptr<GpuSensors> sensors_;
   cudaStream_t stream_{};
   cudaStream_t beside_{};  ///< of collectives beside products
@@ -317,8 +334,8 @@ class NcclBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_nccl_backend() {
-  return std::make_unique<NcclBackend>();
+std::unique_ptr<Backend> make_nccl_backend(const Clock& clock) {
+  return std::make_unique<NcclBackend>(clock);
 }
 
 }  // namespace prequel

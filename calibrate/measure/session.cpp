@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -36,6 +37,22 @@ std::string results_text(const std::vector<double>& samples, const std::string& 
   if (!kernel.empty()) results["kernel"] = kernel;
   for (const auto& [what, value] : state) results[what] = value;
   return results.dump();
+}
+
+/// A time that is none would make a constant of nonsense.
+void check_samples(const std::vector<double>& samples) {
+  for (const double time : samples) {
+    if (std::isfinite(time) && time > 0.0) continue;
+    throw SkippedPoint(fmt::format("the timer told {:g} s", time));
+  }
+}
+
+void add_clock(SessionResult& result, const std::map<std::string, double>& state) {
+  const auto clock = state.find("sm_mhz");
+  if (clock == state.end()) return;
+  result.highest_mhz = std::max(result.highest_mhz, clock->second);
+  result.lowest_mhz =
+      result.lowest_mhz > 0.0 ? std::min(result.lowest_mhz, clock->second) : clock->second;
 }
 
 /// `first` as they are, then the rest of the grid; each once.
@@ -75,8 +92,10 @@ SessionResult run_session(Backend& backend, Journal* journal, const SessionOptio
         rule.budget.value = share - (clock().value - begin);
         const auto samples =
             sample(run, rule, clock, [&](bool here) { return backend.agree(here); });
-        if (journal)
-          journal->add(work, results_text(samples, backend.kernel(work), backend.state()));
+        check_samples(samples);
+        const auto state = backend.state();
+        add_clock(result, state);
+        if (journal) journal->add(work, results_text(samples, backend.kernel(work), state));
         ++result.measured;
       } catch (const SkippedPoint& error) {
         if (journal) journal->add(work, ordered_json{{"skipped", error.what()}}.dump());

@@ -23,6 +23,8 @@ struct SessionResult {
   std::size_t skipped{};  ///< did not fit in memory, or are not for this back end
   std::size_t resumed{};  ///< were in the file already
   std::size_t left{};     ///< found no time
+  double lowest_mhz{};    ///< clock after a point; 0: the back end does not tell
+  double highest_mhz{};
 };
 
 /// Told after every point: points done, points in all, seconds left of the budget.
@@ -30,7 +32,8 @@ using PointProgress = std::function<void(std::size_t done, std::size_t points, S
 
 /// Measures `first` and the back end's grid within the budget. Each point gets an even share of the
 /// time that is left, so that what quick points save goes to slow ones; one is not begun when the
-/// time that the slowest took so far is not left. Processes other than the first pass no journal.
+/// time that the slowest took so far is not left. A point whose timer tells no time is skipped.
+/// Processes other than the first pass no journal.
 SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
                           const Clock& clock, const PointProgress& progress);
 

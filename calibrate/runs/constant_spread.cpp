@@ -25,38 +25,38 @@ using Eigen::VectorXd;
 constexpr std::size_t kMostRows = 24;   ///< of one case: more say the same again
 constexpr std::size_t kFewestRows = 3;  ///< fewer tell too little of several constants
 constexpr double kMostSpread = 2.0;     ///< constants that saturate would run away
-constexpr int kRounds = 14;
+constexpr int kFixedPointRounds = 14;
 constexpr double kPriorCases = 2.0;
 constexpr double kHeld = 0.01;  ///< spread of what is as good as known
 
 /// What tables tell of: times of seconds, memory of printed bytes.
-enum class Told : std::uint8_t { time, memory };
+enum class RunQuantity : std::uint8_t { time, memory };
 
-bool tells(const MeasuredRun& run, Told told) {
+bool tells(const MeasuredRun& run, RunQuantity told) {
   if (run.status != RunStatus::ok || !run.apart.empty()) return false;
-  return told == Told::time ? run.sec_per_iter.has_value() : run.mem_gib.has_value();
+  return told == RunQuantity::time ? run.sec_per_iter.has_value() : run.mem_gib.has_value();
 }
 
 std::vector<ObservedRun> observed(const Library& library, const std::vector<MeasuredRun>& runs,
-                                  Told told) {
-  return told == Told::time ? observed_times(library, runs) : observed_memory(library, runs);
+                                  RunQuantity told) {
+  return told == RunQuantity::time ? observed_times(library, runs) : observed_memory(library, runs);
 }
 
-std::vector<Uncertain> constants_of(Told told) {
+std::vector<Uncertain> constants_of(RunQuantity told) {
   std::vector<Uncertain> constants;
   for (std::size_t i = 0; i < kUncertain; ++i) {
-    if ((i < kUncertainOfTime) == (told == Told::time)) constants.push_back(Uncertain(i));
+    if ((i < kUncertainOfTime) == (told == RunQuantity::time)) constants.push_back(Uncertain(i));
   }
   return constants;
 }
 
-const NoisePrior& noise_of(const Uncertainty& uncertainty, Told told) {
-  return told == Told::time ? uncertainty.time_noise : uncertainty.memory_noise;
+const NoisePrior& noise_of(const Uncertainty& uncertainty, RunQuantity told) {
+  return told == RunQuantity::time ? uncertainty.time_noise : uncertainty.memory_noise;
 }
 
 /// Rows of one file, cluster and stack, thinned.
 std::map<std::string, std::vector<MeasuredRun>> tables_of(const std::vector<MeasuredRun>& runs,
-                                                          Told told) {
+                                                          RunQuantity told) {
   std::map<std::string, std::vector<MeasuredRun>> tables;
   for (const MeasuredRun& run : runs) {
     if (!tells(run, told)) continue;
@@ -126,7 +126,7 @@ struct Case {
 
 std::optional<Case> case_of(const Library& library, const std::string& table,
                             std::vector<MeasuredRun> rows, const Software& own,
-                            const std::string& software, Told told,
+                            const std::string& software, RunQuantity told,
                             const Uncertainty& uncertainty) {
   for (MeasuredRun& row : rows) {
     row.software = software;
@@ -150,7 +150,7 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
                  own_name(observed.front().scenario.cluster),
                  software,
                  own.name == software,
-                 told == Told::memory,
+                 told == RunQuantity::memory,
                  observed.size(),
                  fit.noise};
   return result;
@@ -192,7 +192,7 @@ struct Moments {
     };
     const Posterior found = posterior(prior, one.seen, linear, one.model);
     const std::vector<Uncertain> constants =
-        constants_of(one.told.memory ? Told::memory : Told::time);
+        constants_of(one.told.memory ? RunQuantity::memory : RunQuantity::time);
     for (std::size_t k = 0; k < constants.size(); ++k) {
       const auto i = static_cast<Index>(k);
       if (one.model.slopes.col(i).isZero()) continue;
@@ -204,12 +204,13 @@ struct Moments {
 };
 
 /// Of cases of times by the constants of their own or of other stacks, or of memory.
-Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, Told told,
+Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, RunQuantity told,
                    bool own) {
   Moments moments;
   const Prior prior = prior_of(uncertainty, constants_of(told), noise_of(uncertainty, told));
   for (const Case& one : cases) {
-    if (one.told.own == own && one.told.memory == (told == Told::memory)) moments.add(one, prior);
+    if (one.told.own == own && one.told.memory == (told == RunQuantity::memory))
+      moments.add(one, prior);
   }
   return moments;
 }
@@ -217,10 +218,10 @@ Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertaint
 /// The share of the spreads that the own constants keep: its square is the mean of u² over σ².
 double own_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
   double level = 1.0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kFixedPointRounds; ++round) {
     Uncertainty narrowed = uncertainty;
     for (ConstantPrior& prior : narrowed.constants) prior.sd *= level;
-    const Moments moments = moments_of(cases, narrowed, Told::time, true);
+    const Moments moments = moments_of(cases, narrowed, RunQuantity::time, true);
     double sum = 0.0, count = 0.0;
     for (std::size_t k = 0; k < kUncertainOfTime; ++k) {
       const double sd = uncertainty.constants[k].sd;
@@ -251,7 +252,8 @@ std::map<std::string, std::vector<const Case*>> by_likely_stacks(const std::vect
 /// stack of which no run was seen. Tables count by their rows, no more than a few.
 double unseen_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
   constexpr double kLeast = 0.1, kMost = 3.0, kStep = 1.05;
-  const Prior prior = prior_of(uncertainty, constants_of(Told::time), uncertainty.time_noise);
+  const Prior prior =
+      prior_of(uncertainty, constants_of(RunQuantity::time), uncertainty.time_noise);
   struct Row {
     double gap{}, spread{}, weight{};
   };
@@ -288,7 +290,7 @@ double unseen_level(const std::vector<Case>& cases, const Uncertainty& uncertain
 std::vector<Case> cases_of(const Library& library, const std::vector<MeasuredRun>& runs,
                            const Uncertainty& before) {
   std::vector<Case> cases;
-  for (const Told told : {Told::time, Told::memory}) {
+  for (const RunQuantity told : {RunQuantity::time, RunQuantity::memory}) {
     for (const auto& [table, rows] : tables_of(runs, told)) {
       const Document cluster = cluster_document(library, rows.front());
       const std::string named = rows.front().software.empty()
@@ -298,7 +300,7 @@ std::vector<Case> cases_of(const Library& library, const std::vector<MeasuredRun
       Software own = library.open("software", named).read_once(read_software);
       own.name = named;
       std::vector<std::string> stacks{named};
-      if (told == Told::time) {
+      if (told == RunQuantity::time) {
         for (std::string& other : foreign_stacks(library, own, named)) {
           stacks.push_back(std::move(other));
         }
@@ -324,9 +326,9 @@ SpreadReport estimate_spread(const Library& library, const std::vector<MeasuredR
 
   Uncertainty estimate = before;
   Moments moments;
-  for (int round = 0; round < kRounds; ++round) {
-    moments = moments_of(cases, estimate, Told::time, false);
-    const Moments memory = moments_of(cases, estimate, Told::memory, true);
+  for (int round = 0; round < kFixedPointRounds; ++round) {
+    moments = moments_of(cases, estimate, RunQuantity::time, false);
+    const Moments memory = moments_of(cases, estimate, RunQuantity::memory, true);
     for (std::size_t k = 0; k < kUncertain; ++k) {
       moments.sums[k] += memory.sums[k];
       moments.cases[k] += memory.cases[k];

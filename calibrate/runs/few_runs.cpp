@@ -22,9 +22,9 @@ Rows shuffled(std::size_t count, std::mt19937_64& bits) {
   return rows;
 }
 
-class Told {
+class LeftOutErrors {
  public:
-  Told(const RunFit& fit, std::size_t fitted) : fit_(fit) { sum_.fitted = fitted; }
+  LeftOutErrors(const RunFit& fit, std::size_t fitted) : fit_(fit) { sum_.fitted = fitted; }
 
   void add(const Rows& known, const Rows& others) {
     const std::vector<Forecast> forecasts = fit_.forecasts(fit_.fit(known), others);
@@ -74,10 +74,10 @@ std::vector<FewRuns> few_runs(const Library& library, const std::vector<Measured
   const RunFit fit(std::move(times), uncertainty, constants, std::move(before_runs), stop);
   const std::size_t all = fit.runs().size();
   std::mt19937_64 bits{20'240'817};
-  Told before(fit, 0);
+  LeftOutErrors before(fit, 0);
   before.add({}, shuffled(all, bits));
   std::vector<FewRuns> result{before.result()};
-  std::vector<Told> told;
+  std::vector<LeftOutErrors> told;
   for (const int count : counts) {
     if (const auto known = static_cast<std::size_t>(count); known + 2 <= all) {
       told.emplace_back(fit, known);
@@ -86,12 +86,12 @@ std::vector<FewRuns> few_runs(const Library& library, const std::vector<Measured
   // A pick of more rows has those of fewer: what more rows bring is not a matter of luck.
   for (int pick = 0; pick < picks; ++pick) {
     const Rows rows = shuffled(all, bits);
-    for (Told& one : told) {
+    for (LeftOutErrors& one : told) {
       const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(one.fitted());
       one.add({rows.begin(), middle}, {middle, rows.end()});
     }
   }
-  for (const Told& one : told) result.push_back(one.result());
+  for (const LeftOutErrors& one : told) result.push_back(one.result());
   return result;
 }
 

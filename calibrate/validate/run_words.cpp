@@ -14,16 +14,16 @@
 namespace prequel {
 namespace {
 
-using Cells = std::map<std::string, std::string>;
+using CellTexts = std::map<std::string, std::string>;
 
-std::string text_of(const Cells& cells, const std::string& column) {
+std::string text_of(const CellTexts& cells, const std::string& column) {
   const auto found = cells.find(column);
   return found == cells.end() ? std::string() : lower_case(found->second);
 }
 
 /// The second of the pair whose first the text begins with; the text itself where there is none.
 using Beginnings = std::vector<std::pair<std::string_view, std::string_view>>;
-void translate(Cells& cells, const std::string& column, const Beginnings& words) {
+void translate(CellTexts& cells, const std::string& column, const Beginnings& words) {
   const std::string text = text_of(cells, column);
   if (text.empty()) return;
   const auto found =
@@ -60,7 +60,7 @@ std::string module_words(std::string text,
   return list;
 }
 
-void set_or_erase(Cells& cells, const std::string& column, const std::string& value) {
+void set_or_erase(CellTexts& cells, const std::string& column, const std::string& value) {
   if (value.empty()) {
     cells.erase(column);
   } else {
@@ -68,12 +68,12 @@ void set_or_erase(Cells& cells, const std::string& column, const std::string& va
   }
 }
 
-bool is_on(const Cells& cells, const std::string& column) {
+bool is_on(const CellTexts& cells, const std::string& column) {
   const std::string text = text_of(cells, column);
   return text == "1" || text == "true";
 }
 
-void translate_graphs(Cells& cells) {
+void translate_graphs(CellTexts& cells) {
   const std::string said = text_of(cells, "cuda_graphs");
   const std::string scope = text_of(cells, "cuda_graph_scope");
   const auto full = [](const std::string& text) {
@@ -88,7 +88,7 @@ void translate_graphs(Cells& cells) {
 }
 
 /// Formats by the frameworks' names; those that name a recipe, too (NeMo: fp8_cs), say it.
-void translate_formats(Cells& cells) {
+void translate_formats(CellTexts& cells) {
   constexpr std::array<std::array<const char*, 3>, 12> kFormats{{{"bfloat16", "bf16", ""},
                                                                  {"float16", "fp16", ""},
                                                                  {"float32", "fp32", ""},
@@ -112,7 +112,7 @@ void translate_formats(Cells& cells) {
 }
 
 /// Attention by who wrote its kernel; which of them it is, the row's files say.
-void translate_attention(Cells& cells) {
+void translate_attention(CellTexts& cells) {
   const std::string said = text_of(cells, "attention");
   const auto begins = [&](const char* word) { return said.starts_with(word); };
   if (attention_kernel(said) || begins("flash") || said == "sdpa") cells["attention"] = "flash";
@@ -120,13 +120,13 @@ void translate_attention(Cells& cells) {
 }
 
 /// Megatron's methods of full recompute, with their number of layers, where modules would stand.
-void translate_recompute_first(Cells& cells) {
+void translate_recompute_first(CellTexts& cells) {
   constexpr std::string_view kBlock = "block ";
   const std::string said = text_of(cells, "recompute_modules");
   if (said.starts_with(kBlock)) cells["recompute_first"] = said.substr(kBlock.size());
 }
 
-void translate_overlap(Cells& cells) {
+void translate_overlap(CellTexts& cells) {
   std::string overlap = text_of(cells, "overlap");
   const auto add = [&](const char* word) {
     overlap += (overlap.empty() ? "" : ",") + std::string(word);
@@ -142,7 +142,7 @@ void translate_overlap(Cells& cells) {
 
 }  // namespace
 
-void translate_cells(Cells& cells) {
+void translate_cells(CellTexts& cells) {
   translate_overlap(cells);
   translate_graphs(cells);
   translate_formats(cells);

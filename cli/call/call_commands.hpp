@@ -48,6 +48,9 @@ struct ReadCall {
   [[nodiscard]] Progress progress() const;
 };
 
+/// Runs nothing once the words of a call are read: its answer is asked for later.
+inline constexpr auto kNoAction = [] {};
+
 struct CallCommand {
   std::string_view name;  ///< as it is spelt on the command line
   void (*add)(CLI::App& app, CallOptions& options);

@@ -19,8 +19,6 @@
 namespace prequel {
 namespace {
 
-constexpr auto kNoAction = [] {};
-
 ValidateAnswer validated(const ReadCall& call) {
   return answer_validate(call.library, call.options.validate, call.progress());
 }

@@ -31,8 +31,6 @@ Progress ReadCall::progress() const {
 
 namespace {
 
-constexpr auto kNoAction = [] {};
-
 /// What is said beside an answer becomes its remarks.
 Tell remarks_of(CallAnswer& answer) {
   return [&answer](const std::string& lines) { answer.remarks += lines; };

@@ -35,7 +35,7 @@ Json zero_section(const Scenario& scenario) {
 }
 
 /// What the launcher, Megatron-DeepSpeed's command line and the model's code have to say.
-std::vector<LeftOut> left_out_of(const Scenario& scenario) {
+std::vector<LeftOut> left_out_of_deepspeed(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   std::vector<LeftOut> left_out = left_to_model_code(scenario);
   const auto leave = [&](const char* field, std::string why) {
@@ -94,7 +94,7 @@ EmittedPlan emit_deepspeed(const Scenario& scenario) {
     config["activation_checkpointing"] = {
         {"partition_activations", plan.distribute_saved_activations}, {"cpu_checkpointing", false}};
   }
-  return {config.dump(2) + "\n", left_out_of(scenario)};
+  return {config.dump(2) + "\n", left_out_of_deepspeed(scenario)};
 }
 
 }  // namespace prequel

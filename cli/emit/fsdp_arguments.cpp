@@ -33,7 +33,7 @@ std::string_view torch_type(Precision precision) {
   }
 }
 
-std::vector<LeftOut> left_out_of(const Scenario& scenario) {
+std::vector<LeftOut> left_out_of_fsdp(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   std::vector<LeftOut> left_out = left_to_model_code(scenario);
   const auto leave = [&](const char* field, std::string why) {
@@ -157,7 +157,7 @@ EmittedPlan emit_fsdp(const Scenario& scenario) {
         "checkpoint_blocks = True  # apply_activation_checkpointing on each transformer block{}\n",
         is_fsdp2(scenario) && plan.zero >= 2 ? ", before shard()" : "");
   }
-  return {std::move(text), left_out_of(scenario)};
+  return {std::move(text), left_out_of_fsdp(scenario)};
 }
 
 }  // namespace prequel

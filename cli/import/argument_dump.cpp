@@ -17,7 +17,7 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 using Count = std::optional<std::int64_t>;
-constexpr std::int64_t kMost = 1LL << 30;
+constexpr std::int64_t kMostOfNumber = 1LL << 30;
 
 /// Arguments that flags never set by that name.
 constexpr const char* kOwnNames[] = {
@@ -33,7 +33,8 @@ std::string value_of(const Values& values, const std::string& name) {
 /// A positive whole number, also where it is printed as `1.0`.
 void take(const Values& values, const std::string& name, Count& target, std::int64_t least = 1) {
   const auto number = parse_number(value_of(values, name));
-  if (!number || *number < static_cast<double>(least) || *number > static_cast<double>(kMost)) {
+  if (!number || *number < static_cast<double>(least) ||
+      *number > static_cast<double>(kMostOfNumber)) {
     return;
   }
   target = static_cast<std::int64_t>(*number);

@@ -35,7 +35,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kLongestRefusal = 400;  // of what is missing
+constexpr std::size_t kLongestProblem = 400;  // of what is missing
 constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
 
 void read_json(const Document& document, ImportedJob& job) {
@@ -135,7 +135,7 @@ void read_written_config(const std::string& file, const std::string& body, Impor
     read_yaml_config(file + " (here-document)", body, with);
     job = std::move(with);
   } catch (const InputError& problem) {
-    job.report.left_out.push_back(printable(problem.what(), kLongestRefusal));
+    job.report.left_out.push_back(printable(problem.what(), kLongestProblem));
   }
 }
 

@@ -8,14 +8,11 @@
 #include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
+#include "hw/base/unit_text.hpp"
 #include "sim/answer/exposure.hpp"
 
 namespace prequel {
 namespace {
-
-std::string gib(Bytes bytes) {
-  return fmt::format("{:.1f}", bytes.value / kGiB);
-}
 
 std::string seconds(double value) {
   if (value >= 100) return fmt::format("{:.1f} s", value);
@@ -108,7 +105,8 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
   add("MFU", fmt::format("{:.1f} %", 100 * model_rate / prediction.peak.value), {}, 0, "");
   add("HFU", fmt::format("{:.1f} %", 100 * hardware_rate / prediction.peak.value), {}, 0, "");
   add("peak memory",
-      fmt::format("{} of {} GiB, {}", gib(prediction.peak_memory), gib(scenario.device.memory),
+      fmt::format("{} of {} GiB, {}", gib_text(prediction.peak_memory),
+                  gib_text(scenario.device.memory),
                   inked(terminal, ink(prediction.verdict), std::string(name(prediction.verdict)))),
       compared ? measured->memory_gib : std::nullopt, prediction.peak_memory.value / kGiB, "GiB");
   const std::size_t width = terminal.at_most(1000);
@@ -178,9 +176,10 @@ std::string memory_text(const Prediction& prediction, const Terminal& terminal) 
       ++last;
     }
     table.add({last > i ? fmt::format("{}-{}", i, last) : fmt::format("{}", i),
-               fmt::format("{}", stages[i].blocks), gib(m.weights), gib(m.gradients),
-               gib(m.optimizer), gib(m.activations), gib(m.buffers), gib(m.framework),
-               gib(m.total()), seconds(stages[i].forward_s), seconds(stages[i].backward_s)});
+               fmt::format("{}", stages[i].blocks), gib_text(m.weights), gib_text(m.gradients),
+               gib_text(m.optimizer), gib_text(m.activations), gib_text(m.buffers),
+               gib_text(m.framework), gib_text(m.total()), seconds(stages[i].forward_s),
+               seconds(stages[i].backward_s)});
     i = last + 1;
   }
   return "Memory per GPU (GiB) and time of one micro batch, by pipeline stage\n" +
@@ -196,8 +195,8 @@ std::string interval_text(const Interval& interval, const Terminal& terminal) {
       "probability "
       "{:.2f}; unsure of {} ({})",
       100 * interval.level, seconds(interval.time_low.value), seconds(interval.time_high.value),
-      gib(interval.memory_low), gib(interval.memory_high), interval.fits_probability, sources,
-      interval.basis);
+      gib_text(interval.memory_low), gib_text(interval.memory_high), interval.fits_probability,
+      sources, interval.basis);
   return wrapped(text, terminal.at_most(100), "  ") + "\n";
 }
 

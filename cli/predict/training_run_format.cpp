@@ -10,10 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMinute = 60;
-constexpr double kHour = 60 * kMinute;
-constexpr double kDay = 24 * kHour;
-
 std::string duration(Seconds time) {
   const double value = time.value;
   if (value >= 2 * kDay) return fmt::format("{:.1f} days", value / kDay);

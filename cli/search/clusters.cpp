@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kDay = 86400;  // s
-
 std::vector<std::string> names_of(const SearchOptions& options) {
   std::vector<std::string> names;
   const std::string text = options.request.cluster.value_or("");

@@ -12,16 +12,13 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
+#include "hw/base/unit_text.hpp"
 #include "models/axes/plan_request.hpp"
 
 namespace prequel {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string gib(Bytes bytes) {
-  return fmt::format("{:.1f}", bytes.value / kGiB);
-}
 
 /// The value of a flag as a job writes it.
 std::string job_value(const std::string& text) {
@@ -38,10 +35,10 @@ std::string refusals(const Explanation& answer, std::size_t width) {
   return text;
 }
 
-constexpr double kShown = 0.005;  // s: what two digits show
+constexpr double kLeastShown = 0.005;  // s: what two digits show
 
 std::string difference(double seconds) {
-  return fmt::format("{:+.2f}", std::abs(seconds) < kShown ? 0.0 : seconds);  // not -0.00
+  return fmt::format("{:+.2f}", std::abs(seconds) < kLeastShown ? 0.0 : seconds);  // not -0.00
 }
 
 /// Where two plans spend their time, and what is between them.
@@ -52,7 +49,7 @@ std::string difference_table(const Breakdown& plan, const Breakdown& best) {
   for (const auto& [part, value] : is.items()) {
     const double seconds = value.get<double>();
     const double other = was.at(part).get<double>();
-    if (seconds < kShown && other < kShown) continue;
+    if (seconds < kLeastShown && other < kLeastShown) continue;
     std::string label = part;
     std::ranges::replace(label, '_', ' ');
     table.add({label, fmt::format("{:.2f}", seconds), fmt::format("{:.2f}", other),
@@ -119,9 +116,9 @@ std::string explanation_text(const ExplainedLayout& explained, const SearchResul
              fmt::format(
                  "out of memory\n  {}\n  {} GiB on stage {} of {}, {} GiB more than the {} GiB "
                  "that there are\n",
-                 layout(answer, found), gib(answer.needed), answer.predicted->fullest_stage,
-                 answer.predicted->stages.size(), gib(answer.needed - answer.room),
-                 gib(answer.room));
+                 layout(answer, found), gib_text(answer.needed), answer.predicted->fullest_stage,
+                 answer.predicted->stages.size(), gib_text(answer.needed - answer.room),
+                 gib_text(answer.room));
     case LayoutVerdict::ranked: break;
   }
   text += place(answer, found) + "\n  " + layout(answer, found) + "\n";

@@ -7,17 +7,17 @@
 namespace prequel {
 namespace {
 
-constexpr std::string_view kShown[] = {"nodes",
-                                       "dp",
-                                       "tp",
-                                       "pp",
-                                       "vpp",
-                                       "mbs",
-                                       "gbs",
-                                       "zero",
-                                       "recompute",
-                                       "schedule",
-                                       "sequence_parallel"};
+constexpr std::string_view kShownAxes[] = {"nodes",
+                                           "dp",
+                                           "tp",
+                                           "pp",
+                                           "vpp",
+                                           "mbs",
+                                           "gbs",
+                                           "zero",
+                                           "recompute",
+                                           "schedule",
+                                           "sequence_parallel"};
 
 /// What a plan has where nobody says the axis. What is neither searched nor the stack's default
 /// follows from other axes, or is asked for.
@@ -36,7 +36,7 @@ std::vector<ColumnOfAxis> further_columns(const std::vector<const Plan*>& plans,
   std::vector<ColumnOfAxis> columns;
   if (plans.empty()) return columns;
   each_axis([&](const auto& axis) {
-    const bool shown = std::ranges::find(kShown, axis.name) != std::end(kShown);
+    const bool shown = std::ranges::find(kShownAxes, axis.name) != std::end(kShownAxes);
     if (shown || axis.use == AxisUse::shared) return;
     ColumnOfAxis column{std::string(axis.name), {}};
     std::ranges::replace(column.name, '_', ' ');

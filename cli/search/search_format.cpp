@@ -15,6 +15,7 @@
 #include "cli/text/layout_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/unit_text.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/search/confirmation.hpp"
@@ -23,14 +24,8 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kRefused = 20;  // plans of a table that are told why
-constexpr double kHour = 3600;        // s
-constexpr double kDay = 24 * kHour;
 
 using Json = nlohmann::ordered_json;
-
-std::string gib(Bytes bytes) {
-  return fmt::format("{:.1f}", bytes.value / kGiB);
-}
 
 double headroom(const SearchInputs& inputs, Bytes memory) {
   return 1.0 - memory / inputs.device.memory;
@@ -60,7 +55,7 @@ std::string relaxations_text(const SearchAnswer& answer) {
                         relaxation.fitting, relaxation.fitting == 1 ? "plan would" : "plans would",
                         answer.options.within ? "do" : "fit",
                         shape_text(best.shape, answer.inputs.model), layout_text(best.plan),
-                        best.sec_per_iter, gib(best.peak_memory),
+                        best.sec_per_iter, gib_text(best.peak_memory),
                         training ? fmt::format(", {:.1f} days", *training / kDay) : "");
   }
   return text;
@@ -285,13 +280,13 @@ std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
   } else {
     text = fmt::format(
         "None of {} plans fits into {} GiB{}. The nearest:\n", result.required,
-        gib(answer.inputs.device.memory),
+        gib_text(answer.inputs.device.memory),
         answer.options.memory_headroom > 0
             ? fmt::format(" less a head-room of {:.0f} %", 100 * answer.options.memory_headroom)
             : "");
     for (const TooLarge& miss : result.nearest_misses) {
       text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
-                          layout_text(miss.plan), gib(miss.allocated));
+                          layout_text(miss.plan), gib_text(miss.allocated));
     }
     if (answer.relaxations.empty()) {
       text +=
@@ -372,7 +367,7 @@ std::vector<Column> columns_of(const SearchAnswer& answer) {
   }
   add("TFLOPs", false, true, [&](std::size_t i) { return fmt::format("{:.1f}", rate(i) / kTera); });
   share("MFU %", false, [&](std::size_t i) { return rate(i) / answer.best[i].peak.value; });
-  add("GiB", false, false, [&](std::size_t i) { return gib(answer.result.plans[i].peak_memory); });
+  add("GiB", false, false, [&](std::size_t i) { return gib_text(answer.result.plans[i].peak_memory); });
   share("free %", true,
         [&](std::size_t i) { return headroom(answer.inputs, answer.result.plans[i].peak_memory); });
   share("bubble %", true, [&](std::size_t i) { return answer.best[i].breakdown.bubble / step(i); });

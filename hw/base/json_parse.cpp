@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 64;
-constexpr std::size_t kMaxProblems = 100;
+constexpr std::size_t kMaxRepeatedKeys = 100;
 
 /// Builds a value from the parser's events; calls `visit` with the JSON pointer of each value
 /// when it begins, in the order of the text.
@@ -54,7 +54,7 @@ class Builder final : public json::json_sax_t {
           fmt::format("{}: {}: the same key twice", printable(file_, 4096), printable(path_, 200)));
     }
     member_ = &member->second;
-    return problems_.size() < kMaxProblems;
+    return problems_.size() < kMaxRepeatedKeys;
   }
 
   bool parse_error(std::size_t position, const std::string& token,

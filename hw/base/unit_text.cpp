@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -96,6 +98,10 @@ std::optional<Seconds> parse_duration(std::string_view text) {
     if (amount->unit == unit) return positive<Seconds>(amount->value * seconds);
   }
   return std::nullopt;
+}
+
+std::string gib_text(Bytes bytes) {
+  return fmt::format("{:.1f}", bytes.value / kGiB);
 }
 
 }  // namespace prequel

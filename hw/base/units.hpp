@@ -57,4 +57,8 @@ inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;  ///< bytes in a GiB
 inline constexpr double kGB = 1e9;                        ///< bytes in a GB
 inline constexpr double kTera = 1e12;
 
+inline constexpr double kMinute = 60;          ///< s
+inline constexpr double kHour = 60 * kMinute;  ///< s
+inline constexpr double kDay = 24 * kHour;     ///< s
+
 }  // namespace prequel

@@ -139,7 +139,7 @@ double bytes_moved(const FusedAttention& attention) {
 }
 
 /// The terms of the equation, in seconds.
-struct Terms {
+struct AttentionTerms {
   double full_rate{};      ///< all FLOP at the efficiency
   double short_rows{};     ///< what saturation adds
   double longest_block{};  ///< what the tail adds
@@ -151,8 +151,8 @@ struct Terms {
   }
 };
 
-Terms terms_of(const AttentionKernel& kernel, const AttentionPass& pass, const DeviceRates& rates,
-               const FusedAttention& attention) {
+AttentionTerms terms_of(const AttentionKernel& kernel, const AttentionPass& pass,
+                        const DeviceRates& rates, const FusedAttention& attention) {
   const double rate = pass.efficiency * rates.peak.value;
   const double full_rate = flop_count(kernel, attention, pass.flop_factor) / rate;
   const double length = row_length(kernel, attention);
@@ -176,11 +176,11 @@ double short_rows(const AttentionKernel& kernel, const AttentionPass& pass,
 }
 
 /// A window never costs more than none, and one that holds all keys is none.
-Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
-                     const DeviceRates& rates, const FusedAttention& attention) {
+AttentionTerms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
+                              const DeviceRates& rates, const FusedAttention& attention) {
   FusedAttention whole = attention;
   whole.window = 0;
-  const Terms without = terms_of(kernel, pass, rates, whole);
+  const AttentionTerms without = terms_of(kernel, pass, rates, whole);
   if (attention.window <= 0 || attention.window >= attention.keys()) return without;
   AttentionPass windowed = pass;
   if (kernel.window) {
@@ -190,7 +190,7 @@ Terms cheapest_terms(const AttentionKernel& kernel, const AttentionPass& pass,
     windowed.launch = kernel.window->launch;
     windowed.memory_fraction = kernel.window->memory_fraction;
   }
-  Terms with = terms_of(kernel, windowed, rates, attention);
+  AttentionTerms with = terms_of(kernel, windowed, rates, attention);
   if (kernel.window) with.short_rows = short_rows(kernel, pass, rates, attention);
   return with.time() < without.time() ? with : without;
 }
@@ -244,7 +244,7 @@ Seconds price(const AttentionKernel& kernel, const DeviceRates& rates,
 PriceExplanation explain_price(const AttentionKernel& kernel, const DeviceRates& rates,
                                const FusedAttention& attention) {
   const AttentionPass pass = constants(kernel, attention);
-  const Terms terms = cheapest_terms(kernel, pass, rates, attention);
+  const AttentionTerms terms = cheapest_terms(kernel, pass, rates, attention);
   return {"fused attention",
           {},
           {flop_count(kernel, attention, pass.flop_factor)},

@@ -34,13 +34,13 @@ double wave_factor(const StreamModel& model, double rows, double compute_units) 
 }
 
 /// The terms of the equation.
-struct Terms {
+struct StreamTerms {
   Bytes moved{};
   Seconds transfer{};
   Seconds rows{};  ///< what rows and their waves add
 };
 
-Terms terms_of(const StreamModel& model, const DeviceRates& rates, const Stream& stream) {
+StreamTerms stream_terms(const StreamModel& model, const DeviceRates& rates, const Stream& stream) {
   const double rate = rates.memory_rate.value;
   const double bytes = stream.bytes.value + stream.rows * model.row_overhead.value;
   const double cached = std::min(bytes, model.cached.value);
@@ -56,13 +56,13 @@ Terms terms_of(const StreamModel& model, const DeviceRates& rates, const Stream&
 }  // namespace
 
 Seconds price(const StreamModel& model, const DeviceRates& rates, const Stream& stream) {
-  const Terms terms = terms_of(model, rates, stream);
+  const StreamTerms terms = stream_terms(model, rates, stream);
   return model.launch + (terms.transfer + terms.rows);
 }
 
 PriceExplanation explain_price(const StreamModel& model, const DeviceRates& rates,
                                const Stream& stream) {
-  const Terms terms = terms_of(model, rates, stream);
+  const StreamTerms terms = stream_terms(model, rates, stream);
   return {"memory-bound kernel",
           {},
           {},

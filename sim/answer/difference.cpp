@@ -10,7 +10,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kShownSources = 3;
+constexpr std::size_t kShownCauses = 3;
 constexpr double kLeastVariance = 1e-12;  ///< of two that are all the same, but for rounding
 
 enum class Owner : std::uint8_t {
@@ -104,7 +104,7 @@ Difference difference(const ComparedAnswer& first, const ComparedAnswer& second,
   result.first_is_faster = t4_below(-portable::log(result.speed_ratio) / result.scale);
   result.cancelled = alone > 0 ? std::max(0.0, 1.0 - all / alone) : 0.0;
   std::ranges::stable_sort(sources, std::greater{}, &SpreadSource::share);
-  sources.resize(kShownSources);
+  sources.resize(kShownCauses);
   for (SpreadSource& source : sources) source.share /= std::max(all, kLeastVariance);
   std::erase_if(sources, [](const SpreadSource& source) { return source.share <= 0; });
   result.sources = std::move(sources);

@@ -8,12 +8,12 @@ namespace {
 
 /// Collects the passes of one device. `near` is the direction that enters at the nearer end of the
 /// pipeline, `half` devices from its middle, and `far` the other.
-class DeviceOrder {
+class DirectionsOrder {
  public:
   /// `depth` devices are between this one and the nearer end; `micro_batches` are of each
   /// direction.
-  DeviceOrder(std::uint32_t half, std::uint32_t depth, std::uint32_t micro_batches,
-              std::uint8_t near)
+  DirectionsOrder(std::uint32_t half, std::uint32_t depth, std::uint32_t micro_batches,
+                  std::uint8_t near)
       : half_(half),
         depth_(depth),
         micro_batches_(micro_batches),
@@ -95,7 +95,7 @@ StageOrders dualpipe_orders(const PipelineShape& shape) {
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     const std::uint32_t depth = std::min(stage, shape.stages - 1 - stage);
     const std::uint8_t near = stage < half ? 0 : 1;
-    orders.push_back(DeviceOrder(half, depth, shape.micro_batches / 2, near).order());
+    orders.push_back(DirectionsOrder(half, depth, shape.micro_batches / 2, near).order());
   }
   return orders;
 }
@@ -103,7 +103,7 @@ StageOrders dualpipe_orders(const PipelineShape& shape) {
 StageOrders dualpipe_v_orders(const PipelineShape& shape) {
   StageOrders orders;
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    orders.push_back(DeviceOrder(shape.stages, stage, shape.micro_batches, 0).order());
+    orders.push_back(DirectionsOrder(shape.stages, stage, shape.micro_batches, 0).order());
   }
   return orders;
 }

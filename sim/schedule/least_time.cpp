@@ -8,7 +8,7 @@ namespace prequel {
 namespace {
 
 /// What all micro batches take of a stage's compute stream on one of its chunks.
-struct Passes {
+struct PassSeconds {
   double all{};     ///< with what may come after the last gradient is handed on
   double before{};  ///< without it
 };
@@ -104,7 +104,7 @@ class PipelineBound {
     return split_ ? input : whole;
   }
 
-  [[nodiscard]] Passes passes(Block block) const {
+  [[nodiscard]] PassSeconds passes(Block block) const {
     const double forwards = (batches_ - 1) * forward(block) + first_forward(block);
     const double whole = backward(block);
     const double input = at(TaskKind::input_gradient, block);
@@ -135,7 +135,7 @@ class PipelineBound {
   }
 
   /// What blocking sends add to a stage's compute stream.
-  [[nodiscard]] Passes sends(std::uint32_t direction, std::uint32_t place) const {
+  [[nodiscard]] PassSeconds sends(std::uint32_t direction, std::uint32_t place) const {
     if (shape_.sends == Sends::overlapped) return {};
     const Block from = block(direction, place);
     const double down = send_down(from, place);
@@ -176,8 +176,8 @@ class PipelineBound {
   [[nodiscard]] double through(std::uint32_t stage) const {
     double down = std::numeric_limits<double>::infinity();
     double up = down;
-    Passes sum;
-    const auto add = [&sum](Passes more) {
+    PassSeconds sum;
+    const auto add = [&sum](PassSeconds more) {
       sum.all += more.all;
       sum.before += more.before;
     };

@@ -10,7 +10,7 @@ std::uint32_t next_in_slot(std::uint32_t time, std::uint32_t slot) {
   return time + (slot + kBlockInterval - time % kBlockInterval) % kBlockInterval;
 }
 
-BlockTimes block_times(std::uint32_t stages, std::uint32_t stage) {
+BlockTimes v_half_times(std::uint32_t stages, std::uint32_t stage) {
   // For even p the last gradients would meet forwards in their slots, but for half an interval
   // more.
   const std::uint32_t down = 2 * stage;
@@ -27,7 +27,7 @@ BlockTimes block_times(std::uint32_t stages, std::uint32_t stage) {
 }  // namespace
 
 StageOrders v_half_orders(const PipelineShape& shape) {
-  return block_orders(shape, block_times);
+  return block_orders(shape, v_half_times);
 }
 
 }  // namespace prequel

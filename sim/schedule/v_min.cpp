@@ -7,7 +7,7 @@
 namespace prequel {
 namespace {
 
-BlockTimes block_times(std::uint32_t stages, std::uint32_t stage) {
+BlockTimes v_min_times(std::uint32_t stages, std::uint32_t stage) {
   // Where p is a multiple of 3 gradients would meet forwards in their slots, but for two units
   // more.
   const std::uint32_t turn = 2 * stages + (stages % 3 == 0 ? 2 : 0);
@@ -33,7 +33,7 @@ BlockTimes block_times(std::uint32_t stages, std::uint32_t stage) {
 }  // namespace
 
 StageOrders v_min_orders(const PipelineShape& shape) {
-  return block_orders(shape, block_times);
+  return block_orders(shape, v_min_times);
 }
 
 }  // namespace prequel

@@ -15,15 +15,15 @@ namespace prequel {
 namespace {
 
 constexpr std::int64_t kMostSequences = 1LL << 30;
-constexpr std::array kKnown{"train_batch_size",
-                            "train_micro_batch_size_per_gpu",
-                            "gradient_accumulation_steps",
-                            "zero_optimization",
-                            "fp16",
-                            "data_types",
-                            "bf16",
-                            "bfloat16",
-                            "activation_checkpointing"};
+constexpr std::array kKnownKeys{"train_batch_size",
+                                "train_micro_batch_size_per_gpu",
+                                "gradient_accumulation_steps",
+                                "zero_optimization",
+                                "fp16",
+                                "data_types",
+                                "bf16",
+                                "bfloat16",
+                                "activation_checkpointing"};
 constexpr std::array kKnownOfZero{"stage", "offload_optimizer", "offload_param", "cpu_offload",
                                   "overlap_comm"};
 constexpr std::array kCheckpointing{"partition_activations", "cpu_checkpointing"};
@@ -51,7 +51,7 @@ class ConfigReader {
       no_zero_stage();
     }
     if (const auto section = root_.find("activation_checkpointing")) read_checkpointing(*section);
-    ignore_others(root_, kKnown, "");
+    ignore_others(root_, kKnownKeys, "");
   }
 
  private:

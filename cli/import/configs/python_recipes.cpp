@@ -11,7 +11,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kLongestText = 1u << 20;
+constexpr std::size_t kLongestRecipe = 1u << 20;
 constexpr std::size_t kLongestArguments = 1u << 14;
 constexpr std::size_t kLongestValue = 100;
 constexpr std::size_t kMostSettings = 256;
@@ -214,7 +214,7 @@ std::string command_with(std::string_view start, std::string_view recipe,
 }  // namespace
 
 std::string command_of_recipe(std::string_view python) {
-  if (python.size() > kLongestText) return {};
+  if (python.size() > kLongestRecipe) return {};
   if (const auto imported = imported_recipe(python)) {
     Settings settings;
     const std::size_t call = python.find(std::string(imported->name) + "(");

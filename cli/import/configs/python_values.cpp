@@ -22,7 +22,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kLongestText = 1u << 20;
+constexpr std::size_t kLongestPython = 1u << 20;
 constexpr std::size_t kMostValues = 1u << 18;  // with those that names stand for
 constexpr std::size_t kLongestTold = 40;       // of what is not known
 constexpr double kMostExact = 9.007199e15;     // whole numbers that a double holds
@@ -563,7 +563,7 @@ bool looks_like_python(std::string_view text) {
 }
 
 ConfigValues python_values(const std::string& file, std::string_view text) {
-  if (text.size() > kLongestText) throw InputError(file + ": Python of over 1 MiB");
+  if (text.size() > kLongestPython) throw InputError(file + ": Python of over 1 MiB");
   return Reader(file, text).read();
 }
 

@@ -17,7 +17,13 @@
 namespace prequel {
 namespace {
 
+<<<<<<< HEAD
 constexpr std::size_t kLongestText = 1u << 20;
+=======
+constexpr std::size_t kLongestYaml = 1u << 20;
+constexpr std::size_t kMostExpanded = 4u << 20;  // with aliases, which may hold aliases
+constexpr int kDeepest = 64;
+>>>>>>> main
 
 class Reader {
  public:
@@ -25,7 +31,7 @@ class Reader {
       : file_(std::move(file)), job_(job), budget_(file_ + ": YAML") {}
 
   void read(std::string_view text) {
-    if (text.size() > kLongestText) throw InputError(file_ + ": YAML of over 1 MiB");
+    if (text.size() > kLongestYaml) throw InputError(file_ + ": YAML of over 1 MiB");
     try {
       const YAML::Node root = loaded(std::string(text));
       if (!root.IsMap()) throw InputError(file_ + ": YAML without keys");
@@ -240,8 +246,13 @@ bool is_yaml_in_braces(std::string_view text) {
 }
 
 std::string commands_of_yaml(const std::string& file, std::string_view text) {
+<<<<<<< HEAD
   if (text.size() > kLongestText) return {};
   Commands found(file);
+=======
+  if (text.size() > kLongestYaml) return {};
+  Commands found;
+>>>>>>> main
   try {
     found.collect(YAML::Load(std::string(text)), "");
   } catch (const YAML::Exception&) {

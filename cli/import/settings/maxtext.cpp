@@ -13,7 +13,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::int64_t kMost = 1LL << 20;  // of an axis
+constexpr std::int64_t kMostRanks = 1LL << 20;  // of an axis
 
 /// An axis of MaxText, and the degree of a plan that it is part of.
 struct Axis {
@@ -33,7 +33,7 @@ constexpr Axis kAxes[] = {{"data", nullptr, true},
                           {"context", &PlanRequest::cp},
                           {"sequence", &PlanRequest::cp}};
 
-constexpr std::string_view kOthers[] = {"per_device_batch_size", "remat_policy", "quantization"};
+constexpr std::string_view kOtherKeys[] = {"per_device_batch_size", "remat_policy", "quantization"};
 
 std::string value_of(const ImportedJob& job, const std::string& key) {
   const auto found = job.maxtext.find(key);
@@ -52,7 +52,7 @@ std::vector<std::int64_t> degrees(const ImportedJob& job, const char* where,
         parse_integer(value_of(job, fmt::format("{}_{}_parallelism", where, axis.name)));
     const std::int64_t degree = said.value_or(axis.name == filled ? -1 : 1);
     if (degree == -1) open = std::ssize(found);
-    if (degree == 0 || degree < -1 || degree > kMost || product > kMost) return {};
+    if (degree == 0 || degree < -1 || degree > kMostRanks || product > kMostRanks) return {};
     found.push_back(degree);
     if (degree > 0) product *= degree;
   }
@@ -94,7 +94,7 @@ void follow_recomputation(ImportedJob& job) {
 }  // namespace
 
 bool is_maxtext_key(std::string_view key) {
-  if (std::ranges::find(kOthers, key) != std::end(kOthers)) return true;
+  if (std::ranges::find(kOtherKeys, key) != std::end(kOtherKeys)) return true;
   return (key.starts_with("ici_") || key.starts_with("dcn_")) && key.ends_with("_parallelism");
 }
 
@@ -119,8 +119,8 @@ void assume_maxtext_defaults(ImportedJob& job) {
     std::int64_t ranks = 1;  // with sequences of their own
     for (std::size_t i = 0; i < inside.size(); ++i) {
       const std::int64_t degree = inside[i] * between[i];
-      devices = std::min(devices * degree, kMost);
-      if (kAxes[i].batch) ranks = std::min(ranks * degree, kMost);
+      devices = std::min(devices * degree, kMostRanks);
+      if (kAxes[i].batch) ranks = std::min(ranks * degree, kMostRanks);
       if (kAxes[i].sharded) shards *= degree;
       if (kAxes[i].batch && !kAxes[i].sharded) copies *= degree;
       if (kAxes[i].degree != nullptr && degree > 1) {

@@ -7,7 +7,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::int64_t kMost = 1LL << 15;  // a product of two is no overflow
+constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
 
 }  // namespace
 
@@ -50,7 +50,8 @@ void assume_nanogpt_defaults(ImportedJob& job) {
     }
   }
   const std::int64_t steps = job.gradient_accumulation_steps.value_or(0);
-  if (plan.gbs || steps < 1 || steps > kMost || !plan.mbs || *plan.mbs > kMost) return;
+  if (plan.gbs || steps < 1 || steps > kMostInBatch || !plan.mbs || *plan.mbs > kMostInBatch)
+    return;
   plan.gbs = *plan.mbs * steps;
   job.gradient_accumulation_steps.reset();
   job.report.assumed.push_back(fmt::format(

@@ -29,9 +29,10 @@ constexpr const char* kSetters[] = {"export", "local", "declare", "typeset", "re
 constexpr const char* kNoOutput[] = {"return", "exit",    "shift",    "local",  "declare",
                                      "export", "typeset", "readonly", "source", "."};
 /// Programs of Python that packages install, whose settings look like assignments.
-constexpr std::string_view kPrograms[] = {"tune", "litgpt", "nemo", "llamafactory-cli", "axolotl"};
+constexpr std::string_view kCommandPrograms[] = {"tune", "litgpt", "nemo", "llamafactory-cli",
+                                                 "axolotl"};
 /// Programs that start a module of Python, too.
-constexpr std::string_view kLaunchers[] = {"torchrun", "accelerate", "deepspeed"};
+constexpr std::string_view kLauncherNames[] = {"torchrun", "accelerate", "deepspeed"};
 constexpr const char* kSilent[] = {":", "echo", "printf"};
 
 bool is_sign(char c) {
@@ -384,8 +385,8 @@ void ScriptReader::finish(std::vector<std::string>& command, int depth, char end
       shell = shell || file_name(value) == "bash" || file_name(value) == "sh";
       started = started || value != "{";
       program = program || value.ends_with(".py") || (value == "-m" && (python || launcher)) ||
-                std::ranges::find(kPrograms, value) != std::end(kPrograms);
-      launcher = launcher || std::ranges::find(kLaunchers, value) != std::end(kLaunchers);
+                std::ranges::find(kCommandPrograms, value) != std::end(kCommandPrograms);
+      launcher = launcher || std::ranges::find(kLauncherNames, value) != std::end(kLauncherNames);
       python = value.find("python") != std::string::npos;
       const bool document = value == "cat" && command.size() == 1;
       if (prints_) opaque_ = opaque_ || !(document || runs_one_of(command, kNoOutput));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
 
@@ -141,10 +142,6 @@ class Arithmetic {
   std::size_t at_{0};
 };
 
-bool is_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
 }  // namespace
 
 std::optional<long long> shell_arithmetic(std::string_view text) {
@@ -154,7 +151,7 @@ std::optional<long long> shell_arithmetic(std::string_view text) {
 std::optional<ArithmeticAssignment> arithmetic_assignment(std::string_view text) {
   text = trimmed(text);
   std::size_t length = 0;
-  while (length < text.size() && is_name(text[length])) ++length;
+  while (length < text.size() && is_name_letter(text[length])) ++length;
   if (length == 0 || std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
     return std::nullopt;
   }
