@@ -79,6 +79,10 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
     return kExitDone;
   }
   const std::string kind = plural_kind(options.kind);
+  if (options.name.empty() && kind == "models") {
+    fmt::print("{}", models_text(library));
+    return kExitDone;
+  }
   if (options.name.empty()) {
     for (const std::string& file : library.names(kind)) fmt::print("{}\n", file);
     return kExitDone;

@@ -126,6 +126,23 @@ std::optional<std::string> same_but_for_case(const std::string& name,
   return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
+/// Returns what a cluster may be called by: the usual machine with that card ("H100", "8xH100").
+std::string usual_machine(const std::string& name, const Document& machines) {
+  std::string card = lower_case(name);
+  const std::size_t times = card.find('x');
+  if (times != std::string::npos && times > 0 && card.find_first_not_of("0123456789") == times) {
+    card.erase(0, times + 1);
+  }
+  std::ranges::replace(card, '-', ' ');
+  std::ranges::replace(card, '_', ' ');
+  for (const Cursor& machine : machines.root().at("machines").items()) {
+    if (machine.at("card").text() != card) continue;
+    return " (did you mean " + in_quotes(machine.at("cluster").text()) +
+           ", the usual machine with it?)";
+  }
+  return {};
+}
+
 /// What stands in for a name that nothing shipped is like.
 std::string own_file(const std::string& kind) {
   if (kind == "models") return ", and a file would do, such as its config.json of Hugging Face";
@@ -283,7 +300,15 @@ Document Library::find(const std::string& kind, const std::string& name,
   if (kind == "models" && may_be_published(name)) {
     if (const auto file = model_file(name)) return find(kind, *file, from);
   }
-  if (is_path(name)) return read(kind, name, name);
+  const bool published =
+      kind == "models" && name.find('/') != std::string::npos && may_be_published(name);
+  if (is_path(name) && !published) return read(kind, name, name);
+  if (kind == "clusters") {
+    const Document names_of = find("names", "clusters", from);
+    if (const auto meant = names_of.root().at("names").find(lower_case(name))) {
+      return find(kind, meant->text(), from);
+    }
+  }
   if (const auto same = same_but_for_case(name, names(kind))) return find(kind, *same, from);
   if (kind == "software" && name.find(',') == std::string::npos) {
     const Release asked = known_as(release_of(name), find("stand_ins", "stacks", from));
@@ -295,7 +320,11 @@ Document Library::find(const std::string& kind, const std::string& name,
   }
   std::error_code ignored;
   const std::string file = "./" + name + ".json";
-  const std::string nearest = did_you_mean(name, names(kind));
+  // A publisher says nothing of the model's shape.
+  const std::string own_name = kind == "models" ? name.substr(name.rfind('/') + 1) : name;
+  std::string nearest =
+      kind == "clusters" ? usual_machine(name, find("stand_ins", "machines", from)) : "";
+  if (nearest.empty()) nearest = did_you_mean(own_name, names(kind));
   if (name.find(',') != std::string::npos) {
     throw InputError(from, in_quotes(name) + " is a list; one " + singular(kind) +
                                (kind == "clusters" ? " would do, or prequel search for several"

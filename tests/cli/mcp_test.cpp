@@ -53,13 +53,44 @@ TEST_CASE("a client says hello, lists the tools and is answered") {
   for (const Json& each : listed.at("result").at("tools")) {
     names.push_back(each.at("name"));
     CHECK(each.at("inputSchema").at("type") == "object");
-    CHECK(each.at("outputSchema").at("type") == "object");
-    CHECK(each.at("outputSchema").dump().find(".json#") == std::string::npos);
     CHECK(each.at("annotations").at("openWorldHint") == false);
     CHECK(each.at("annotations").at("readOnlyHint") == true);
   }
   CHECK(names == std::vector<std::string>{"predict", "search", "compare", "explain", "validate",
                                           "calibrate_runs", "import", "show"});
+  CHECK(listed.dump().size() <= 15'000);
+  const Json& predict = listed.at("result").at("tools")[0].at("inputSchema").at("properties");
+  CHECK(predict.at("tp").at("type") == "integer");
+  CHECK(predict.at("recompute").at("enum") == Json{"none", "selective", "full"});
+  CHECK(predict.at("more").at("description").get<std::string>().find("vpp") != std::string::npos);
+}
+
+TEST_CASE("an answer costs an agent a few kilobytes, and the whole one as many as it has") {
+  const Json question{{"model", "llama-3-70b"},
+                      {"cluster", "dgx-h100"},
+                      {"nodes", 16},
+                      {"gbs", 512},
+                      {"seq_len", 8192}};
+  Json plan = question;
+  plan["tp"] = 8;
+  plan["pp"] = 4;
+  plan["more"] = {{"vpp", 4}};
+  const Json predicted = tool("predict", plan);
+  CHECK(predicted.at("isError") == false);
+  CHECK(predicted.dump().size() <= 2'500);
+  CHECK(predicted.at("structuredContent").at("plan").at("vpp") == 4);
+  const Json found = tool("search", question);
+  CHECK(found.dump().size() <= 4'000);
+  const Json& answer = found.at("structuredContent");
+  CHECK(answer.at("plans").size() == 5);
+  CHECK(answer.at("plans")[1].at("plan").size() < answer.at("plans")[0].at("plan").size());
+  CHECK(answer.at("recommendation").at("text").get<std::string>().starts_with("Take rank 1, "));
+  plan["detail"] = true;
+  const Json whole = tool("predict", plan);
+  CHECK(whole.at("structuredContent").at("plan").contains("dispatcher"));
+  plan["more"] = {{"vppp", 4}};
+  CHECK(tool("predict", plan).at("content")[0].at("text").get<std::string>().find("did you mean") !=
+        std::string::npos);
 }
 
 TEST_CASE("tools answer what the program answers, in short") {
@@ -67,9 +98,11 @@ TEST_CASE("tools answer what the program answers, in short") {
   CHECK(predicted.at("isError") == false);
   const Json& answer = predicted.at("structuredContent");
   const Json whole = Json::parse(run_prequel("predict bloom-176b-jean-zay --json").out);
-  CHECK(answer.at("sec_per_iter") == whole.at("sec_per_iter"));
+  CHECK(answer.at("sec_per_iter").get<double>() ==
+        doctest::Approx(whole.at("sec_per_iter").get<double>()).epsilon(1e-3));
   CHECK(answer.at("memory").at("verdict") == "fits");
-  CHECK(Json::parse(predicted.at("content")[0].at("text").get<std::string>()) == answer);
+  CHECK(predicted.at("content")[0].at("text").get<std::string>().find("s per iteration") !=
+        std::string::npos);
   CHECK(answer.dump().size() < whole.dump().size());
   const Json found =
       tool("search",

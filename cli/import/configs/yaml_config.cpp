@@ -17,13 +17,7 @@
 namespace prequel {
 namespace {
 
-<<<<<<< HEAD
-constexpr std::size_t kLongestText = 1u << 20;
-=======
 constexpr std::size_t kLongestYaml = 1u << 20;
-constexpr std::size_t kMostExpanded = 4u << 20;  // with aliases, which may hold aliases
-constexpr int kDeepest = 64;
->>>>>>> main
 
 class Reader {
  public:
@@ -246,13 +240,8 @@ bool is_yaml_in_braces(std::string_view text) {
 }
 
 std::string commands_of_yaml(const std::string& file, std::string_view text) {
-<<<<<<< HEAD
-  if (text.size() > kLongestText) return {};
-  Commands found(file);
-=======
   if (text.size() > kLongestYaml) return {};
-  Commands found;
->>>>>>> main
+  Commands found(file);
   try {
     found.collect(YAML::Load(std::string(text)), "");
   } catch (const YAML::Exception&) {
