@@ -27,7 +27,7 @@ class BuildWithCMake(build_ext):
     def build_extension(self, extension):
         # PREQUEL_BUILD: a folder that is kept, so that the next wheel takes seconds.
         build = Path(os.environ.get("PREQUEL_BUILD", Path(self.build_temp) / "cmake")).resolve()
-        options = ["TESTS", "CUDA"]
+        options = ["TESTS", "CUDA", "MPI"]
         subprocess.run(
             ["cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DPREQUEL_PYTHON_MODULE=ON",
              f"-DPython_EXECUTABLE={sys.executable}", *pybind11_folder(),

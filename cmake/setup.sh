@@ -10,6 +10,8 @@ usage: sh cmake/setup.sh run [ARGUMENT…]   build, then run prequel with these 
                                            (PRESET: release, debug or tsan; default release) or
                                            those that the arguments for ctest choose
        sh cmake/setup.sh web               build the page: build/web/index.html
+       sh cmake/setup.sh dist              build what can be taken away, in build/dist: a program that
+                                           runs on any x86-64 Linux, a wheel, a Debian package, the page
 END
   exit 2
 }
@@ -67,6 +69,39 @@ build_page() {
   build wasm
 }
 
+# Makes everything in build/dist. The program is static and has its data inside, so that its archive
+# needs nothing of the machine that it is unpacked on.
+make_dist() {
+  # shellcheck disable=SC2086 # a list of words
+  install_packages $build_packages python3-dev pybind11-dev python3-setuptools python3-wheel
+  build static
+  build_page
+  version=$(sed -n 's/^project(prequel VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
+  machine=$(uname -m)
+  dist=$root/build/dist
+  folder=prequel-$version-linux-$machine
+  rm -rf "$dist"
+  mkdir -p "$dist/$folder/bin" "$dist/page"
+  (
+    cd "$root"
+    strip -o "$dist/$folder/bin/prequel" build/static/cli/prequel
+    cp LICENSE README.md CHANGELOG.md "$dist/$folder/"
+    tar -C "$dist" --owner=0 --group=0 -czf "$dist/$folder.tar.gz" "$folder"
+    rm -rf "${dist:?}/$folder"
+    PREQUEL_BUILD=build/static /usr/bin/python3 setup.py --quiet bdist_wheel --dist-dir "$dist" \
+      --plat-name "manylinux_2_36_$machine" \
+      --bdist-dir build/wheel
+    cpack --config build/static/CPackConfig.cmake -G DEB -B build/deb >/dev/null
+    mv build/deb/*.deb "$dist/"
+    [ ! -e build/web/index.html ] || cp -r build/web/. "$dist/page/"
+  ) >&2
+  if [ ! -e "$dist/page/index.html" ]; then
+    echo "setup: there is no page: npm could not fetch uPlot" >&2
+    exit 1
+  fi
+  ls -d "$dist"/*
+}
+
 # Builds the target $2 (all of them where it is left out) of the preset $1 in build/$1.
 build() {
   # A build folder that was copied here from elsewhere is of no use: begin it anew.
@@ -112,6 +147,10 @@ case $task in
     build "$preset"
     cd "$root"
     exec ctest --preset "$preset" --parallel "$(nproc)" "$@"
+    ;;
+  dist)
+    [ $# -eq 0 ] || usage
+    make_dist
     ;;
   web)
     [ $# -eq 0 ] || usage

@@ -105,6 +105,7 @@ Cluster read_cluster(const Document& file) {
       cluster.host.launch_factor = factor->number(kPositive);
     }
   }
+  cluster.site = read_stated_site(root);
   // Of the site's history, which validation reads: what changed from a day on, and which build of a
   // release its tables of runs mean.
   if (const auto changes = root.find("changes")) {

@@ -14,6 +14,7 @@
 #include "hw/base/words.hpp"
 #include "hw/collectives/algorithms.hpp"
 #include "hw/fabric/group_rates.hpp"
+#include "hw/site.hpp"
 #include "hw/terms/price_explanation.hpp"
 
 namespace prequel {
@@ -64,6 +65,7 @@ struct Cluster {
   /// Links and switches, and the rates that groups of ranks get from them; shared by copies.
   std::shared_ptr<const GroupRates> fabric;
   HostModel host;
+  StatedSite site;
   std::vector<StatedSpread> spreads;  ///< of the file's numbers
 };
 

@@ -32,6 +32,13 @@ struct KernelErrors {
   double unmeasured{};  ///< that all kernels share, where no table of the device fits them; else 0
 };
 
+/// W at the node's plug for each device: its share of processors, fans, NICs and conversion
+/// included.
+struct PlugPower {
+  double busy{};     ///< in iterations that compute all the time
+  double waiting{};  ///< while nothing runs
+};
+
 struct Device {
   std::string name;
   double compute_units{};   ///< streaming multiprocessors of a GPU, cores of a CPU
@@ -40,6 +47,7 @@ struct Device {
   BytesPerSecond memory_rate{};
   BytesPerSecond host_link{};               ///< to host memory, one direction
   double power{};                           ///< W that its board may draw; 0: not known
+  PlugPower plug_power;                     ///< 0: not known
   std::array<double, kPrecisions> peaks{};  ///< FLOP/s, dense, by Precision; 0: not there
   /// Whether products take 8-bit operands in any order; else the sum must run along memory.
   bool fp8_in_any_order{};

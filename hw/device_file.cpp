@@ -162,6 +162,21 @@ AttentionKernel read_kernel(const std::string& name, const Cursor& cursor) {
   return kernel;
 }
 
+void read_power(const Cursor& root, Device& device) {
+  const auto power = root.find("power");
+  if (!power) return;
+  device.power = power->at("watts").number(kPositive);
+  if (const auto busy = power->find("busy_watts")) {
+    device.plug_power.busy = busy->number(kPositive);
+  }
+  if (const auto waiting = power->find("wait_watts")) {
+    device.plug_power.waiting = waiting->number(kPositive);
+    if (device.plug_power.waiting > device.plug_power.busy) {
+      waiting->problem("wait_watts is above busy_watts; it should be below");
+    }
+  }
+}
+
 }  // namespace
 
 Device read_device(const Document& document) {
@@ -176,7 +191,7 @@ Device read_device(const Document& document) {
   }
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
-  if (const auto power = root.find("power")) device.power = power->at("watts").number(kPositive);
+  read_power(root, device);
 
   device.clock_ratio =
       root.at("clock_ghz").number({0.1, 10.0}) / root.at("peak_clock_ghz").number({0.1, 10.0});

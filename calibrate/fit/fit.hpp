@@ -21,10 +21,14 @@ struct FitOptions {
   /// Parts of the shapes; each is predicted by a fit to the others for the held-out error. 1: none.
   int folds{2};
   std::string scale_per{"source"};  ///< column that names the environment; "" for one environment
+  /// The device is that of the points: where they are too few for all constants, they move the rate
+  /// alone, and the rest stays as the device has it.
+  bool same_device{false};
 };
 
 /// Points without which a kind of memory-bound kernel, a pass of an attention kernel at one head
-/// size, the link to the host, or the loss by overlap keeps the constants it had.
+/// size, the link to the host, or the loss by overlap keeps the constants it had, or all but its
+/// rate (`FitOptions::same_device`).
 inline constexpr std::size_t kFewestStreams = 8;
 inline constexpr std::size_t kFewestAttentions = 8;
 inline constexpr std::size_t kFewestExperts = 12;
@@ -51,7 +55,7 @@ struct FitReport {
 /// Tiled GEMM constants of 16-bit products and of each 8- and 4-bit format, from products of at
 /// least 1 GFLOP and 64 rows, for forward passes; casts that were timed with them count as the
 /// device prices them. The tiles and the start come from the device. Nothing is fitted from fewer
-/// than 30 products.
+/// than 30 products, but the rate (`FitOptions::same_device`) from 3.
 /// Weight shapes (n, k) are held out whole. From 10 weight gradients, or 4 products off the tensor
 /// cores, their ratios follow too. A device with a flat model gets its rate and launch from all
 /// forward products.
@@ -105,7 +109,8 @@ std::vector<FitReport> all_reports(const DeviceFits& fits);
 
 /// What a fit of a device leaves as it was although it was measured: "gelu: 4 of 8 points
 /// needed; as in the base file".
-std::vector<std::string> not_fitted(const std::vector<Measurement>& points);
+std::vector<std::string> not_fitted(const std::vector<Measurement>& points,
+                                    const std::vector<FitReport>& fitted = {});
 
 /// Constants of collectives inside one node: a ring for all operations, others for all_to_all and
 /// what the ring does not fit, and a reduction in the switch where all_reduce outruns the ring.

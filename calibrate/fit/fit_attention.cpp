@@ -88,6 +88,15 @@ std::string known_name(const Device& device, const std::string& name) {
   return name;
 }
 
+bool has(const Device& device, const std::string& name, const HeadSizes& wanted) {
+  return std::ranges::any_of(device.attention, [&](const AttentionKernel& kernel) {
+    return is_called(kernel, name) &&
+           std::ranges::any_of(kernel.head_sizes, [&](const AttentionHeadSize& size) {
+             return HeadSizes{size.head_dim, size.value_dim, size.fp8} == wanted;
+           });
+  });
+}
+
 AttentionKernel& kernel_of(Device& device, const std::string& name) {
   for (AttentionKernel& kernel : device.attention) {
     if (is_called(kernel, name)) return kernel;
@@ -108,19 +117,28 @@ FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backwar
   const AttentionPass start = pass;
   const std::string name = kernel.name;
   const bool skips_masked = kernel.skips_masked;
+  const bool few = points.size() < kFewestAttentions;
+  const auto tried_with = [&](const std::vector<double>& values) {
+    if (!few) return with_values(start, values);
+    AttentionPass tried = start;
+    tried.efficiency = values[0];
+    return tried;
+  };
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    const AttentionPass tried = with_values(start, values);
+    const AttentionPass tried = tried_with(values);
     const AttentionKernel trial{
         name, {}, skips_masked, {{sizes.head_dim, sizes.value_dim, sizes.fp8, tried, tried}}, {}};
     return [trial, rates = rates_of(device)](const Measurement& point) {
       return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
     };
   };
+  std::vector<Parameter> parameters = attention_parameters(start, lengths.size() >= kFewestLengths);
+  if (few) parameters.resize(1);
   FitReport report =
       fit_sample(fmt::format("{} {} {}", name, text(sizes), backward ? "backward" : "forward"),
-                 split_sample(points, head_counts, options),
-                 attention_parameters(start, lengths.size() >= kFewestLengths), model_of, options);
-  pass = with_values(start, values_of(report));
+                 split_sample(points, head_counts, options), parameters, model_of, options);
+  if (few) report.warnings.push_back(rate_alone(points.size(), kFewestAttentions));
+  pass = tried_with(values_of(report));
   // Until backward passes are measured, they keep their efficiency relative to the forward one.
   if (!backward) {
     const double relative = size.backward.efficiency / start.efficiency;
@@ -190,8 +208,9 @@ std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
   }
   std::vector<FitReport> reports;
   for (const auto& [key, members] : groups) {
-    if (members.size() < kFewestAttentions) continue;
     const auto& [kernel, sizes, backward] = key;
+    const bool few = members.size() < kFewestAttentions;
+    if (few && (!options.same_device || !has(device, kernel, sizes))) continue;
     reports.push_back(
         fit_pass(kernel_of(device, kernel), sizes, backward, members, options, device));
   }

@@ -14,6 +14,8 @@ namespace {
 constexpr double kSmallestFlop = 1e9;  ///< below, launch and timer dominate
 constexpr std::int64_t kFewestRows = 64;
 constexpr std::size_t kFewestProducts = 30;
+/// Of one device, for its rate alone.
+constexpr std::size_t kFewestForRate = 3;
 
 bool is_half_precision(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp16;
@@ -165,18 +167,28 @@ std::optional<FitReport> fit_tiles(const std::string& what, Precision precision,
       products.push_back(&point);
     }
   }
-  if (products.size() < kFewestProducts) return std::nullopt;
+  const bool few = products.size() < kFewestProducts;
+  if (few && (!options.same_device || products.size() < kFewestForRate)) return std::nullopt;
   GemmModel& model = model_of(device, precision);
   const TiledGemm start = std::get<TiledGemm>(model);
   const DeviceRates rates{device.peak(precision), device.compute_units, device.memory_rate};
+  const auto tried = [&](const std::vector<double>& values) {
+    if (!few) return with_values(start, values);
+    TiledGemm trial = start;
+    trial.efficiency = values[0];
+    return trial;
+  };
   const auto predictor_of = [&](const std::vector<double>& values) -> Predictor {
-    return [&, trial = GemmModel(with_values(start, values))](const Measurement& point) {
+    return [&, trial = GemmModel(tried(values))](const Measurement& point) {
       return price(trial, rates, *product_of(point)) + casts_of(device, point);
     };
   };
+  std::vector<Parameter> parameters = gemm_parameters(start, rates.peak.value);
+  if (few) parameters.resize(1);
   FitReport report = fit_sample(what, split_sample(products, product_weight_shape, options),
-                                gemm_parameters(start, rates.peak.value), predictor_of, options);
-  model = with_values(start, values_of(report));
+                                parameters, predictor_of, options);
+  if (few) report.warnings.push_back(rate_alone(products.size(), kFewestProducts));
+  model = tried(values_of(report));
   return report;
 }
 

@@ -157,6 +157,13 @@ std::string message_size(const Measurement& point) {
   return fmt::format("{:.0f}", std::get<MeasuredCollective>(point.what).bytes.value);
 }
 
+std::string rate_alone(std::size_t points, std::size_t needed) {
+  return fmt::format(
+      "{} of the {} points that all constants take: its rate alone was moved, the "
+      "rest is the base file's",
+      points, needed);
+}
+
 double mean_stated_error(const std::vector<FitReport>& reports) {
   double errors = 0.0;
   double points = 0.0;

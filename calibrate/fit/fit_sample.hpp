@@ -45,6 +45,9 @@ double mean_stated_error(const std::vector<FitReport>& reports);
 /// The error that a device file states: that of the held-out shapes where there are any.
 double stated_error(const FitReport& report);
 
+/// Of `points`, where all constants take `needed`: "3 of 30 points needed for all constants: …".
+std::string rate_alone(std::size_t points, std::size_t needed);
+
 /// The values of a report's constants, in their order.
 std::vector<double> values_of(const FitReport& report);
 

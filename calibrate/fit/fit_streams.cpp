@@ -106,6 +106,31 @@ FitReport fit_kind(StreamKind kind, const std::vector<const Measurement*>& point
   return best.report;
 }
 
+/// The share of the memory's rate alone, of what is cached, too.
+FitReport fit_rate(StreamKind kind, const std::vector<const Measurement*>& points,
+                   const FitOptions& options, Device& device) {
+  StreamModel& model = device.streams[static_cast<std::size_t>(kind)];
+  const auto tried = [start = model](double fraction) {
+    StreamModel trial = start;
+    trial.memory_fraction = fraction;
+    trial.cached_fraction *= fraction / start.memory_fraction;
+    return trial;
+  };
+  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+    Device trial;
+    trial.memory_rate = device.memory_rate;
+    trial.compute_units = device.compute_units;
+    trial.streams.fill(tried(values[0]));
+    return [trial](const Measurement& point) { return predict(trial, point); };
+  };
+  FitReport report =
+      fit_sample(std::string(name(kind)), split_sample(points, row_width, options),
+                 {{"memory_fraction", model.memory_fraction, 0.002, 1.1}}, model_of, options);
+  report.warnings.push_back(rate_alone(points.size(), kFewestStreams));
+  model = tried(values_of(report)[0]);
+  return report;
+}
+
 std::vector<const Measurement*> points_of(const std::vector<Measurement>& points, StreamKind kind) {
   std::vector<const Measurement*> chosen;
   for (const Measurement& point : points) {
@@ -123,8 +148,11 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     const std::vector<const Measurement*> of_kind = points_of(points, kind);
-    if (of_kind.size() < kFewestStreams) continue;
-    reports.push_back(fit_kind(kind, of_kind, options, device));
+    if (of_kind.size() >= kFewestStreams) {
+      reports.push_back(fit_kind(kind, of_kind, options, device));
+    } else if (options.same_device && !of_kind.empty()) {
+      reports.push_back(fit_rate(kind, of_kind, options, device));
+    }
   }
   if (!reports.empty()) device.errors.stream = mean_stated_error(reports);
   return reports;

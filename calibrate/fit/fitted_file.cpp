@@ -34,15 +34,30 @@ std::string origin_text(const FitOrigin& origin, const std::vector<FitReport>& r
                      fmt::join(sources, ", "), origin.command);
 }
 
+/// "80 % intervals: gemm efficiency 0.81 to 0.83, …": of constants that the points tell within a
+/// factor of two. By the scatter of the points: it says nothing of another stack or another day.
+std::string intervals_text(const std::vector<FitReport>& reports) {
+  constexpr double kTold = 2.0;
+  std::vector<std::string> parts;
+  for (const FitReport& report : reports) {
+    for (const FittedConstant& one : report.constants) {
+      const Interval80 interval = interval80(one);
+      if (one.at_bound || !(interval.high < kTold * one.value)) continue;
+      parts.push_back(fmt::format("{} {} {} to {}", report.what, one.name, rounded(interval.low, 3),
+                                  rounded(interval.high, 3)));
+    }
+  }
+  if (parts.empty()) return "the points tell no constant within a factor of two";
+  return fmt::format("80 % intervals by the scatter of the points: {}", fmt::join(parts, ", "));
+}
+
 /// Of products some of which `may_leave` the tensor cores, or none.
 json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin,
                   const FitReport& report, bool may_leave = true) {
   if (const auto* flat = std::get_if<FlatGemm>(&fitted)) {
-    return {{"origin", origin_text(origin, {report})},
-            {"relative_error", rounded(error, 2)},
-            {"model", "flat"},
-            {"efficiency", rounded(flat->efficiency)},
-            {"launch_s", rounded(flat->launch.value)}};
+    return {{"origin", origin_text(origin, {report})}, {"note", intervals_text({report})},
+            {"relative_error", rounded(error, 2)},     {"model", "flat"},
+            {"efficiency", rounded(flat->efficiency)}, {"launch_s", rounded(flat->launch.value)}};
   }
   const auto& model = std::get<TiledGemm>(fitted);
   json tiles = json::array();
@@ -54,6 +69,7 @@ json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin
   json splits = json::array();
   for (const double split : model.splits) splits.push_back(static_cast<int>(split));
   json section{{"origin", origin_text(origin, {report})},
+               {"note", intervals_text({report})},
                {"relative_error", rounded(error, 2)},
                {"model", "tiled"},
                {"efficiency", rounded(model.efficiency)},
@@ -113,6 +129,7 @@ json streams_section(json section, const Device& device, const FitOrigin& origin
     for (std::size_t i = 0; i < kStreamKinds; ++i) {
       if (name(static_cast<StreamKind>(i)) == report.what) {
         section[report.what] = stream_entry(device.streams[i]);
+        section[report.what]["note"] = intervals_text({report});
       }
     }
   }
@@ -133,6 +150,7 @@ json attention_section(json section, const Device& device, const FitOrigin& orig
                        const std::vector<FitReport>& reports) {
   section["origin"] = origin_text(origin, reports) +
                       "; backward passes without measurements keep their ratio to forward";
+  section["note"] = intervals_text(reports);
   section["relative_error"] = rounded(device.errors.attention, 2);
   json& kernels = section["kernels"];
   for (const AttentionKernel& kernel : device.attention) {
@@ -184,6 +202,7 @@ json node_section(const CollectiveModel& node, const FitOrigin& origin,
                   const std::vector<FitReport>& reports) {
   json section = link_entry(node.ring);
   section["origin"] = origin_with_error(origin, reports);
+  section["note"] = intervals_text(reports);
   json overrides = json::array();
   for (const CollectiveOverride& other : node.overrides) {
     json entry{{"op", std::string(name(other.op))}};
@@ -203,6 +222,7 @@ json node_section(const CollectiveModel& node, const FitOrigin& origin,
 json network_section(const NetworkModel& network, const FitOrigin& origin,
                      const std::vector<FitReport>& reports) {
   json section{{"origin", origin_with_error(origin, reports)},
+               {"note", intervals_text(reports)},
                {"efficiency", rounded(network.efficiency)},
                {"latency_s", rounded(network.link.latency.value)},
                {"step_latency_s", rounded(network.link.step.value)}};
@@ -221,16 +241,19 @@ std::string fitted_device_file(const std::string& base, const Device& device,
   file["name"] = origin.name;
   if (!fits.host_link.empty()) {
     file["host_link"] = {{"rate", gigabytes_per_second(device.host_link.value)},
-                         {"origin", origin_with_error(origin, fits.host_link)}};
+                         {"origin", origin_with_error(origin, fits.host_link)},
+                         {"note", intervals_text(fits.host_link)}};
   }
   if (!fits.overlap.empty()) {
     file["overlap"] = {{"loss", rounded(device.overlap_loss)},
-                       {"origin", origin_with_error(origin, fits.overlap)}};
+                       {"origin", origin_with_error(origin, fits.overlap)},
+                       {"note", intervals_text(fits.overlap)}};
   }
   for (const FitReport& report : fits.gemm) add_gemm(file, device, origin, report);
   if (!fits.experts.empty()) {
     const FitReport& report = fits.experts.front();
     file["grouped_gemm"] = {{"origin", origin_text(origin, fits.experts)},
+                            {"note", intervals_text(fits.experts)},
                             {"relative_error", rounded(device.errors.grouped, 2)},
                             {"launch_s", rounded(device.grouped.launch.value)},
                             {"group_launch_s", rounded(device.grouped.group_launch.value)},

@@ -95,6 +95,7 @@ struct MeasurementFile {
   std::vector<Measurement> points;
   std::vector<std::string> unread;             ///< "FILE:LINE: why", for every row left out
   std::map<std::string, std::string> context;  ///< of a measurement file: device, versions, …
+  std::vector<std::string> notes;              ///< what it says beside points
 };
 
 }  // namespace prequel

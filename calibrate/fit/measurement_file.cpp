@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "calibrate/fit/kineto_trace.hpp"
 #include "calibrate/fit/nccl_tests.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -80,7 +81,10 @@ MeasurementFile read_json_lines(std::istream& in, const std::string& path) {
   return file;
 }
 
-enum class Format { table, json_lines, nccl_json, nccl_text };
+enum class Format { table, json_lines, nccl_json, nccl_text, kineto };
+
+/// Bytes at the beginning of a JSON file within which it says what it is.
+constexpr std::size_t kHead = 1 << 16;
 
 /// Seen from the first line that is not blank.
 Format format_of(std::istream& in) {
@@ -89,8 +93,19 @@ Format format_of(std::istream& in) {
   }
   if (trimmed(line).starts_with('{')) {
     const nlohmann::json first = nlohmann::json::parse(line, nullptr, false);
-    const bool lines = first.is_object() && !first.contains("results");
-    return lines ? Format::json_lines : Format::nccl_json;
+    if (first.is_object() && !first.contains("results") && !first.contains("traceEvents")) {
+      return Format::json_lines;
+    }
+    // What goes over several lines is a log of nccl-tests, or a trace, whose head names its events.
+    std::string more(kHead, '\0');
+    in.read(more.data(), static_cast<std::streamsize>(more.size()));
+    more.resize(static_cast<std::size_t>(in.gcount()));
+    constexpr const char* kTraceKeys[] = {"\"traceEvents\"", "\"deviceProperties\"",
+                                          "\"distributedInfo\""};
+    const bool trace = std::ranges::any_of(kTraceKeys, [&](const char* key) {
+      return line.find(key) != std::string::npos || more.find(key) != std::string::npos;
+    });
+    return trace ? Format::kineto : Format::nccl_json;
   }
   constexpr const char* kTimes[] = {"time_us", "time_ms", "time_s", "combine_us", "gb_s"};
   const bool has_time = std::ranges::any_of(
@@ -119,12 +134,15 @@ MeasurementFile read_measurements(const std::string& path) {
     case Format::json_lines: file = read_json_lines(in, path); break;
     case Format::nccl_json: file = read_nccl_json(in, path); break;
     case Format::nccl_text: file = read_nccl_log(in, path); break;
+    case Format::kineto: file = read_kineto_trace(in, path).file; break;
   }
   if (file.points.empty()) {
     std::string why = fmt::format(
-        "{}: no measured point; expected a CSV table with time_us, a measurement file or an "
-        "nccl-tests log",
+        "{}: no measured point; expected a CSV table with time_us, a measurement file, an "
+        "nccl-tests log or a PyTorch profiler's trace; of a training log, calibrate runs takes the "
+        "rows that prequel import makes",
         path);
+    if (!file.notes.empty()) why += fmt::format(" ({})", file.notes.back());
     if (!file.unread.empty()) why += fmt::format(" (first problem: {})", file.unread.front());
     throw InputError(why);
   }
@@ -137,6 +155,7 @@ MeasurementFile read_measurements(const std::vector<std::string>& paths) {
     MeasurementFile file = read_measurements(path);
     std::move(file.points.begin(), file.points.end(), std::back_inserter(all.points));
     std::move(file.unread.begin(), file.unread.end(), std::back_inserter(all.unread));
+    std::move(file.notes.begin(), file.notes.end(), std::back_inserter(all.notes));
     all.context.merge(file.context);
   }
   return all;

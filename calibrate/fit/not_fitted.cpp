@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "calibrate/fit/fit.hpp"
@@ -37,9 +38,17 @@ struct KindOf {
   Kind operator()(const MeasuredOther& other) const { return {other.op}; }
 };
 
+/// Of few points some move a rate alone.
+bool has_report(const std::vector<FitReport>& fitted, const std::string& kind) {
+  return std::ranges::any_of(fitted, [&](const FitReport& report) {
+    return report.what == kind || "attention " + report.what == kind;
+  });
+}
+
 }  // namespace
 
-std::vector<std::string> not_fitted(const std::vector<Measurement>& points) {
+std::vector<std::string> not_fitted(const std::vector<Measurement>& points,
+                                    const std::vector<FitReport>& fitted) {
   struct Count {
     std::size_t points{};
     std::size_t needed{};
@@ -56,7 +65,7 @@ std::vector<std::string> not_fitted(const std::vector<Measurement>& points) {
     if (count.needed == 0) {
       lines.push_back(
           fmt::format("{}: {} points, for which there is no model", kind, count.points));
-    } else if (count.points < count.needed) {
+    } else if (count.points < count.needed && !has_report(fitted, kind)) {
       lines.push_back(fmt::format("{}: {} of {} points needed; as in the base file", kind,
                                   count.points, count.needed));
     }

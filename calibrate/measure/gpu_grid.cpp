@@ -53,6 +53,9 @@ void add_products(std::vector<Work>& works, const GpuAbilities& abilities) {
       if (!formats.contains(precision)) continue;
       for (const auto& [outputs, inputs] : layers) {
         add_layer(works, 4096, outputs, inputs, precision);
+        // A fit takes 30 forward products of a format.
+        works.emplace_back(Gemm{1024, outputs, inputs, 1, precision});
+        works.emplace_back(Gemm{8192, outputs, inputs, 1, precision});
       }
     }
   }

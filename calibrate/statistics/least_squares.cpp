@@ -24,6 +24,9 @@ class LogProblem {
              const Residuals& residuals, double loss_scale)
       : parameters_(parameters), count_(count), residuals_(residuals), scale_(loss_scale) {}
 
+  /// Residuals of measurements, which come before the terms that hold parameters.
+  [[nodiscard]] Index measured() const { return static_cast<Index>(count_); }
+  [[nodiscard]] double scale() const { return scale_; }
   [[nodiscard]] Index size() const { return static_cast<Index>(parameters_.size()); }
   [[nodiscard]] double low(Index i) const { return std::log(parameter(i).min); }
   [[nodiscard]] double high(Index i) const { return std::log(parameter(i).max); }
@@ -151,11 +154,25 @@ void judge(const LogProblem& problem, const Minimum& best, LeastSquaresFit& fit)
       jacobian.transpose() * weights.array().cube().matrix().asDiagonal() * jacobian;
   const MatrixXd curvature =
       Eigen::CompleteOrthogonalDecomposition<MatrixXd>(normal).pseudoInverse();
-  const VectorXd scores = weights.cwiseProduct(r).cwiseAbs2();
-  const auto measured = static_cast<double>(r.size() - best.x.size());
-  const double freedom = std::max(1.0, measured - static_cast<double>(best.x.size()));
-  const MatrixXd covariance = curvature * (jacobian.transpose() * scores.asDiagonal() * jacobian) *
-                              curvature * (measured / freedom);
+  VectorXd scores = weights.cwiseProduct(r).cwiseAbs2();
+  // A parameter that is held counts as known by its start no better than measurements are: who is
+  // held alone would be certain otherwise.
+  const Index first_held = problem.measured();
+  const double usual = std::max(problem.scale() * problem.scale(),
+                                first_held > 0 ? scores.head(first_held).mean() : 0.0);
+  for (Index i = first_held; i < scores.size(); ++i) scores[i] = std::max(scores[i], usual);
+  // Of no more points than constants nothing scatters: each is known as a measurement usually is.
+  if (first_held <= best.x.size()) scores.head(first_held).array() = usual;
+  // Points that pull the fit towards themselves leave small residuals (MacKinnon and White, "Some
+  // heteroskedasticity-consistent covariance matrix estimators", 1985: HC3).
+  constexpr double kMostPull = 0.9;
+  const MatrixXd moved = jacobian * curvature;
+  for (Index i = 0; i < first_held; ++i) {
+    const double pull = std::pow(weights[i], 3) * moved.row(i).dot(jacobian.row(i));
+    scores[i] /= std::pow(1.0 - std::clamp(pull, 0.0, kMostPull), 2);
+  }
+  const MatrixXd covariance =
+      curvature * (jacobian.transpose() * scores.asDiagonal() * jacobian) * curvature;
 
   const double largest = normal.diagonal().maxCoeff();
   const auto silent = [&](Index i) { return normal(i, i) <= 1e-9 * largest; };
@@ -183,6 +200,12 @@ void judge(const LogProblem& problem, const Minimum& best, LeastSquaresFit& fit)
 }
 
 }  // namespace
+
+Interval80 interval80(const FittedConstant& constant) {
+  constexpr double kNormal80 = 1.281552;
+  const double factor = std::exp(kNormal80 * constant.relative_error);
+  return {constant.value / factor, constant.value * factor};
+}
 
 std::vector<double> LeastSquaresFit::values() const {
   std::vector<double> values;

@@ -34,9 +34,20 @@ struct LeastSquaresOptions {
 struct FittedConstant {
   std::string name;
   double value{};
-  double relative_error{};  ///< one standard deviation, from the curvature of the loss
+  /// One standard deviation of the logarithm, from the curvature of the loss; of a constant that
+  /// only its hold tells, as if its start had been measured.
+  double relative_error{};
   bool at_bound{false};
 };
+
+/// Where a constant lies 8 times in 10.
+struct Interval80 {
+  double low{};
+  double high{};
+};
+/// By its error in the logarithm, as a normal distribution has it; from 0 to infinity for a
+/// constant that the data say nothing about.
+Interval80 interval80(const FittedConstant& constant);
 
 struct LeastSquaresFit {
   std::vector<FittedConstant> constants;

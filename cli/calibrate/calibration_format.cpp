@@ -81,7 +81,7 @@ std::string check_csv(const Check& check) {
 
 std::string fit_text(const std::vector<FitReport>& reports) {
   TextTable errors({"fitted", "points", "MAPE %", "P90", "held out", "MAPE %", "P90"});
-  TextTable constants({"constant", "", "value", "+- %"});
+  TextTable constants({"constant", "", "value", "80 % interval", "+- %"});
   std::string groups;
   for (const FitReport& report : reports) {
     const ErrorStatistics& held = report.held_out_errors;
@@ -92,7 +92,9 @@ std::string fit_text(const std::vector<FitReport>& reports) {
       groups += fmt::format("{} was measured with {}\n", report.what, groups_text(report.groups));
     }
     for (const FittedConstant& constant : report.constants) {
+      const Interval80 interval = interval80(constant);
       constants.add({report.what, constant.name, fmt::format("{:.4g}", constant.value),
+                     fmt::format("{:.4g} to {:.4g}", interval.low, interval.high),
                      percent(constant.relative_error)});
     }
   }
@@ -108,7 +110,10 @@ std::string fit_json(const std::vector<FitReport>& reports) {
       Json entry{{"name", constant.name}, {"value", constant.value}};
       // JSON has no infinity: a constant that the data say nothing about has no error.
       if (std::isfinite(constant.relative_error)) {
+        const Interval80 interval = interval80(constant);
         entry["relative_error"] = constant.relative_error;
+        entry["low"] = interval.low;
+        entry["high"] = interval.high;
       }
       constants.push_back(entry);
     }

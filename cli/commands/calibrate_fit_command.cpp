@@ -127,7 +127,8 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   const std::string base = base_name(library, options, "devices", asked, kUsualDevice);
   const Document document = library.open("devices", base);
   Device device = document.read_once(read_device);
-  const DeviceFits fits = fit_device(points, {options.folds, options.scale_per}, device);
+  const FitOptions how{options.folds, options.scale_per, asked.has_value() || base == options.name};
+  const DeviceFits fits = fit_device(points, how, device);
   const bool products = std::ranges::any_of(
       points, [](const Measurement& point) { return std::holds_alternative<Gemm>(point.what); });
   if (products && fits.gemm.empty() && !asked && base != options.name) {
@@ -141,10 +142,11 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   if (fitted.reports.empty()) {
     throw InputError(
         "calibrate fit: too few points for a device: it takes 30 forward products of 1 GFLOP or "
-        "more, 8 runs of a memory-bound kernel, 8 of an attention kernel, or 4 "
-        "pinned copies of 1 MiB or more");
+        "more (3 where --device names the device that they were measured on, for its rate alone), "
+        "8 runs of a memory-bound kernel, 8 of an attention kernel, or 4 pinned copies of 1 MiB or "
+        "more");
   }
-  fitted.left_out = not_fitted(points);
+  fitted.left_out = not_fitted(points, fitted.reports);
   fitted.text = fitted_device_file(read_file(document.file()), device, fits,
                                    {options.name, command_text(options, base)});
   return fitted;
@@ -155,7 +157,7 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
   const std::string base = base_name(library, options, "clusters", options.cluster, kUsualCluster);
   const Document document = library.open("clusters", base);
   Cluster cluster = document.read_once(read_cluster);
-  const FitOptions fit{options.folds, options.scale_per};
+  const FitOptions fit{options.folds, options.scale_per, false};
   const auto node = fit_collectives(points, fit, cluster.node);
   const auto network = fit_network(points, fit, cluster);
   Fitted fitted;

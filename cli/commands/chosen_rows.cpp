@@ -22,6 +22,7 @@ MeasurementFile read_chosen_rows(const CommonOptions& common, const std::vector<
                 [&](const Measurement& point) { return !meets(point.fields, filters); });
   if (file.points.empty()) throw InputError("--where: no measured point is left");
   if (common.quiet) return file;
+  for (const std::string& note : file.notes) fmt::print(stderr, "{}\n", printable(note, 1000));
   for (std::size_t i = 0; i < std::min(kShownProblems, file.unread.size()); ++i) {
     fmt::print(stderr, "not read: {}\n", printable(file.unread[i], 200));
   }

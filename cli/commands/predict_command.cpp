@@ -10,6 +10,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/predict/memory_snapshot.hpp"
 #include "cli/predict/predict_answer.hpp"
+#include "cli/predict/reservation_format.hpp"
 #include "cli/predict/trace.hpp"
 #include "cli/predict/training_run_format.hpp"
 #include "cli/report/report.hpp"
@@ -63,6 +64,12 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
   if (details.distribution) fmt::print("\n{}", what_if_text(*details.distribution, job.what_if));
   if (details.contended) fmt::print("\n{}", contention_text(*details.contended));
   fmt::print("{}", whole_run_text(scenario.plan, details.whole, options.run, job.what_if.any()));
+  if (details.reservation) {
+    fmt::print("\n{}", reservation_text(scenario.plan, *details.reservation, options.run, out));
+    if (!details.over_nodes.empty()) {
+      fmt::print("\n{}", over_nodes_text(details.over_nodes, options.run));
+    }
+  }
   const double step = prediction.sec_per_iter.value;
   if (options.verbose) fmt::print("\n{}", kernel_table(details.kernels, step, out));
   if (!options.explain.empty()) {

@@ -1,7 +1,7 @@
 "use strict";
 // A prediction in pictures: the document `prequel/prediction/1`, and what `drawing_json` tells beside it.
 const predictionDrawing = (() => {
-  const { bars, cell, chart, css, details, element, legend, numbers, percent, seconds, section, signed, table } = drawing;
+  const { bars, cell, chart, css, details, dots, element, legend, nearest, numbers, percent, seconds, section, signed, table } = drawing;
   const kParts = [["compute", "compute"], ["recompute", "recompute"], ["tp_comm", "communication"],
     ["cp_comm", "communication"], ["ep_comm", "communication"], ["pp_comm", "communication"], ["dp_comm", "communication"],
     ["offload", "communication"], ["bubble", "bubble"],
@@ -149,5 +149,59 @@ const predictionDrawing = (() => {
         value: `${seconds(s.sec_per_iter)}  −${percent(s.gain)}` }))));
   }
 
-  return { title, headline, breakdown, timeline, memory, sensitivity };
+  // A reservation: tokens over days as a band, hours lost as bars, the rest as numbers.
+  function reservation(p) {
+    const r = p.reservation;
+    if (!r) return [];
+    const amount = (v) => v === null ? "never" : Math.abs(v) >= 1e6 ? v.toExponential(2) : Number(v.toPrecision(3)).toString();
+    const band = (values, scale = 1, unit = "") => {
+      const [low, middle, high] = values.map((v) => v === null ? null : v * scale);
+      return [amount(middle) + unit, `${amount(low)} to ${amount(high)}`];
+    };
+    const reserved = r.reserved_days !== null;
+    const entries = [["days to the last token", ...band(r.days)],
+      ...(reserved ? [["in time", percent(r.completes_probability, 0), `within ${amount(r.reserved_days)} days`],
+        ["tokens by the end", ...band(r.tokens_by_end)]] : []),
+      ["stops", ...band(r.stops)], ["effective time (ETTR)", ...band(r.ettr, 100, " %")],
+      ["goodput", ...band(r.goodput_tokens_per_sec, 1, " tokens/s")],
+      ["utilisation of what is paid", ...band(r.utilisation, 100, " %")],
+      ...(r.cost ? [["cost", ...band(r.cost)]] : []), ...(r.kwh ? [["energy of the nodes", ...band(r.kwh, 1, " kWh")]] : [])];
+    const { days, tokens } = r.curve, end = days[days.length - 1];
+    const most = 1.05 * Math.max(...tokens.map(([, , high]) => high));
+    const items = days.map((day, i) => ({ x: day, y: tokens[i][1],
+      text: () => `after ${amount(day)} days\n${amount(tokens[i][1])} tokens\n${amount(tokens[i][0])} to ${amount(tokens[i][2])}` }));
+    const lost = Object.entries(r.lost_hours).filter(([, hours]) => hours > 0).sort((a, b) => b[1] - a[1]);
+    const all = lost.reduce((sum, [, hours]) => sum + hours, 0), largest = lost.length ? lost[0][1] : 1;
+    return [section(`Reservation of ${r.nodes + r.spares} nodes`,
+      element("p", { class: "soft" }, `${r.spares} of them spare; class ${r.class}${r.own_figures ? " with the cluster's own figures" : ""}. ` +
+        `Each number is a median, with what one in ten and nine in ten ways stay below. ${r.spares_for_99} spares for 99 %.`),
+      numbers(entries),
+      chart({ label: `Tokens over ${amount(end)} days: ${amount(tokens[tokens.length - 1][1])} by the end in the median.`,
+        height: 300, x: [0, end], y: [0, most], items, xLabel: "days", yLabel: "tokens", find: nearest(items),
+        yText: (v) => v === 0 ? "0" : v.toExponential(1),
+        draw: (u, ctx, chosen) => {
+          const at = (i, which) => [u.valToPos(i < 0 ? 0 : days[i], "x", true), u.valToPos(i < 0 ? 0 : tokens[i][which], "y", true)];
+          ctx.beginPath();
+          ctx.moveTo(...at(-1, 0));
+          days.forEach((_, i) => ctx.lineTo(...at(i, 2)));
+          for (let i = days.length - 1; i >= 0; --i) ctx.lineTo(...at(i, 0));
+          ctx.closePath();
+          ctx.globalAlpha = 0.35;
+          ctx.fillStyle = css("compute");
+          ctx.fill();
+          ctx.globalAlpha = 1;
+          ctx.beginPath();
+          ctx.moveTo(...at(-1, 1));
+          days.forEach((_, i) => ctx.lineTo(...at(i, 1)));
+          ctx.strokeStyle = css("compute");
+          ctx.lineWidth = 2 * devicePixelRatio;
+          ctx.stroke();
+          if (chosen >= 0) dots(u, ctx, [items[chosen]], 0);
+        } })),
+    section("Hours lost", element("p", { class: "soft" }, "In the mean, until the last token or the end of the reservation."),
+      bars(lost.map(([cause, hours]) => ({ label: cause.replaceAll("_", " "), parts: [[hours / largest, "bubble", cause]],
+        value: `${amount(hours)} h  ${percent(hours / all)}` }))))];
+  }
+
+  return { title, headline, breakdown, timeline, memory, sensitivity, reservation };
 })();

@@ -1,5 +1,6 @@
 #include "cli/predict/predict_answer.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,7 @@
 
 #include "cli/translate/idle_settings.hpp"
 #include "cli/translate/translated_request.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -25,6 +27,63 @@ FlopsConvention convention_named(const std::string& text) {
       "; prequel, megatron-hw, bs-noemb, mosaic-2023, mosaic-2023-star and causal are known");
 }
 
+constexpr std::int64_t kTold = 20;  // replications that tell whether a setting moves anything
+
+/// The site of a cluster: the class that is asked for, else the cluster's, with its own figures.
+Site site_of(const Library& library, const Cluster& cluster, const RunQuestion& question) {
+  const auto& asked = question.reservation.maturity;
+  const std::string maturity = asked ? *asked : cluster.site.maturity.value_or(kUsualMaturity);
+  const Document file = library.open("sites", maturity, asked ? "--maturity" : "maturity");
+  return with_figures(file.read_once(read_site), cluster.site);
+}
+
+/// The reservation on other numbers of nodes: replicas follow from them, the batch stays.
+std::vector<NodesPoint> over_nodes(const Library& library, const JobRequest& request,
+                                   const RunQuestion& question) {
+  const Uncertainty uncertainty = shipped_uncertainty(library);
+  std::vector<NodesPoint> points;
+  for (const std::int64_t nodes : question.reservation.over_nodes) {
+    NodesPoint& point = points.emplace_back();
+    point.nodes = nodes;
+    JobRequest other = request;
+    other.overrides.push_back({"plan.nodes", fmt::format("{}", nodes), "--over-nodes"});
+    other.overrides.push_back({"plan.dp", "null", "--over-nodes"});
+    try {
+      const Job job = read_job(library, other);
+      const Scenario scenario = resolve(job).scenario;
+      const Prediction prediction = predict(scenario);
+      const double scale = interval(scenario, prediction, uncertainty).time_scale;
+      const WholeRun whole = whole_run(job, scenario, prediction, question);
+      point.gpus = scenario.plan.gpus;
+      point.sec_per_iter = prediction.sec_per_iter.value;
+      point.tokens_per_sec =
+          real(scenario.plan.gbs * scenario.plan.seq_len) / prediction.sec_per_iter.value;
+      point.reservation = reserve(scenario, prediction, *whole.run, scale,
+                                  site_of(library, scenario.cluster, question), question);
+    } catch (const InputError& error) {
+      point.refused = error.what();
+    }
+  }
+  return points;
+}
+
+/// With a reservation, --seed is of its draws; of a jitter only where one is asked for, too.
+void share_seed(JobRequest& request, RunQuestion& question) {
+  if (!question.reservation.is_asked()) return;
+  const auto is = [](const char* path) {
+    return [path](const Override& one) { return one.path == path; };
+  };
+  const auto seed = std::ranges::find_if(request.overrides, is("what_if.seed"));
+  if (seed == request.overrides.end()) return;
+  const auto number = parse_integer(seed->value);
+  if (!number || *number < 0) {
+    throw InputError("--seed " + printable(seed->value) + ": expected a whole number from 0 on");
+  }
+  question.reservation.seed = static_cast<std::uint64_t>(*number);
+  const bool jitters = std::ranges::any_of(request.overrides, is("what_if.jitter"));
+  if (!jitters) request.overrides.erase(seed);
+}
+
 /// What the options ask for beside the prediction.
 PredictionDetails details_of(const PredictOptions& options, const Library& library,
                              const JobRequest& request, const Job& job, const Scenario& scenario,
@@ -38,6 +97,12 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   if (job.what_if.any()) details.distribution = what_if(scenario, job.what_if, progress);
   if (options.contention) details.contended = contended_iteration(scenario, job.what_if);
   details.whole = whole_run(job, scenario, prediction, options.run, details.distribution);
+  details.run = options.run;
+  if (options.run.reservation.is_asked()) {
+    details.reservation =
+        reserve(scenario, prediction, *details.whole.run, details.interval->time_scale,
+                site_of(library, scenario.cluster, options.run), options.run);
+  }
   if (options.verbose || !options.explain.empty()) {
     details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].parts);
     if (!options.explain.empty()) {
@@ -69,19 +134,25 @@ PredictAnswer answer_of(const PredictOptions& options, const Library& library,
 
 }  // namespace
 
-PredictAnswer answer_predict(const Library& library, const PredictOptions& options,
-                             const Tell& tell, const Progress& progress) {
+PredictAnswer answer_predict(const Library& library, const PredictOptions& asked, const Tell& tell,
+                             const Progress& progress) {
+  PredictOptions options = asked;
   (void)convention_named(options.flops_convention);  // refused before anything is read
   JobRequest request = translated(options.request, options.script, library, tell);
+  share_seed(request, options.run);
   if (options.run.ramp) {  // its end, unless --gbs says otherwise
     const std::string last = fmt::format("{}", options.run.ramp->last);
     request.overrides.insert(request.overrides.begin(), {"plan.gbs", last, "--gbs-ramp"});
   }
   PredictAnswer answer = answer_of(options, library, request, progress);
+  answer.details.over_nodes = over_nodes(library, request, options.run);
   const auto told = [&](JobRequest other) {
     // What a setting moves, it moves in one draw, too.
     if (answer.job.what_if.any()) other.overrides.push_back({"what_if.samples", "1"});
-    const PredictAnswer of = answer_of(options, library, other, {});
+    PredictOptions once = options;  // what a setting moves, few replications tell
+    once.run.reservation.replications =
+        std::min<std::int64_t>(kTold, options.run.reservation.replications);
+    const PredictAnswer of = answer_of(once, library, other, {});
     return prediction_json(of.scenario, of.prediction, std::nullopt, of.details);
   };
   for (std::string& idle : idle_settings(request, {told})) {

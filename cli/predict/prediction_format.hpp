@@ -9,6 +9,7 @@
 #include "calibrate/runs/gap_cause.hpp"
 #include "cli/json/context.hpp"
 #include "cli/predict/kernel_format.hpp"
+#include "cli/predict/reservation_format.hpp"
 #include "cli/text/terminal.hpp"
 #include "models/job/library.hpp"
 #include "sim/answer/contended_iteration.hpp"
@@ -16,6 +17,7 @@
 #include "sim/answer/prediction.hpp"
 #include "sim/answer/timeline.hpp"
 #include "sim/answer/what_if.hpp"
+#include "sim/run/reserve.hpp"
 #include "sim/run/training_run.hpp"
 
 namespace prequel {
@@ -38,6 +40,9 @@ struct PredictionDetails {
   std::optional<Interval> interval;
   std::optional<StepDistribution> distribution;
   WholeRun whole;
+  std::optional<ReservationAnswer> reservation;
+  std::vector<NodesPoint> over_nodes;
+  RunQuestion run;                    ///< that those three answer
   std::optional<StageShares> shares;  ///< unless too many passes would have to be played
   std::optional<ContendedIteration> contended;
   std::vector<ExplainedKernel> kernels;

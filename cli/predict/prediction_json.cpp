@@ -3,6 +3,7 @@
 #include "cli/json/interval_json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
+#include "cli/predict/reservation_format.hpp"
 #include "cli/predict/training_run_format.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/answer/exposure.hpp"
@@ -131,6 +132,12 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                           {"launches_s", contended->launches}};
   }
   json.update(whole_run_json(details.whole));
+  if (details.reservation) {
+    json["reservation"] = reservation_json(plan, *details.reservation, details.run);
+    if (!details.over_nodes.empty()) {
+      json["reservation"]["over_nodes"] = over_nodes_json(details.over_nodes);
+    }
+  }
   if (details.shares) json["stages"] = shares_json(*details.shares);
   if (!details.kernels.empty()) json["kernels"] = kernels_json(details.kernels, details.origin);
   json["warnings"] = prediction.warnings;

@@ -10,7 +10,7 @@
     const p = data.prediction;
     show(...predictionDrawing.title(p, data), ...predictionDrawing.headline(p), predictionDrawing.breakdown(p),
       predictionDrawing.timeline(p, data), predictionDrawing.memory(p),
-      predictionDrawing.sensitivity(p, data.sensitivity));
+      ...predictionDrawing.reservation(p), predictionDrawing.sensitivity(p, data.sensitivity));
   }
 
   // ---- validation -------------------------------------------------------------------------------

@@ -33,9 +33,8 @@ std::optional<ImportReport> translate_named_model(const Library& library, JobReq
   return model->report;
 }
 
-bool is_file(const std::string& path) {
-  std::error_code ignored;
-  return path == "-" || std::filesystem::is_regular_file(path, ignored);
+bool is_readable(const std::string& path) {
+  return path == "-" || is_file(path);
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ ImportedModel named_model(const Library& library, const std::string& name,
 JobRequest translated(JobRequest request, const ScriptInputs& script, const Library& library,
                       const Tell& tell) {
   const auto model = translate_named_model(library, request);
-  if (request.job && !library.document(*request.job) && is_file(*request.job)) {
+  if (request.job && !library.document(*request.job) && is_readable(*request.job)) {
     ImportNames names{request.cluster, request.software, &library, request.overrides, script, {}};
     if (request.model) names.model = named_model(library, *request.model, request.model_text);
     if (const auto job = translate_job(*request.job, names)) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "hw/base/built_in_files.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 
@@ -16,6 +17,7 @@ constexpr std::size_t kMostBytes = 16u << 20;
 
 /// Of a file, a pipe or, where `file` is `-`, stdin, which are read but once.
 std::string table_text(const std::string& file) {
+  if (const auto carried = built_in_file(file)) return std::string(*carried);
   std::ifstream opened;
   if (file != "-") {
     opened.open(file, std::ios::binary);

@@ -322,7 +322,7 @@
     byId("headline").replaceChildren(...predictionDrawing.title(shown, answer.drawing), ...predictionDrawing.headline(shown),
       ...answer.remarks.split("\n").filter(Boolean).map((remark) => element("p", { class: "soft remark" }, remark)));
     pictures.replaceChildren(predictionDrawing.timeline(shown, answer.drawing),
-      predictionDrawing.memory(shown), predictionDrawing.breakdown(shown), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));
+      predictionDrawing.memory(shown), predictionDrawing.breakdown(shown), ...predictionDrawing.reservation(shown), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));
     if (isOpen) pictures.querySelector("details").open = true;
     const [low, high] = shown.interval.sec_per_iter, memory = shown.memory;
     byId("strip").replaceChildren(element("b", {}, seconds(shown.sec_per_iter)), ` ${seconds(low)} to ${seconds(high)}`,

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "hw/base/built_in_files.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/file_stream.hpp"
 #include "hw/base/text.hpp"
@@ -128,7 +129,23 @@ bool is_folder(const std::string& path) noexcept {
   return std::filesystem::is_directory(path, ignored);
 }
 
+bool is_file(const std::string& path) noexcept {
+  if (built_in_file(path)) return true;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::vector<std::string> paths = built_in_files_of(folder);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (entry.is_regular_file(ignored)) paths.push_back(entry.path().string());
+  }
+  return paths;
+}
+
 std::string read_file(const std::string& path, std::size_t limit) {
+  if (const auto carried = built_in_file(path)) return std::string(*carried);
   // Not blocking, so that a pipe without a writer is refused rather than waited for.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   const struct stat status = status_of(file, path);

@@ -6,11 +6,18 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prequel {
 
 /// Whether there is a folder of that name; a name that no file can have is none.
 bool is_folder(const std::string& path) noexcept;
+
+/// Tells whether there is a regular file of that name, on the disk or inside the program.
+bool is_file(const std::string& path) noexcept;
+
+/// Returns the paths of the regular files of a folder, in any order; none where it cannot be read.
+std::vector<std::string> files_of(const std::string& folder);
 
 /// The content of a regular file of at most `limit` bytes. Throws InputError: missing, a
 /// directory, device or pipe, too large, not readable.

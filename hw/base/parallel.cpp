@@ -2,7 +2,14 @@
 
 #include <mutex>
 
-#ifdef __SANITIZE_THREAD__
+// Debian's libtbb is not built with the thread sanitizer, which would take all that libtbb hands
+// from thread to thread for a race. Plain threads let it watch the work itself. A static program
+// has them, too: there is no static libtbb.
+#if defined(__SANITIZE_THREAD__) && !defined(PREQUEL_PLAIN_THREADS)
+#define PREQUEL_PLAIN_THREADS
+#endif
+
+#ifdef PREQUEL_PLAIN_THREADS
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -14,10 +21,8 @@
 
 namespace prequel {
 
-#ifdef __SANITIZE_THREAD__
+#ifdef PREQUEL_PLAIN_THREADS
 
-// Debian's libtbb is not built with the thread sanitizer, which would take all that libtbb hands
-// from thread to thread for a race. Plain threads let it watch the work itself.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
   std::atomic<std::size_t> next{0};
   std::mutex mutex;

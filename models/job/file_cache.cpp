@@ -1,5 +1,6 @@
 #include "models/job/file_cache.hpp"
 
+#include "hw/base/built_in_files.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/sha256.hpp"
@@ -14,6 +15,7 @@ CachedFile FileCache::read(const std::string& path) {
   const std::uintmax_t size = unknown ? 0 : fs::file_size(path, unknown);
   const std::lock_guard lock(mutex_);
   const auto known = entries_.find(path);
+  if (built_in_file(path)) unknown.clear();  // it never changes
   if (!unknown && known != entries_.end() && known->second.changed == changed &&
       known->second.size == size) {
     return known->second.file;

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hw/base/built_in_files.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -219,8 +220,12 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
   for (const std::string& beside : {data_beside_module(), data_beside_program()}) {
     if (!beside.empty()) directories.push_back(beside);
   }
-  directories.emplace_back(PREQUEL_INSTALLED_DATA);
-  directories.emplace_back(PREQUEL_SOURCE_DATA);
+  if (has_built_in_files()) {  // made to be taken away: nothing of the machine that made it
+    directories.emplace_back(kBuiltInFolder);
+  } else {
+    directories.emplace_back(PREQUEL_INSTALLED_DATA);
+    directories.emplace_back(PREQUEL_SOURCE_DATA);
+  }
   return directories;
 }
 
@@ -292,9 +297,8 @@ Document Library::find(const std::string& kind, const std::string& name,
   }
   if (!is_path(name)) {
     for (const std::string& directory : directories_) {
-      const fs::path path = fs::path(directory) / kind / (name + ".json");
-      std::error_code ignored;
-      if (fs::is_regular_file(path, ignored)) return read(kind, name, path.string());
+      const std::string path = (fs::path(directory) / kind / (name + ".json")).string();
+      if (is_file(path)) return read(kind, name, path);
     }
   }
   if (kind == "models" && may_be_published(name)) {
@@ -318,7 +322,6 @@ Document Library::find(const std::string& kind, const std::string& name,
       return software;
     }
   }
-  std::error_code ignored;
   const std::string file = "./" + name + ".json";
   // A publisher says nothing of the model's shape.
   const std::string own_name = kind == "models" ? name.substr(name.rfind('/') + 1) : name;
@@ -332,7 +335,7 @@ Document Library::find(const std::string& kind, const std::string& name,
   }
   const std::string problem =
       "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
-      (fs::is_regular_file(file, ignored) ? "; the file here is called " + file : "") +
+      (is_file(file) ? "; the file here is called " + file : "") +
       "; prequel show " + kind + " lists them" + (nearest.empty() ? own_file(kind) : "");
   const bool is_place = from.find('/') != std::string::npos;
   throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
@@ -354,10 +357,8 @@ bool Library::means_file(const std::string& kind, const std::string& name) const
 std::vector<std::string> Library::names(const std::string& kind) const {
   std::vector<std::string> names;
   for (const std::string& directory : directories_) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(fs::path(directory) / kind, ignored)) {
-      if (entry.path().extension() != ".json" || !entry.is_regular_file(ignored)) continue;
-      names.push_back(entry.path().stem().string());
+    for (const fs::path path : files_of((fs::path(directory) / kind).string())) {
+      if (path.extension() == ".json") names.push_back(path.stem().string());
     }
   }
   std::sort(names.begin(), names.end());
@@ -366,7 +367,9 @@ std::vector<std::string> Library::names(const std::string& kind) const {
 }
 
 std::string Library::directory() const {
-  const auto found = std::find_if(directories_.begin(), directories_.end(), is_folder);
+  const auto found = std::ranges::find_if(directories_, [](const std::string& directory) {
+    return directory == kBuiltInFolder || is_folder(directory);
+  });
   return found == directories_.end() ? std::string() : *found;
 }
 

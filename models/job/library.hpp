@@ -40,8 +40,8 @@ bool is_path(const std::string& name);
 /// The directories that hold models/, devices/, clusters/, software/ and jobs/, first match wins.
 class Library {
  public:
-  /// `extra` directories, then $PREQUEL_DATA, share/prequel beside the program's bin, the
-  /// installed one, the source tree.
+  /// `extra` directories, then $PREQUEL_DATA, share/prequel beside the program's bin, then what the
+  /// program carries inside itself, or else the installed one and the source tree.
   explicit Library(const std::vector<std::string>& extra, LibrarySources sources = {});
 
   /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is,

@@ -42,6 +42,7 @@ double add_ramp(const RampCurve& curve, double ramp_samples, double samples, Tra
     seen += real(iterations) * real(point.gbs);
     run.ramp_iterations += iterations;
     run.training += real(iterations) * time->sec_per_iter;
+    run.tokens.points.emplace_back(run.training.value, seen);
   }
   return seen;
 }
@@ -153,6 +154,13 @@ TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
     const double pauses = real(run.iterations / question.eval_interval);
     const Seconds forward = slowdown * forward_only_time(scenario);
     run.evaluation = pauses * real(question.eval_iters) * forward;
+  }
+  const double stretched = 1 + run.evaluation / run.training;
+  run.tokens.points.emplace_back(run.training.value, seen + real(full) * real(plan.gbs));
+  for (auto& [work, tokens] : run.tokens.points) {
+    const bool in_ramp = &work != &run.tokens.points.back().first;
+    work *= (in_ramp ? slowdown : 1.0) * stretched;
+    tokens = std::min(*question.tokens, tokens * real(plan.seq_len));
   }
   run.expected = (run.training + run.evaluation) / (1.0 - lost_share);
   run.gpu_hours = run.expected.value / kSecondsPerHour * real(plan.gpus);

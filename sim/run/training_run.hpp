@@ -10,6 +10,8 @@
 #include "sim/answer/what_if.hpp"
 #include "sim/run/batch_ramp.hpp"
 #include "sim/run/checkpointing.hpp"
+#include "sim/run/reservation_question.hpp"
+#include "sim/run/tokens_of_work.hpp"
 
 namespace prequel {
 
@@ -24,6 +26,7 @@ struct RunQuestion {
   std::optional<Seconds> mtbf;                         ///< of the whole job; needs the bandwidth
   std::optional<Seconds> checkpoint_interval;          ///< else the one that loses the least
   Seconds restart;                                     ///< beside reading the checkpoint
+  ReservationQuestion reservation;
 };
 
 /// Saving, and failing in between.
@@ -44,6 +47,7 @@ struct TrainingRun {
   Seconds expected;                ///< with checkpoints and failures
   double gpu_hours{};              ///< of `expected`
   std::optional<double> cost;      ///< of those, where a price is said
+  TokensOfWork tokens;             ///< of training and evaluation, spread over it evenly
 };
 
 /// Bytes of a checkpoint from which training goes on: the weights as they are computed with and

@@ -72,8 +72,9 @@ TEST_CASE("a file without one sound point is refused, a missing one and a direct
   const TemporaryFile file("junk.txt", "nothing here\n");
   CHECK(error_text([&] { static_cast<void>(read_measurements(file.path())); }) ==
         file.path() +
-            ": no measured point; expected a CSV table with time_us, a measurement file or an "
-            "nccl-tests log");
+            ": no measured point; expected a CSV table with time_us, a measurement file, an "
+            "nccl-tests log or a PyTorch profiler's trace; of a training log, calibrate runs takes "
+            "the rows that prequel import makes");
   CHECK(error_text([&] { static_cast<void>(read_measurements(std::string("/no/such/file"))); }) ==
         "/no/such/file: cannot be read");
   CHECK(error_text([&] { static_cast<void>(read_measurements(std::string("/tmp"))); }) ==

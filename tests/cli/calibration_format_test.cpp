@@ -69,8 +69,8 @@ TEST_CASE("a fit names errors, held-out errors and each constant with its deviat
         "  ring        20     6.0  10.0        10     7.0  15.0\n"
         "\n"
         "Constants (SI units) and their standard deviations\n"
-        "  constant             value  +- %\n"
-        "  ring      latency_s  8e-06   2.0\n");
+        "  constant             value           80 % interval  +- %\n"
+        "  ring      latency_s  8e-06  7.798e-06 to 8.208e-06   2.0\n");
 }
 
 TEST_CASE("a constant that the data say nothing about has no error in JSON") {

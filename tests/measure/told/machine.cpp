@@ -103,7 +103,8 @@ void Machine::submit(Stream& stream, const Work& work, const std::string& functi
   if (keeps_works) works.push_back(work);
   double seconds = orders_.cost(work);
   if (orders_.noise > 0.0) {
-    seconds *= std::exp(std::normal_distribution<double>(0.0, orders_.noise)(random_));
+    // No kernel takes less than a tenth: the median and the mean are what was told.
+    seconds *= std::clamp(std::normal_distribution<double>(1.0, orders_.noise)(random_), 0.1, 1.9);
   }
   if (runs_at_clock(work)) seconds /= orders_.clock(busy_);
   busy_ += seconds;

@@ -41,7 +41,7 @@ struct Orders {
 
   /// Seconds that the device takes for a work: what was launched is told as the work that it does.
   std::function<double(const Work& work)> cost{[](const Work&) { return 1e-5; }};
-  double noise{};  ///< sd of the logarithm of each kernel's time
+  double noise{};  ///< sd of each kernel's time, relative; a normal distribution
   std::uint32_t seed{1};
 
   double call{2e-7};        ///< seconds that a call takes the host

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Puts the program's present output into the pages that show it.
+
+A page says before a block which command made it:
+
+    <!-- output: prequel predict --model llama-3-70b … -->
+    ```text
+    …
+    ```
+
+`| head -N` at the end of the command keeps the first lines alone, `| columns -N` cuts longer ones.
+With --check nothing is written: the exit status is 1 if a page is out of date.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+BLOCK = re.compile(r"<!-- output: prequel (?P<command>.*?) -->\n```text\n(?P<text>.*?)```\n", re.DOTALL)
+
+
+def output_of(program, command):
+    """Returns what a command prints, cut as it asks for."""
+    command, *cuts = [part.strip() for part in command.split(" | ")]
+    done = subprocess.run(["sh", "-c", f"'{program}' {command}"], capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"prequel {command}: exit status {done.returncode}\n{done.stderr}")
+    lines = done.stdout.rstrip().splitlines()
+    for cut in cuts:
+        name, number = cut.split(" -")
+        if name == "head":
+            lines = lines[: int(number)]
+        else:
+            lines = [line[: int(number)].rstrip() for line in lines]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Refreshes or checks the pages that are named."""
+    check = "--check" in sys.argv
+    program, *pages = [word for word in sys.argv[1:] if word != "--check"]
+    stale = []
+    for page in map(Path, pages):
+        old = page.read_text()
+        new = BLOCK.sub(
+            lambda block: f"<!-- output: prequel {block['command']} -->\n```text\n"
+            f"{output_of(program, block['command'])}```\n",
+            old,
+        )
+        if new != old:
+            stale.append(str(page))
+            if not check:
+                page.write_text(new)
+    if check and stale:
+        raise SystemExit(f"out of date: {', '.join(stale)}: sh docs/pictures/refresh.sh PROGRAM")
+
+
+main()

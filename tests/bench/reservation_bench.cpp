@@ -1,0 +1,48 @@
+// How fast reservations are played.
+
+#include <benchmark/benchmark.h>
+
+#include "hw/base/json_cursor.hpp"
+#include "models/job/library.hpp"
+#include "sim/run/reservation.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kDay = 86400;
+
+/// Nodes of a mature site, saved every half hour, with a spare for each forty.
+Reservation reserved(std::int64_t nodes, double days) {
+  const Library library({PREQUEL_DATA_DIR});
+  Reservation reservation;
+  reservation.nodes = nodes;
+  reservation.spares = nodes / 40;
+  reservation.length = days * kDay;
+  reservation.work = 0.9 * reservation.length;
+  reservation.step_scale = 0.05;
+  reservation.first_start = 300;
+  reservation.saving = {1800, 5, 60, 30};
+  reservation.reliability = read_site(library.open("sites", "mature")).reliability;
+  return reservation;
+}
+
+/// A thousand replications on one core. An item is a replication.
+void play_reservation(benchmark::State& state, std::int64_t nodes, double days) {
+  const Reservation reservation = reserved(nodes, days);
+  constexpr std::uint64_t kReplications = 1000;
+  for ([[maybe_unused]] auto _ : state) {
+    for (std::uint64_t i = 0; i < kReplications; ++i) {
+      benchmark::DoNotOptimize(play(reservation, 1, i));
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kReplications));
+}
+BENCHMARK_CAPTURE(play_reservation, 1024, 1024, 30)
+    ->Name("run/reservation_1024")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(play_reservation, 12500, 12500, 100)
+    ->Name("run/reservation_12500")
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace prequel
