@@ -194,6 +194,7 @@ class Contest {
         }
       }
       played += play(wave, all);
+      if (watch.best && !found_.empty()) watch.best(found_.front().plan.sec_per_iter);
       if (watch.progress) watch.progress(played, plans_);
       size = std::min(2 * size, all ? kWave : kPrunedWave);
     }
@@ -443,6 +444,24 @@ Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
 
 }  // namespace
 
+namespace {
+
+/// So many candidates are looked at where the search was stopped before any was played.
+constexpr std::size_t kRescued = 64;
+
+/// Returns candidates that are spread evenly over all.
+Candidates spread_over(const Candidates& all) {
+  Candidates few;
+  few.considered = all.considered;
+  const std::size_t count = std::min(kRescued, all.legal.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    few.legal.push_back(all.legal[i * all.legal.size() / count]);
+  }
+  return few;
+}
+
+}  // namespace
+
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
                     const SearchLimits& limits, const SearchWatch& watch) {
   SearchResult result;
@@ -450,6 +469,14 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.legal = candidates.plans();
   result.refused = candidates.nearest;
   Fitting fitting = fitting_plans(candidates, inputs, limits, watch, result);
+  if (fitting.plans.empty() && is_stopped(watch) && !candidates.legal.empty()) {
+    // Somebody who waited long enough to stop it wants the best of a few, not nothing.
+    SearchResult few;
+    fitting = fitting_plans(spread_over(candidates), inputs, limits, {}, few);
+    result.required = few.required;
+    result.fitting = few.fitting;
+    result.nearest_misses = few.nearest_misses;
+  }
   if (fitting.plans.empty()) return result;
   for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;

@@ -282,12 +282,12 @@ constexpr ListFlag kLists[] = {
      [](ImportedJob& job, const std::vector<std::string>& words) {
        return take_words("--offload-modules", job, job.plan.offload_modules, words);
      }},
-    {"--cuda-graph-scope", graphs_of},
+    {"--cuda-graph-scope", graphs_of, true},
     {"--cp-comm-type", context_comm},
     {"--window-size", window},
     {"--attention-config", attention_of},
     {"--pipeline-parallel-schedule", schedule_of},
-    {"--converters", converters},
+    {"--converters", converters, true},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "cli/import/settings/torchtitan.hpp"
 #include "cli/import/settings/tuning_flags.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
 #include "models/plan/router_balance.hpp"

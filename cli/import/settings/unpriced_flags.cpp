@@ -43,25 +43,10 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--num-layers-teacher"},
 };
 
-/// Flags of what is no dense decoder, or no layout of one, that prequel could predict.
-constexpr RefusedFlag kRefused[] = {
-    {"--hybrid-attention-ratio", "a hybrid whose pattern no flag gives (hybrid-layer-pattern)",
-     "0.0"},
-    {"--retro-add-retriever", "a model with retrieval"},
-    {"--decoder-num-layers", "an encoder and a decoder"},
-    {"--seq-length-dec", "an encoder and a decoder"},
-    {"--vision-tower", "a vision-language model"},
-    {"--mm-projector-type", "a vision-language model"},
-    {"--head-size-a", "a model without attention (RWKV)"},
-};
-
 }  // namespace
 
 std::span<const UnmodelledFlag> unmodelled_flags() {
   return kUnmodelled;
-}
-std::span<const RefusedFlag> refused_flags() {
-  return kRefused;
 }
 
 }  // namespace prequel
