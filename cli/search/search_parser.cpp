@@ -129,7 +129,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                   "by what share of them a shape may miss that (default: 0.05)")
       ->check(CLI::Range(0.0, 1.0))
       ->group(shape_group);
-  add_shared_axes(command, options.request.overrides);
+  add_shared_axes(command, options.request.overrides, "objective");
   command.add_option("--gpus", options.gpus, "as many GPUs, on whole nodes")
       ->check(CLI::Range(1, 1 << 24))
       ->excludes("--nodes");
@@ -164,7 +164,9 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       .add_option("--memory-headroom", options.memory_headroom,
                   "share of the device's memory that must stay free")
       ->check(share_below_one());
-  command.add_option("--objective", options.objective, "what plans are ranked by")
+  command
+      .add_option("--objective", options.objective,
+                  "what plans are ranked by (what the loss is of: --set plan.objective=dpo)")
       ->type_name("time|tokens|gpu-hours|cost|days|energy")
       ->check(
           CLI::IsMember({"time", "tokens", "gpu-hours", "cost", "days", "energy"}).description(""));

@@ -90,7 +90,9 @@ double largest_unit(const PartWeights& weights, const Transformer& model, const 
     each_part([&](Part part) {
       if (!is_block(part) || chunk.parts[part] == 0) return;
       const ParameterCount& block = weights[part].parameters.learning;
-      most = std::max(most, split_over_ranks(plan, real(block.dense), real(block.experts)));
+      const double here =
+          real(block.dense) / real(plan.tp) + real(block.experts) / real(plan.etp * plan.ep);
+      most = std::max(most, here);
     });
   }
   const double tables = model.tied_embeddings ? 1 : 2;
