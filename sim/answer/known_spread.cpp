@@ -252,7 +252,9 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
     const double share = i < kUncertainOfTime ? level.time.level : level.memory.level;
     deviation[i] = stated.value_or(share * uncertainty.constants[i].sd);
-    if (edited[i]) deviation[i] = std::max(deviation[i], uncertainty.constants[i].sd);
+    if (edited[i] && !stated) {  // an edit that says how sure it is is believed
+      deviation[i] = std::max(deviation[i], uncertainty.constants[i].sd);
+    }
     spread.covariance[i][i] = deviation[i] * deviation[i];
   }
   const auto correlate = [&](Uncertain first, Uncertain second, double value) {
