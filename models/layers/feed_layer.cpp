@@ -25,6 +25,13 @@ class FeedTeller {
     const double hidden = real(teller_.model.hidden);
     const double tokens = real(teller_.shared_tokens);
 
+    for (const std::int64_t adapted :
+         teller_.adapters_of({{AdapterTarget::router, experts.count}})) {
+      teller_.tell_adapter({.rows = teller_.shared_tokens,
+                            .outputs = adapted,
+                            .inputs = teller_.model.hidden,
+                            .module = Module::experts});
+    }
     teller_.tell({"router",
                   LinearLayer{teller_.shared_tokens, experts.count, teller_.model.hidden,
                               teller_.setting.precision, 0},
@@ -58,6 +65,10 @@ class FeedTeller {
   }
 
  private:
+  [[nodiscard]] bool keeps_gate() const {
+    return teller_.software.memory.keeps_copies || teller_.software.memory.keeps_gates;
+  }
+
   /// A rank's part of the tokens that its tensor group has: experts get each token once, whether or
   /// not sequence parallelism splits what is around them.
   [[nodiscard]] double expert_tokens() const {
@@ -78,18 +89,18 @@ class FeedTeller {
          Module::experts});
   }
 
-  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows) {
+  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows,
+                       bool is_kept) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(teller_.model.mlp);
     const double pass =
         traffic_rows * teller_.element * teller_.software.kernels.pointwise_traffic_factor;
-    teller_.tell(
-        {name,
-         PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
-                          (gated ? 5 : 3) * pass},
-         module, 0, false,
-         elements * (teller_.operand +
-                     (gated && teller_.software.memory.keeps_copies ? teller_.element : 0.0))});
+    teller_.tell({name,
+                  PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
+                                   (gated ? 5 : 3) * pass},
+                  module, 0, false,
+                  elements * ((is_kept ? teller_.operand : 0.0) +
+                              (gated && keeps_gate() ? teller_.element : 0.0))});
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
@@ -119,16 +130,22 @@ class FeedTeller {
     first.kept = in_elements * stored_bytes();
     // Of the gate, what it gates and the second product, every second one; of two, the second.
     first.operator_share = is_gated(teller_.model.mlp) ? 0.5 : 0.0;
+    using enum AdapterTarget;
+    first.adapters = is_gated(teller_.model.mlp)
+                         ? teller_.adapters_of({{gate, inner}, {up, inner}}, gate_up, 2 * inner)
+                         : teller_.adapters_of({{up, inner}}, gate_up, inner);
     teller_.tell_linear(in, teller_.tokens, teller_.model.in_width(inner), teller_.model.hidden,
                         first);
     tell_activation_store(module, in_elements, false);
-    tell_activation("activation", module, inner_elements, inner_elements);
+    tell_activation("activation", module, inner_elements, inner_elements,
+                    teller_.keeps_input_of({AdapterTarget::down}));
     teller_.tell_cast("mlp casts", module, inner_elements,
                       in_elements + real(teller_.tokens * teller_.model.hidden));
     LayerTeller::Split second = teller_.split_inputs();
     second.module = module;
     second.operator_share = is_gated(teller_.model.mlp) ? 0.0 : 1.0;
     second.ends_layer = ends_layer;
+    second.adapters = teller_.adapters_of({{AdapterTarget::down, teller_.model.hidden}});
     second.more_parameters = more_parameters;
     teller_.tell_linear(out, teller_.tokens, teller_.model.hidden, inner, second);
   }
@@ -190,9 +207,19 @@ class FeedTeller {
     const double passes = fused ? 0.5 : 1.0;
     teller_.tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),
                       passes * rows * (hidden + real(in_width)));
+    const bool reads_input = teller_.keeps_input_of({AdapterTarget::experts});
+    const auto adapt = [&](std::int64_t outputs, std::int64_t inputs, bool splits_inputs) {
+      for (const std::int64_t adapted : teller_.adapters_of({{AdapterTarget::experts, outputs}})) {
+        teller_.tell_adapter({whole_rows, adapted, inputs, splits_inputs, teller_.setting.etp,
+                              Module::experts, local, experts.count});
+      }
+    };
+    adapt(experts.ffn_hidden, width, false);
+    if (is_gated(teller_.model.mlp)) adapt(experts.ffn_hidden, width, false);
     // The dispatched tokens are the input, with the probabilities that scale them.
     teller_.tell({"expert inputs", PointwiseKernels{}, Module::experts, 0, false,
-                  rows * (hidden * teller_.operand + 8.0), 1, OffloadModule::expert_fc1});
+                  rows * ((reads_input ? hidden * teller_.operand : 0.0) + 8.0), 1,
+                  OffloadModule::expert_fc1});
     add("experts in", in_width, width,
         linear_parameters(teller_.model.in_width(experts.ffn_hidden), width,
                           teller_.model.linear_bias),
@@ -200,7 +227,13 @@ class FeedTeller {
     tell_activation_store(Module::expert_activation, rows * real(in_width),
                           teller_.setting.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
-                    passes * rows * real(inner));
+                    passes * rows * real(inner), reads_input);
+    // Where no kernel scales and activates at once, both results are kept.
+    if (teller_.model.mlp == Mlp::gelu && reads_input) {
+      teller_.tell({"expert scales", PointwiseKernels{}, Module::expert_activation, 0, false,
+                    rows * real(inner) * teller_.element});
+    }
+    adapt(width, experts.ffn_hidden, true);
     add("experts out", width, inner,
         linear_parameters(width, experts.ffn_hidden, teller_.model.linear_bias), 0);
     if (teller_.model.linear_bias) tell_expert_biases(rows * (real(in_width) + hidden));

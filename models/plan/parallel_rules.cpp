@@ -128,9 +128,10 @@ void check_tensor_parallel(Ruling& its) {
     const std::int64_t ranks = its.plan.tp * its.plan.cp;
     if (its.plan.seq_len % ranks != 0) {
       its.problem([&] {
-        return fmt::format("sequence_parallel: seq_len {} is not a multiple of {} {}; {} would do",
-                           its.plan.seq_len, its.plan.cp == 1 ? "tp" : "tp x cp =", ranks,
-                           nearest_multiples(ranks, its.plan.seq_len));
+        return fmt::format(
+            "sequence_parallel: seq_len {} is not a multiple of {} {}; seq_len {} would do",
+            its.plan.seq_len, its.plan.cp == 1 ? "tp" : "tp x cp =", ranks,
+            nearest_multiples(ranks, its.plan.seq_len));
       });
     }
   }

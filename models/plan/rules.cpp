@@ -83,7 +83,7 @@ void fill_defaults(Ruling& its) {
     }
   }
   if (!its.request.gbs) {
-    its.problem("gbs: missing; the global batch size in sequences is needed");
+    its.problem("gbs: missing; the global batch size is needed, in sequences (512) or tokens (4M)");
   }
 }
 
@@ -226,26 +226,22 @@ void check_offered(Ruling& its) {
 }
 
 void warn_of_stand_ins(Ruling& its) {
-  if (!its.software.stands_for.empty()) {
-    its.warn("software {} is not known; {} stands in for it, which can err by {:.0f} %",
-             its.software.stands_for, its.software.name, 100 * its.software.relative_error);
-  }
-  if (!its.cluster.stands_for.empty()) {
-    its.warn("cluster {} is not known; {}, a usual machine with {}, stands in for it",
-             its.cluster.stands_for, its.cluster.name, its.cluster.device);
+  if (its.tells != Tells::all) return;
+  for (std::string& told : stand_ins(its.software, its.cluster)) {
+    its.warnings.push_back(std::move(told));
   }
 }
 
 /// Fills the plan, as far as it is legal where nobody wants to read why it is not.
 void judge(Ruling& its) {
   using Check = void (*)(Ruling&);
-  constexpr std::array<Check, 17> kChecks{
+  constexpr std::array<Check, 18> kChecks{
       fill_defaults,   fill_degrees,           check_not_modelled,
       check_attention, check_tensor_parallel,  check_formats,
       check_overlap,   check_context_parallel, check_expert_parallel,
       fill_imbalance,  check_pipeline,         check_batch,
       check_zero,      check_optimizer,        check_host_memory,
-      check_recompute, check_sequence};
+      check_recompute, check_sequence,         check_tuning};
   warn_of_stand_ins(its);
   for (const Check check : kChecks) {
     check(its);
@@ -282,6 +278,21 @@ std::string nearest_multiples(std::int64_t unit, std::int64_t wanted) {
   const std::int64_t below = wanted / unit * unit;
   const std::int64_t above = below + unit;
   return below > 0 ? fmt::format("{} or {}", below, above) : fmt::format("{}", above);
+}
+
+std::vector<std::string> stand_ins(const Software& software, const Cluster& cluster) {
+  std::vector<std::string> told;
+  if (!software.stands_for.empty()) {
+    told.push_back(
+        fmt::format("software {} is not known; {} stands in for it, which can err by {:.0f} %",
+                    software.stands_for, software.name, 100 * software.relative_error));
+  }
+  if (!cluster.stands_for.empty()) {
+    told.push_back(
+        fmt::format("cluster {} is not known; {}, a usual machine with {}, stands in for it",
+                    cluster.stands_for, cluster.name, cluster.device));
+  }
+  return told;
 }
 
 std::string assumed_sequence(const PlanRequest& request, const Transformer& model) {

@@ -115,12 +115,12 @@ TEST_CASE("all ranks together hold the model's parameters, each once") {
       tables += one.tables;
     }
     CHECK(tables > 0);
-    const PerPart<ParameterCount> parts = part_parameters(model, plan.seq_len);
+    const PerPart<PartParameters> parts = part_parameters(model, plan.seq_len);
     const PartCounts counts = parts_of(model);
     double all = 0;
     each_part([&](Part part) {
       if (!is_block(part) && part != Part::next_token) return;
-      all += static_cast<double>(counts[part] * (parts[part].dense + parts[part].experts));
+      all += static_cast<double>(counts[part] * parts[part].all.total());
     });
     CHECK(held == doctest::Approx(all).epsilon(1e-12));
   });
