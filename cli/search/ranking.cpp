@@ -125,7 +125,8 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
 /// are of one kind and it is not much slower.
 void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
                             Judged& judged) const {
-  if (judged.plans.empty() || !folds()) return;
+  const bool all_judged = judged.intervals.size() == judged.plans.size();
+  if (judged.plans.empty() || !folds() || !all_judged) return;
   const FoundPlan& best = judged.plans.front();
   const auto is_other = [&](const FoundPlan& one) { return kind_of(one) != kind_of(best); };
   const auto end =
@@ -171,7 +172,7 @@ Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::siz
   SearchLimits surer = limits;
   surer.front = false;
   surer.also.clear();
-  while (!all && !result.interrupted && judged.plans.size() < wanted &&
+  while (!all && !result.interrupted && judged.plans.size() < std::min(wanted, options_.top) &&
          surer.best < std::max(kMostFound, wanted)) {
     surer.best = std::max(4 * surer.best, wanted);
     const Bytes capacity = inputs_.device.memory;
