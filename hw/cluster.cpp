@@ -85,8 +85,10 @@ Cluster read_cluster(const Document& file) {
   expect_schema(root, "prequel/cluster/1");
   cluster.name = root.at("name").text();
   if (const auto asked = root.find("stands_for")) cluster.stands_for = asked->text();
+  static_cast<void>(root.find("edited"));  // which of its constants are the user's: Library
   cluster.device = root.at("device").text();
   cluster.software = root.at("software").text();
+  if (const auto experts = root.find("expert_software")) cluster.expert_software = experts->text();
   cluster.nodes = root.at("nodes").integer(1, 1 << 20);
   cluster.node = read_collectives(root.at("node").at("collectives"));
   int domain_nodes = 1;

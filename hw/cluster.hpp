@@ -52,9 +52,10 @@ struct Cluster {
   std::string name;
   /// The machine that was asked for, where no file of it is known and this one has the same card.
   std::string stands_for;
-  std::string device;    ///< name of the device file
-  std::string software;  ///< the stack that is usual here
-  std::int64_t nodes{};  ///< how many there are
+  std::string device;           ///< name of the device file
+  std::string software;         ///< the stack that is usual here
+  std::string expert_software;  ///< that of mixtures of experts, where it is another
+  std::int64_t nodes{};         ///< how many there are
   std::int64_t devices_per_node{};
   CollectiveModel node;  ///< collectives inside a node
   /// Those over device links beyond a node, where domains span several nodes.
@@ -72,6 +73,12 @@ struct Cluster {
 /// The machine's own name, also where another's file stands in for it.
 inline const std::string& own_name(const Cluster& cluster) {
   return cluster.stands_for.empty() ? cluster.name : cluster.stands_for;
+}
+
+/// The stack that a model of this kind is usually trained by here.
+inline const std::string& usual_software(const Cluster& cluster, bool has_experts) {
+  return has_experts && !cluster.expert_software.empty() ? cluster.expert_software
+                                                         : cluster.software;
 }
 
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.

@@ -63,6 +63,27 @@ const StreamModel& model_of(const Device& device, StreamKind kind) {
   return device.streams[static_cast<std::size_t>(kind)];
 }
 
+/// What a device file says of a kind of mixer's kernel.
+template <class Kernel>
+const Kernel& known(const Device& device, const std::optional<Kernel>& kernel,
+                    std::string_view what) {
+  if (kernel) return *kernel;
+  throw InputError(
+      fmt::format("device {} has no constants of {} (mixers); h100-sxm, b200 and "
+                  "gb200 have",
+                  device.name, what));
+}
+
+const ScanKernel& kernel_of(const Device& device, const Scan& scan) {
+  return known(device, device.mixers.scans[static_cast<std::size_t>(scan.kind)],
+               fmt::format("{} scans", name(scan.kind)));
+}
+
+const SparseKernel& kernel_of(const Device& device, const SparseAttention& attention) {
+  return attention.is_indexer ? known(device, device.mixers.indexer, "indexers of sparse attention")
+                              : known(device, device.mixers.sparse_core, "sparse attention");
+}
+
 }  // namespace
 
 FlopsPerSecond Device::peak(Precision precision) const {
@@ -115,6 +136,26 @@ Seconds price(const Device& device, const Stream& stream) {
 
 Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel) {
   return price(attention_kernel(device, kernel), rates_of(device), attention);
+}
+
+Seconds price(const Device& device, const Scan& scan) {
+  return price(kernel_of(device, scan), scan) / device.clock_ratio;
+}
+
+Seconds price(const Device& device, const SparseAttention& attention) {
+  return price(kernel_of(device, attention), attention) / device.clock_ratio;
+}
+
+PriceExplanation explain_price(const Device& device, const Scan& scan) {
+  PriceExplanation why = explain_price(kernel_of(device, scan), scan);
+  why.constants = fmt::format("device.mixers.scans.{}", name(scan.kind));
+  return why;
+}
+
+PriceExplanation explain_price(const Device& device, const SparseAttention& attention) {
+  PriceExplanation why = explain_price(kernel_of(device, attention), attention);
+  why.constants = attention.is_indexer ? "device.mixers.indexer" : "device.mixers.sparse_core";
+  return why;
 }
 
 PriceExplanation explain_price(const Device& device, const Gemm& gemm) {

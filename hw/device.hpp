@@ -15,6 +15,7 @@
 #include "hw/kernels/attention.hpp"
 #include "hw/kernels/gemm.hpp"
 #include "hw/kernels/memory_bound.hpp"
+#include "hw/kernels/mixers.hpp"
 #include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
@@ -58,7 +59,11 @@ struct Device {
   GroupedModel grouped;
   StreamModels streams{};
   std::vector<AttentionKernel> attention;  ///< empty: no fused kernel known
+  MixerKernels mixers;                     ///< of scans and sparse attention
   KernelErrors errors;
+  /// Rate of products and attention in a busy step over that of its kernel tables, which are
+  /// bursts, beside what all cards of its generation lose alike; and how sure that is.
+  double sustained{1.0}, sustained_error{};
   /// Share of the shorter of two that a collective and the kernels it overlaps lose each, as they
   /// compete for compute units and memory; 0 where it is not known.
   double overlap_loss{};
@@ -81,6 +86,9 @@ Seconds price(const Device& device, const GroupedGemm& product);
 Seconds price(const Device& device, const GroupedGemm& product, std::span<const std::int64_t> rows);
 Seconds price(const Device& device, const Stream& stream);
 Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel);
+/// Throws InputError if the device has no constants of that kind.
+Seconds price(const Device& device, const Scan& scan);
+Seconds price(const Device& device, const SparseAttention& attention);
 
 /// As `price`, taken apart.
 PriceExplanation explain_price(const Device& device, const Gemm& gemm);
@@ -88,6 +96,8 @@ PriceExplanation explain_price(const Device& device, const GroupedGemm& product)
 PriceExplanation explain_price(const Device& device, const Stream& stream);
 PriceExplanation explain_price(const Device& device, const FusedAttention& attention,
                                std::string_view kernel);
+PriceExplanation explain_price(const Device& device, const Scan& scan);
+PriceExplanation explain_price(const Device& device, const SparseAttention& attention);
 
 /// Which constants stand in for those that the device lacks, as a warning: "h100-sxm: flash-3
 /// stands in for attention kernel flash-4"; empty where none do.

@@ -177,6 +177,44 @@ void read_power(const Cursor& root, Device& device) {
   }
 }
 
+ScanKernel read_scan(const Cursor& cursor) {
+  ScanKernel kernel;
+  kernel.launch = seconds(cursor.at("launch_s"));
+  kernel.token_head = seconds(cursor.at("token_head_s"));
+  if (const auto keys = cursor.find("token_key_head_s")) kernel.token_key_head = seconds(*keys);
+  if (const auto step = cursor.find("step_s")) kernel.step = seconds(*step);
+  kernel.state = cursor.at("state").number(kPositive);
+  kernel.backward_factor = cursor.at("backward_factor").number(kPositive);
+  kernel.error = cursor.at("relative_error").number(kNonNegative);
+  return kernel;
+}
+
+SparseKernel read_sparse(const Cursor& cursor) {
+  const auto rate = [&](std::string_view key) {
+    return FlopsPerSecond{cursor.at(key).number(kPositive) * kTera};
+  };
+  const auto tile = cursor.find("tile_heads");
+  return {seconds(cursor.at("launch_s")),
+          seconds(cursor.at("backward_launch_s")),
+          rate("tflops"),
+          rate("backward_tflops"),
+          tile ? tile->integer(1, 256) : 1,
+          cursor.at("relative_error").number(kNonNegative)};
+}
+
+MixerKernels read_mixers(const Cursor& cursor) {
+  MixerKernels mixers;
+  if (const auto scans = cursor.find("scans")) {
+    for (std::size_t i = 0; i < mixers.scans.size(); ++i) {
+      const auto scan = scans->find(name(static_cast<ScanKind>(i)));
+      if (scan) mixers.scans[i] = read_scan(*scan);
+    }
+  }
+  if (const auto core = cursor.find("sparse_core")) mixers.sparse_core = read_sparse(*core);
+  if (const auto indexer = cursor.find("indexer")) mixers.indexer = read_sparse(*indexer);
+  return mixers;
+}
+
 }  // namespace
 
 Device read_device(const Document& document) {
@@ -191,6 +229,11 @@ Device read_device(const Document& document) {
   }
   device.memory_rate = root.at("memory_rate").rate();
   device.host_link = root.at("host_link").at("rate").rate();
+  static_cast<void>(root.find("edited"));  // which of its constants are the user's: Library
+  if (const auto sustained = root.find("sustained")) {
+    device.sustained = sustained->at("factor").number({0.5, 2.0});
+    device.sustained_error = sustained->at("relative_error").number(kFraction);
+  }
   read_power(root, device);
 
   device.clock_ratio =
@@ -229,6 +272,7 @@ Device read_device(const Document& document) {
       device.attention.push_back(read_kernel(kernel, cursor));
     }
   }
+  if (const auto mixers = root.find("mixers")) device.mixers = read_mixers(*mixers);
   if (const auto unmeasured = root.find("unmeasured")) {
     device.errors.unmeasured = unmeasured->at("relative_error").number(kNonNegative);
   }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "calibrate/measure/cuda_kernels.hpp"
+#include "calibrate/measure/end_hung.hpp"
 
 namespace prequel {
 namespace {
@@ -18,11 +18,6 @@ constexpr Seconds kLongEnough{1e-4};
 constexpr int kMostInRow = 20;
 /// More than the host takes to launch anything, twice.
 constexpr unsigned kLaunchNanoseconds = 10000;
-
-[[noreturn]] void end_hung(const std::string& why) {
-  fmt::print(stderr, "prequel-measure: {}: {}\n", kGpuRuntime, why);
-  std::_Exit(kExitDevice);
-}
 
 Seconds time_row(const DeviceTimer& timer, const Launch& launch, int calls, cudaStream_t stream) {
   check_cuda(launch_delay(static_cast<unsigned>(calls + 2) * kLaunchNanoseconds, stream),
@@ -53,8 +48,9 @@ void Patience::await(const std::function<cudaError_t()>& query, const char* call
     const std::string trouble = trouble_ ? trouble_() : "";
     if (!trouble.empty()) end_hung(trouble);
     if (clock_().value > end) {
-      end_hung(fmt::format("the device hangs: it did not finish what it was given within {:.0f} s",
-                           kLongestRun.value));
+      end_hung(
+          fmt::format("{}: the device hangs: it did not finish what it was given within {:.0f} s",
+                      kGpuRuntime, kLongestRun.value));
     }
     std::this_thread::yield();
   }

@@ -134,7 +134,9 @@ std::vector<CalibratedFile> calibrated_files(const Library& library,
     }
     if (done.insert("software " + software_name).second) {
       Document software = library.open(
-          "software", row.run->software.empty() ? scenario.cluster.software : row.run->software);
+          "software", row.run->software.empty()
+                          ? usual_software(scenario.cluster, scenario.model.has_experts())
+                          : row.run->software);
       set_numbers(software, "software", numbers);
       if (!report.time.choices.empty()) {
         set_choice(software, report.time.choices.front().choice);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -75,12 +76,43 @@ struct Errors {
   }
 };
 
-void hold_out(const RunFit& fit, int folds, QuantityFit& report) {
+/// What the row has in common with those of its fold.
+std::string shared_by(const ObservedRun& row, const std::string& fold_by) {
+  if (fold_by == "card") return row.scenario.device.name;
+  if (fold_by == "cluster") return own_name(row.scenario.cluster);
+  if (fold_by == "software") {
+    return row.run->software.empty() ? row.scenario.software.name : row.run->software;
+  }
+  return row.run->model_name.empty() ? row.run->table : row.run->model_name;
+}
+
+constexpr int kMostFolds = 12;  // each is a fit
+
+/// The fold of each row, from 0: in turns, or by what rows share, dealt to at most 12.
+std::vector<int> folds_of(const std::vector<ObservedRun>& rows, int folds,
+                          const std::string& fold_by) {
+  std::map<std::string, int> known;
+  std::vector<int> result;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (fold_by.empty()) {
+      result.push_back(static_cast<int>(i) % folds);
+      continue;
+    }
+    const auto next = static_cast<int>(known.size()) % kMostFolds;
+    result.push_back(known.try_emplace(shared_by(rows[i], fold_by), next).first->second);
+  }
+  return result;
+}
+
+void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& report,
+              LeftOutFolds* left_out = nullptr) {
   Errors held_out, baseline;
+  const int folds = fold_of.empty() ? 0 : 1 + std::ranges::max(fold_of);
+  std::vector<double> half_widths;
   for (int fold = 0; fold < folds && folds > 1; ++fold) {
     std::vector<std::size_t> fitted, checked;
     for (std::size_t i = 0; i < fit.runs().size(); ++i) {
-      (static_cast<int>(i) % folds == fold ? checked : fitted).push_back(i);
+      (fold_of[i] == fold ? checked : fitted).push_back(i);
     }
     if (checked.empty() || fitted.empty()) continue;
     const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fitted), checked);
@@ -88,15 +120,25 @@ void hold_out(const RunFit& fit, int folds, QuantityFit& report) {
     for (std::size_t i = 0; i < checked.size(); ++i) {
       const ObservedRun& run = fit.runs()[checked[i]];
       held_out.add(run, forecasts[i]);
+      half_widths.push_back(std::expm1(t4_half_width(0.8) * forecasts[i].scale));
       baseline.add(run, {fit.as_files_say(checked[i]) + factor, 0.0});
     }
   }
   report.held_out = error_statistics(held_out.relative);
   report.one_factor = error_statistics(baseline.relative);
   report.coverage = coverage(held_out.distances);
+  if (!left_out || report.held_out.n == 0) return;
+  std::ranges::sort(half_widths);
+  left_out->folds = static_cast<std::size_t>(folds);
+  left_out->n = report.held_out.n;
+  left_out->median = report.held_out.median;
+  left_out->p90 = report.held_out.p90;
+  left_out->interval80 = report.coverage.inside[1];
+  left_out->half_width = half_widths[half_widths.size() / 2];
 }
 
-QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty, int folds) {
+QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,
+                         const std::vector<int>& fold_of, LeftOutFolds* left_out = nullptr) {
   QuantityFit report;
   report.rows = fit.runs().size();
   std::vector<std::size_t> all(fit.runs().size());
@@ -120,7 +162,7 @@ QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty, int 
   }
   report.before = error_statistics(before.relative);
   report.in_sample = error_statistics(in_sample.relative);
-  hold_out(fit, folds, report);
+  hold_out(fit, fold_of, report, left_out);
   return report;
 }
 
@@ -168,9 +210,10 @@ std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names
 
 RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
                       const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
-                      int folds, const std::atomic<bool>* stop) {
+                      int folds, const std::atomic<bool>* stop, const std::string& fold_by) {
   RunFitReport report;
   report.folds = folds;
+  if (!fold_by.empty()) report.left_out.emplace().by = fold_by;
   std::vector<ObservedRun> times = observed_times(library, runs);
   std::vector<ObservedRun> memory = observed_memory(library, runs);
   const auto of_time = constants_of(chosen, true);
@@ -180,13 +223,20 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
   if (!times.empty() && !of_time.empty()) {
     WhatIsKnown before = known(times, uncertainty, of_time);
     const RunFit fit(std::move(times), uncertainty, of_time, std::move(before), stop);
-    report.time = fit_quantity(fit, uncertainty, folds);
+    const std::vector<int> fold_of = folds_of(fit.runs(), folds, fold_by);
+    if (!fold_by.empty() && std::ranges::max(fold_of) == 0) {
+      throw InputError("fold-by " + fold_by,
+                       "all rows share one, so that none can be left out; another table beside "
+                       "them would do");
+    }
+    report.time =
+        fit_quantity(fit, uncertainty, fold_of, report.left_out ? &*report.left_out : nullptr);
   }
   if (!memory.empty() && !of_memory.empty()) {
     WhatIsKnown before = known(memory, uncertainty, of_memory);
     before.other_name = 0;  // the names are told by times
     const RunFit fit(std::move(memory), uncertainty, of_memory, std::move(before), stop);
-    report.memory = fit_quantity(fit, uncertainty, folds);
+    report.memory = fit_quantity(fit, uncertainty, folds_of(fit.runs(), folds, {}));
   }
   if (report.time.rows + report.memory.rows == 0) {
     throw InputError(fmt::format(

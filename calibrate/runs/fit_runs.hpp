@@ -4,6 +4,7 @@
 /// them, one is enough to help. What the runs do not tell keeps its prior.
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,17 @@ struct QuantityFit {
   std::size_t rows{};
 };
 
+/// How far off times of rows are whose model, card, cluster or software a fit did not see.
+struct LeftOutFolds {
+  std::string by;  ///< what folds have in common: model, card, cluster or software
+  std::size_t folds{}, n{};
+  double median{}, p90{};  ///< of absolute relative errors
+  double interval80{};     ///< share of the rows inside their interval of 80 %
+  double half_width{};     ///< median of half widths of these intervals, relative
+};
+
 struct RunFitReport {
+  std::optional<LeftOutFolds> left_out;  ///< of times, where folds are by what rows share
   QuantityFit time;
   QuantityFit memory;  ///< no rows: nothing was printed, and nothing ran out of memory
   int folds{};
@@ -61,10 +72,13 @@ std::vector<Uncertain> uncertain_constants(const std::vector<std::string>& names
                                            const Library& library);
 
 /// Fits times and memory, each with the constants among `chosen` that move it, and the choices of
-/// the stack where none is fixed by `chosen`; row i belongs to fold i % folds. Throws InputError
-/// when no row can be used, and Interrupted once `stop` is set.
+/// the stack where none is fixed by `chosen`; row i belongs to fold i % folds, or to that of its
+/// `fold_by` (model, card, cluster, software): each is fitted on the rows of the others. Throws
+/// InputError when no row can be used or no second fold is there, and Interrupted once `stop` is
+/// set.
 RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& runs,
                       const Uncertainty& uncertainty, const std::vector<Uncertain>& chosen,
-                      int folds, const std::atomic<bool>* stop = nullptr);
+                      int folds, const std::atomic<bool>* stop = nullptr,
+                      const std::string& fold_by = {});
 
 }  // namespace prequel

@@ -297,6 +297,55 @@ std::pair<double, Distances> widened(const std::vector<Row>& rows, Of of, const 
   return {level, std::move(distances)};
 }
 
+/// The families of stacks by their frameworks and kinds: which cells their rows are of, how far
+/// they reach, and the spread of what a cell's rows share: the 80 % quantile of their medians'
+/// sizes over 1.28, drawn to that of all families by as much as 8 cells weigh.
+std::vector<KnownFamily> families_of(const std::vector<ValidatedRun>& runs) {
+  constexpr double kPooledCells = 8.0, kQuantile80 = 1.28;
+  struct SeenFamily {
+    KnownFamily family;
+    std::map<std::string, std::vector<double>> errors;  ///< of cells
+  };
+  std::map<std::pair<std::string, bool>, SeenFamily> seen;
+  for (const ValidatedRun& run : runs) {
+    const bool counts = run.time_error && run.run.apart.empty() && !run.other_framework &&
+                        !run.cell.empty() && run.run.status == RunStatus::ok;
+    if (!counts) continue;
+    const bool experts = run.run.cells.at("kind") == "experts";
+    SeenFamily& its = seen[{run.framework, experts}];
+    its.family.framework = run.framework;
+    its.family.experts = experts;
+    its.errors[run.cell].push_back(std::log1p(*run.time_error));
+    its.family.nodes = std::max(its.family.nodes, run.reach.nodes);
+    its.family.ep = std::max(its.family.ep, run.reach.ep);
+    its.family.cp = std::max(its.family.cp, run.reach.cp);
+    its.family.seq_len = std::max(its.family.seq_len, run.reach.seq_len);
+  }
+  const auto quantile = [](std::vector<double> sizes) {
+    std::ranges::sort(sizes);
+    return sizes[std::min(sizes.size() - 1, sizes.size() * 4 / 5)];
+  };
+  std::vector<double> all;
+  std::map<std::pair<std::string, bool>, std::vector<double>> medians;
+  for (auto& [key, its] : seen) {
+    for (auto& [cell, errors] : its.errors) {
+      std::ranges::sort(errors);
+      medians[key].push_back(std::abs(errors[errors.size() / 2]));
+      all.push_back(medians[key].back());
+      its.family.cells.push_back(cell);
+    }
+  }
+  std::vector<KnownFamily> families;
+  for (auto& [key, its] : seen) {
+    const double n = static_cast<double>(its.family.cells.size());
+    const double own = quantile(medians[key]) / kQuantile80, pooled = quantile(all) / kQuantile80;
+    its.family.cell_sd =
+        std::sqrt((n * own * own + kPooledCells * pooled * pooled) / (n + kPooledCells));
+    families.push_back(std::move(its.family));
+  }
+  return families;
+}
+
 }  // namespace
 
 StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
@@ -308,6 +357,7 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
   const Common of_memory =
       common_of(rows, &Row::memory, {kLevelGuess, kSharedGuess, {kMemoryNoiseGuess}}, true);
   StackSpreadReport report;
+  report.families = families_of(runs);
   report.own = of_time.level;
   report.own_memory = of_memory.level;
   report.cluster = of_time.shared;

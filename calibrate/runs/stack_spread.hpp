@@ -32,6 +32,7 @@ struct StackSpreadReport {
   double cluster{};       ///< sd of what the runs of a stack share on a cluster, over clusters
   double cluster_memory{};
   NoisePart memory_noise;  ///< scatter of memory, over the stacks
+  std::vector<KnownFamily> families;
   std::vector<TableCoverage> tables;
   Coverage time, held_out, memory, memory_held_out;  ///< of all rows
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -33,26 +34,33 @@ constexpr std::string_view kMoreJobColumns[] = {
     "tp_comm_overlap",  "a2a_overlap",    "cuda_graph_impl", "cuda_graph_scope",
     "grad_reduce_fp32", "moments_dtype"};
 /// Columns that only describe, or that stacks decide: kept for grouping.
-constexpr std::string_view kDescribing[] = {"anomaly",
+constexpr std::string_view kDescribing[] = {"adapter",
+                                            "anomaly",
                                             "capacity_factor",
                                             "ce_fusion",
                                             "check",
                                             "compile",
                                             "delay_wgrad",
                                             "derived",
+                                            "eval_seconds",
                                             "fp8_attention",
                                             "fp8_output_proj",
                                             "fsdp",
                                             "gpu",
                                             "gpus_per_node",
                                             "hybridep_sms",
+                                            "init_seconds",
+                                            "length_distribution",
                                             "main_grads_dtype",
                                             "measured",
+                                            "mem_kind",
                                             "op_fuser",
+                                            "optimizer_name",
                                             "overlap_grad_reduce",
                                             "overlap_param_gather",
                                             "p2p_mode",
                                             "paged_stash",
+                                            "real_tokens_share",
                                             "recipe",
                                             "recipe_mismatch",
                                             "recompute_granularity",
@@ -60,10 +68,20 @@ constexpr std::string_view kDescribing[] = {"anomaly",
                                             "software_version",
                                             "tokens_per_s_per_gpu",
                                             "tp_comm_ub",
-                                            "tp_gather"};
+                                            "tp_gather",
+                                            "trainable_params"};
 constexpr std::string_view kRunColumns[] = {
     "date", "launch", "clock_ghz", "sec_per_iter", "tflops_per_gpu", "flops_definition",
-    "mfu",  "hfu",    "mem_gib",   "status",       "notes"};
+    "mfu",  "hfu",    "mem_gib",   "mem_kind",     "status",         "notes"};
+
+/// By the words in which tables say what a figure of memory counts; none where they do not.
+std::optional<MemoryKind> memory_kind(const std::string& said) {
+  const auto has = [&](std::string_view word) { return said.find(word) != std::string::npos; };
+  if (has("smi")) return MemoryKind::smi;
+  if (has("reserved")) return MemoryKind::reserved;
+  if (has("alloc")) return MemoryKind::allocated;
+  return std::nullopt;
+}
 
 /// Reads typed cells of one row; the first thing that is wrong is kept.
 class Cells {
@@ -187,6 +205,7 @@ std::optional<Transformer> read_shape(Cells& cells, std::optional<std::int64_t> 
   model.linear_bias = !llama_like;
   model.qkv_bias = model.linear_bias;
   model.dropout = !llama_like;
+  model.score_dropout = model.dropout;
   model.embedding_norm = model.position == PositionEmbedding::alibi;
   read_experts(cells, model);
   if (head_dim) {
@@ -268,6 +287,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.mfu = cells.positive("mfu");
   run.hfu = cells.positive("hfu");
   run.mem_gib = cells.positive("mem_gib");
+  run.memory_kind = memory_kind(cells.text("mem_kind"));
   if (const auto status = cells.choice<RunStatus>("status", kStatuses)) {
     run.status = *status;
   } else {
@@ -312,6 +332,19 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
   return found == run.cells.end() ? std::string() : found->second;
 }
 
+namespace {
+
+/// Depths of multi-token prediction: a number, or a word that it is on.
+std::int64_t depths_of(const std::string& text) {
+  std::int64_t depths = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, depths);
+  if (read.ec == std::errc() && read.ptr == end && depths >= 0 && depths < 64) return depths;
+  return 1;
+}
+
+}  // namespace
+
 Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run) {
   const auto says = [&](const char* column) { return run.cells.contains(column); };
   Transformer model = shipped;
@@ -325,18 +358,15 @@ Transformer completed(const Transformer& row, const Transformer& shipped, const 
   if (says("position")) model.position = row.position;
   if (says("tied_embeddings")) model.tied_embeddings = row.tied_embeddings;
   if (row.has_experts()) {
-    const Experts of_shipped = model.experts;
-    model.experts = row.experts;
-    model.experts.groups = of_shipped.groups;
-    model.experts.groups_chosen = of_shipped.groups_chosen;
-    model.experts.shared_gate = of_shipped.shared_gate;
-    model.experts.every = of_shipped.every;
-    if (of_shipped.every > 1) model.experts.first_dense = of_shipped.first_dense;
-    if (!says("shared_ffn")) model.experts.shared_hidden = of_shipped.shared_hidden;
+    model.experts.count = row.experts.count;
+    model.experts.top_k = row.experts.top_k;
+    model.experts.ffn_hidden = row.experts.ffn_hidden;
+    if (model.experts.every == 1) model.experts.first_dense = row.experts.first_dense;
+    if (says("shared_ffn")) model.experts.shared_hidden = row.experts.shared_hidden;
   }
   // A cut of a model has its blocks alone.
   if (row.layers != shipped.layers) model.next_token_layers = 0;
-  if (says("mtp")) model.next_token_layers = run.cells.at("mtp") == "0" ? 0 : 1;
+  if (says("mtp")) model.next_token_layers = depths_of(run.cells.at("mtp"));
   model.layers = row.layers;
   if (shipped.hidden != row.hidden && !shipped.is_latent()) model.head_dim = row.head_dim;
   return model;

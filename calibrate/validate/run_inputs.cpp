@@ -32,7 +32,8 @@ std::string files_key(const MeasuredRun& run, bool has_experts) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
          "\n" + cell(run, "gpus_per_node") + "\n" + cell(run, "attention") + "\n" +
-         (run.plan.zero.value_or(0) == 3 ? "sharded" : "") + (has_experts ? "experts" : "");
+         cell(run, "framework") + "\n" + (run.plan.zero.value_or(0) == 3 ? "sharded" : "") +
+         (has_experts ? "experts" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -211,8 +212,9 @@ Inputs RunInputs::read(const MeasuredRun& run, bool has_experts,
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = device.read_once(read_device);
+  const std::string& usual = usual_software(files.cluster, has_experts);
   const std::string asked =
-      build_of(cluster, run.software.empty() ? files.cluster.software : run.software, run.source);
+      build_of(cluster, run.software.empty() ? usual : run.software, run.source);
   Document software = usual_stack(library_, run, asked, has_experts);
   if (run.launch) software.set("launch", std::string(name(*run.launch)));
   if (const auto kernel = attention_kernel(cell(run, "attention"))) {
@@ -220,6 +222,9 @@ Inputs RunInputs::read(const MeasuredRun& run, bool has_experts,
   }
   apply_overrides(software, overrides, "software");
   files.software = software.read_once(read_software);
+  note_edits(device, overrides, "device", files.edited);
+  note_edits(cluster, overrides, "cluster", files.edited);
+  note_edits(software, overrides, "software", files.edited);
   return files;
 }
 

@@ -10,6 +10,7 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
 #include "models/job/library.hpp"
@@ -66,6 +67,27 @@ std::string of_year(const Cursor& list, std::optional<int> year, std::string_vie
   return found;
 }
 
+/// The first word of what a row calls its framework, without what runs in it: "nemo-automodel" of
+/// "NeMo-AutoModel (fsdp2)".
+std::string framework_of(const MeasuredRun& run) {
+  const std::string said = lower_case(cell(run, "framework"));
+  return said.substr(0, said.find_first_of(" +(/"));
+}
+
+/// The file of the framework's release that is nearest in time, among those for mixtures of experts
+/// where the framework has some; nothing where no file is of it.
+std::optional<std::string> nearest_of_framework(const Library& library, const Document& table,
+                                                Release release, bool has_experts) {
+  release = known_as(release, table);
+  const std::vector<std::string> known = library.names("software");
+  if (has_experts) {
+    for (const auto& [framework, family] : table.root().at("of_experts").members()) {
+      if (framework == release.framework) release.framework = family.text();
+    }
+  }
+  return nearest_release(release, known);
+}
+
 }  // namespace
 
 Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& asked,
@@ -76,6 +98,16 @@ Document usual_stack(const Library& library, const MeasuredRun& run, const std::
   const Cursor root = table.root();
   expect_schema(root, "prequel/stacks/1");
   const auto year = year_of(run, asked);
+  // The row's framework first: its release is that of the name, or of the row's year.
+  const std::string framework = framework_of(run);
+  Release release = release_of(asked);
+  if (!framework.empty() && !known) release.framework = framework;
+  if (release.version == kNewestVersion && year) release.version = *year;
+  const auto of_family = nearest_of_framework(library, table, release, has_experts);
+  if (of_family && (!known || has_experts)) {
+    known = library.open("software", *of_family);
+    known->set("stands_for", asked);
+  }
   const auto of_another = [&] {
     const bool sharded = run.plan.zero.value_or(0) == 3;
     const char* layout = sharded ? "sharded" : has_experts ? "experts" : "whole";

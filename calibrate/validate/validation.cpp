@@ -66,7 +66,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     result.reason = row.contradiction;
     return result;
   }
-  bool first_stage = false;
+  MemoryStack stack;
   try {
     if (!row.plan.gbs) {
       MeasuredRun sized = row;
@@ -86,9 +86,18 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     if (!software.stands_for.empty()) result.stand_in = software.name;
     result.other_framework = software.other_framework;
     const Cluster& cluster = scenario.scenario.cluster;
+    const Plan& plan = scenario.scenario.plan;
+    result.framework = software.framework;
+    result.cell = cell_of(scenario.scenario.model, scenario.scenario.device);
+    result.reach = {
+        std::ceil(static_cast<double>(plan.gpus) /
+                  static_cast<double>(std::max<std::int64_t>(1, cluster.devices_per_node))),
+        static_cast<double>(plan.ep), static_cast<double>(plan.cp),
+        static_cast<double>(plan.seq_len)};
     if (!cluster.stands_for.empty()) result.machine = cluster.name;
     result.prediction = predict(scenario.scenario);
-    first_stage = software.memory.prints_first_stage;
+    stack = software.memory;
+    stack.prints = row.memory_kind.value_or(stack.prints);
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
     result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
     result.unheeded = inputs.unheeded(row, scenario.scenario);
@@ -107,8 +116,9 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   }
   result.outcome = Outcome::predicted;
   result.fits = result.prediction->verdict != MemoryVerdict::oom;
-  result.printed_memory = first_stage ? result.prediction->stages.front().memory.total()
-                                      : result.prediction->peak_memory;
+  result.printed_memory = stack.prints_first_stage
+                              ? result.prediction->stages.front().memory.of(stack.prints)
+                              : memory_of(*result.prediction, stack.prints);
   if (row.status == RunStatus::ok) {
     if (row.sec_per_iter) {
       result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;
@@ -270,6 +280,8 @@ LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets
   LayoutOdds result;
   Said said;
   for (auto set : sets) {
+    const auto has_odds = [](const ValidatedRun* run) { return run->interval && run->spread; };
+    if (!std::ranges::all_of(set, has_odds)) continue;  // another tool's
     std::ranges::stable_sort(
         set, {}, [](const ValidatedRun* run) { return run->prediction->sec_per_iter.value; });
     std::vector<UncertainPlan> plans;
@@ -323,7 +335,8 @@ ValidationGroup summarise_group(const std::string& group_name,
     if (run->baseline_error) baseline.push_back(*run->baseline_error);
     if (run->memory_error) memory.push_back(*run->memory_error);
     if (run->interval && run->time_error) {
-      time_distances.push_back(std::log1p(*run->time_error) / run->interval->time_scale);
+      const double error = std::log1p(*run->time_error);
+      time_distances.push_back(error / run->interval->scale_towards(error));
     }
     if (run->interval && run->memory_error) {
       memory_distances.push_back(std::log1p(*run->memory_error) / run->interval->memory_scale);

@@ -32,6 +32,12 @@ struct ValidatedRun {
   std::optional<Interval> interval;      ///< of the prediction
   std::shared_ptr<const Spread> spread;  ///< of its constants
   std::string stack;                     ///< the software file that it is predicted by
+  std::string framework;                 ///< of that file
+  std::string cell;                      ///< model and card, as `cell_of` names them
+  /// How far the plan goes on the axes that intervals look at.
+  struct Reach {
+    double nodes{}, ep{}, cp{}, seq_len{};
+  } reach;
   std::string stand_in;    ///< software that stood in for the row's, a release not known; or empty
   bool other_framework{};  ///< whether no release of the row's framework is known either
   std::string machine;     ///< cluster that stood in for the row's, which has no file; or empty
@@ -41,7 +47,15 @@ struct ValidatedRun {
   std::optional<double> time_error;   ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;
   std::optional<double> memory_error;
-  Bytes printed_memory;  ///< predicted of the stage whose peak tools print
+  Bytes printed_memory;  ///< predicted of the stage whose peak tools print, as they count it
+
+  /// The interval's ends for that figure.
+  [[nodiscard]] Bytes memory_low() const {
+    return interval->memory_low / prediction->peak_memory * printed_memory;
+  }
+  [[nodiscard]] Bytes memory_high() const {
+    return interval->memory_high / prediction->peak_memory * printed_memory;
+  }
 };
 
 /// Things whose stated probability is alike, and how many of them came true.

@@ -26,7 +26,8 @@ struct CalibrateFitOptions {
   std::string kind;  ///< device or cluster
   std::string name;
   std::string output{"-"};
-  std::optional<std::string> device;   ///< base: what is not fitted is taken from it
+  std::optional<std::string>
+      device;  ///< base: what is not fitted is taken from it; or a cluster's device
   std::optional<std::string> cluster;  ///< base
   std::string scale_per{"source"};
   int folds{2};
@@ -53,6 +54,7 @@ struct CalibrateRunsOptions {
   std::vector<std::string> files;
   std::vector<std::string> constants;  ///< names or paths as of --set; empty: all
   int folds{5};
+  std::string fold_by;  ///< model, card, cluster or software: what a fold leaves out; empty: rows
   std::string kind{"software"};  ///< of the file that is written
   std::string name;
   std::string output;            ///< empty: no file

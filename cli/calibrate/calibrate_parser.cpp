@@ -48,7 +48,8 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
       ->check(CLI::IsMember({"device", "cluster"}).description(""));
   command.add_option("--name", options.name, "name of the new device or cluster")->required();
   command.add_option("--output", options.output, "file to write; - is stdout (the default)");
-  add_name(command, "--device", options.device, "device that gives what is not fitted");
+  add_name(command, "--device", options.device,
+           "device that gives what is not fitted; of a cluster, its device");
   add_name(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
   command.add_option("--scale-per", options.scale_per,
                      "column that names the environment; one factor is fitted for each");
@@ -156,6 +157,11 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
       ->allow_extra_args(false);
   command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
       ->check(CLI::Range(1, 100));
+  command
+      .add_option("--fold-by", options.fold_by,
+                  "leave out all rows of a model, card, cluster or software at once")
+      ->type_name("model|card|cluster|software")
+      ->check(CLI::IsMember({"model", "card", "cluster", "software"}).description(""));
   command.add_option("--kind", options.kind, "of the file that is written")
       ->type_name("software|cluster")
       ->check(CLI::IsMember({"software", "cluster"}).description(""));

@@ -43,7 +43,8 @@ RunsAnswer answer_calibrate_runs(const Library& library, const CalibrateRunsOpti
       answer.warnings.push_back(std::move(warning));
     }
   }
-  answer.report = fit_runs(library, runs, uncertainty, chosen, options.folds, stop);
+  answer.report =
+      fit_runs(library, runs, uncertainty, chosen, options.folds, stop, options.fold_by);
   if (!options.few.empty()) {
     answer.few = few_runs(library, runs, uncertainty, options.few, options.picks, stop);
   }

@@ -83,7 +83,8 @@ std::string quantity_text(const QuantityFit& fit, const char* quantity, int fold
       {fmt::format("errors of {}", quantity), "n", "MAPE %", "median", "P90", "max", "bias"});
   add_errors(errors, "files as they are", fit.before);
   add_errors(errors, "fitted on all rows", fit.in_sample);
-  add_errors(errors, fmt::format("held out, {} folds", folds), fit.held_out);
+  add_errors(errors, folds > 0 ? fmt::format("held out, {} folds", folds) : "left out",
+             fit.held_out);
   add_errors(errors, "one factor, held out", fit.one_factor);
   std::string out = constants_text(fit) + "\n" + errors.text();
   if (fit.before.n > 0) {
@@ -128,6 +129,16 @@ std::string few_text(const std::vector<FewRuns>& few) {
   return table.text();
 }
 
+Json left_out_json(const LeftOutFolds& left_out) {
+  return {{"by", left_out.by},
+          {"folds", left_out.folds},
+          {"median", left_out.median},
+          {"p90", left_out.p90},
+          {"interval80", left_out.interval80},
+          {"half_width", left_out.half_width},
+          {"n", left_out.n}};
+}
+
 }  // namespace
 
 std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
@@ -136,7 +147,7 @@ std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
   for (Json& one : constants_json(report.memory)) constants.push_back(std::move(one));
   Json json{{"schema", "prequel/run-fit/1"},
             {"rows", report.time.rows},
-            {"folds", report.folds},
+            {"folds", report.left_out ? left_out_json(*report.left_out) : Json(report.folds)},
             {"constants", constants},
             {"choices", choices_json(report.time)},
             {"noise", report.time.noise},
@@ -156,7 +167,16 @@ std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
 std::string run_fit_text(const RunsAnswer& answer) {
   const RunFitReport& report = answer.report;
   std::string out;
-  if (report.time.rows > 0) out += quantity_text(report.time, "sec_per_iter", report.folds);
+  if (report.time.rows > 0)
+    out += quantity_text(report.time, "sec_per_iter", report.left_out ? 0 : report.folds);
+  if (report.left_out) {
+    const LeftOutFolds& one = *report.left_out;
+    out += fmt::format(
+        "  left out by {} ({} folds, {} rows): median {:.1f} %, P90 {:.1f}, {:.0f} % in their "
+        "intervals of 80 %, whose half width is {:.1f} %\n",
+        one.by, one.folds, one.n, 100 * one.median, 100 * one.p90, 100 * one.interval80,
+        100 * one.half_width);
+  }
   if (report.time.choices.size() > 1 ||
       (!report.time.choices.empty() && report.time.choices.front().choice != StackChoice{})) {
     out += "  what the runs say of names in the files:\n";

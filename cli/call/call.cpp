@@ -334,16 +334,23 @@ std::vector<std::string> callable_commands() {
   return names;
 }
 
-CallAnswer answer_call(const std::string& command, const Json& arguments,
-                       const CallSession& session) {
+void read_call(const std::string& command, const Json& arguments, const CallSession& session,
+               const std::function<void(const ReadCall&)>& take) {
   std::unique_ptr<CallParser> parser =
       session.parsers ? session.parsers->take(command) : std::make_unique<CallParser>(command);
   Words words = words_of(command, *parser, arguments);
   words.documents.insert(session.documents.begin(), session.documents.end());
   parse(*parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
-  CallAnswer answer = parser->its.answer({library, parser->options, session});
+  take({library, parser->options, session});
   if (session.parsers) session.parsers->keep(std::move(parser));
+}
+
+CallAnswer answer_call(const std::string& command, const Json& arguments,
+                       const CallSession& session) {
+  CallAnswer answer;
+  read_call(command, arguments, session,
+            [&](const ReadCall& call) { answer = command_named(command).answer(call); });
   return answer;
 }
 

@@ -51,6 +51,11 @@ struct ReadCall {
 /// Runs nothing once the words of a call are read: its answer is asked for later.
 inline constexpr auto kNoAction = [] {};
 
+/// Reads the arguments of a call of `command` and hands them to `take`. Throws InputError as
+/// `answer_call` does.
+void read_call(const std::string& command, const nlohmann::ordered_json& arguments,
+               const CallSession& session, const std::function<void(const ReadCall&)>& take);
+
 struct CallCommand {
   std::string_view name;  ///< as it is spelt on the command line
   void (*add)(CLI::App& app, CallOptions& options);

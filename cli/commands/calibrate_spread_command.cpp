@@ -172,6 +172,18 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
                        {"memory", known_json(one.memory)}});
   }
   json["checked"] = std::move(checked);
+  Json families = Json::array();
+  for (const KnownFamily& one : stacks.families) {
+    families.push_back({{"framework", one.framework},
+                        {"experts", one.experts},
+                        {"cell_sd", rounded(one.cell_sd, 2)},
+                        {"nodes", one.nodes},
+                        {"ep", one.ep},
+                        {"cp", one.cp},
+                        {"seq_len", one.seq_len},
+                        {"cells", one.cells}});
+  }
+  json["families"] = std::move(families);
   json["levels"]["origin"] = fmt::format("`prequel calibrate spread` over {} tables", tables);
   return laid_out(json, 500);
 }

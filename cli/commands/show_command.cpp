@@ -78,6 +78,12 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
     }
     return kExitDone;
   }
+  if (options.kind == "constants") {
+    const ShownConstants constants = shown_constants(library);
+    fmt::print("{}", options.format == OutputFormat::json ? constants_json(constants)
+                                                          : constants_text(constants));
+    return kExitDone;
+  }
   const std::string kind = plural_kind(options.kind);
   if (options.name.empty() && kind == "models") {
     fmt::print("{}", models_text(library));

@@ -188,9 +188,11 @@ void add_job_fields(CLI::App& command, JobRequest& request) {
   add_set(command, request.overrides);
 }
 
-void add_shared_axes(CLI::App& command, std::vector<Override>& overrides) {
+void add_shared_axes(CLI::App& command, std::vector<Override>& overrides,
+                     std::string_view but_for) {
   each_axis([&](const auto& axis) {
-    if (!is_listed(axis.use)) add_axis_flag(command, axis, overrides);
+    if (is_listed(axis.use) || axis.name == but_for) return;
+    add_axis_flag(command, axis, overrides);
   });
 }
 

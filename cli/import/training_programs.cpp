@@ -30,7 +30,6 @@ constexpr Program kNoDecoders[] = {
     {"pretrain_realm", "encoders for retrieval (REALM)"},
     {"pretrain_biencoder", "encoders for retrieval"},
     {"pretrain_retro", "a decoder with retrieval (Retro)"},
-    {"pretrain_mamba", "state-space layers (Mamba)"},
     {"pretrain_vision", "an image model"},
     {"pretrain_vit", "an image model"},
     {"vlm", "a vision-language model"},

@@ -88,6 +88,14 @@ struct ShapeText {
     return fmt::format("{} x {} tokens, {} heads{} of {}{}", attention.batch, attention.seq,
                        attention.heads, kv, attention.head_dim, seen);
   }
+  std::string operator()(const Scan& scan) const {
+    return fmt::format("{} of {} x {} tokens, {} heads of {} x {}", prequel::name(scan.kind),
+                       scan.batch, scan.seq, scan.heads, scan.key_dim, scan.value_dim);
+  }
+  std::string operator()(const SparseAttention& sparse) const {
+    return fmt::format("{:.4g} tokens, {:.4g} keys each, {} heads of {}", sparse.queries,
+                       sparse.keys, sparse.heads, sparse.key_dim);
+  }
   std::string operator()(const Stream& stream) const {
     return amount_text(stream.bytes.value, "B");
   }
@@ -186,7 +194,7 @@ OriginOf origins(const Library& library, const JobRequest& request, const Job& j
       {"device", input_file(library, "devices", request.device, {}, job.cluster.device)},
       {"cluster", input_file(library, "clusters", request.cluster, in_job("cluster"), {})},
       {"software", input_file(library, "software", request.software, in_job("software"),
-                              job.cluster.software)}};
+                              usual_software(job.cluster, job.model.has_experts()))}};
   return [files = std::move(files), overrides = request.overrides](const std::string& path) {
     const std::size_t dot = path.find('.');
     const nlohmann::json& file = files.at(path.substr(0, dot));

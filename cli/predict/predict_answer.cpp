@@ -13,6 +13,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
+#include "models/job/job_site.hpp"
 #include "sim/answer/known_spread.hpp"
 
 namespace prequel {
@@ -27,15 +28,20 @@ FlopsConvention convention_named(const std::string& text) {
       "; prequel, megatron-hw, bs-noemb, mosaic-2023, mosaic-2023-star and causal are known");
 }
 
-constexpr std::int64_t kTold = 20;  // replications that tell whether a setting moves anything
-
-/// The site of a cluster: the class that is asked for, else the cluster's, with its own figures.
-Site site_of(const Library& library, const Cluster& cluster, const RunQuestion& question) {
-  const auto& asked = question.reservation.maturity;
-  const std::string maturity = asked ? *asked : cluster.site.maturity.value_or(kUsualMaturity);
-  const Document file = library.open("sites", maturity, asked ? "--maturity" : "maturity");
-  return with_figures(file.read_once(read_site), cluster.site);
+/// Refuses what only checkpoints or a reservation answer.
+void check_run(const RunQuestion& question) {
+  if (question.reservation.is_asked()) return;
+  const auto needs = [](bool said, const char* flag, bool given, const char* other) {
+    if (said && !given) throw InputError(fmt::format("{}: needs {} or --reservation", flag, other));
+  };
+  const bool writes = question.checkpoint_bandwidth.has_value();
+  needs(question.mtbf.has_value(), "--mtbf", writes, "--checkpoint-bandwidth");
+  needs(question.checkpoint_interval.has_value(), "--checkpoint-interval", writes,
+        "--checkpoint-bandwidth");
+  needs(question.restart.value > 0, "--restart", question.mtbf.has_value(), "--mtbf");
 }
+
+constexpr std::int64_t kTold = 20;  // replications that tell whether a setting moves anything
 
 /// The reservation on other numbers of nodes: replicas follow from them, the batch stays.
 std::vector<NodesPoint> over_nodes(const Library& library, const JobRequest& request,
@@ -58,8 +64,10 @@ std::vector<NodesPoint> over_nodes(const Library& library, const JobRequest& req
       point.sec_per_iter = prediction.sec_per_iter.value;
       point.tokens_per_sec =
           real(scenario.plan.gbs * scenario.plan.seq_len) / prediction.sec_per_iter.value;
-      point.reservation = reserve(scenario, prediction, *whole.run, scale,
-                                  site_of(library, scenario.cluster, question), question);
+      point.reservation =
+          reserve(scenario, prediction, *whole.run, scale,
+                  site_of(library, scenario.cluster, question.reservation.maturity, "--maturity"),
+                  question);
     } catch (const InputError& error) {
       point.refused = error.what();
     }
@@ -101,7 +109,8 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   if (options.run.reservation.is_asked()) {
     details.reservation =
         reserve(scenario, prediction, *details.whole.run, details.interval->time_scale,
-                site_of(library, scenario.cluster, options.run), options.run);
+                site_of(library, scenario.cluster, options.run.reservation.maturity, "--maturity"),
+                options.run);
   }
   if (options.verbose || !options.explain.empty()) {
     details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].parts);
@@ -138,6 +147,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& asked
                              const Progress& progress) {
   PredictOptions options = asked;
   (void)convention_named(options.flops_convention);  // refused before anything is read
+  check_run(options.run);
   JobRequest request = translated(options.request, options.script, library, tell);
   share_seed(request, options.run);
   if (options.run.ramp) {  // its end, unless --gbs says otherwise

@@ -65,7 +65,7 @@ std::string error_text(const Scenario& scenario, const Prediction& prediction) {
   const std::string stated = is_factor(error) ? fmt::format("{:.1f} times", portable::exp(error))
                                               : fmt::format("± {:.0f} %", 100 * error);
   return stated +
-         (error > scenario.software.relative_error
+         (error > scenario.software.relative_error || !scenario.edited.empty()
               ? " is to be expected of this plan: "
               : fmt::format(" is what {} states of all its runs: ", scenario.software.name)) +
          prediction.error_basis;

@@ -5,7 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/flag_checks.hpp"
-#include "cli/search/value_lists.hpp"
+#include "cli/flags/site_flags.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -37,84 +38,29 @@ BatchRamp batch_ramp(const std::string& text) {
   return ramp;
 }
 
-/// A flag whose value has a unit; `parse` reads it.
+/// `add_amount` in the group of this page.
 template <class Quantity, class Parse>
-CLI::Option* add_amount(CLI::App& command, const std::string& flag, Quantity& amount, Parse parse,
-                        const char* form, const char* example, const char* help) {
-  return command
-      .add_option_function<std::string>(
-          flag,
-          [&amount, flag, parse, example](const std::string& text) {
-            const auto read = parse(text);
-            if (!read) {
-              throw InputError(flag + " " + printable(text) +
-                               ": expected a positive amount such as " + example);
-            }
-            amount = *read;
-          },
-          help)
-      ->type_name(form)
-      ->group(kGroup);
+void add_run_amount(CLI::App& command, const std::string& flag, Quantity& amount, Parse parse,
+                    const char* form, const char* example, const char* help) {
+  add_amount(command, flag, amount, parse, form, example, help)->group(kGroup);
 }
-
-/// A flag that takes one of an enumeration's words.
-template <class Enum, class Place>
-CLI::Option* add_word(CLI::App& command, const char* flag, Place& place, const char* words,
-                      const char* help) {
-  const std::vector<std::string> known(kWordsOf<Enum>.begin(), kWordsOf<Enum>.end());
-  return command
-      .add_option_function<std::string>(
-          flag,
-          [&place, known](const std::string& text) {
-            place = static_cast<Enum>(std::ranges::find(known, text) - known.begin());
-          },
-          help)
-      ->type_name(words)
-      ->check(CLI::IsMember(known).description(""));
-}
-
-constexpr const char* kReservationGroup = "Reservation";
 
 void add_reservation_flags(CLI::App& command, ReservationQuestion& question, CLI::Option* tokens) {
-  const auto time = [&](const char* flag, auto& amount, const char* example, const char* help) {
-    return add_amount(command, flag, amount, parse_duration, "DURATION", example, help)
-        ->group(kReservationGroup)
-        ->needs(tokens);
-  };
-  const auto other = [&](CLI::Option* option) {
-    return option->group(kReservationGroup)->needs(tokens);
-  };
-  time("--reservation", question.length, "30d",
-       "for which nodes are reserved: days, tokens, stops, cost and energy with their odds");
-  other(command.add_option("--spares", question.spares, "nodes reserved beside those of the plan")
-            ->check(CLI::Range(0, 1 << 20).description("")));
-  other(
-      add_word<Saving>(command, "--saving", question.saving, "sync|async",
-                       "whether training stands still while a checkpoint is written (default: sync "
-                       "before 2024)"));
-  other(command
-            .add_option("--maturity", question.maturity,
-                        "class of the site, for failures and restarts that its cluster's file does "
-                        "not state (default: mature)")
-            ->type_name("mature|new"));
-  other(command.add_option("--pue", question.pue, "power of the building over its machines'")
-            ->check(CLI::Range(1.0, 10.0).description("")));
-  other(add_word<WithoutSpare>(command, "--without-spare", question.without_spare,
-                               "wait|shrink|stop",
-                               "what the job does that lacks a node (default: wait)"));
-  time("--walltime", question.walltime, "20h",
-       "after which a job ends and another one goes on (default: none)");
-  time("--queue", question.queue, "30m", "wait before a job starts again (default: none)");
-  other(command
-            .add_option_function<std::string>(
-                "--over-nodes",
-                [&question](const std::string& text) {
-                  question.over_nodes = whole_numbers("--over-nodes", text, 1, 1 << 20);
-                },
-                "the same on these numbers of nodes: where more stop paying")
-            ->type_name("LIST"));
-  other(command.add_option("--replications", question.replications, "ways that it may go, played")
-            ->check(CLI::Range(10, 1000000).description("")));
+  const auto add = [&](CLI::Option* option) { option->group(kReservationGroup)->needs(tokens); };
+  add(add_amount(command, "--reservation", question.length, parse_duration, "DURATION", "30d",
+                 "for which nodes are reserved: days, tokens, stops, cost and energy with their "
+                 "odds"));
+  add_site_flags(command, question, tokens);
+  add(command
+          .add_option_function<std::string>(
+              "--over-nodes",
+              [&question](const std::string& text) {
+                question.over_nodes = whole_numbers("--over-nodes", text, 1, 1 << 20);
+              },
+              "the same on these numbers of nodes: where more stop paying")
+          ->type_name("LIST"));
+  add(command.add_option("--replications", question.replications, "ways that it may go, played")
+          ->check(CLI::Range(10, 1000000).description("")));
 }
 
 }  // namespace
@@ -141,18 +87,15 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
       ->needs("--gbs-ramp")
       ->needs(tokens)
       ->group(kGroup);
-  CLI::Option* bandwidth =
-      add_amount(command, "--checkpoint-bandwidth", question.checkpoint_bandwidth, parse_rate,
+  add_run_amount(command, "--checkpoint-bandwidth", question.checkpoint_bandwidth, parse_rate,
                  "RATE", "\"40 GB/s\"", "at which the job writes and reads checkpoints");
-  add_amount(command, "--mtbf", question.mtbf, parse_duration, "DURATION", "5d",
-             "mean time between failures of the whole job")
-      ->needs(bandwidth);
-  add_amount(command, "--checkpoint-interval", question.checkpoint_interval, parse_duration,
-             "DURATION", "3h", "training between two checkpoints (default: the best)")
-      ->needs(bandwidth);
-  add_amount(command, "--restart", question.restart, parse_duration, "DURATION", "10m",
-             "to start again after a failure, beside reading the checkpoint (default: 0)")
-      ->needs("--mtbf");
+  add_run_amount(command, "--mtbf", question.mtbf, parse_duration, "DURATION", "5d",
+                 "mean time between failures of the whole job");
+  add_run_amount(command, "--checkpoint-interval", question.checkpoint_interval, parse_duration,
+                 "DURATION", "3h", "training between two checkpoints (default: the best)");
+  add_run_amount(command, "--restart", question.restart, parse_duration, "DURATION", "10m",
+                 "to start again after a failure, beside reading the checkpoint (default: 0; of a "
+                 "reservation, as the site has it)");
   CLI::Option* interval = command
                               .add_option("--eval-interval", question.eval_interval,
                                           "iterations between two evaluations")

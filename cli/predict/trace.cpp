@@ -72,6 +72,7 @@ class TraceWriter {
   TraceWriter(const Scenario& scenario, const Timeline& timeline, TraceDetail detail,
               const std::function<void(std::string_view)>& take)
       : model_(scenario.model),
+        kinds_(scenario.model),
         timeline_(timeline),
         detail_(detail),
         kernels_(price_kernels(scenario)),
@@ -200,11 +201,13 @@ class TraceWriter {
     if (content.embedding) add("embedding", of_pass(Part::embedding));
     for (std::int64_t layer = 0; layer < content.blocks; ++layer) {
       add(fmt::format("layer {}, micro batch {}", first_layer + layer, slice.micro_batch),
-          of_pass(part_of(model_.kind_of(first_layer + layer))));
+          of_pass(kinds_.part_of(model_.kind_of(first_layer + layer))));
     }
     for (std::int64_t more = 0; more < content.parts[Part::next_token]; ++more) {
       add("next token", of_pass(Part::next_token));
-      add("next-token block", of_pass(part_of(model_.kind_of(model_.layers - 1))));
+      for (const LayerKind& kind : model_.next_token_kinds()) {
+        add("next-token block", of_pass(kinds_.part_of(kind)));
+      }
       add("next-token head", of_pass(Part::head));
     }
     if (content.head) add("head", of_pass(Part::head));
@@ -255,6 +258,7 @@ class TraceWriter {
   }
 
   const Transformer& model_;
+  const LayerKinds kinds_;
   const Timeline& timeline_;
   TraceDetail detail_;
   LayerKernels kernels_;

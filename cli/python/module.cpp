@@ -16,6 +16,7 @@
 
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
+#include "cli/call/predict_many.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
@@ -64,6 +65,18 @@ class Session {
     return {std::move(done.document), std::move(done.remarks), std::move(files)};
   }
 
+  /// The table (JSON) that `predict_many` makes of a table of plans.
+  std::string predict_many(const std::string& arguments, const std::string& columns,
+                           std::vector<std::string> data_directories) {
+    const py::gil_scoped_release unlocked;
+    return interruptible("predict many", [&](const std::atomic<bool>* stop) {
+      return prequel::predict_many(parsed("predict_many", arguments),
+                                   parsed("predict_many plans", columns),
+                                   {std::move(data_directories), files_, stop, {}, parsers_})
+          .dump();
+    });
+  }
+
   /// The report of a call that was answered with `document`.
   std::string report(const std::string& command, const std::string& arguments,
                      std::vector<std::string> data_directories, const std::string& document) {
@@ -97,7 +110,8 @@ class Session {
   /// Whether a call looks at the flag that stops it: the others are done before anyone could want
   /// that.
   static bool is_long(const std::string& command) {
-    return command == "search" || command == "validate" || command == "calibrate runs";
+    return command == "search" || command == "predict many" || command == "validate" ||
+           command == "calibrate runs";
   }
 
   [[noreturn]] static void throw_pending() {
@@ -131,6 +145,9 @@ PYBIND11_MODULE(_prequel, module) {
           py::arg("data_directories"),
           "The document of a command with these arguments (JSON), remarks on files of other tools, "
           "and files of a data folder (folder, name, text).")
+      .def("predict_many", &Session::predict_many, py::arg("arguments"), py::arg("columns"),
+           py::arg("data_directories"),
+           "Columns (JSON) that predict a table of plans, which share these arguments.")
       .def("report", &Session::report, py::arg("command"), py::arg("arguments"),
            py::arg("data_directories"), py::arg("document"),
            "The report (HTML) of a call that was answered with this document.");

@@ -64,7 +64,7 @@ std::tuple<double, double> key_of(const Place& place) {
   const FoundPlan& found = place.found();
   const double seconds = found.sec_per_iter;
   if (options.fewest_gpus) return {static_cast<double>(found.plan.gpus), seconds};
-  if (options.objective == "time") return {seconds, 0};
+  if (options.objective == "time" || options.objective == "days") return {seconds, 0};
   const double per_token = 1 / tokens_per_gpu(found);
   return {options.objective == "cost" ? per_token * place.answer->price() : per_token, seconds};
 }

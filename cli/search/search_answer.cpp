@@ -22,6 +22,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "models/job/job_site.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
 #include "sim/answer/known_spread.hpp"
@@ -92,8 +93,10 @@ SearchLimits limits_of(const SearchOptions& options) {
     limits.requirements.push_back(Requirement::parse(text));
   }
   limits.memory_headroom = options.memory_headroom;
-  limits.objective = options.objective == "time" ? Objective::time : Objective::efficiency;
-  if (options.fewest_gpus) limits.objective = Objective::gpus;
+  limits.objective = options.objective == "time"   ? SearchGoal::time
+                     : options.objective == "days" ? SearchGoal::days
+                                                   : SearchGoal::efficiency;
+  if (options.fewest_gpus) limits.objective = SearchGoal::gpus;
   if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
 }
@@ -111,13 +114,13 @@ void add_deadline(SearchAnswer& answer, const Ranker& ranker, const Candidates& 
   if (!answer.options.within || answer.result.plans.empty()) return;
   limits.best = 1;
   limits.front = false;
-  const auto best_by = [&](Objective objective) {
+  const auto best_by = [&](SearchGoal objective) {
     limits.objective = objective;
     const SearchResult result = ranker.rank(candidates, limits, 1).result;
     return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
   };
-  answer.fewest_gpus = best_by(Objective::gpus);
-  answer.cheapest = best_by(Objective::efficiency);
+  answer.fewest_gpus = best_by(SearchGoal::gpus);
+  answer.cheapest = best_by(SearchGoal::efficiency);
 }
 
 /// Makes a ranking that of the answer.
@@ -165,7 +168,7 @@ void note_untaken(SearchAnswer& answer, const std::vector<UntakenValue>& untaken
 }
 
 void check_objective(const SearchOptions& options) {
-  const bool total = options.objective == "gpu-hours" || options.objective == "cost";
+  const bool total = options.objective != "time" && options.objective != "tokens";
   if (total && !options.tokens) {
     throw InputError("--objective " + options.objective + ": needs --tokens of the whole training");
   }
@@ -194,8 +197,8 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
   }
   const std::string replaced = replace_precision(job.software, job.device);
   if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
-  return {std::move(job.model), std::move(job.device), std::move(job.cluster),
-          std::move(job.software), job.plan};
+  PlanRequest plan = std::move(job.plan);
+  return {static_cast<Inputs&&>(std::move(job)), std::move(plan)};
 }
 
 /// How sure the first of the best plans are, and which of them is the best: of as many whatever is
@@ -298,6 +301,11 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     axes = fill_axes(said, inputs, reach);
     candidates = legal_plans(axes, inputs, watch);
   }
+  std::optional<Site> site;
+  if (asks_for_reservations(options)) {
+    site = site_of(library, inputs.cluster, options.reservation.maturity, "--maturity");
+    limits.counted = counted_by_nodes(inputs, *site, options, candidates);
+  }
   set_wanted(options, candidates, limits);
   const Ranker ranker(library, options, inputs, watch);
   take_ranking(ranker.rank(candidates, limits, std::max(kJudged, options.top)), answer);
@@ -319,6 +327,11 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     answer.best.push_back(predict_plan(inputs, found.plan, found.shape));
   }
   add_odds(library, answer);
+  if (site) {
+    answer.maturity = site->name;
+    answer.reserved =
+        reserved_plans(inputs, *site, options, result.plans, answer.intervals, answer.price());
+  }
   answer.recommendation = recommend(answer);
   if (!result.interrupted) {
     answer.detailed = detailed_seconds(
@@ -378,7 +391,7 @@ std::string told_in_short(const SearchAnswer& answer) {
   for (const auto* plans : {&result.plans, &result.also}) {
     for (const FoundPlan& found : *plans) add(found.plan, found.sec_per_iter, found.peak_memory);
   }
-  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.allocated);
+  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.needed);
   for (const RefusedPlan& refused : result.refused) {
     told += layout_text(refused.request) + fmt::format("{}\n", fmt::join(refused.problems, "\n"));
   }

@@ -10,6 +10,7 @@
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/ranking.hpp"
 #include "cli/search/recommendation.hpp"
+#include "cli/search/reserved_plans.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/search/shapes.hpp"
 #include "cli/text/tell.hpp"
@@ -36,6 +37,8 @@ struct SearchAnswer {
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
   std::vector<std::optional<double>> detailed;
+  std::vector<ReservedPlan> reserved;   ///< the first plans played, where that is asked for
+  std::string maturity;                 ///< class of the site then
   std::vector<Relaxation> relaxations;  ///< where nothing fits
   std::vector<ExplainedLayout> explained;
   ShapeChoice shapes;

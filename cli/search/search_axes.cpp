@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/flags.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "cli/search/shapes.hpp"
-#include "cli/search/value_lists.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"

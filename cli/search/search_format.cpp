@@ -286,7 +286,7 @@ std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
             : "");
     for (const TooLarge& miss : result.nearest_misses) {
       text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
-                          layout_text(miss.plan), gib_text(miss.allocated));
+                          layout_text(miss.plan), gib_text(miss.needed));
     }
     if (answer.relaxations.empty()) {
       text +=
@@ -497,6 +497,9 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   text += risky_text(answer, terminal.at_most(100));
   text += confirmation_text(answer);
   text += deadline_text(answer, terminal.at_most(100));
+  if (!answer.reserved.empty()) {
+    text += "\n" + reserved_plans_text(answer.reserved, answer.options, answer.maturity);
+  }
   text += recommendation_text(answer, terminal.at_most(100));
   if (!answer.result.refused.empty()) {
     text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
@@ -559,7 +562,7 @@ std::string search_json(const SearchAnswer& answer) {
   }
   Json misses = Json::array();
   for (const TooLarge& miss : result.nearest_misses) {
-    misses.push_back({{"needs_gib", miss.allocated.value / kGiB},
+    misses.push_back({{"needs_gib", miss.needed.value / kGiB},
                       {"model_shape", shape_json(inputs, miss.shape)},
                       {"plan", plan_json(miss.plan)}});
   }
@@ -611,6 +614,7 @@ std::string search_json(const SearchAnswer& answer) {
   for (const ExplainedLayout& explained : answer.explained) {
     document["explanations"].push_back(explanation_json(explained, answer.result, best_of(answer)));
   }
+  if (!answer.reserved.empty()) document["reserved"] = reserved_plans_json(answer.reserved);
   if (answer.fewest_gpus && answer.cheapest) {
     document["within"] = {{"seconds", *answer.options.within},
                           {"fewest_gpus", training_json(answer, *answer.fewest_gpus)},

@@ -11,6 +11,7 @@
 #include "cli/flags/common_options.hpp"
 #include "cli/import/shell/script_inputs.hpp"
 #include "models/job/library.hpp"
+#include "sim/run/reservation_question.hpp"
 
 namespace prequel {
 
@@ -40,6 +41,7 @@ struct SearchOptions {
   bool fewest_gpus{};                    ///< ranked by devices, then seconds
   std::optional<double> risk;  ///< probability with which a plan has to fit; 0.95 if not said
   bool unfold{};               ///< a row for each plan of a family
+  ReservationQuestion reservation;       ///< of the first plans, where it is asked for
   std::size_t top{10};
   std::size_t try_first{3};  ///< plans that are named to be run first
   std::string emit;          ///< the framework to print the best plan for; empty: none

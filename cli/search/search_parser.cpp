@@ -13,6 +13,7 @@
 #include "cli/flags/flag_checks.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/site_flags.hpp"
 #include "cli/search/search_axes.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -128,7 +129,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                   "by what share of them a shape may miss that (default: 0.05)")
       ->check(CLI::Range(0.0, 1.0))
       ->group(shape_group);
-  add_shared_axes(command, options.request.overrides);
+  add_shared_axes(command, options.request.overrides, "objective");
   command.add_option("--gpus", options.gpus, "as many GPUs, on whole nodes")
       ->check(CLI::Range(1, 1 << 24))
       ->excludes("--nodes");
@@ -163,9 +164,12 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       .add_option("--memory-headroom", options.memory_headroom,
                   "share of the device's memory that must stay free")
       ->check(share_below_one());
-  command.add_option("--objective", options.objective, "what plans are ranked by")
-      ->type_name("time|tokens|gpu-hours|cost")
-      ->check(CLI::IsMember({"time", "tokens", "gpu-hours", "cost"}).description(""));
+  command
+      .add_option("--objective", options.objective,
+                  "what plans are ranked by (what the loss is of: --set plan.objective=dpo)")
+      ->type_name("time|tokens|gpu-hours|cost|days|energy")
+      ->check(
+          CLI::IsMember({"time", "tokens", "gpu-hours", "cost", "days", "energy"}).description(""));
   CLI::Option* tokens =
       command.add_option("--tokens", options.tokens, "tokens of the whole training: 15T")
           ->transform(spelled_amount());
@@ -197,6 +201,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       .add_option("--risk", options.risk,
                   "only plans that fit with this probability (0.95; 0 ranks all that may fit)")
       ->check(CLI::Range(0.0, 0.999));
+  add_site_flags(command, options.reservation, tokens);
   command.add_flag("--unfold", options.unfold,
                    "a row for each plan, not one for all that differ in layout string, chunks and "
                    "recomputed modules only");

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/search/value_lists.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/layers/parameters.hpp"

@@ -28,4 +28,21 @@ std::string models_text(const Library& library);
 /// lists. Throws InputError.
 std::string show_json(const Library& library, const ShowOptions& options, const Tell& tell);
 
+/// A constant of a stack that was chosen on measured runs.
+struct ChosenConstant {
+  std::string software, path;
+  std::string on;  ///< as its file says in `chosen_on`: rows, plans, cells, gain left out, as JSON
+};
+
+/// How many keys the shipped stacks' constants have, which of them were chosen on runs, and the
+/// tables of runs that there are.
+struct ShownConstants {
+  std::size_t keys{};
+  std::vector<ChosenConstant> chosen;
+  std::vector<std::string> tables;
+};
+ShownConstants shown_constants(const Library& library);
+std::string constants_text(const ShownConstants& constants);
+std::string constants_json(const ShownConstants& constants);
+
 }  // namespace prequel

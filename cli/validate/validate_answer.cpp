@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 
+#include "calibrate/validate/other_predictions.hpp"
 #include "cli/validate/measured_tables.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
@@ -70,6 +73,11 @@ ValidateAnswer answer_validate(const Library& library, const ValidateOptions& op
   ValidateAnswer answer;
   if (options.overrides.empty()) answer.causes = causes_of(library, rows);
   answer.runs = validate_runs(library, std::move(rows), options.overrides, progress);
+  if (!options.predictions.empty()) {
+    std::istringstream text(read_file(options.predictions));
+    replace_predictions(answer.runs, read_other_predictions(text, options.predictions));
+    answer.causes.clear();
+  }
   for (const std::vector<std::string>& columns : groupings(options)) {
     auto groups = group_runs(answer.runs, columns);
     std::move(groups.begin(), groups.end(), std::back_inserter(answer.groups));

@@ -18,6 +18,7 @@ struct ValidateOptions {
   std::optional<double> max_mape;  ///< percent
   int worst{5};                    ///< rows shown with the largest errors
   std::string report;              ///< HTML file to write; empty: none
+  std::string predictions;         ///< another tool's, scored in place of prequel's; empty: none
   OutputFormat format{};
 };
 

@@ -40,6 +40,11 @@ void add_validate(CLI::App& app, ValidateOptions& options, const std::function<v
       ->check(not_negative());
   command.add_option("--worst", options.worst, "how many of the worst rows to show")
       ->check(not_negative());
+  command
+      .add_option("--predictions", options.predictions,
+                  "another tool's predictions (CSV: id, sec_per_iter, low, high, mem_gib), scored "
+                  "in place of prequel's")
+      ->type_name("FILE");
   add_set(command, options.overrides);
   add_report(command, options.report);
   add_format(command, options.format, true);

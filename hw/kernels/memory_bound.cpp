@@ -9,11 +9,11 @@ namespace prequel {
 
 std::string_view name(StreamKind kind) {
   static constexpr std::array<std::string_view, kStreamKinds> kNames{
-      "fused_pointwise",  "residual_add",   "layer_norm",     "rms_norm",       "gelu",
-      "swiglu",           "rope",           "embedding",      "softmax",        "cross_entropy",
-      "optimizer",        "copy",           "permute",        "router",         "quantize",
-      "quantize_current", "quantize_block", "quantize_mxfp8", "quantize_nvfp4", "quantize_absmax",
-      "quantize_row"};
+      "fused_pointwise", "residual_add",   "layer_norm",      "rms_norm",         "gelu",
+      "swiglu",          "rope",           "embedding",       "softmax",          "cross_entropy",
+      "optimizer",       "copy",           "permute",         "convolution",      "streams_in",
+      "streams_out",     "router",         "quantize",        "quantize_current", "quantize_block",
+      "quantize_mxfp8",  "quantize_nvfp4", "quantize_absmax", "quantize_row"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -121,6 +121,9 @@ enum class StreamKind : std::uint8_t {
   optimizer,
   copy,
   permute,           ///< tokens into the order of their experts, and back
+  convolution,       ///< short and causal, a channel each, with its activation
+  streams_in,        ///< of residual streams (hyper-connections) a weighted sum
+  streams_out,       ///< the streams mixed, and a result added
   router,            ///< scores of experts, the best of them, the maps from tokens to experts
   quantize,          ///< to a format with scales that are known (delayed): one pass
   quantize_current,  ///< one scale a tensor, after a pass for the largest element

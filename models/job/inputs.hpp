@@ -20,6 +20,9 @@ struct Inputs {
   Device device;
   Cluster cluster;
   Software software;
+  /// Constants of these files that are not as shipped, so that no run checked them: by --set, or in
+  /// a file of the same name in a folder of one's own ("software.kernels.gemm_time_factor").
+  std::vector<std::string> edited;
 };
 
 /// All that a prediction starts from; the plan is resolved.

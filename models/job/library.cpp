@@ -206,6 +206,59 @@ std::string data_beside_module() {
 #endif
 }
 
+/// The member of documents that lists which constants a file of the user's own changed.
+constexpr const char* kEdited = "edited";
+
+/// Whether a path of an input leads to a constant, not to a name, a size or a default.
+bool is_constant(const std::string& input, const std::string& path) {
+  const std::string section = path.substr(0, path.find('.'));
+  const std::vector<std::string_view> none =
+      input == "software"
+          ? std::vector<std::string_view>{"defaults",       "choices",      "launch", "name",
+                                          "framework",      "validated",    "error",  "calibration",
+                                          "vocab_multiple", "stage_dealing"}
+      : input == "cluster"
+          ? std::vector<std::string_view>{"nodes", "software", "expert_software", "device",
+                                          "name",  "changes",  "builds"}
+          : std::vector<std::string_view>{"name", "errors"};
+  return std::ranges::find(none, section) == none.end() && !path.ends_with("origin") &&
+         !path.ends_with("note");
+}
+
+/// Dotted paths of the leaves in which two files differ.
+void add_differences(const nlohmann::json& one, const nlohmann::json& other,
+                     const std::string& path, std::vector<std::string>& paths) {
+  if (one == other) return;
+  if (!one.is_object() || !other.is_object()) {
+    paths.push_back(path);
+    return;
+  }
+  const std::string inside = path.empty() ? "" : path + ".";
+  for (const auto& [key, value] : one.items()) {
+    const auto there = other.find(key);
+    if (there == other.end()) {
+      paths.push_back(inside + key);
+    } else {
+      add_differences(value, *there, inside + key, paths);
+    }
+  }
+  for (const auto& [key, value] : other.items()) {
+    if (!one.contains(key)) paths.push_back(inside + key);
+  }
+}
+
+/// Notes in a file of the user's own which constants differ from the shipped file of that name. A
+/// file that runs were fitted to says itself how sure it is.
+void mark_edits(const std::string& kind, Document& own, const Document& shipped) {
+  if (!own.json().is_object() || own.json().contains("calibration")) return;
+  std::vector<std::string> all, edited;
+  add_differences(own.json(), shipped.json(), "", all);
+  for (const std::string& path : all) {
+    if (is_constant(singular(kind), path) && path != "like") edited.push_back(path);
+  }
+  if (!edited.empty()) own.set(kEdited, nlohmann::json(edited).dump());
+}
+
 std::vector<std::string> data_directories(const std::vector<std::string>& extra) {
   std::vector<std::string> directories;
   for (const std::string& directory : extra) {
@@ -258,6 +311,7 @@ bool is_path(const std::string& name) {
 
 Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
     : directories_(data_directories(extra)),
+      own_directories_(extra.size()),
       sources_(std::move(sources)),
       opened_(std::make_shared<Opened>()) {
   if (!sources_.cache) sources_.cache = std::make_shared<FileCache>();
@@ -298,7 +352,18 @@ Document Library::find(const std::string& kind, const std::string& name,
   if (!is_path(name)) {
     for (const std::string& directory : directories_) {
       const std::string path = (fs::path(directory) / kind / (name + ".json")).string();
-      if (is_file(path)) return read(kind, name, path);
+      if (!is_file(path)) continue;
+      Document file = read(kind, name, path);
+      const bool has_constants = kind == "software" || kind == "devices" || kind == "clusters";
+      const auto own = static_cast<std::size_t>(&directory - directories_.data());
+      for (std::size_t i = own + 1;
+           has_constants && own < own_directories_ && i < directories_.size(); ++i) {
+        const std::string shipped = (fs::path(directories_[i]) / kind / (name + ".json")).string();
+        if (!is_file(shipped)) continue;
+        mark_edits(kind, file, Document::of(shipped, sources_.cache->read(shipped).parsed));
+        break;
+      }
+      return file;
     }
   }
   if (kind == "models" && may_be_published(name)) {
@@ -397,6 +462,19 @@ void apply_overrides(Document& document, const std::vector<Override>& overrides,
   }
 }
 
+void note_edits(const Document& document, const std::vector<Override>& overrides,
+                const std::string& input, std::vector<std::string>& edited) {
+  for (const Override& override : overrides) {
+    if (!override.path.starts_with(input + ".")) continue;
+    if (is_constant(input, override.path.substr(input.size() + 1))) edited.push_back(override.path);
+  }
+  const nlohmann::json& file = document.json();
+  if (!file.is_object() || !file.contains(kEdited) || !file[kEdited].is_array()) return;
+  for (const nlohmann::json& path : file[kEdited]) {
+    if (path.is_string()) edited.push_back(input + "." + path.get<std::string>());
+  }
+}
+
 Job read_job(const Library& library, const JobRequest& request) {
   check_inputs(request.overrides);
   const std::string file = request.job.value_or("command line");
@@ -422,9 +500,10 @@ Job read_job(const Library& library, const JobRequest& request) {
                         ? library.open("devices", *request.device, "device")
                         : library.open("devices", job.cluster.device, cluster.file() + ": /device");
   const bool said = job_file.software || job_file.inline_software;
-  Document software =
-      input_document(library, "software", said ? file : cluster.file(), request.software,
-                     said ? job_file.software : job.cluster.software, job_file.inline_software);
+  Document software = input_document(
+      library, "software", said ? file : cluster.file(), request.software,
+      said ? job_file.software : usual_software(job.cluster, job.model.has_experts()),
+      job_file.inline_software);
   apply_overrides(device, request.overrides, "device");
   apply_overrides(software, request.overrides, "software");
   job.device = device.read_once(read_device);
@@ -444,7 +523,11 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.plan = read_plan(asked.root().at("plan"));
   job.what_if = read_what_if(asked.root().at("what_if"));
   asked.finish();
-  if (!asks_for_another_run(request, job_file)) job.measured = job_file.measured;
+  note_edits(device, request.overrides, "device", job.edited);
+  note_edits(cluster, request.overrides, "cluster", job.edited);
+  note_edits(software, request.overrides, "software", job.edited);
+  const bool as_measured = !asks_for_another_run(request, job_file) && job.edited.empty();
+  if (as_measured) job.measured = job_file.measured;
   return job;
 }
 

@@ -79,6 +79,7 @@ class Library {
                               const std::string& path) const;
 
   std::vector<std::string> directories_;
+  std::size_t own_directories_{};  ///< of these, the first: folders of the user's own
   LibrarySources sources_;
   std::shared_ptr<Opened> opened_;
 };
@@ -119,6 +120,12 @@ struct Job : Inputs {
   WhatIf what_if;
   std::optional<Measured> measured;  ///< unless another model, cluster, stack or plan was asked for
 };
+
+/// Adds to `edited` what overrides, or a file of the user's own, changed of the constants of an
+/// input
+/// ("software", "device", "cluster"); what says which stack, size or default is no constant.
+void note_edits(const Document& document, const std::vector<Override>& overrides,
+                const std::string& input, std::vector<std::string>& edited);
 
 /// Reads everything that the request names. Throws InputError with the problems of the first file
 /// that has any.

@@ -1,8 +1,8 @@
 #include "models/layers/flops.hpp"
 
 #include <algorithm>
-#include <map>
 
+#include "models/layers/bridge_flops.hpp"
 #include "models/layers/layer.hpp"
 #include "models/layers/parameters.hpp"
 
@@ -33,7 +33,22 @@ double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal, b
       const FusedAttention& shape = attention->shape;
       flops += 2 * real(shape.batch * shape.heads) * pairs_seen(shape, causal) *
                real(shape.head_dim + shape.value_size());
+    } else if (const auto* scan = std::get_if<Scan>(&piece.what)) {
+      flops += share * scan_flops(*scan).value;
+    } else if (const auto* sparse = std::get_if<SparseAttention>(&piece.what)) {
+      flops += share * sparse->flops().value;
     }
+  }
+  return flops;
+}
+
+/// FLOP of weight gradients that nobody computes.
+double frozen_flops(const Layer& layer) {
+  double flops = 0;
+  for (const LayerPiece& piece : layer.pieces) {
+    const auto* linear = std::get_if<LinearLayer>(&piece.what);
+    if (!linear || piece.learns) continue;
+    flops += 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
   }
   return flops;
 }
@@ -42,28 +57,31 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   LayerSetting setting;
   setting.seq_len = step.seq_len;
   setting.attention = AttentionKind::flash;
+  setting.learning = step.learning;
+  setting.seen_len = step.seen_len;
   Transformer padded = model;
   padded.vocab = step.vocab;
   const Software plain{};
   const WordSet<Module> repeated = repeated_modules(step.recompute);
-  std::map<LayerKind, std::int64_t> kinds;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) ++kinds[model.kind_of(layer)];
-  if (model.next_token_layers > 0) {
-    kinds[model.kind_of(model.layers - 1)] += model.next_token_layers;
-  }
+  const PartCounts held = parts_of(model);
   double once = 0;
   double again = 0;
-  for (const auto& [kind, count] : kinds) {
+  double frozen = 0;
+  const auto add = [&](double count, const Layer& layer) {
+    once += count * forward_flops(layer, WordSet<Module>::all(), causal);
+    frozen += count * frozen_flops(layer);
+  };
+  each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
     const Layer block = tell_block(model, kind, setting, plain);
-    once += real(count) * forward_flops(block, WordSet<Module>::all(), causal);
-    again += real(count) * forward_flops(block, repeated, causal, !step.stops_early);
-  }
-  const double heads = real(1 + model.next_token_layers);
-  once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all(), causal);
-  once += real(model.next_token_layers) *
-          forward_flops(tell_next_token(model, setting, plain), WordSet<Module>::all(), causal);
+    add(real(held[part]), block);
+    again += real(held[part]) * forward_flops(block, repeated, causal, !step.stops_early);
+  });
+  add(real(1 + model.next_token_layers), tell_head(padded, setting, plain));
+  add(real(model.next_token_layers), tell_next_token(model, setting, plain));
   const double sequences = real(step.gbs);
-  return {{3 * sequences * once}, {sequences * (3 * once + step.repeated_blocks * again)}};
+  const double skipped = sequences * frozen;
+  return {{3 * sequences * once - skipped},
+          {sequences * (3 * once + step.repeated_blocks * again) - skipped}};
 }
 
 StepFlops megatron_hw_flops(const Transformer& model, const StepShape& step) {
@@ -95,6 +113,13 @@ StepFlops mosaic_flops(const Transformer& model, const StepShape& step, bool wit
   return {{3 * products + 2 * attention}, {k * products + (k - 1) * attention}};
 }
 
+/// Of a count a token, which knows no recompute.
+template <class Count>
+StepFlops of_tokens(const Count& count, const Transformer& model, const StepShape& step) {
+  const Flops all{real(step.gbs * step.seq_len) * count(model, step.seq_len, step.vocab)};
+  return {all, all};
+}
+
 }  // namespace
 
 std::optional<FlopsConvention> flops_convention(std::string_view name) {
@@ -111,6 +136,9 @@ StepFlops step_flops(const Transformer& model, const StepShape& step, FlopsConve
     case FlopsConvention::megatron_hw: return megatron_hw_flops(model, step);
     case FlopsConvention::bs_noemb: return bs_noemb_flops(model, step);
     case FlopsConvention::mosaic_2023: return mosaic_flops(model, step, true);
+    case FlopsConvention::bridge_hybrid: return of_tokens(bridge_hybrid_flops, model, step);
+    case FlopsConvention::bridge_gdn: return of_tokens(bridge_gdn_flops, model, step);
+    case FlopsConvention::bridge_dsa: return of_tokens(bridge_dsa_flops, model, step);
     case FlopsConvention::mosaic_2023_star: return mosaic_flops(model, step, false);
   }
   return {};

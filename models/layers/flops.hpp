@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "hw/base/units.hpp"
+#include "models/layers/setting.hpp"
 #include "models/shape/transformer.hpp"
 #include "models/stack/software.hpp"
 
@@ -24,6 +25,8 @@ struct StepShape {
   AttentionKind attention{};
   double repeated_blocks{1.0};  ///< share of the blocks that repeat; only `prequel` asks for it
   bool stops_early{};           ///< KernelStack::recompute_stops_early; `prequel` alone, too
+  std::int64_t seen_len{};      ///< LayerSetting::seen_len; these two alone, as what follows
+  Learning learning{};          ///< `prequel` and `causal` alone: frozen matrices have no wgrad
 };
 
 /// Model FLOPs: forward and backward, nothing repeated. Hardware FLOPs: with what is recomputed.
@@ -39,11 +42,15 @@ enum class FlopsConvention : std::uint8_t {
   bs_noemb,     ///< 2·k·s·B·P', P' = l·(12h² + 7h + 6h·tp): BigScience before 2022-02-21
   mosaic_2023,  ///< 2·k·s·B·P + (k - 1)·B·l·2·h·s²: MosaicGPT tables; P with all embeddings
   mosaic_2023_star,  ///< the same without the attention term (their MFU*, HFU*)
-  causal             ///< as `prequel`, but of pairs that the causal mask lets see each other alone:
+  causal,            ///< as `prequel`, but of pairs that the causal mask lets see each other alone:
                      ///< Megatron-Core from 2025-09 on, NeMo and Megatron-Bridge
+  bridge_hybrid,     ///< Megatron-Bridge's of hybrids, of gated delta nets and of sparse attention:
+  bridge_gdn,        ///< models/layers/bridge_flops.hpp
+  bridge_dsa
 };
-inline constexpr std::array<std::string_view, 6> kFlopsConventionNames{
-    "prequel", "megatron-hw", "bs-noemb", "mosaic-2023", "mosaic-2023-star", "causal"};
+inline constexpr std::array<std::string_view, 9> kFlopsConventionNames{
+    "prequel", "megatron-hw",   "bs-noemb",   "mosaic-2023", "mosaic-2023-star",
+    "causal",  "bridge-hybrid", "bridge-gdn", "bridge-dsa"};
 
 constexpr std::string_view name(FlopsConvention convention) {
   return kFlopsConventionNames[static_cast<std::size_t>(convention)];

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "hw/kernels/mixers.hpp"
 #include "hw/kernels/quantize.hpp"
 #include "models/layers/group_axis.hpp"
 #include "models/layers/setting.hpp"
@@ -26,6 +27,7 @@ struct LinearLayer {
   std::int64_t inputs{};
   Precision precision{};
   std::int64_t experts{};  ///< of the rank, which share the rows evenly; 0: no experts
+  bool detached{};         ///< its input gets no gradient
 };
 
 /// Scores, softmax and context: one flash kernel, or products with passes over the scores.
@@ -71,8 +73,8 @@ struct TokenTransfer {
 
 struct LayerPiece {
   std::string_view name;
-  std::variant<LinearLayer, AttentionCore, PointwiseKernels, Casts, LayerCollective, KeyValueRing,
-               TokenTransfer>
+  std::variant<LinearLayer, AttentionCore, Scan, SparseAttention, PointwiseKernels, Casts,
+               LayerCollective, KeyValueRing, TokenTransfer>
       what;
   Module module{Module::other};
   std::int64_t parameters{};  ///< of the whole tensors, before any split
@@ -81,6 +83,9 @@ struct LayerPiece {
   double operator_share{1};   ///< of it, repeated where operators are (Module::operators)
   std::optional<OffloadModule> feeds{};  ///< whose input the kept results are
   bool ends_layer{};                     ///< no backward needs its results
+  /// Whether its parameters do: a frozen piece has no product of weight gradients, no gradients, no
+  /// states, and keeps no input for them.
+  bool learns{true};
 
   /// How much of it a set repeats.
   [[nodiscard]] double repeated_share(WordSet<Module> repeated) const {
@@ -95,7 +100,8 @@ struct Layer {
   double input{};  ///< bytes of what comes in, which the backward pass needs in any case
   /// Of it, what this rank keeps until the whole layer is repeated; the rest is gathered then.
   double saved_input{};
-  Bytes input_gather{};  ///< over the tensor group, nccl-tests convention; a mean over layers
+  Bytes input_gather{};     ///< over the tensor group, nccl-tests convention; a mean over layers
+  std::int64_t adapters{};  ///< of the rank
 };
 
 /// Of one norm over the hidden state.

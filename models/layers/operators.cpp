@@ -1,6 +1,7 @@
 #include "models/layers/operators.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 namespace prequel {
 namespace {
@@ -49,16 +50,17 @@ class Lister {
   void enter(const LayerPiece& piece) {
     name_ = piece.name;
     module_ = piece.module;
+    learns_ = piece.learns;
   }
 
   void add(const LinearLayer& linear) {
     if (!backward_) return add_product(linear, GemmPass::forward);
-    add_product(linear, GemmPass::dgrad);
-    add_product(linear, GemmPass::wgrad);
+    if (!linear.detached) add_product(linear, GemmPass::dgrad);
+    if (learns_) add_product(linear, GemmPass::wgrad);
   }
 
   void add_product(const LinearLayer& linear, GemmPass pass) {
-    const auto [rows, outputs, inputs, precision, experts] = linear;
+    const auto& [rows, outputs, inputs, precision, experts, detached] = linear;
     if (experts > 0) {
       const KernelStack& stack = software_.kernels;
       const std::int64_t padding = is_quantized(precision) ? stack.expert_padding : 1;
@@ -96,6 +98,14 @@ class Lister {
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
     }
+  }
+
+  /// Scans and sparse attention, whose backward pass is the same kernel's other half.
+  template <class Mixing>
+  requires(std::is_same_v<Mixing, Scan> ||
+           std::is_same_v<Mixing, SparseAttention>) void add(Mixing mixing) {
+    mixing.backward = backward_;
+    push(mixing);
   }
 
   void add(const PointwiseKernels& work) {
@@ -136,6 +146,7 @@ class Lister {
   const Software& software_;
   std::string_view name_;  ///< of the piece at hand, as its module
   Module module_{};
+  bool learns_{};
   double pointwise_{};
   Operators list_;
 };

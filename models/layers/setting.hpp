@@ -20,20 +20,24 @@ enum class Module : std::uint8_t {
   mlp,
   experts,
   shared_experts,
-  other,     ///< repeated with the whole layer alone
-  operators  ///< of no piece: in a set, shares of all pieces (LayerPiece::operator_share)
+  other,       ///< repeated with the whole layer alone
+  mixer_norm,  ///< gated norms behind a scan
+  streams,     ///< sums of residual streams
+  operators    ///< of no piece: in a set, shares of all pieces (LayerPiece::operator_share)
 };
 
 template <>
-inline constexpr std::array<std::string_view, 9> kWordsOf<Module>{"core attention",
-                                                                  "mla up projection",
-                                                                  "expert activation",
-                                                                  "norm",
-                                                                  "mlp",
-                                                                  "experts",
-                                                                  "shared experts",
-                                                                  "other",
-                                                                  "operators"};
+inline constexpr std::array<std::string_view, 11> kWordsOf<Module>{"core attention",
+                                                                   "mla up projection",
+                                                                   "expert activation",
+                                                                   "norm",
+                                                                   "mlp",
+                                                                   "experts",
+                                                                   "shared experts",
+                                                                   "other",
+                                                                   "mixer norm",
+                                                                   "streams",
+                                                                   "operators"};
 
 /// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute
 /// is that of attention's core unless modules are named.
@@ -54,6 +58,8 @@ constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModu
   add(RecomputeModule::moe, Module::experts);
   add(RecomputeModule::moe, Module::expert_activation);
   add(RecomputeModule::shared_experts, Module::shared_experts);
+  add(RecomputeModule::gdn_norm_out, Module::mixer_norm);
+  add(RecomputeModule::mhc, Module::streams);
   add(RecomputeModule::operators, Module::operators);
   return modules;
 }
@@ -62,6 +68,22 @@ constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModu
 constexpr double repeated_blocks(Recompute mode, WordSet<RecomputeModule> named) {
   return mode == Recompute::selective && named.has(RecomputeModule::blocks) ? 0.5 : 1.0;
 }
+
+/// Which matrices of a layer learn, and what stands for those that do not.
+struct Learning {
+  Tuning tuning{};
+  std::int64_t rank{};  ///< of adapters; 0: there are none
+  WordSet<AdapterTarget> targets;
+  bool dropout{};     ///< a kernel drops some of what adapters read
+  BaseFormat base{};  ///< of frozen matrices
+  bool embeddings{};  ///< tables learn, too
+
+  /// Whether the model's own matrices and norms do.
+  [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }
+  [[nodiscard]] bool tables_learn() const { return model_learns() || embeddings; }
+
+  auto operator<=>(const Learning&) const = default;
+};
 
 struct LayerSetting {
   std::int64_t mbs{1};
@@ -86,6 +108,8 @@ struct LayerSetting {
   std::int64_t saved_input_ranks{
       1};  ///< that share an input which waits for the layer's repetition
   std::int64_t saved_input_layers{1};  ///< that are repeated from one such input
+  std::int64_t seen_len{};  ///< tokens that see one another in a packed row; 0: all of a sequence
+  Learning learning;
 
   /// Tokens of a micro batch on one rank.
   [[nodiscard]] std::int64_t tokens() const { return mbs * seq_len / cp; }

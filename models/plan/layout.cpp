@@ -183,10 +183,7 @@ std::vector<StageContent> deal_layout(const std::string& text, const Transformer
     first += chunk.blocks;
     stage.parts[Part::embedding] = chunk.embedding ? 1 : 0;
     stage.parts[Part::head] = (chunk.head ? 1 : 0) + chunk.next_token;
-    stage.parts[Part::next_token] = chunk.next_token;
-    if (chunk.next_token > 0) {
-      stage.parts[part_of(model.kind_of(model.layers - 1))] += chunk.next_token;
-    }
+    add_next_token(stage.parts, model, chunk.next_token);
     stages.push_back(stage);
   }
   return stages;

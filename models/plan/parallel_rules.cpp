@@ -27,7 +27,8 @@ void must_divide(Ruling& its, std::string_view what, std::int64_t count, std::in
 }
 
 bool has_dense_layers(const Ruling& its) {
-  return !its.model.has_experts() || !its.model.is_uniform();
+  return std::ranges::any_of(distinct_kinds(its.model),
+                             [](const LayerKind& kind) { return kind.feed == Feed::mlp; });
 }
 
 /// The nearest head counts, fewer and more, with an aligned head size that tp divides.
@@ -51,24 +52,67 @@ std::string good_head_counts(const Ruling& its) {
 
 }  // namespace
 
+namespace {
+
+/// Heads of the recurrence are split over tensor and context ranks.
+void check_recurrent_heads(Ruling& its) {
+  const std::int64_t ranks = its.plan.tp * its.plan.cp;
+  const auto must = [&](std::string_view what, std::int64_t heads, std::int64_t by) {
+    if (heads % by == 0) return;
+    its.problem([&] {
+      return fmt::format("{} {}: {} {} are not a multiple of it; {} would do",
+                         by == ranks && its.plan.cp > 1 ? "tp x cp" : "tp", by, what, heads,
+                         nearest_divisor(heads, by));
+    });
+  };
+  if (const StateSpace& state = its.model.state_space; state.heads > 0) {
+    must("mamba_num_heads", state.heads, ranks);
+    if (!state.is_selective()) must("mamba_n_groups", state.groups, its.plan.tp);
+    const std::int64_t groups = std::max<std::int64_t>(1, state.groups / its.plan.tp);
+    if (groups % its.plan.cp != 0 && its.plan.cp % groups != 0) {
+      its.problem([&] {
+        return fmt::format(
+            "cp {}: of mamba_n_groups a tensor rank has {}, neither a multiple of it "
+            "nor a divisor; cp {} would do",
+            its.plan.cp, groups, nearest_divisor(groups, its.plan.cp));
+      });
+    }
+  }
+  if (const LinearAttention& linear = its.model.linear_attention; linear.key_heads > 0) {
+    must("linear_num_key_heads", linear.key_heads, ranks);
+    must("linear_num_value_heads", linear.value_heads, ranks);
+  }
+}
+
+/// Whether some layer has a mixer that keeps `test`.
+template <class Test>
+bool some_layer(const Ruling& its, const Test& test) {
+  return std::ranges::any_of(distinct_kinds(its.model), test);
+}
+
+}  // namespace
+
 void check_tensor_parallel(Ruling& its) {
+  check_recurrent_heads(its);
   const std::int64_t all =
       std::gcd(std::gcd(its.model.heads, its.model.kv_heads), its.model.ffn_hidden);
-  must_divide(its, "heads", its.model.heads, all);
+  const bool attends =
+      some_layer(its, [](const LayerKind& kind) { return is_softmax(kind.mixer); });
+  if (attends) must_divide(its, "heads", its.model.heads, all);
   const bool replicated = its.plan.tp > its.model.kv_heads && its.plan.tp % its.model.kv_heads == 0;
-  if (replicated) {
+  if (replicated && attends) {
     its.warn("tp {}: more ranks than the {} heads of keys and values, which are replicated",
              its.plan.tp, its.model.kv_heads);
-  } else if (its.model.kv_heads != its.model.heads) {
+  } else if (attends && its.model.kv_heads != its.model.heads) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
   if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
-  const std::int64_t per_node = its.cluster.devices_per_node;
-  if (its.plan.tp > 1 && (its.plan.tp > per_node || per_node % its.plan.tp != 0)) {
+  if (its.plan.tp > 1 && its.is_legal &&
+      group_shape(its.cluster, its.plan.gpus, its.plan.tp, 1).crosses_network()) {
     its.warn(
         "tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
         "cross the network",
-        its.plan.tp, per_node);
+        its.plan.tp, its.cluster.devices_per_node);
   }
   if (its.plan.attention != AttentionKind::flash && its.plan.precision != Precision::fp32 &&
       its.model.head_dim % kAlignedHeads != 0) {

@@ -1,6 +1,7 @@
 #include "models/plan/router_balance.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <sstream>
 
@@ -9,6 +10,7 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/portable_math.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -37,8 +39,45 @@ double imbalance_of(const std::vector<double>& loads, std::int64_t ranks) {
   return most * static_cast<double>(ranks) / all;
 }
 
-double natural_imbalance(double usual, std::int64_t ranks) {
-  return std::min(usual, static_cast<double>(ranks));
+namespace {
+
+/// The standard normal's quantile, for probabilities of a half and more (Abramowitz and Stegun
+/// 1964, 26.2.23: error below 4.5e-4).
+double normal_quantile(double probability) {
+  if (probability <= 0.5) return 0.0;
+  const double t = std::sqrt(-2.0 * portable::log(1.0 - probability));
+  return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+                 (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+/// How many standard deviations the largest of n normals lies above their mean.
+double largest_of(double n) {
+  return normal_quantile((n - 0.375) / (n + 0.25));
+}
+
+// What the stated imbalance was seen on: Qwen3-235B over 8 ranks.
+constexpr double kSeenExperts = 128, kSeenTopK = 8, kSeenRanks = 8;
+
+}  // namespace
+
+double expert_load_deviation(double usual, std::int64_t experts, std::int64_t top_k) {
+  const double seen = (usual - 1.0) / largest_of(kSeenRanks) * std::sqrt(kSeenExperts / kSeenRanks);
+  const double sparse = static_cast<double>(experts) / static_cast<double>(top_k) - 1.0;
+  return std::max(0.0, seen) * std::min(1.0, sparse / (kSeenExperts / kSeenTopK - 1.0));
+}
+
+double natural_imbalance(double usual, const NaturalRouting& routing) {
+  if (routing.ranks <= 1 || routing.experts <= 0 || routing.top_k <= 0) return 1.0;
+  const double experts = static_cast<double>(routing.experts);
+  const double ranks = static_cast<double>(routing.ranks);
+  const double deviation = expert_load_deviation(usual, routing.experts, routing.top_k);
+  const double held = experts / ranks;
+  // Copies that a rank gets by chance, of all tokens of the group.
+  const double copies = routing.tokens * static_cast<double>(routing.top_k);
+  const double chance = copies > 0 ? 1.0 / copies : 0.0;
+  const double spread = std::sqrt(deviation * deviation / held + chance);
+  const double most = std::min(ranks, experts / static_cast<double>(routing.top_k));
+  return std::min(std::max(1.0, most), 1.0 + largest_of(ranks) * spread);
 }
 
 std::vector<double> read_histogram(const std::string& path, std::int64_t experts) {

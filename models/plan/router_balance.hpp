@@ -28,9 +28,22 @@ std::string dropped_tokens(double capacity_factor);
 /// ranks hold experts one after another. The number of loads is a multiple of `ranks`.
 double imbalance_of(const std::vector<double>& loads, std::int64_t ranks);
 
-/// With natural routing, of which `usual` is known: the same, but no rank gets more than all, so
-/// that one rank has no imbalance.
-double natural_imbalance(double usual, std::int64_t ranks);
+/// Who shares the tokens of a layer by natural routing.
+struct NaturalRouting {
+  std::int64_t experts{}, top_k{};
+  std::int64_t ranks{};  ///< of the expert group
+  double tokens{};       ///< of a rank, before copies
+};
+
+/// How unevenly a natural router loads experts early in training: standard deviation of an expert's
+/// tokens over the mean. It grows with how few of the experts a token takes, to what 8 of 128 show.
+/// `usual` is what the busiest of 8 ranks then gets over the mean, as stacks state it.
+double expert_load_deviation(double usual, std::int64_t experts, std::int64_t top_k);
+
+/// The busiest rank's tokens over the mean: ranks hold experts / ranks each, whose loads scatter by
+/// that deviation and by chance, and of normals the largest of n lies at the (n - 3/8) / (n + 1/4)
+/// quantile (Blom 1958). No rank gets more than all tokens, no expert more than each token once.
+double natural_imbalance(double usual, const NaturalRouting& routing);
 
 /// Reads a number an expert, between blanks, commas or lines: shares or counts of tokens. Throws
 /// InputError unless there are `experts` numbers that are not negative, and one is above 0.

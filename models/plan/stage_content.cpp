@@ -10,10 +10,7 @@ std::vector<StageContent> with_parts(std::vector<StageContent> dealt, const Tran
     chunk.parts[Part::embedding] = chunk.embedding ? 1 : 0;
     if (!chunk.head) continue;
     chunk.parts[Part::head] = 1 + model.next_token_layers;
-    chunk.parts[Part::next_token] = model.next_token_layers;
-    if (model.next_token_layers > 0) {
-      chunk.parts[part_of(model.kind_of(model.layers - 1))] += model.next_token_layers;
-    }
+    add_next_token(chunk.parts, model, model.next_token_layers);
   }
   return dealt;
 }

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "models/shape/mixer_shapes.hpp"
 
 namespace prequel {
 
@@ -29,6 +32,9 @@ struct Experts {
   std::int64_t every{1};          ///< of the others, the last of every so many has experts
   std::int64_t groups{1};         ///< of group-limited routing (DeepSeek)
   std::int64_t groups_chosen{1};  ///< of these, for a token
+  std::int64_t latent{};          ///< width that tokens are brought to for routed ones; 0: hidden
+  bool latent_norm{};             ///< a norm of the latent vector
+  bool router_bias{};             ///< a bias an expert that balances their load
 
   bool operator==(const Experts&) const = default;
 };
@@ -49,11 +55,49 @@ struct LatentAttention {
 /// chunk, the first of which sees itself alone (Llama 4).
 enum class AttentionSpan : std::uint8_t { full, window, chunk };
 
-/// What tells the layers of one model apart.
+/// What mixes the tokens of a sequence in a sublayer.
+enum class Mixer : std::uint8_t {
+  none,
+  attention,                  ///< softmax attention; latent where the model has it
+  sparse,                     ///< of it a sparse core, over keys that an indexer chooses
+  sparse_shared,              ///< the same over what an earlier layer chose
+  state_space,                ///< Mamba
+  delta_net,                  ///< gated delta net
+  kimi_delta,                 ///< Kimi delta attention
+  lightning,                  ///< linear attention with a fixed decay
+  attention_and_state_space,  ///< side by side on one norm
+  window_alone,               ///< compressed attention without compressed keys
+  compressed,                 ///< by 4, with an indexer
+  compressed_far              ///< by 128
+};
+
+/// Whether softmax attention, dense or sparse, is all or a part of the mixer.
+constexpr bool is_softmax(Mixer mixer) {
+  switch (mixer) {
+    case Mixer::none:
+    case Mixer::state_space:
+    case Mixer::delta_net:
+    case Mixer::kimi_delta:
+    case Mixer::lightning: return false;
+    default: return true;
+  }
+}
+
+/// What works token by token in a sublayer.
+enum class Feed : std::uint8_t { none, mlp, experts };
+
+/// What tells the sublayers of one model apart. A usual transformer block has a mixer and a feed;
+/// layers of hybrid models have one of the two.
 struct LayerKind {
-  bool experts{};  ///< in the place of the MLP
+  Feed feed{Feed::mlp};
+  Mixer mixer{Mixer::attention};
   AttentionSpan span{};
 
+  [[nodiscard]] bool has_experts() const { return feed == Feed::experts; }
+  /// Norms with something behind them.
+  [[nodiscard]] int sublayers() const {
+    return (mixer == Mixer::none ? 0 : 1) + (feed == Feed::none ? 0 : 1);
+  }
   auto operator<=>(const LayerKind&) const = default;
 };
 
@@ -80,6 +124,7 @@ struct Transformer {
   bool logit_cap{};        ///< and so do logits before the loss
   bool parallel_block{};   ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
   bool dropout{};          ///< of hidden states, whose masks are kept
+  bool score_dropout{};    ///< of attention's scores, whose masks are kept with what they leave
   bool tied_embeddings{true};
   bool embedding_norm{false};        ///< a layer norm right after the embedding (BLOOM)
   std::int64_t window{};             ///< tokens that windowed layers attend to; 0: there are none
@@ -88,16 +133,41 @@ struct Transformer {
   std::int64_t next_token_layers{};  ///< multi-token prediction: further layers with a head each
   Experts experts;
   LatentAttention latent;
+  StateSpace state_space;
+  LinearAttention linear_attention;
+  Indexer indexer;
+  CompressedAttention compression;
+  WindowHeads windowed;
+  std::int64_t value_head{};  ///< size of a value head of plain attention; 0: head_dim
+  bool output_gate{};         ///< a sigmoid of the token scales what attention gives, by channel
+  bool keys_are_values{};     ///< in full layers one projection gives both (Gemma 4)
+  std::int64_t streams{1};    ///< residual streams that sublayers mix (hyper-connections)
+  std::int64_t
+      block_residuals{};      ///< sublayers between sums that all later ones attend to; 0: none
+  bool repeats_next_token{};  ///< all depths of multi-token prediction share one's parameters
+  std::int64_t other_parameters{};   ///< that no layer's work tells, such as a vision tower's
+  std::vector<LayerKind> pattern{};  ///< each layer, where no arithmetic says what it is
+  std::vector<LayerKind> mixers{};   ///< of layers whose feed arithmetic says; they repeat
+  std::vector<LayerKind> next_token_pattern{};  ///< a depth of multi-token prediction; empty: one
+                                                ///< more layer like the last
 
   [[nodiscard]] bool has_experts() const { return experts.count > 0; }
   [[nodiscard]] bool is_latent() const { return latent.kv_rank > 0; }
+  /// Width of the tokens that routed experts work on.
+  [[nodiscard]] std::int64_t expert_width() const {
+    return experts.latent > 0 ? experts.latent : hidden;
+  }
   /// Size of a head of queries and keys, and of values.
   [[nodiscard]] std::int64_t key_dim() const {
     return is_latent() ? latent.nope + latent.rope : head_dim;
   }
-  [[nodiscard]] std::int64_t value_dim() const { return is_latent() ? latent.value : head_dim; }
+  [[nodiscard]] std::int64_t value_dim() const {
+    return is_latent() ? latent.value : value_head > 0 ? value_head : head_dim;
+  }
   /// Width of the packed query, key and value projection of plain attention.
-  [[nodiscard]] std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  [[nodiscard]] std::int64_t qkv_width() const {
+    return (heads + kv_heads) * head_dim + kv_heads * value_dim();
+  }
   /// Width of the attention output before its projection.
   [[nodiscard]] std::int64_t attention_width() const { return heads * value_dim(); }
   /// Width of the first MLP product: twice the inner width when it is gated.
@@ -113,9 +183,17 @@ struct Transformer {
   }
   /// What the layer with this number, from 0, is.
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;
-  /// Whether all layers are of one kind.
+  /// The layers of one depth of multi-token prediction.
+  [[nodiscard]] std::vector<LayerKind> next_token_kinds() const;
+  /// Whether arithmetic makes all layers of one kind.
   [[nodiscard]] bool is_uniform() const;
 };
+
+inline constexpr int kMostKinds = 12;  ///< distinct sublayers of one model; readers refuse more
+
+/// The distinct kinds of the model's layers, those of multi-token prediction included, in an order
+/// that depends on the kinds alone.
+std::vector<LayerKind> distinct_kinds(const Transformer& model);
 
 /// The vocabulary padded so that `tp` ranks hold equal, aligned parts (Megatron's
 /// `--make-vocab-size-divisible-by`): the next multiple of `multiple`·tp.

@@ -311,7 +311,8 @@ ContendedIteration contended_iteration(const Scenario& asked, const WhatIf& ques
   check(asked, question);
   const Scenario scenario = with_degraded_links(asked, question.link_fractions);
   ContendedIteration result = contended(scenario);
-  result.seconds += scenario.software.host.fixed_per_iteration.value;
+  result.seconds +=
+      beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp).value;
   return result;
 }
 

@@ -36,6 +36,12 @@ std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread
     double part = 0.0;
     for (std::size_t j = 0; j < kUncertain; ++j) part += spread.covariance[i][j] * slopes[j];
     part *= slopes[i];
+    if (Uncertain(i) == Uncertain::all) {
+      for (const NewPart& one : spread.news) {
+        part -= one.variance;
+        sources.push_back({one.what, one.variance / all});
+      }
+    }
     if (part > 0) sources.push_back({std::string(kUncertainNames[i]), part / all});
   }
   std::ranges::stable_sort(sources, std::greater{}, &SpreadSource::share);
@@ -43,10 +49,44 @@ std::vector<SpreadSource> largest_sources(const Deviations& slopes, const Spread
   return sources;
 }
 
+/// The summands of a step that its host alone decides, and how sure they are.
+struct HostPart {
+  double share{};  ///< of the step
+  double scale{};  ///< of the logarithm of this part
+};
+
+HostPart host_part(const Prediction& prediction, const Deviations& slopes, const Spread& spread) {
+  Deviations of_host{};
+  for (const Uncertain constant : {Uncertain::host, Uncertain::fixed}) {
+    of_host[index_of(constant)] = std::max(0.0, slopes[index_of(constant)]);
+  }
+  const double moved = of_host[index_of(Uncertain::host)] + of_host[index_of(Uncertain::fixed)];
+  const double booked =
+      (prediction.breakdown.host + prediction.breakdown.other) / prediction.sec_per_iter.value;
+  const double share = std::clamp(std::min(moved, booked), 0.0, 1.0);
+  if (share <= 0) return {};
+  return {share, std::sqrt(variance_of(of_host, spread)) / moved};
+}
+
+/// ln of the prediction over the low end. A doubt of a summand is a summand: what the host decides
+/// falls to nothing at the least, the rest by its own doubt.
+double half_width_below(const Prediction& prediction, const Slopes& slopes, const Spread& spread,
+                        double width) {
+  const HostPart host = host_part(prediction, slopes.time, spread);
+  Deviations others = slopes.time;
+  others[index_of(Uncertain::host)] = others[index_of(Uncertain::fixed)] = 0.0;
+  const double scale = portable::hypot(std::sqrt(variance_of(others, spread)), spread.time_noise);
+  const double rest_falls = -portable::expm1(-width * scale);
+  const double host_falls = -host.share * portable::expm1(-width * host.scale);
+  const double together = 1.0 - portable::hypot(rest_falls, host_falls);
+  const double without_host = (1.0 - host.share) * (1.0 - rest_falls);
+  return -portable::log(std::max({together, without_host, 1e-9}));
+}
+
 double most_needed(const Prediction& prediction) {
   double needed = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
-    needed = std::max(needed, stage.memory.allocated().value);
+    needed = std::max(needed, stage.memory.needed().value);
   }
   return needed;
 }
@@ -61,11 +101,15 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   Interval result;
   result.level = level;
   result.earned = spread.earned;
+  result.edited = !scenario.edited.empty();
   result.basis = spread.basis;
   result.time_scale =
       portable::hypot(std::sqrt(variance_of(slopes.time, spread)), spread.time_noise);
   const double time_factor = portable::exp(width * result.time_scale);
-  result.time_low = prediction.sec_per_iter / time_factor;
+  const double below =
+      std::min(width * result.time_scale, half_width_below(prediction, slopes, spread, width));
+  result.time_scale_below = below / width;
+  result.time_low = prediction.sec_per_iter / portable::exp(below);
   result.time_high = prediction.sec_per_iter * time_factor;
   result.memory_scale =
       portable::hypot(std::sqrt(variance_of(slopes.printed, spread)), spread.memory_noise);
@@ -86,7 +130,8 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
 }
 
 void state_error(const Interval& interval, Prediction& prediction) {
-  if (interval.earned || interval.expected_error() <= prediction.relative_error) return;
+  const bool holds = !interval.edited && interval.expected_error() <= prediction.relative_error;
+  if (interval.earned || holds) return;
   prediction.relative_error = interval.expected_error();
   prediction.error_basis = interval.basis;
 }

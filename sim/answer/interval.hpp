@@ -24,7 +24,8 @@ struct Interval {
   Bytes memory_low, memory_high;
   double fits_probability{};
   std::vector<SpreadSource> sources;  ///< the three largest
-  double time_scale{};                ///< of ln seconds
+  double time_scale{};                ///< of ln seconds, above the prediction
+  double time_scale_below{};          ///< likewise below it: parts that add up cannot vanish
   double memory_scale{};              ///< of ln bytes
   double time_prior{};                ///< that of ln seconds by all constants at the priors' spread
   double time_unmeasured{};           ///< that by kernels that nobody measured on the device
@@ -32,15 +33,20 @@ struct Interval {
   double memory_room{};               ///< ln of the device's memory over what is needed
   Deviations slopes{};                ///< of ln seconds over each u
   bool earned{};                      ///< as of the spread
+  bool edited{};                      ///< of constants that are not as shipped
   std::string basis;
 
   /// Expected |ln(measured / predicted)| of seconds: the mean of |t| with 4 degrees of freedom
   /// is 1.
   [[nodiscard]] double expected_error() const { return time_scale; }
+  /// The scale on the side of a measured time, whose ln(predicted / measured) is `log_error`.
+  [[nodiscard]] double scale_towards(double log_error) const {
+    return log_error > 0 ? time_scale_below : time_scale;
+  }
 };
 
 /// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
-/// it is wider.
+/// it is wider, or where constants were edited.
 void state_error(const Interval& interval, Prediction& prediction);
 
 inline constexpr double kIntervalLevel = 0.8;

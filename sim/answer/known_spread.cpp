@@ -18,6 +18,7 @@ struct Level {
   CheckedCluster here;  ///< what runs share on this cluster
   bool earned{};        ///< by runs of this stack on this cluster
   std::string basis;
+  bool of_site{}, of_release{};  ///< whether what is new about these is not in `time` yet
 };
 
 const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string& name) {
@@ -27,7 +28,7 @@ const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string&
 
 /// Whether enough runs tell of a stack's constants, on whatever cluster.
 bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
-  if (software.validated) return true;
+  if (software.validated && !was_checked_on_others(software, experts)) return true;
   const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
     return stack.software == software.name && stack.experts == experts;
   });
@@ -61,6 +62,25 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
       !software.other_framework && was_seen(software, scenario.model.has_experts(), uncertainty);
   const double level_elsewhere = seen ? levels.other : levels.unseen;
   const std::string& machine = scenario.cluster.stands_for;
+  // A stack whose runs are known is as sure elsewhere as there, but for what is new.
+  const auto of_stack_elsewhere =
+      std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
+        return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
+               stack.time.rows >= kTellingRuns;
+      });
+  if (seen && machine.empty() && uncertainty.news.site > 0 &&
+      of_stack_elsewhere != uncertainty.checked.end()) {
+    const bool is_other_release = !software.stands_for.empty();
+    Level level = unchecked(levels.other, is_other_release ? levels.unknown : 1.0);
+    level.time = of_stack_elsewhere->time;
+    level.of_site = true;
+    level.of_release = is_other_release;
+    if (is_other_release) {
+      level.basis = fmt::format("constants of {}, the nearest release: none of {} are known",
+                                software.name, software.stands_for);
+    }
+    return level;
+  }
   if (software.stands_for.empty() && machine.empty()) return unchecked(level_elsewhere, 1.0);
   // Which machine it is tells little of memory.
   const double of_stack = software.stands_for.empty() ? 1.0 : levels.unknown;
@@ -115,6 +135,39 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
   return widest;
 }
 
+/// What no run of the family had, each with its part of the variance.
+std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& uncertainty,
+                                 const Level& level) {
+  const NewTerms& terms = uncertainty.news;
+  std::vector<NewPart> news;
+  const auto add = [&](std::string what, double sd) {
+    if (sd > 0) news.push_back({std::move(what), sd * sd});
+  };
+  if (level.of_site) add("a cluster that its runs are not of", terms.site);
+  if (level.of_release) add("a release that its runs are not of", terms.release);
+  const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {
+    return one.framework == scenario.software.framework &&
+           one.experts == scenario.model.has_experts();
+  });
+  if (family == uncertainty.families.end() || !(level.earned || level.of_site)) return news;
+  if (!std::ranges::binary_search(family->cells, cell_of(scenario.model, scenario.device))) {
+    add("a model and card that no run is of", terms.cell * family->cell_sd);
+  }
+  const Plan& plan = scenario.plan;
+  const std::int64_t per_node = std::max<std::int64_t>(1, scenario.cluster.devices_per_node);
+  const double nodes = static_cast<double>((plan.gpus + per_node - 1) / per_node);
+  const auto beyond = [&](const char* axis, double here, double known) {
+    if (known <= 0 || here <= known) return;
+    add(fmt::format("{} {:.0f}, beyond the {:.0f} of its runs", axis, here, known),
+        terms.doubling * portable::log2(here / known));
+  };
+  beyond("nodes", nodes, family->nodes);
+  beyond("ep", static_cast<double>(plan.ep), family->ep);
+  beyond("cp", static_cast<double>(plan.cp), family->cp);
+  beyond("sequence", static_cast<double>(plan.seq_len), family->seq_len);
+  return news;
+}
+
 }  // namespace
 
 std::vector<std::string> unheard_spreads(const Scenario& scenario) {
@@ -151,12 +204,47 @@ std::array<Deviations, kUncertain> Spread::root() const {
   return lower;
 }
 
+namespace {
+
+/// Whether an edited path is the field's, or a section that holds it.
+bool covers(const std::string& edited, const std::string& field) {
+  return field == edited || field.starts_with(edited + ".");
+}
+
+/// The constants that edits of files moved; those that no constant speaks for count as `all`.
+std::array<bool, kUncertain> edited_constants(const Scenario& scenario) {
+  std::array<bool, kUncertain> edited{};
+  for (const std::string& path : scenario.edited) {
+    bool found = false;
+    for (std::size_t i = 0; i < kUncertain; ++i) {
+      const bool here = std::ranges::any_of(
+          fields_of(scenario, Uncertain(i)),
+          [&](const UncertainField& field) { return covers(path, field.path); });
+      edited[i] = edited[i] || here;
+      found = found || here;
+    }
+    if (!found) edited[index_of(Uncertain::all)] = true;
+  }
+  return edited;
+}
+
+std::string basis_of_edits(const std::vector<std::string>& edited) {
+  return fmt::format("{}{} {} edited, so that no run checked {}", edited.front(),
+                     edited.size() > 1 ? fmt::format(" and {} more", edited.size() - 1) : "",
+                     edited.size() > 1 ? "were" : "was", edited.size() > 1 ? "them" : "it");
+}
+
+}  // namespace
+
 Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Level level = level_of(scenario, uncertainty);
   const auto& calibration = scenario.software.calibration;
+  const auto edited = edited_constants(scenario);
   Spread spread;
-  spread.earned = calibration || level.earned;
-  spread.basis = calibration ? "constants calibrated by runs" : level.basis;
+  spread.earned = (calibration || level.earned) && scenario.edited.empty();
+  spread.basis = !scenario.edited.empty() ? basis_of_edits(scenario.edited)
+                 : calibration            ? "constants calibrated by runs"
+                                          : level.basis;
   spread.time_noise = calibration ? calibration->time_noise : level.time.noise;
   spread.memory_noise = level.memory.noise;
   Deviations deviation{};
@@ -164,6 +252,7 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
     const double share = i < kUncertainOfTime ? level.time.level : level.memory.level;
     deviation[i] = stated.value_or(share * uncertainty.constants[i].sd);
+    if (edited[i]) deviation[i] = std::max(deviation[i], uncertainty.constants[i].sd);
     spread.covariance[i][i] = deviation[i] * deviation[i];
   }
   const auto correlate = [&](Uncertain first, Uncertain second, double value) {
@@ -184,6 +273,11 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     // Runs of other devices tell nothing of kernels that nobody measured on this one.
     const double unmeasured = scenario.device.errors.unmeasured;
     all += unmeasured * unmeasured + level.here.time * level.here.time;
+    spread.news = what_is_new(scenario, uncertainty, level);
+    for (const NewPart& part : spread.news) all += part.variance;
+    // Runs of the stack on this cluster would have shown what the card sustains.
+    const double sustained = level.earned ? 0.0 : scenario.device.sustained_error;
+    all += sustained * sustained;
     for (const Correlation& one : uncertainty.correlations) {
       correlate(one.first, one.second, one.value);
     }

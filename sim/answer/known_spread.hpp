@@ -11,11 +11,18 @@
 
 namespace prequel {
 
+/// Something about a plan that no run of its stack had.
+struct NewPart {
+  std::string what;
+  double variance{};  ///< of ln seconds
+};
+
 /// What is known of all constants together for the files of one scenario.
 struct Spread {
   std::array<Deviations, kUncertain> covariance{};  ///< of u
   double time_noise{};                              ///< scale of the scatter of ln seconds
   double memory_noise{};                            ///< of ln bytes
+  std::vector<NewPart> news;                        ///< in the variance of `all`
   bool earned{};                                    ///< by runs of this stack on this cluster
   std::string basis;                                ///< what it rests on, in words
 

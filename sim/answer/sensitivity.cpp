@@ -8,8 +8,8 @@ namespace prequel {
 namespace {
 
 void scale(HostStack& host, double more) {
-  for (Seconds* time :
-       {&host.blocking_launch_per_layer, &host.async_launch_per_layer, &host.fixed_per_iteration}) {
+  for (Seconds* time : {&host.blocking_launch_per_layer, &host.async_launch_per_layer,
+                        &host.fixed_per_iteration, &host.update_per_layer}) {
     *time = *time / more;
   }
 }

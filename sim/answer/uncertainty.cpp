@@ -185,6 +185,7 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
     case Uncertain::fixed:
       one("software.host.fixed_per_iteration_s", software.host.fixed_per_iteration.value,
           Course::from_zero);
+      one("software.host.update_per_layer_s", software.host.update_per_layer.value, Course::up);
       break;
     case Uncertain::blocking:
       one("software.communication.blocking_collective_factor",
@@ -247,6 +248,13 @@ KnownSpread read_known(const Cursor& cursor) {
 }
 
 }  // namespace
+
+std::string cell_of(const Transformer& model, const Device& device) {
+  const std::int64_t experts = model.has_experts() ? model.experts.count : 0;
+  return fmt::format("{}x{}x{}{} {}", model.layers, model.hidden,
+                     experts > 0 ? model.experts.ffn_hidden : model.ffn_hidden,
+                     experts > 0 ? fmt::format("x{}", experts) : "", device.name);
+}
 
 std::optional<Uncertain> uncertain_named(std::string_view text) {
   const auto found = std::ranges::find(kUncertainNames, text);
@@ -319,6 +327,26 @@ Uncertainty read_uncertainty(const Document& document) {
       levels.at("other").number(kPositive),   levels.at("other_memory").number(kPositive),
       levels.at("unseen").number(kPositive),  levels.at("unknown").number(kPositive),
       levels.at("machine").number(kPositive), levels.at("drift").number(kNonNegative)};
+  if (const auto news = root.find("news")) {
+    uncertainty.news = {
+        news->at("cell").number(kNonNegative), news->at("release").number(kNonNegative),
+        news->at("site").number(kNonNegative), news->at("doubling").number(kNonNegative)};
+  }
+  if (const auto families = root.find("families")) {
+    for (const Cursor& item : families->items()) {
+      KnownFamily family{item.at("framework").text(),
+                         item.at("experts").boolean(),
+                         {},
+                         item.at("cell_sd").number(kNonNegative),
+                         item.at("nodes").number(kPositive),
+                         item.at("ep").number(kPositive),
+                         item.at("cp").number(kPositive),
+                         item.at("seq_len").number(kPositive)};
+      for (const Cursor& cell : item.at("cells").items()) family.cells.push_back(cell.text());
+      std::ranges::sort(family.cells);
+      uncertainty.families.push_back(std::move(family));
+    }
+  }
   for (const Cursor& item : root.at("benchmarks").items()) {
     uncertainty.benchmarks.push_back({constant_at(item.at("constant")), item.at("what").text(),
                                       item.at("sd").number(kPositive),
@@ -355,11 +383,12 @@ LogAnswer log_answer(Scenario scenario, const Uncertainty& uncertainty, const De
   const Prediction prediction = predict(scenario);
   double needed = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
-    needed = std::max(needed, stage.memory.allocated().value);
+    needed = std::max(needed, stage.memory.needed().value);
   }
   const double peak = moved[index_of(Uncertain::peak)];
   return {portable::log(prediction.sec_per_iter.value) + moved[index_of(Uncertain::all)],
-          portable::log(prediction.peak_memory.value) + peak, portable::log(needed) + peak};
+          portable::log(memory_of(prediction, scenario.software.memory.prints).value) + peak,
+          portable::log(needed) + peak};
 }
 
 }  // namespace prequel

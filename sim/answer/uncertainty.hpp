@@ -118,6 +118,27 @@ struct CheckedStack {
   KnownSpread time, memory;
 };
 
+/// The runs of a framework's stacks with one kind of model: which models they were of on which
+/// cards, and how far they reach.
+struct KnownFamily {
+  std::string framework;
+  bool experts{};
+  std::vector<std::string> cells;         ///< as `cell_of` names them, sorted
+  double cell_sd{};                       ///< of what the runs of a cell are off by alike
+  double nodes{}, ep{}, cp{}, seq_len{};  ///< the most of any run
+};
+
+/// What is new about a plan makes its answer less sure: spreads of ln seconds.
+struct NewTerms {
+  double cell{};      ///< of a model on a card that no run is of, over the family's `cell_sd`
+  double release{};   ///< sd of a release that no file is known of
+  double site{};      ///< sd of a cluster on which the stack was not checked
+  double doubling{};  ///< sd for each doubling beyond the runs' nodes, EP, context ranks, length
+};
+
+/// Model and card by what they are, not by their names: "32x4096x14336 h100-sxm".
+std::string cell_of(const Transformer& model, const Device& device);
+
 /// How much of the priors' spread remains.
 struct SpreadLevels {
   double own{1.0};           ///< around which those of checked stacks lie
@@ -144,6 +165,8 @@ struct Uncertainty {
   std::vector<Correlation> correlations;
   NoisePrior time_noise, memory_noise;
   std::vector<CheckedStack> checked;
+  std::vector<KnownFamily> families;
+  NewTerms news;
   SpreadLevels levels;
   std::vector<Benchmark> benchmarks;
 };

@@ -56,27 +56,27 @@ LinkClass level_of(const Cluster& cluster, const std::string& level) {
 
 /// Ranks synchronise in each layer after attention and after the MLP; or, where they exchange
 /// tokens with experts, before and after these.
-Meetings meetings(const StageContent& block, bool exchanges) {
+Meetings meetings(const LayerKinds& kinds, const StageContent& block, bool exchanges) {
   Meetings found{0, 0};
-  each_part([&](Part part) {
-    if (!is_block(part)) return;
+  each_kind(kinds, [&](Part part, LayerKind kind) {
     const auto layers = static_cast<std::uint32_t>(block.parts[part]);
-    found.all += 2 * layers;
-    if (exchanges && kind_of(part).experts) found.exchanges += 2 * layers;
+    found.all += static_cast<std::uint32_t>(kind.sublayers()) * layers;
+    if (exchanges && kind.has_experts()) found.exchanges += 2 * layers;
   });
   found.all = std::max(1U, found.all);
   return found;
 }
 
 /// Sharded sequences keep their ranks beside the tensor-parallel ones, as one group.
-StageRanks stage_ranks(const Plan& plan, const Step& step) {
+StageRanks stage_ranks(const Transformer& model, const Plan& plan, const Step& step) {
   const RankGroup sequence = rank_group(plan, GroupAxis::context);
   StageRanks ranks{static_cast<std::uint32_t>(sequence.size * sequence.stride),
                    static_cast<std::uint32_t>(plan.dp)};
   ranks.expert_parallel = static_cast<std::uint32_t>(plan.ep * plan.etp);
   ranks.meetings.clear();
+  const LayerKinds kinds(model);
   for (const StepBlock& block : step.blocks) {
-    ranks.meetings.push_back(meetings(block.content, ranks.expert_parallel > 1));
+    ranks.meetings.push_back(meetings(kinds, block.content, ranks.expert_parallel > 1));
   }
   return ranks;
 }
@@ -130,7 +130,7 @@ StepDistribution what_if(const Scenario& asked, const WhatIf& question, const Pr
   Scenario scenario = with_degraded_links(asked, question.link_fractions);
   const RankSlowness slowness = rank_slowness(scenario, question);
   Step step = step_of(scenario);
-  const StageRanks ranks = stage_ranks(scenario.plan, step);
+  const StageRanks ranks = stage_ranks(scenario.model, scenario.plan, step);
   const double imbalance = scenario.plan.imbalance;
   std::optional<BlockTable> per_load;
   if (scenario.plan.router_balance == kNaturalBalance && imbalance > 1 && question.jitter > 0) {

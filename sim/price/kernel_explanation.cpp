@@ -1,5 +1,6 @@
 #include "sim/price/kernel_explanation.hpp"
 
+#include <cmath>
 #include <span>
 #include <variant>
 
@@ -19,22 +20,25 @@ PriceExplanation said(const char* model, const char* constants, double seconds) 
 class Explainer {
  public:
   Explainer(const Scenario& scenario, const PartCounts& parts)
-      : scenario_(scenario), parts_(parts) {}
+      : scenario_(scenario), parts_(parts), kinds_(scenario.model) {}
 
-  /// `costs` are the prices of the operators; launches may follow.
+  /// `costs` are the prices of the operators, means over the blocks of which `share` run them;
+  /// launches may follow.
   void add(Part part, std::string_view pass, const Operators& operators,
-           std::span<const KernelCost> costs) {
-    const std::int64_t count = scenario_.plan.micro_batches() * parts_[part];
+           std::span<const KernelCost> costs, double share = 1.0) {
+    const std::int64_t all = scenario_.plan.micro_batches() * parts_[part];
+    const std::int64_t count = std::llround(share * real(all));
+    if (count == 0) return;
     for (std::size_t i = 0; i < operators.size(); ++i) {
-      const double seconds = costs[i].seconds;
-      kernels_.push_back({operators[i].name, name(part), pass, operators[i], seconds, count,
+      const double seconds = costs[i].seconds * real(all) / real(count);
+      kernels_.push_back({operators[i].name, name(part, kinds_), pass, operators[i], seconds, count,
                           explained(operators[i], seconds)});
     }
     if (costs.size() > operators.size()) {
       const KernelCost& launches = costs.back();
       kernels_.push_back(
           {launches.name,
-           name(part),
+           name(part, kinds_),
            pass,
            {launches.name, Seconds{launches.seconds}},
            launches.seconds,
@@ -55,6 +59,10 @@ class Explainer {
     if (const auto* stream = std::get_if<Stream>(&op.what)) return explain_price(device, *stream);
     if (const auto* cast = std::get_if<Cast>(&op.what)) {
       return explain_price(device, stream_of(*cast, device.fp8_in_any_order));
+    }
+    if (const auto* scan = std::get_if<Scan>(&op.what)) return explain_price(device, *scan);
+    if (const auto* sparse = std::get_if<SparseAttention>(&op.what)) {
+      return explain_price(device, *sparse);
     }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
       return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
@@ -93,6 +101,7 @@ class Explainer {
 
   const Scenario& scenario_;
   const PartCounts& parts_;
+  const LayerKinds kinds_;
   std::vector<ExplainedKernel> kernels_;
 };
 
@@ -107,8 +116,8 @@ std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const Par
     return tell_part(part, scenario.model, question.setting, software);
   };
   const auto explain = [&](Part part, std::string_view pass, const Operators& operators,
-                           std::span<const KernelCost> kernels) {
-    if (parts[part] > 0) explainer.add(part, pass, operators, kernels);
+                           std::span<const KernelCost> kernels, double share = 1.0) {
+    if (parts[part] > 0) explainer.add(part, pass, operators, kernels, share);
   };
   each_part([&](Part part) {
     if (parts[part] == 0) return;
@@ -121,7 +130,7 @@ std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const Par
     const std::span<const KernelCost> all = costs[part].backward;
     const Operators repeated =
         is_block(part) ? repeated_operators(layer, software, question.repeated) : Operators{};
-    explain(part, "recompute", repeated, all.first(repeated.size()));
+    explain(part, "recompute", repeated, all.first(repeated.size()), question.repeated_blocks);
     explain(part, "backward", backward_operators(layer, software), all.subspan(repeated.size()));
   }
   return std::move(explainer).kernels();

@@ -3,6 +3,7 @@
 /// Which model priced which kernel of a training step, and what holds each up.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace prequel {
 
 struct ExplainedKernel {
   std::string_view name;   ///< as operators are called: "qkv", "mlp all-reduce", or "launches"
-  std::string_view part;   ///< of the model: "embedding", "block", "experts block", "head", …
+  std::string part;        ///< of the model: "embedding", "block", "experts block", "head", …
   std::string_view pass;   ///< "forward", "recompute", "backward"
   Operator what;           ///< with its shape; a time where it is measured or of the host
   double seconds{};        ///< of one, with what the software stack adds to the price

@@ -19,12 +19,15 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   if (graphs.has(GraphedModule::full)) return {};
   const bool casts = is_quantized(setting.products);
   LaunchCounts all;
-  if (!graphs.has(GraphedModule::attn)) {
+  const GraphedModule of_mixer =
+      is_softmax(kind.mixer) ? GraphedModule::attn : GraphedModule::mamba;
+  if (kind.mixer != Mixer::none && !graphs.has(of_mixer)) {
     all += launches.attention;
     if (casts) all += launches.attention_casts;
-    if (model.is_latent()) all += launches.latent;
+    if (model.is_latent() && is_softmax(kind.mixer)) all += launches.latent;
   }
-  if (!kind.experts) {
+  if (kind.feed == Feed::none) return all;
+  if (kind.feed == Feed::mlp) {
     if (graphs.has(GraphedModule::mlp)) return all;
     all += launches.mlp;
     if (casts) all += launches.mlp_casts;
@@ -84,13 +87,13 @@ double add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLa
 /// capacity has settled them.
 double count_wait(const HostStack& host, LayerKind kind, const LayerQuestion& question) {
   const bool counts =
-      kind.experts && !question.setting.fixed_capacity && !question.setting.one_graph;
+      kind.has_experts() && !question.setting.fixed_capacity && !question.setting.one_graph;
   if (!counts || question.setting.ep == 1) return 0;
   return (question.beside ? host.count_wait_beside : host.count_wait).value;
 }
 
 double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& setting) {
-  if (!kind.experts || setting.fixed_capacity) return host.lost_share;
+  if (!kind.has_experts() || setting.fixed_capacity) return host.lost_share;
   const bool waits =
       setting.dispatcher == Dispatcher::deepep || setting.dispatcher == Dispatcher::uccl;
   return waits && setting.ep > 1 ? host.deepep_lost_share : host.dropless_lost_share;
@@ -129,21 +132,25 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
   kernels.copies = activation_copies(scenario, layer, question);
-  const LayerKind kind = kind_of(part);
+  const LayerKind kind = LayerKinds(scenario.model).kind_of(part);
   const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
-  const LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  if (!question.graphs.has(GraphedModule::full)) {
+    launches += real(layer.adapters) * host.launches.adapter;
+  }
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside = exchange_beside(scenario);
   const Seconds collective = tensor_collective_launch(scenario, question);
-  kernels.launching_forward = add_launches(kernels.forward, scenario,
-                                           {1.0, launches.forward, lost, wait, beside, collective});
+  const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
+  kernels.launching_forward = add_launches(
+      kernels.forward, scenario, {layers, launches.forward, lost, wait, beside, collective});
   kernels.launching_backward = add_launches(
       kernels.backward, scenario,
-      {host.backward_launch_factor + again, launches.backward + again * launches.forward, lost,
-       again * wait, beside, collective});
+      {layers * (host.backward_launch_factor + again), launches.backward + again * launches.forward,
+       lost, again * wait, beside, collective});
   return kernels;
 }
 
@@ -206,7 +213,8 @@ PassCost operator*(double times, PassCost cost) {
 
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
-  question.setting = layer_setting(plan);
+  question.setting = mean_layer_setting(plan);
+  question.references = plan.objective == Objective::dpo ? 1 : 0;
   question.repeated = repeated_modules(plan);
   question.repeated_blocks = repeated_blocks(plan);
   const std::int64_t per_node = cluster.devices_per_node;
@@ -233,8 +241,53 @@ LayerKernels price_kernels(const Scenario& scenario) {
   return kernels;
 }
 
+namespace {
+
+/// How far a step whose tensor-core kernels take this share of its time runs at the board's limit:
+/// not at all below 0.45, wholly from 0.7 on (a guess that nodes' power in runs supports).
+double at_limit(double share) {
+  return std::clamp((share - 0.45) / 0.25, 0.0, 1.0);
+}
+
+double tensor_seconds(const PassCost& pass) {
+  return std::max(0.0, pass.compute + pass.recompute - pass.stream);
+}
+
+/// Tensor-core kernels of a pass slower by a factor.
+void slow_down(PassCost& pass, double factor) {
+  const double kernels = pass.compute + pass.recompute;
+  if (kernels <= 0) return;
+  const double more = (factor - 1.0) * tensor_seconds(pass) / kernels;
+  pass.compute *= 1.0 + more;
+  pass.recompute *= 1.0 + more;
+  pass.attention *= factor;
+  pass.weight_gradient *= factor;
+}
+
+/// Prices at the rate that the card sustains: kernel tables are bursts, a busy step is a steady
+/// state. Layers that wait for their host or their links leave the board below its limit.
+void sustain(const Scenario& scenario, const PerPart<std::int64_t>& held, LayerCosts& costs) {
+  if (scenario.device.sustained == 1.0) return;
+  double tensor = 0.0, all = 0.0;
+  each_part([&](Part part) {
+    for (const PassCost* pass : {&costs[part].forward, &costs[part].backward}) {
+      tensor += real(held[part]) * tensor_seconds(*pass);
+      all += real(held[part]) * std::max(pass->total(), pass->launching);
+    }
+  });
+  if (all <= 0) return;
+  const double factor = 1.0 / (1.0 + at_limit(tensor / all) * (scenario.device.sustained - 1.0));
+  each_part([&](Part part) {
+    slow_down(costs[part].forward, factor);
+    slow_down(costs[part].backward, factor);
+  });
+}
+
+}  // namespace
+
 LayerCosts price_layers(const Scenario& scenario) {
   const LayerKernels kernels = price_kernels(scenario);
+  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
   const PartCounts held = parts_of(scenario.model);
   const bool by_matrix = scenario.plan.optimizer == Optimizer::muon;
   LayerCosts costs;
@@ -244,11 +297,16 @@ LayerCosts price_layers(const Scenario& scenario) {
     costs[part] = {sum(its.forward), sum(its.backward)};
     costs[part].forward.launching = its.launching_forward;
     costs[part].backward.launching = its.launching_backward;
+    // The reference model's forward pass: without adapters the same weights.
+    for (std::int64_t i = 0; i < question.references; ++i) {
+      costs[part].forward += costs[part].forward;
+    }
     costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;
     if (!by_matrix || !has_matrices || held[part] == 0) return;
     costs.orthogonal[part] = orthogonalization(scenario, part);
   });
+  sustain(scenario, held, costs);
   return costs;
 }
 

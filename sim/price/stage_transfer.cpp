@@ -40,7 +40,13 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
   const Cluster& cluster = scenario.cluster;
   const bool scattered =
       scenario.software.communication.scatter_gather_p2p || plan.sequence_parallel;
-  const Bytes hidden{real(plan.mbs * plan.seq_len / plan.cp * scenario.model.hidden) *
+  // Between stages goes every residual stream, or with the hidden states the sums of blocks so far,
+  // half of all in the mean.
+  const Transformer& model = scenario.model;
+  const double sums =
+      model.block_residuals > 0 ? real(model.layers) / real(model.block_residuals) : 0.0;
+  const double copies = real(model.streams) + sums;
+  const Bytes hidden{copies * real(plan.mbs * plan.seq_len / plan.cp * model.hidden) *
                      bytes_per_element(activation_precision(plan))};
   const Bytes sent = scattered ? hidden / real(plan.tp) : hidden;
   const auto [sender, receiver] = farthest_pair(scenario, from, to);
@@ -54,6 +60,7 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
 }
 
 CommTime tied_embedding_time(const Scenario& scenario) {
+  if (!learning_of(scenario.plan).tables_learn()) return {};
   const Plan& plan = scenario.plan;
   if (plan.pp == 1 || !scenario.model.tied_embeddings) return {};
   const std::int64_t vocab =

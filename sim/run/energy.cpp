@@ -6,7 +6,7 @@ double computing_share(const Prediction& prediction) {
   double sum = 0;
   for (const StagePrediction& stage : prediction.stages) {
     const Breakdown& time = stage.time;
-    sum += (time.compute + time.recompute + time.optimizer) / time.total();
+    sum += (time.compute + time.recompute + time.tp_comm + time.optimizer) / time.total();
   }
   return sum / static_cast<double>(prediction.stages.size());
 }

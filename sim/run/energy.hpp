@@ -14,7 +14,9 @@ struct NodePower {
   double waiting{};  ///< while it stands still, as spares do
 };
 
-/// Returns the share of an iteration in which devices compute, in the mean over stages.
+/// Returns the share of an iteration in which devices are at work, in the mean over stages: they
+/// compute, or their multiprocessors reduce and gather tensors over device links. What waits for
+/// the network, another stage or the host draws as little as a node that stands still.
 double computing_share(const Prediction& prediction);
 
 /// Returns what one device draws at the plug: its file's figures, else by its board's watts; 0

@@ -7,7 +7,7 @@
 namespace prequel {
 namespace {
 
-constexpr double kLowestLayer = 0x1p-24;  // events a second: one in 194 days
+constexpr double kLowestLayer = 0x1p-18;  // events a second: one in three days
 
 /// Returns a gamma draw of `shape` and mean 1. G. Marsaglia and W. W. Tsang, ACM Transactions on
 /// Mathematical Software 26(3), 2000; below shape 1 by their note 6: of shape + 1, times

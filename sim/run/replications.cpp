@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::size_t kAtOnce = 16;  // replications of one task
 
+/// The value below which a share of the ascending ones lies.
+double below_share(const std::vector<double>& ascending, double share) {
+  const auto index = static_cast<std::size_t>(share * static_cast<double>(ascending.size()));
+  return ascending[std::min(index, ascending.size() - 1)];
+}
+
 template <class Value>
 Band band_over(const std::vector<Replication>& outcomes, Value value) {
   std::vector<double> values;
@@ -27,8 +33,10 @@ double mean_over(const std::vector<Replication>& outcomes, Value value) {
   return sum / static_cast<double>(outcomes.size());
 }
 
+/// Steps that are slow count as long as they take: so published shares count them.
 double ettr_of(const Replication& outcome) {
-  return outcome.elapsed > 0 ? outcome.productive / outcome.elapsed : 0;
+  const double slow = outcome.lost[static_cast<std::size_t>(Loss::fail_slow)];
+  return outcome.elapsed > 0 ? (outcome.productive + slow) / outcome.elapsed : 0;
 }
 
 /// Times at which the curve is told: over the reservation, or as long as most need.
@@ -57,11 +65,17 @@ double TokensOfWork::at(double work) const {
 
 Band band_of(std::vector<double> values) {
   std::ranges::sort(values);
-  const auto at = [&](double share) {
-    const auto index = static_cast<std::size_t>(share * static_cast<double>(values.size()));
-    return values[std::min(index, values.size() - 1)];
-  };
-  return {at(0.1), at(0.5), at(0.9)};
+  return {below_share(values, 0.1), below_share(values, 0.5), below_share(values, 0.9)};
+}
+
+double PlayedReservation::finished_by(double share) const {
+  return below_share(all_finished, share);
+}
+
+double PlayedReservation::share_finished_by(double seconds) const {
+  const auto late = std::ranges::upper_bound(all_finished, seconds);
+  return static_cast<double>(late - all_finished.begin()) /
+         static_cast<double>(all_finished.size());
 }
 
 PlayedReservation replications(const Reservation& reservation,
@@ -86,6 +100,8 @@ PlayedReservation replications(const Reservation& reservation,
   };
   const NodePower& power = question.power;
   played.finished = band_over(outcomes, [](const Replication& one) { return one.finished; });
+  for (const Replication& outcome : outcomes) played.all_finished.push_back(outcome.finished);
+  std::ranges::sort(played.all_finished);
   played.completes = mean_over(outcomes, [&](const Replication& one) {
     return one.finished <= reservation.length && one.finished < kNever ? 1.0 : 0.0;
   });

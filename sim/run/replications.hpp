@@ -25,17 +25,23 @@ struct PlayedReservation {
   Band elapsed;        ///< until the last step or the end of the reservation
   Band tokens;         ///< seen by then
   Band stops;
-  Band ettr;                         ///< productive over elapsed time
+  Band ettr;                         ///< time of steps that count, slow ones too, over elapsed time
   Band goodput;                      ///< tokens over elapsed time, 1/s
   Band utilisation;                  ///< productive over paid node-seconds
   Band joules;                       ///< of all nodes at the plug, spares included
   Band paid;                         ///< s for which nodes are paid
   LossTimes lost{};                  ///< means
   double repeated{};                 ///< mean s of steps done again
+  std::vector<double> all_finished;  ///< of each replication, ascending
   double mean_finished{};            ///< of those with an end
   double mean_ettr{}, ettr_error{};  ///< and its standard error
   std::vector<double> times;         ///< s since the start
   std::vector<Band> tokens_at;       ///< seen by then
+
+  /// Returns the time by which a share of all ways has ended.
+  [[nodiscard]] double finished_by(double share) const;
+  /// Returns the share of all ways that has ended by then.
+  [[nodiscard]] double share_finished_by(double seconds) const;
 };
 
 struct ReplicationQuestion {

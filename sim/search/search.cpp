@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "hw/base/interrupted.hpp"
 #include "hw/base/parallel.hpp"
 #include "sim/price/side_by_side.hpp"
 #include "sim/search/bounds.hpp"
@@ -50,18 +51,27 @@ auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
                     candidate.variants.get());
 }
 
-double value_of(Objective objective, const Plan& plan, double sec_per_iter) {
-  if (objective == Objective::time) return sec_per_iter;
+/// Seconds of an iteration and of the time lost around it.
+double seconds_in_all(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  const auto nodes = static_cast<std::size_t>(plan.nodes);
+  return nodes < limits.counted.size() ? sec_per_iter / limits.counted[nodes] : sec_per_iter;
+}
+
+double value_of(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
+  const SearchGoal objective = limits.objective;
+  if (objective == SearchGoal::time) return sec_per_iter;
   // Seconds tell plans of as many devices apart.
-  if (objective == Objective::gpus) {
+  if (objective == SearchGoal::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
-  return sec_per_iter * static_cast<double>(plan.gpus) /
-         static_cast<double>(plan.gbs * plan.seq_len);
+  const double per_token =
+      seconds_in_all(limits, plan, sec_per_iter) / static_cast<double>(plan.gbs * plan.seq_len);
+  return objective == SearchGoal::days ? per_token : per_token * static_cast<double>(plan.gpus);
 }
 
 bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
-  return static_cast<double>(plan.gbs * plan.seq_len) >= limits.least_rate * sec_per_iter;
+  return static_cast<double>(plan.gbs * plan.seq_len) >=
+         limits.least_rate * seconds_in_all(limits, plan, sec_per_iter);
 }
 
 /// Whether the facts meet the requirements that speak of the memory, or those that do not.
@@ -104,20 +114,20 @@ void set_candidate(const Candidate& candidate, const SearchInputs& inputs, Scena
 /// What the memory of a plan says of it.
 struct Fit {
   Bytes printed;
-  Bytes allocated;  ///< or printed, where a head-room is wanted
+  Bytes needed;  ///< or printed, where a head-room is wanted
   MemoryVerdict verdict{};
   bool required{};
   bool fits{};
 };
 
 Fit fit_of(const Scenario& scenario, const PartWeights& weights, const StageChunks& chunks,
-           const std::vector<std::int64_t>& in_flight, const SearchLimits& limits) {
+           const std::vector<InFlight>& in_flight, const SearchLimits& limits) {
   const PlanMemory memory = plan_memory(scenario, weights, chunks, in_flight);
   const bool headroom = limits.memory_headroom > 0;
-  Fit fit{memory.peak, headroom ? memory.peak : memory.allocated(), memory.verdict};
+  Fit fit{memory.peak, headroom ? memory.peak : memory.needed(), memory.verdict};
   fit.required = meets(limits, {scenario.plan, scenario.model, memory.peak.value / kGiB}, true);
   fit.fits = memory.verdict != MemoryVerdict::oom &&
-             fit.allocated <= (1.0 - limits.memory_headroom) * scenario.device.memory;
+             fit.needed <= (1.0 - limits.memory_headroom) * scenario.device.memory;
   return fit;
 }
 
@@ -125,10 +135,9 @@ Fit fit_of(const Scenario& scenario, const PartWeights& weights, const StageChun
 std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch) {
-  const Memo<std::vector<std::int64_t>> in_flight(
-      plans, passes_key, [&](const Candidate& candidate) {
-        return chunks_in_flight(candidate.plan, inputs.software);
-      });
+  const Memo<std::vector<InFlight>> in_flight(plans, passes_key, [&](const Candidate& candidate) {
+    return chunks_in_flight(candidate.plan, inputs.software);
+  });
   const Memo<PartWeights> weights(plans, weight_key, [&](const Candidate& candidate) {
     return weights_of(scenario_of(inputs, candidate.plan, candidate.shape));
   });
@@ -213,8 +222,8 @@ class Contest {
           const Plan& plan = scenario.plan;
           if (value_at(plan, bounds_.least_time(scenario, layers).value) >= value) return;
           const double seconds = iteration_time(scenario, layers).value;
-          const bool counts_here = is_in_time(limits_, plan, seconds) &&
-                                   value_of(limits_.objective, plan, seconds) < value;
+          const bool counts_here =
+              is_in_time(limits_, plan, seconds) && value_of(limits_, plan, seconds) < value;
           counts[i] += counts_here ? 1 : 0;
         });
       });
@@ -270,7 +279,7 @@ class Contest {
   [[nodiscard]] double value_at(const Plan& plan, double seconds) const {
     const double least = (1 - kRounding) * seconds;
     if (!is_in_time(limits_, plan, least)) return std::numeric_limits<double>::infinity();
-    return value_of(limits_.objective, plan, least);
+    return value_of(limits_, plan, least);
   }
 
   /// Whether a plan of this candidate whose value is not below `bound` can be among those wanted.
@@ -347,7 +356,7 @@ class Contest {
                                      std::size_t i) const {
     const double seconds = iteration_time(scenario, layers).value;
     return {scenario.plan,    candidates_[i].shape,
-            seconds,          value_of(limits_.objective, scenario.plan, seconds),
+            seconds,          value_of(limits_, scenario.plan, seconds),
             fits_[i].printed, fits_[i].verdict};
   }
 
@@ -391,7 +400,7 @@ std::vector<Candidate> required(const Candidates& candidates, const SearchInputs
 }
 
 void keep_nearest(std::vector<TooLarge>& misses) {
-  std::ranges::stable_sort(misses, {}, &TooLarge::allocated);
+  std::ranges::stable_sort(misses, {}, &TooLarge::needed);
   misses.resize(std::min(misses.size(), kMisses));
 }
 
@@ -421,7 +430,7 @@ Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
       fitting.plans.push_back(plans[i]);
       fitting.fits.push_back(*fits[i]);
     } else if (fitting.plans.empty()) {
-      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
+      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->needed});
       if (result.nearest_misses.size() >= kMostMisses) keep_nearest(result.nearest_misses);
     }
   }
@@ -469,7 +478,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
     result.nearest_misses = few.nearest_misses;
   }
   if (fitting.plans.empty()) return result;
-  for (const Objective objective : limits.also) {
+  for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;
     one.best = 1;
@@ -491,6 +500,54 @@ std::optional<std::size_t> plans_before(double value, const Candidates& candidat
   if (fitting.plans.empty()) return 0;
   return Contest(std::move(fitting.plans), std::move(fitting.fits), inputs, limits)
       .before(value, watch);
+}
+
+std::vector<EvaluatedPlan> evaluate(const std::vector<PlanRequest>& requests,
+                                    const SearchInputs& inputs, const std::atomic<bool>* stop) {
+  std::vector<EvaluatedPlan> plans(requests.size());
+  std::vector<PlanJudgement> judged(requests.size());
+  parallel_for(requests.size(), [&](std::size_t i) {
+    judged[i] = judge_plan(requests[i], inputs.model, inputs.cluster, inputs.software);
+  });
+  const ModelShape shape = shape_of(inputs.model);
+  std::vector<Candidate> legal;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    plans[i].problems = std::move(judged[i].problems);
+    if (!plans[i].problems.empty()) continue;
+    legal.push_back({std::move(judged[i].plan), shape, {}});
+    places.push_back(i);
+  }
+  if (legal.empty()) return plans;
+
+  const SearchWatch watch{{}, stop, {}};
+  const std::vector<std::optional<Fit>> fits = fits_of(legal, inputs, {}, watch);
+  const Classes rows(legal, [&](const Candidate& one) { return layer_key(inputs, one); });
+  const std::vector<LayerCosts> prices = rows.of_each<LayerCosts>(legal, [&](const Candidate& one) {
+    if (is_stopped(watch)) return LayerCosts{};
+    return price_layers(scenario_of(inputs, one.plan, one.shape));
+  });
+  const Memo<StepFlops> flops(
+      legal,
+      [](const Candidate& one) {
+        const Plan& plan = one.plan;
+        return std::tuple(plan.gbs, plan.seq_len, plan.tp, plan.recompute, plan.attention,
+                          repeated_blocks(plan));
+      },
+      [&](const Candidate& one) {
+        return step_flops(scenario_of(inputs, one.plan, one.shape), FlopsConvention::prequel);
+      });
+  for_blocks(0, legal.size(), inputs, [&](std::size_t i, Scenario& scenario) {
+    if (is_stopped(watch)) return;
+    scenario.plan = legal[i].plan;
+    const double seconds = iteration_time(scenario, prices[rows.of(i)]).value;
+    EvaluatedPlan& its = plans[places[i]];
+    its.found = {scenario.plan, shape, seconds, seconds, fits[i]->printed, fits[i]->verdict};
+    its.mfu = flops.of(i).model.value / (seconds * real(scenario.plan.gpus)) /
+              inputs.device.peak(scenario.plan.precision).value;
+  });
+  if (is_stopped(watch)) throw Interrupted();
+  return plans;
 }
 
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape) {

@@ -13,29 +13,32 @@
 namespace prequel {
 
 /// What plans are ranked by.
-enum class Objective : std::uint8_t {
+enum class SearchGoal : std::uint8_t {
   time,        ///< seconds per iteration
   efficiency,  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost
-  gpus         ///< the fewest devices, then seconds
+  gpus,        ///< the fewest devices, then seconds
+  days         ///< seconds per token, those counted that count
 };
 
 struct SearchLimits {
   std::vector<Requirement> requirements;
   double memory_headroom{};  ///< share of the device that must stay free
-  Objective objective{};
+  SearchGoal objective{};
   /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
   /// be among them are passed over.
   std::size_t best{};
   bool front{};                 ///< with those, the Pareto front of all
-  std::vector<Objective> also;  ///< the best plan by each of these is wanted, too
-  double least_rate{};          ///< tokens per second that a plan must reach to be in time; 0: any
+  std::vector<SearchGoal> also;  ///< the best plan by each of these is wanted, too
+  /// Share of time that counts on so many nodes, by their number; empty: all of it.
+  std::vector<double> counted;
+  double least_rate{};  ///< tokens per second that a plan must reach to be in time; 0: any
 };
 
 /// One plan that does not fit.
 struct TooLarge {
   Plan plan;
   ModelShape shape;
-  Bytes allocated;  ///< or printed, where a head-room was wanted
+  Bytes needed;  ///< or printed, where a head-room was wanted
 };
 
 struct SearchResult {
@@ -64,6 +67,20 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
 std::optional<std::size_t> plans_before(double value, const Candidates& candidates,
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch = {});
+
+/// A plan that was asked for by itself: predicted, or refused.
+struct EvaluatedPlan {
+  std::optional<FoundPlan> found;     ///< also where it does not fit; its value is its seconds
+  double mfu{};                       ///< model FLOP over the peak of the plan's format
+  std::vector<std::string> problems;  ///< of a plan that the rules refuse
+};
+
+/// Predicts each plan, whatever its rank, in the order of the requests. Plans that share layers
+/// share their prices, so that thousands of plans cost little more than their schedules.
+/// Throws Interrupted once `stop` is set.
+std::vector<EvaluatedPlan> evaluate(const std::vector<PlanRequest>& requests,
+                                    const SearchInputs& inputs,
+                                    const std::atomic<bool>* stop = nullptr);
 
 /// All that a prediction of this plan, for a model of this shape, starts from.
 Scenario scenario_of(const SearchInputs& inputs, const Plan& plan, const ModelShape& shape);

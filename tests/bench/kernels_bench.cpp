@@ -51,8 +51,8 @@ class KernelTable {
   KernelTable(const PipelineShape& shape, const LayerKernels& kernels, std::size_t layers)
       : passes_(std::size_t{kTaskKinds} * shape.blocks()) {
     for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      add(TaskKind::forward, stage, shape, kernels[Part::dense_block].forward, layers);
-      add(TaskKind::backward, stage, shape, kernels[Part::dense_block].backward, layers);
+      add(TaskKind::forward, stage, shape, kernels[Part::first_block].forward, layers);
+      add(TaskKind::backward, stage, shape, kernels[Part::first_block].backward, layers);
       for (const TaskKind send : {TaskKind::send_forward, TaskKind::send_backward}) {
         add(send, stage, shape, {{"send", 0.002}}, 1);
       }

@@ -4,14 +4,14 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
-#include "sim/run/reservation.hpp"
+#include "sim/run/expected_reservation.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr double kDay = 86400;
 
-/// Nodes of a mature site, saved every half hour, with a spare for each forty.
+/// Nodes of a mature site, saved as often as is best, with a spare for each forty.
 Reservation reserved(std::int64_t nodes, double days) {
   const Library library({PREQUEL_DATA_DIR});
   Reservation reservation;
@@ -21,8 +21,10 @@ Reservation reserved(std::int64_t nodes, double days) {
   reservation.work = 0.9 * reservation.length;
   reservation.step_scale = 0.05;
   reservation.first_start = 300;
-  reservation.saving = {1800, 5, 60, 30};
   reservation.reliability = read_site(library.open("sites", "mature")).reliability;
+  reservation.saving = {0, 5, 60, 30};
+  reservation.saving.interval =
+      best_interval(reservation.saving, 1 / stop_rates(reservation).failures);
   return reservation;
 }
 

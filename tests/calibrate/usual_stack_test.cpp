@@ -1,6 +1,8 @@
 #include "calibrate/validate/usual_stack.hpp"
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "hw/base/json_cursor.hpp"
@@ -20,12 +22,14 @@ struct Asked {
   std::string date;
   int zero{1};
   bool experts{};
+  std::string framework{};
 };
 
 Document stack_for(const Asked& asked) {
   MeasuredRun run;
   run.date = asked.date;
   run.plan.zero = asked.zero;
+  if (!asked.framework.empty()) run.cells["framework"] = asked.framework;
   run.plan.attention = AttentionKind::flash;
   return usual_stack(shipped(), run, asked.software, asked.experts);
 }
@@ -44,6 +48,19 @@ TEST_CASE("an unknown framework is stood in for by a stack of its time that lays
   CHECK(name_for({"some-trainer", "", 1}) == "megatron-core-2026");
   CHECK(name_for({"some-trainer-2031", "", 3}) == "nemo-automodel-2026");
   CHECK(name_for({"some-trainer-2024", "", 1, true}) == "megatron-core-moe-2025");
+}
+
+TEST_CASE("a row's framework is asked before its year, and for experts a stack that saw some") {
+  CHECK(name_for({"recipes-v24.11.1", "", 1, false, "nemo"}) == "nemo-24.07");
+  CHECK(name_for({"recipes-v25.04", "", 1, false, "NeMo (2.0)"}) == "nemo-25.07");
+  CHECK(name_for({"recipes-v24.11.1", "", 3, false, "maxtext"}) == "maxtext-2025");
+  CHECK(name_for({"", "2023-09", 3, false, "paxml"}) == "paxml-2024-01");
+  CHECK(name_for({"anything-2025", "", 1, true, "megatron-core"}) == "megatron-core-moe-2025");
+  CHECK(name_for({"megatron-lm-2025", "", 1, true}) == "megatron-core-moe-2025");
+  CHECK(name_for({"anything-2025", "", 1, false, "unheard-of"}) == "megatron-core-2025");
+  const Software found = read_software(stack_for({"recipes-v24.11.1", "", 1, false, "nemo"}));
+  CHECK(found.stands_for == "recipes-v24.11.1");
+  CHECK_FALSE(found.other_framework);
 }
 
 TEST_CASE("what stands in says for what, and whether its framework is another") {
@@ -76,6 +93,24 @@ TEST_CASE(
   run.plan.attention = AttentionKind::flash;
   CHECK(usual_stack(library, run, "own", false).json().size() == 2);
   CHECK(library.inputs().size() == 1);
+}
+
+TEST_CASE("a constant that is said to be chosen on runs was chosen on enough of them, and helps") {
+  for (const std::string& name : shipped().names("software")) {
+    CAPTURE(name);
+    const nlohmann::json stack = shipped().open("software", name).json();
+    if (!stack.contains("chosen_on")) continue;
+    for (const auto& [path, on] : stack.at("chosen_on").items()) {
+      CAPTURE(path);
+      CHECK(on.at("plans").get<int>() >= 8);
+      CHECK(on.at("cells").get<int>() >= 3);
+      CHECK(on.at("rows").get<int>() >= on.at("plans").get<int>());
+      CHECK(on.at("gain_left_out").get<double>() > 0);
+      std::string pointer = "/" + path;
+      std::ranges::replace(pointer, '.', '/');
+      CHECK(stack.contains(nlohmann::json::json_pointer(pointer)));
+    }
+  }
 }
 
 TEST_CASE("every entry leads to a file and reads as software") {

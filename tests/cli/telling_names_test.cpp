@@ -117,6 +117,8 @@ TEST_CASE("brief words for batches, steps and degrees are numbers by their names
       "--predict_batch_size 2 --map_batch_size 1000 --n_layer_norm 3\n");
   CHECK_FALSE(other.plan.mbs);
   CHECK(other.model.layers == 32);
+  CHECK(other.plan.tuning == Tuning::lora);
+  CHECK(other.plan.lora_rank == 128);
 }
 
 TEST_CASE("a format that is switched off leaves products in fp32") {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "calibrate/fit/kineto_trace.hpp"
 #include "calibrate/fit/nccl_tests.hpp"
 #include "calibrate/validate/measured_runs.hpp"
 #include "cli/import/configs/deepspeed_config.hpp"
@@ -26,7 +27,7 @@
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/search_axes.hpp"
-#include "cli/search/value_lists.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"
@@ -149,6 +150,13 @@ void nccl_json(std::string_view text) {
   check_points(read_nccl_json(in, "all_reduce_perf.json"));
 }
 
+void kineto_trace(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  const KinetoTrace trace = read_kineto_trace(in, "trace.json");
+  check_points(trace.file);
+  for (const KernelSum& sum : trace.sums) must(sum.time.value >= 0, "sums are of times");
+}
+
 /// All readers of prequel's own files on the same text; each may refuse it.
 void own_json(std::string_view text) {
   const auto read = [&](const auto& reader) {
@@ -204,7 +212,7 @@ void whole_numbers_of_an_axis(std::string_view text) {
 
 }  // namespace
 
-constexpr std::array<FuzzTarget, 14> kTargets{{{"launch_script", launch_script},
+constexpr std::array<FuzzTarget, 15> kTargets{{{"launch_script", launch_script},
                                                {"training_log", training_log},
                                                {"hugging_face_config", hugging_face_config},
                                                {"deepspeed_config", deepspeed_config},
@@ -214,10 +222,11 @@ constexpr std::array<FuzzTarget, 14> kTargets{{{"launch_script", launch_script},
                                                {"runs_table", runs_table},
                                                {"nccl_log", nccl_log},
                                                {"nccl_json", nccl_json},
+                                               {"kineto_trace", kineto_trace},
                                                {"own_json", own_json},
                                                {"requirement", requirement},
                                                {"layout", layout},
                                                {"axis", whole_numbers_of_an_axis}}};
-const std::array<FuzzTarget, 14> kFuzzTargets = kTargets;
+const std::array<FuzzTarget, 15> kFuzzTargets = kTargets;
 
 }  // namespace prequel

@@ -15,6 +15,6 @@ struct FuzzTarget {
   void (*run)(std::string_view text);
 };
 
-extern const std::array<FuzzTarget, 14> kFuzzTargets;
+extern const std::array<FuzzTarget, 15> kFuzzTargets;
 
 }  // namespace prequel

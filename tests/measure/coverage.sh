@@ -5,7 +5,7 @@
 # back ends for GPUs are those that run on the told machine, device code that of this processor.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${1:-$root/build/coverage}
+build=$(realpath -m "${1:-$root/build/coverage}")
 least=${2:-0}
 
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=g++ \
@@ -49,8 +49,10 @@ for path in open(files).read().split("\n"):
     told = subprocess.run(["gcov", "--json-format", "--stdout", path], capture_output=True,
                           cwd=os.path.dirname(path), check=True).stdout.decode()
     for text in filter(None, told.split("\n")):
-        for source in json.loads(text)["files"]:
-            name = os.path.relpath(os.path.join(os.path.dirname(path), source["file"]), root)
+        known_by = json.loads(text)
+        for source in known_by["files"]:
+            place = os.path.join(known_by["current_working_directory"], source["file"])
+            name = os.path.relpath(place, root)
             if not name.startswith("calibrate/measure/"):
                 continue
             for line in source["lines"]:

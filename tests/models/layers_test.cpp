@@ -95,7 +95,7 @@ TEST_CASE("expert ranks share the experts' products, and their parameters") {
   LayerSetting shared = setting();
   shared.ep = 4;
   const auto grouped = [&](const LayerSetting& of) {
-    for (const Operator& op : forward_operators(tell_block(model, {true}, of, stack), stack)) {
+    for (const Operator& op : forward_operators(tell_block(model, {Feed::experts}, of, stack), stack)) {
       if (const auto* found = std::get_if<GroupedGemm>(&op.what)) return *found;
     }
     return GroupedGemm{};
@@ -112,7 +112,7 @@ TEST_CASE("what goes to the experts comes back, in the backward pass the other w
   const Software stack{};
   LayerSetting shared = setting();
   shared.ep = 8;
-  const Layer layer = tell_block(model, {true}, shared, stack);
+  const Layer layer = tell_block(model, {Feed::experts}, shared, stack);
   const auto transfers = [](const Operators& operators) {
     std::vector<bool> combines;
     for (const Operator& op : operators) {
@@ -122,7 +122,7 @@ TEST_CASE("what goes to the experts comes back, in the backward pass the other w
   };
   CHECK(transfers(forward_operators(layer, stack)) == std::vector{false, true});
   CHECK(transfers(backward_operators(layer, stack)) == std::vector{false, true});
-  CHECK(transfers(forward_operators(tell_block(model, {true}, setting(), stack), stack)).empty());
+  CHECK(transfers(forward_operators(tell_block(model, {Feed::experts}, setting(), stack), stack)).empty());
 }
 
 TEST_CASE("what NCCL brings by rank is sorted by expert once more") {
@@ -131,7 +131,7 @@ TEST_CASE("what NCCL brings by rank is sorted by expert once more") {
   LayerSetting shared = setting();
   const auto permuted = [&] {
     double bytes = 0;
-    for (const Operator& op : forward_operators(tell_block(model, {true}, shared, stack), stack)) {
+    for (const Operator& op : forward_operators(tell_block(model, {Feed::experts}, shared, stack), stack)) {
       const auto* found = std::get_if<Stream>(&op.what);
       if (found && found->kind == StreamKind::permute) bytes += found->bytes.value;
     }
@@ -389,10 +389,13 @@ TEST_CASE("the parts of a model are its layers by kind") {
   model.window = 128;
   model.full_every = 2;
   const PartCounts counts = parts_of(model);
-  CHECK(counts[Part::windowed_dense_block] == 2);
-  CHECK(counts[Part::dense_block] == 1);
-  CHECK(counts[Part::windowed_experts_block] == 3);
-  CHECK(counts[Part::experts_block] == 4);
+  const auto held = [&](Feed feed, AttentionSpan span) {
+    return counts[LayerKinds(model).part_of({feed, Mixer::attention, span})];
+  };
+  CHECK(held(Feed::mlp, AttentionSpan::window) == 2);
+  CHECK(held(Feed::mlp, AttentionSpan::full) == 1);
+  CHECK(held(Feed::experts, AttentionSpan::window) == 3);
+  CHECK(held(Feed::experts, AttentionSpan::full) == 4);
   CHECK(counts[Part::head] == 1);
   std::int64_t blocks = 0;
   for (const std::int64_t first : {0, 4, 7}) {
@@ -409,11 +412,17 @@ TEST_CASE("chunked layers are a kind of their own, and attend within their chunk
   model.chunk = 1024;
   model.full_every = 4;
   const PartCounts counts = parts_of(model);
-  CHECK(counts[Part::chunked_dense_block] == 6);
-  CHECK(counts[Part::chunked_experts_block] == 3);
-  CHECK(counts[Part::experts_block] == 3);
-  each_part([](Part part) {
-    if (is_block(part)) CHECK(part_of(kind_of(part)) == part);
+  const LayerKinds kinds(model);
+  const auto held = [&](Feed feed, AttentionSpan span) {
+    return counts[kinds.part_of({feed, Mixer::attention, span})];
+  };
+  CHECK(kinds.all().size() == 3);
+  CHECK(held(Feed::mlp, AttentionSpan::chunk) == 6);
+  CHECK(held(Feed::experts, AttentionSpan::chunk) == 3);
+  CHECK(held(Feed::experts, AttentionSpan::full) == 3);
+  each_kind(kinds, [&](Part part, LayerKind kind) {
+    CHECK(kinds.part_of(kind) == part);
+    CHECK(kinds.kind_of(part) == kind);
   });
 
   LayerSetting long_one = setting(1);
@@ -421,7 +430,7 @@ TEST_CASE("chunked layers are a kind of their own, and attend within their chunk
   const auto core = [&](AttentionSpan span, std::int64_t cp) {
     LayerSetting shared = long_one;
     shared.cp = cp;
-    for (const LayerPiece& piece : tell_block(model, {false, span}, shared, Software{}).pieces) {
+    for (const LayerPiece& piece : tell_block(model, {Feed::mlp, Mixer::attention, span}, shared, Software{}).pieces) {
       if (const auto* found = std::get_if<AttentionCore>(&piece.what)) return found->shape;
     }
     return FusedAttention{};

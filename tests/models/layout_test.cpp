@@ -29,10 +29,13 @@ TEST_CASE("DeepSeek-V3 is dealt as Megatron-Core's recipe says, next-token layer
   CHECK(layout_problem(text, model, 32).empty());
   const auto stages = deal_layout(text, model);
   REQUIRE(stages.size() == 32);
-  CHECK(stages.front().parts[Part::dense_block] == 3);
-  CHECK(stages[1].parts[Part::experts_block] == 2);
+  const LayerKinds kinds(model);
+  const Part dense = kinds.part_of({Feed::mlp});
+  const Part experts = kinds.part_of({Feed::experts});
+  CHECK(stages.front().parts[dense] == 3);
+  CHECK(stages[1].parts[experts] == 2);
   CHECK(stages[30].parts[Part::next_token] == 1);
-  CHECK(stages[30].parts[Part::experts_block] == 1);
+  CHECK(stages[30].parts[experts] == 1);
   CHECK(stages[31].parts[Part::head] == 1);
   std::int64_t layers = 0;
   for (const StageContent& stage : stages) layers += stage.blocks;

@@ -75,7 +75,7 @@ TEST_CASE("every shipped job can be read and resolved") {
 }
 
 TEST_CASE(
-    "what was measured is not held against another model, plan or stack, but against its "
+    "what was measured is not held against another model, plan or stack, nor against edited "
     "constants") {
   const TemporaryFolder folder;
   JobRequest request;
@@ -86,6 +86,7 @@ TEST_CASE(
   };
   CHECK(is_measured({}));
   CHECK(is_measured({{"software.launch", "async", "--set"}}));
+  CHECK_FALSE(is_measured({{"software.kernels.gemm_time_factor", "3", "--set"}}));
   CHECK_FALSE(is_measured({{"plan.gbs", "1024", "--gbs"}}));
   request.software = "megatron-core-2024";
   CHECK_FALSE(is_measured({}));

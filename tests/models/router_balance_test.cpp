@@ -31,9 +31,20 @@ TEST_CASE("the busiest rank has at least the mean, and no more than all") {
 }
 
 TEST_CASE("one rank has no imbalance, and two no more than twofold") {
-  CHECK(natural_imbalance(1.5, 1) == 1);
-  CHECK(natural_imbalance(2.5, 2) == 2);
-  CHECK(natural_imbalance(1.5, 8) == 1.5);
+  CHECK(natural_imbalance(1.5, {128, 8, 1, 4096}) == 1);
+  CHECK(natural_imbalance(9.0, {128, 8, 2, 4096}) == 2);
+  CHECK(natural_imbalance(1.5, {128, 8, 8, 1e9}) == doctest::Approx(1.5));
+}
+
+TEST_CASE("the busiest rank's share grows with ranks, falls with experts a rank and tokens") {
+  CHECK(natural_imbalance(1.5, {128, 8, 32, 4096}) > natural_imbalance(1.5, {128, 8, 8, 4096}));
+  CHECK(natural_imbalance(1.5, {256, 16, 8, 4096}) < natural_imbalance(1.5, {128, 8, 8, 4096}));
+  CHECK(natural_imbalance(1.5, {128, 8, 8, 64}) > natural_imbalance(1.5, {128, 8, 8, 4096}));
+  CHECK(natural_imbalance(1.0, {128, 8, 8, 1e12}) == doctest::Approx(1.0).epsilon(1e-4));
+  // No expert gets more than each token once.
+  CHECK(natural_imbalance(50.0, {8, 2, 8, 4096}) == 4.0);
+  // Where a token takes all experts, none is busier.
+  CHECK(expert_load_deviation(1.5, 8, 8) == 0.0);
 }
 
 TEST_CASE("a histogram has a number an expert") {

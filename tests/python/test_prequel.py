@@ -126,7 +126,73 @@ def test_tables_become_frames():
     pandas = pytest.importorskip("pandas")
     frame = prequel.search(**SEARCH, top=3).to_frame()
     assert isinstance(frame, pandas.DataFrame) and list(frame["rank"]) == [1, 2, 3]
-    assert "plan.tp" in frame.columns
+    assert "tp" in frame.columns and "peak_memory_gib" in frame.columns
+    many = prequel.predict_many(frame[["nodes", "tp", "pp", "mbs", "gbs"]], **FEW)
+    assert list(many["tp"]) == list(frame["tp"]) and many["sec_per_iter"].notna().all()
+
+
+FEW = dict(model="bloom-7b1", cluster="dgx-a100", seq_len=2048)
+
+
+def test_a_row_has_the_attributes_by_their_names():
+    answer = prequel.predict(JOB)
+    row = answer.to_row()
+    assert row["sec_per_iter"] == answer.sec_per_iter and row["peak_memory_gib"] == answer.peak_memory_gib
+    assert row["tp"] == answer.plan["tp"] and row["compute_s"] == answer.breakdown_s["compute"]
+
+
+def test_many_plans_are_predicted_as_each_alone():
+    rows = [dict(nodes=nodes, tp=tp, pp=pp, mbs=mbs, gbs=96, recompute=recompute)
+            for nodes in (1, 2) for tp in (1, 4) for pp in (1, 2, 7) for mbs in (1, 2) for recompute in ("none", "full")]
+    answers = prequel.predict_many(rows, **FEW)
+    assert len(answers) == len(rows) and all("verdict" not in row for row in rows)
+    assert any(answer["problem"] for answer in answers) and any(answer["verdict"] for answer in answers)
+    for row, answer in zip(rows, answers):
+        assert {name: answer[name] for name in row} == row
+        if answer["problem"]:
+            with pytest.raises(prequel.Error):
+                prequel.predict(**FEW, **row)
+            continue
+        alone = prequel.predict(**FEW, **row)
+        assert answer["sec_per_iter"] == alone.sec_per_iter and answer["verdict"] == alone.verdict
+        assert answer["peak_memory_gib"] == alone.peak_memory_gib
+        assert answer["mfu"] == pytest.approx(alone.mfu, rel=1e-12)
+        assert answer["tokens_per_sec_per_gpu"] == pytest.approx(alone.tokens_per_sec_per_gpu, rel=1e-12)
+
+
+def test_rows_may_name_their_own_inputs_and_columns():
+    rows = [dict(model="bloom-7b1", tp=4, note="a"), dict(model="bloom-3b", tp=None, note="b"), dict(model=None, tp=2, note="c")]
+    answers = prequel.predict_many(rows, keep=["note"], model="bloom-1b1", cluster="dgx-a100", nodes=1, gbs=64)
+    assert [answer["note"] for answer in answers] == ["a", "b", "c"]
+    for answer, model, tp in zip(answers, ("bloom-7b1", "bloom-3b", "bloom-1b1"), (4, 1, 2)):
+        assert answer["sec_per_iter"] == prequel.predict(
+            model=model, cluster="dgx-a100", nodes=1, gbs=64, tp=tp).sec_per_iter
+    columns = prequel.predict_many({"tp": [1, 2]}, cluster="dgx-a100", model="bloom-1b1", nodes=1, gbs=64)
+    assert len(columns["sec_per_iter"]) == 2
+    with pytest.raises(prequel.Error, match='did you mean "tp"'):
+        prequel.predict_many([{"tpp": 3}], **FEW)
+    with pytest.raises(prequel.Error, match="row 1"):
+        prequel.predict_many([{"tp": 3}, {"tp": "many"}], **FEW)
+
+
+def test_a_search_ranks_plans_of_a_table():
+    rows = [dict(nodes=1, tp=tp, mbs=1, gbs=64) for tp in (1, 2, 4, 8)]
+    found = prequel.search(plans=rows, **FEW)
+    seconds = {row["tp"]: row["sec_per_iter"] for row in prequel.predict_many(rows, **FEW)}
+    assert {plan.plan["tp"]: plan.sec_per_iter for plan in found}.items() <= seconds.items()
+
+
+def test_editors_know_the_arguments():
+    made = subprocess.run([sys.executable, ROOT / "tests" / "python" / "make_stub.py"], capture_output=True, text=True,
+                          check=True).stdout
+    assert made == (ROOT / "cli" / "python" / "prequel" / "__init__.pyi").read_text(), \
+        "tests/python/make_stub.py > cli/python/prequel/__init__.pyi"
+
+
+def test_answers_are_drawn():
+    pytest.importorskip("matplotlib").use("Agg")
+    assert prequel.predict(JOB).plot().get_xlabel() == "seconds of an iteration"
+    assert prequel.search(**SEARCH, top=2).plot().get_ylabel() == "seconds of an iteration"
 
 
 def test_dicts_stand_where_names_may():

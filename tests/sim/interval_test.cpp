@@ -54,6 +54,51 @@ TEST_CASE("a stack that was not checked here, or whose release is not known, is 
   CHECK(interval_of(elsewhere).time_scale > other);
 }
 
+TEST_CASE("edited constants state no error of the file and are wider by their priors") {
+  const Interval checked = interval_of(shipped_scenario());
+  Scenario scenario = shipped_scenario();
+  scenario.edited = {"software.kernels.gemm_time_factor"};
+  const Interval edited = interval_of(scenario);
+  CHECK(checked.earned);
+  CHECK_FALSE(edited.earned);
+  CHECK(edited.time_scale > checked.time_scale);
+  CHECK(edited.basis.find("gemm_time_factor was edited") != std::string::npos);
+  Prediction prediction = predict(scenario);
+  state_error(edited, prediction);
+  CHECK(prediction.relative_error == edited.expected_error());
+  // What no constant speaks for counts as every time.
+  scenario.edited = {"software.memory.logit_bytes_of_another_name"};
+  CHECK(interval_of(scenario).time_scale > checked.time_scale);
+}
+
+TEST_CASE("what no run of a family had widens an answer, by name") {
+  Uncertainty known = priors();
+  const Scenario scenario = shipped_scenario();
+  const Prediction prediction = predict(scenario);
+  known.news = {1.0, 0.025, 0.03, 0.1};
+  known.families = {{scenario.software.framework,
+                     false,
+                     {cell_of(scenario.model, scenario.device)},
+                     0.08,
+                     1000,
+                     8,
+                     8,
+                     1e6}};
+  const double seen = interval(scenario, prediction, known).time_scale;
+  const auto variance = [](double scale) { return scale * scale; };
+  known.families[0].cells = {};
+  const Interval unseen = interval(scenario, prediction, known);
+  CHECK(variance(unseen.time_scale) == doctest::Approx(variance(seen) + 0.08 * 0.08));
+  CHECK(unseen.sources[0].name == "a model and card that no run is of");
+  known.families[0].nodes = 12;  // of 48: two doublings
+  CHECK(variance(interval(scenario, prediction, known).time_scale) ==
+        doctest::Approx(variance(unseen.time_scale) + 0.2 * 0.2));
+  // A name is no shape.
+  Scenario renamed = scenario;
+  renamed.model.name = "another";
+  CHECK(cell_of(renamed.model, renamed.device) == cell_of(scenario.model, scenario.device));
+}
+
 TEST_CASE("a machine that no file describes widens the time, not memory") {
   Scenario elsewhere = shipped_scenario();
   elsewhere.cluster.name = "another";

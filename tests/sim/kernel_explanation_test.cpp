@@ -18,7 +18,7 @@ double seconds(const std::vector<ExplainedKernel>& kernels, std::string_view par
 PartCounts twelve_blocks() {
   PartCounts parts;
   parts[Part::embedding] = 1;
-  parts[Part::dense_block] = 12;
+  parts[Part::first_block] = 12;
   parts[Part::head] = 1;
   return parts;
 }
@@ -34,9 +34,9 @@ TEST_CASE("the explained kernels add up to what the layers cost") {
       const LayerCosts costs = price_layers(asked);
       const auto kernels = explain_kernels(asked, twelve_blocks());
       CHECK(seconds(kernels, "block", true) ==
-            doctest::Approx(costs[Part::dense_block].forward.total()));
+            doctest::Approx(costs[Part::first_block].forward.total()));
       CHECK(seconds(kernels, "block", false) ==
-            doctest::Approx(costs[Part::dense_block].backward.total()));
+            doctest::Approx(costs[Part::first_block].backward.total()));
       CHECK(seconds(kernels, "head", true) == doctest::Approx(costs[Part::head].forward.total()));
       CHECK(seconds(kernels, "head", false) == doctest::Approx(costs[Part::head].backward.total()));
       CHECK(seconds(kernels, "embedding", true) ==

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -13,9 +14,13 @@
 #include <vector>
 
 #include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "models/plan/groups.hpp"
 #include "sim/answer/contended_iteration.hpp"
+#include "sim/answer/interval.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/answer/prediction.hpp"
+#include "sim/answer/student_t.hpp"
 #include "sim/answer/timeline.hpp"
 #include "sim/answer/what_if.hpp"
 #include "sim/step/plan_memory.hpp"
@@ -136,7 +141,7 @@ double seconds(const Scenario& scenario) {
 double peak(const Scenario& scenario) {
   return plan_memory(scenario, weights_of(scenario),
                      chunks_in_flight(scenario.plan, scenario.software))
-      .allocated()
+      .needed()
       .value;
 }
 
@@ -146,7 +151,7 @@ double kept(const Scenario& scenario) {
   const PlanMemory memory = plan_memory(scenario, weights_of(scenario),
                                         chunks_in_flight(scenario.plan, scenario.software));
   for (const StageMemory& stage : memory.stages) {
-    most = std::max(most, (stage.allocated() - stage.buffers).value);
+    most = std::max(most, (stage.needed() - stage.buffers).value);
   }
   return most;
 }
@@ -170,6 +175,30 @@ TEST_CASE("parts of time and memory add up, none below 0, and the peak is the fu
           found.model_flops_rate(scenario.plan) * (1 - kRounding));
     CHECK(found.hardware_flops_rate(scenario.plan) <= found.peak.value);
     CHECK(predict(scenario).sec_per_iter == found.sec_per_iter);
+  });
+}
+
+TEST_CASE("no low end of an interval is below what is left without the host's part and its doubt") {
+  const Uncertainty uncertainty = read_uncertainty(shipped_library().open("uncertainty", "priors"));
+  on_random_plans([&](const Asked& /*asked*/, const Scenario& scenario) {
+    const Prediction found = predict(scenario);
+    const Interval sure = interval(scenario, found, uncertainty);
+    CHECK(sure.time_low <= found.sec_per_iter);
+    CHECK(sure.time_high >= found.sec_per_iter);
+    // The doubt of kernels and links, without that of the host.
+    const Spread spread = spread_of(scenario, uncertainty);
+    Deviations others = sure.slopes;
+    others[index_of(Uncertain::host)] = others[index_of(Uncertain::fixed)] = 0.0;
+    const double scale =
+        std::sqrt(variance_of(others, spread) + spread.time_noise * spread.time_noise);
+    const double doubt = 1.0 - std::exp(-t4_half_width(kIntervalLevel) * scale);
+    const double without_host =
+        found.sec_per_iter.value - found.breakdown.host - found.breakdown.other;
+    CHECK(sure.time_low.value >= 0.8 * without_host * (1.0 - doubt));
+    const double of_host = 1.0 - without_host / found.sec_per_iter.value;
+    if (of_host < 0.1 && scale < 0.25) {
+      CHECK(sure.time_high.value < 4.0 * found.sec_per_iter.value);
+    }
   });
 }
 

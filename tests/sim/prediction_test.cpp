@@ -49,7 +49,7 @@ TEST_CASE("collectives of tensor ranks take the host's time in pipelines that sp
   host.launches = {};
   host.launches.attention = {1.0, 2.0};
   host.staged_collectives = {{0.1}, {0.01}, {0.02}};
-  const auto layer = [&] { return price_layers(scenario)[Part::dense_block]; };
+  const auto layer = [&] { return price_layers(scenario)[Part::first_block]; };
   const PartCost staged = layer();
   // Two scatters and two gathers, and backward two gathers again; rings of 8 ranks in a node.
   CHECK(staged.forward.total() == doctest::Approx(1.0 + 4 * (0.1 + 7 * 0.01)));
@@ -515,7 +515,7 @@ TEST_CASE("attention and a ring beside it lose a share of the shorter of both") 
               {{"plan.nodes", "1"}, {"plan.cp", "4"}, {"plan.mbs", "1"}, {"plan.gbs", "2"}});
   double& contention = scenario.software.communication.context_ring.contention;
   contention = 0;
-  const auto cost = [&] { return price_layers(scenario)[Part::dense_block].forward; };
+  const auto cost = [&] { return price_layers(scenario)[Part::first_block].forward; };
   const PassCost free = cost();
   CHECK(free.hidden.cp_comm > 0);
   contention = 0.25;
@@ -528,7 +528,7 @@ TEST_CASE("attention and a ring beside it lose a share of the shorter of both") 
 TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's factor") {
   Scenario scenario = shipped_scenario({{"plan.precision", "bf16"}});
   const auto products = [&] {
-    const PassCost cost = price_layers(scenario)[Part::dense_block].forward;
+    const PassCost cost = price_layers(scenario)[Part::first_block].forward;
     return cost.compute - cost.attention - cost.stream;
   };
   const double plain = products();
@@ -576,14 +576,16 @@ TEST_CASE("copies between shards and layers cost their traffic in every pass of 
     return price(scenario.device, Stream{StreamKind::copy, {1e9 * bytes}}).value;
   };
   // A gathered weight is read and written in 16 bits; a gradient is read so, and written in fp32.
-  const ShardCopyTimes times = shard_copy_times(scenario, parameters);
+  const ShardCopyTimes times = shard_copy_times(scenario, parameters, parameters, 2);
   CHECK(times.gather.value == doctest::Approx(seconds(4)));
   CHECK(times.reduce.value == doctest::Approx(seconds(6)));
   copies = {.gathered = 0, .gradients = 2, .reduced = 2, .casts = true};
-  CHECK(shard_copy_times(scenario, parameters).gather.value == 0);
-  CHECK(shard_copy_times(scenario, parameters).reduce.value == doctest::Approx(seconds(4 + 8 + 6)));
+  CHECK(shard_copy_times(scenario, parameters, parameters, 2).gather.value == 0);
+  CHECK(shard_copy_times(scenario, parameters, parameters, 2).reduce.value ==
+        doctest::Approx(seconds(4 + 8 + 6)));
   scenario.plan.grad_precision = Precision::bf16;  // nothing to cast
-  CHECK(shard_copy_times(scenario, parameters).reduce.value == doctest::Approx(seconds(4 + 4)));
+  CHECK(shard_copy_times(scenario, parameters, parameters, 2).reduce.value ==
+        doctest::Approx(seconds(4 + 4)));
 
   // In the step: forward, backward, and with the reductions, all of it exposed.
   const auto step = [&](const ShardCopies& some) {

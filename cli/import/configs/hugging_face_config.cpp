@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/configs/hugging_face_families.hpp"
+#include "cli/import/configs/mixer_fields.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -77,6 +78,8 @@ class Fields {
     return names;
   }
   [[nodiscard]] const Cursor& root() const { return root_; }
+  /// What further readers note as asked for.
+  [[nodiscard]] std::set<std::string>& used() { return used_; }
 
  private:
   Cursor root_;
@@ -107,10 +110,11 @@ Family family_of(const std::string& file, std::string_view type) {
   if (found != families().end()) return *found;
   std::vector<std::string> known;
   for (const Family& family : families()) known.emplace_back(family.type);
-  throw InputError(
-      fmt::format("{}: /model_type: {} is not a family that prequel knows{}; known: {}", file,
-                  in_quotes(std::string(type)), did_you_mean(std::string(type), known),
-                  fmt::join(known, ", ")));
+  throw InputError(fmt::format(
+      "{}: /model_type: {} is not a family that prequel knows{}; known: {}. If it is Llama in all "
+      "but name, \"llama\" as its model_type would do",
+      file, in_quotes(std::string(type)), did_you_mean(std::string(type), known),
+      fmt::join(known, ", ")));
 }
 
 void read_mpt(Fields& fields, ImportedModel& model) {
@@ -274,11 +278,18 @@ void leave_out(Fields& fields, ImportReport& report) {
 ImportedModel read_model(Fields& fields, const Family& family, ImportReport& report) {
   const DefaultSizes& sizes = family.sizes;
   ImportedModel model;
-  model.layers =
-      fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, sizes.layers);
+  // Families told by letters may leave it out.
+  const auto letters = fields.find({"hybrid_override_pattern"});
+  if (letters && letters->is_text() && !fields.root().find("num_hidden_layers")) {
+    model.layers = static_cast<std::int64_t>(letters->text().size());
+  }
+  if (!model.layers)
+    model.layers =
+        fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, sizes.layers);
   model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"}, sizes.hidden);
-  model.heads =
-      fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, sizes.heads);
+  if (family.type != "mamba2")
+    model.heads =
+        fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, sizes.heads);
   model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads"});
   model.head_dim = fields.shape({"head_dim", "kv_channels"});
   model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
@@ -320,6 +331,7 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
   read_latent(fields, model);
   read_spans(fields, family, model, report);
   read_exceptions(fields, family.type, model);
+  read_mixer_fields(fields.root().json(), family.type, model, report, fields.used());
   return model;
 }
 

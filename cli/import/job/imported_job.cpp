@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json/axis_json.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
@@ -63,6 +64,8 @@ void each_field(Model& model, const Visit& visit) {
   visit("final_logit_softcapping", model.logit_cap);
   visit("tie_word_embeddings", model.tied_embeddings);
   visit("embedding_norm", model.embedding_norm);
+  visit("dropout", model.dropout);
+  visit("attention_dropout", model.score_dropout);
   visit("sliding_window", model.window);
   visit("attention_chunk_size", model.chunk);
   visit("full_attention_every", model.full_every);
@@ -87,6 +90,29 @@ void each_latent_field(Latent& latent, const Visit& visit) {
   visit("qk_nope_head_dim", latent.nope);
   visit("qk_rope_head_dim", latent.rope);
   visit("v_head_dim", latent.value);
+}
+
+/// Keys of the model file that have no field here.
+bool is_mixer_key(std::string_view key) {
+  constexpr std::string_view kKeys[] = {"layers_pattern",
+                                        "layer_types",
+                                        "mtp_layer_types",
+                                        "compression_window",
+                                        "hc_mult",
+                                        "o_groups",
+                                        "o_lora_rank",
+                                        "block_residuals",
+                                        "attention_k_eq_v",
+                                        "attn_output_gate",
+                                        "mtp_use_repeated_layer",
+                                        "other_parameters",
+                                        "moe_router_bias",
+                                        "moe_latent_size",
+                                        "moe_latent_norm"};
+  for (const std::string_view begin : {"mamba_", "linear_", "index_", "swa_"}) {
+    if (key.starts_with(begin)) return true;
+  }
+  return std::ranges::find(kKeys, key) != std::end(kKeys);
 }
 
 template <class T>
@@ -118,6 +144,8 @@ Json model_object(const ImportedModel& model, const std::string& origin) {
   each_field(model, write);
   if (model.experts.count.value_or(0) >= 2) each_expert_field(model.experts, write);
   each_latent_field(model.latent, write);
+  for (const auto& [key, value] : model.mixers) json[key] = Json::parse(value);
+  if (json.contains("layers_pattern")) json.erase("num_hidden_layers");
   json["origin"] = origin;
   return json;
 }
@@ -301,7 +329,26 @@ void complete_devices(ImportedJob& job) {
   }
 }
 
+namespace {
+
+/// Sizes of state-space layers that Megatron has by default: heads of twice the hidden size.
+void complete_mixers(ImportedModel& model) {
+  const auto pattern = model.mixers.find("layers_pattern");
+  if (pattern == model.mixers.end() || pattern->second.find('M') == std::string::npos) return;
+  const auto size = [&](const char* key, std::int64_t usual) {
+    const auto found = model.mixers.try_emplace(key, std::to_string(usual)).first;
+    return parse_integer(found->second).value_or(usual);
+  };
+  size("mamba_d_state", 128);
+  size("mamba_n_groups", 8);
+  const std::int64_t head = size("mamba_head_dim", 64);
+  if (model.hidden && head > 0) size("mamba_num_heads", 2 * *model.hidden / head);
+}
+
+}  // namespace
+
 void complete(ImportedJob& job) {
+  complete_mixers(job.model);
   complete_devices(job);
   PlanRequest& plan = job.plan;
   const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
@@ -363,6 +410,11 @@ ImportedModel imported_model(const Document& file) {
   each_field(model, read);
   each_expert_field(model.experts, read);
   each_latent_field(model.latent, read);
+  for (const auto& [key, value] : file.json().items()) {
+    if (is_mixer_key(key)) model.mixers[key] = value.dump();
+  }
+  if (!model.layers) model.layers = file.read_once(read_transformer).layers;
+  if (!model.heads) model.heads = file.read_once(read_transformer).heads;
   return model;
 }
 
@@ -374,6 +426,7 @@ void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
   each_field(model, fill);
   each_expert_field(model.experts, fill);
   each_latent_field(model.latent, fill);
+  if (model.mixers.empty()) model.mixers = known.mixers;
 }
 
 std::string model_json(const ImportedModel& model, const std::string& origin) {

@@ -1,4 +1,5 @@
 #include "cli/import/settings/megatron_flags.hpp"
+#include "models/shape/layer_pattern.hpp"
 
 #include <algorithm>
 
@@ -6,19 +7,25 @@
 
 #include "cli/import/settings/flag_effects.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
 
-/// Words of an enumeration, by its own names.
+/// Words of an enumeration, by its own names; those that are not known are left out, one by one.
 template <class Enum>
-bool take_words(std::optional<WordSet<Enum>>& field, const std::vector<std::string>& words) {
+bool take_words(const char* flag, ImportedJob& job, std::optional<WordSet<Enum>>& field,
+                const std::vector<std::string>& words) {
   WordSet<Enum> set;
   for (const std::string& word : words) {
-    const auto value = named<Enum>(word);
-    if (!value) return false;
-    set.add(*value);
+    if (const auto value = named<Enum>(word)) {
+      set.add(*value);
+    } else {
+      job.report.left_out.push_back(
+          fmt::format("{} {} is not known; predicted without it", flag, printable(word)));
+    }
   }
+  if (set.empty() && !words.empty()) return false;
   field = set;
   return true;
 }
@@ -159,7 +166,105 @@ bool cap(ImportedJob& job, const std::vector<std::string>& words) {
   return true;
 }
 
+/// A size of a mixer, under its key of model files.
+template <auto kKey>
+bool mixer_size(ImportedJob& job, const std::vector<std::string>& words) {
+  const auto size = words.size() == 1 ? parse_integer(words.front()) : std::nullopt;
+  if (!size || *size < 1 || *size > (1LL << 24)) return false;
+  job.model.mixers[kKey()] = std::to_string(*size);
+  return true;
+}
+
+/// Letters of sublayers; bars between them deal layers to pipeline chunks.
+bool layer_pattern(ImportedJob& job, const std::vector<std::string>& words) {
+  if (words.size() != 1) return false;
+  const auto parsed = parse_layer_pattern(words.front());
+  const auto* const pattern = std::get_if<LayerPattern>(&parsed);
+  if (!pattern) return false;
+  std::string letters = words.front();
+  std::erase(letters, '|');
+  job.model.mixers["layers_pattern"] = "\"" + letters + "\"";
+  job.model.layers = std::ssize(pattern->layers);
+  if (pattern->depths > 0) job.model.next_token_layers = pattern->depths;
+  if (pattern->chunks.size() == 1) return true;
+  std::string layout;
+  for (const std::int64_t layers : pattern->chunks) {
+    layout += layout.empty() ? "E" : "|";
+    if (layers > 0) layout += fmt::format("t*{}", layers);
+  }
+  job.plan.layout = layout + std::string(static_cast<std::size_t>(pattern->depths), 'm') + "L";
+  return true;
+}
+
+/// Megatron's `--linear-attention-freq`: the last of every so many layers attends by softmax, or a
+/// list with 1 for each that does not.
+bool linear_attention(ImportedJob& job, const std::vector<std::string>& words) {
+  std::string types;
+  const auto add = [&](bool linear) {
+    types += fmt::format("{}\"{}\"", types.empty() ? "" : ",",
+                         linear ? "linear_attention" : "full_attention");
+  };
+  if (words.empty() || words.size() > 4096) return false;
+  for (const std::string& word : words) {
+    const auto number = parse_integer(word);
+    if (!number || *number < 0 || *number > 4096 || (words.size() > 1 && *number > 1)) return false;
+    if (words.size() > 1) {
+      add(*number == 1);
+      continue;
+    }
+    for (std::int64_t layer = 1; layer <= *number; ++layer) add(layer < *number);
+  }
+  job.model.mixers["layer_types"] = "[" + types + "]";
+  return true;
+}
+
+/// Megatron's `--experimental-attention-variant`.
+bool attention_variant(ImportedJob& job, const std::vector<std::string>& words) {
+  if (words.size() != 1) return false;
+  if (words.front() == "dsa") {
+    job.model.mixers["layer_types"] = R"(["sparse_attention"])";
+    return true;
+  }
+  const bool delta = words.front() == "gdn" || words.front() == "gated_delta_net";
+  if (delta && !job.model.mixers.contains("layer_types")) {
+    job.model.mixers["layer_types"] =
+        R"(["linear_attention","linear_attention","linear_attention","full_attention"])";
+  }
+  return delta;
+}
+
+constexpr auto kState = [] { return "mamba_d_state"; };
+constexpr auto kStateHeadDim = [] { return "mamba_head_dim"; };
+constexpr auto kStateGroups = [] { return "mamba_n_groups"; };
+constexpr auto kStateHeads = [] { return "mamba_num_heads"; };
+constexpr auto kKeyHeads = [] { return "linear_num_key_heads"; };
+constexpr auto kValueHeads = [] { return "linear_num_value_heads"; };
+constexpr auto kKeyDim = [] { return "linear_key_head_dim"; };
+constexpr auto kValueDim = [] { return "linear_value_head_dim"; };
+constexpr auto kConvolution = [] { return "linear_conv_kernel_dim"; };
+constexpr auto kIndexHeads = [] { return "index_n_heads"; };
+constexpr auto kIndexDim = [] { return "index_head_dim"; };
+constexpr auto kIndexKeys = [] { return "index_topk"; };
+constexpr auto kLatentExperts = [] { return "moe_latent_size"; };
+
 constexpr ListFlag kLists[] = {
+    {"--hybrid-layer-pattern", layer_pattern},
+    {"--hybrid-override-pattern", layer_pattern},
+    {"--linear-attention-freq", linear_attention},
+    {"--experimental-attention-variant", attention_variant},
+    {"--mamba-state-dim", mixer_size<kState>},
+    {"--mamba-head-dim", mixer_size<kStateHeadDim>},
+    {"--mamba-num-groups", mixer_size<kStateGroups>},
+    {"--mamba-num-heads", mixer_size<kStateHeads>},
+    {"--linear-num-key-heads", mixer_size<kKeyHeads>},
+    {"--linear-num-value-heads", mixer_size<kValueHeads>},
+    {"--linear-key-head-dim", mixer_size<kKeyDim>},
+    {"--linear-value-head-dim", mixer_size<kValueDim>},
+    {"--linear-conv-kernel-dim", mixer_size<kConvolution>},
+    {"--dsa-indexer-n-heads", mixer_size<kIndexHeads>},
+    {"--dsa-indexer-head-dim", mixer_size<kIndexDim>},
+    {"--dsa-indexer-topk", mixer_size<kIndexKeys>},
+    {"--moe-latent-size", mixer_size<kLatentExperts>},
     {"--interleave-sliding-window", window_of_every_second},
     {"--attn-logit-softcapping", cap<&ImportedModel::score_cap>},
     {"--output-logit-softcapping", cap<&ImportedModel::logit_cap>},
@@ -171,14 +276,12 @@ constexpr ListFlag kLists[] = {
     {"--moe-num-experts", experts_of},
     {"--recompute-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
-       return take_words(job.plan.recompute_modules, words);
-     },
-     true},
+       return take_words("--recompute-modules", job, job.plan.recompute_modules, words);
+     }},
     {"--offload-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
-       return take_words(job.plan.offload_modules, words);
-     },
-     true},
+       return take_words("--offload-modules", job, job.plan.offload_modules, words);
+     }},
     {"--cuda-graph-scope", graphs_of, true},
     {"--cp-comm-type", context_comm},
     {"--window-size", window},

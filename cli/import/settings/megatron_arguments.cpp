@@ -11,6 +11,7 @@
 
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/tuning_flags.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -135,6 +136,15 @@ class Arguments {
     return false;
   }
 
+  /// A rank of adapters, or a switch that trains them, by its name: `--lora_dim 128`.
+  void note_adapters(const std::string& flag, const std::string& value) {
+    const auto has = [&](const char* part) { return flag.find(part) != std::string::npos; };
+    const bool trains = has("rank") || has("dim") || has("use") || has("enable");
+    if (!has("lora") || !trains || value.empty()) return;
+    const bool rank = has("rank") || has("dim");
+    static_cast<void>(take_tuning(rank ? "--lora-rank" : "--use-lora", value, job_));
+  }
+
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
   void note_file(const std::string& flag, const std::string& value) {
     constexpr std::string_view kEndings[] = {".json", ".yaml", ".yml", ".toml"};
@@ -178,6 +188,10 @@ class Arguments {
       capacity(flag, value);
     } else if (flag == "--optimizer-offload-fraction") {
       fraction(flag, value, job_.plan.optimizer_offload);
+    } else if (flag == "--hidden-dropout") {
+      drops(flag, value, job_.model.dropout);
+    } else if (flag == "--attention-dropout") {
+      drops(flag, value, job_.model.score_dropout);
     } else if (flag == "--hidden-dim-multiplier" || flag == "--ffn-dim-multiplier") {
       scale(flag, value);
     } else if (flag == "--deepspeed-config") {
@@ -209,6 +223,7 @@ class Arguments {
       job_.said.try_emplace(recipe ? "--recipe" : flag, 1);
     } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
       if (job_.model_named.empty()) job_.model_named = value;
+    } else if (take_tuning(flag, value, job_)) {
     } else if (flag == "--config-name" || flag == "--config") {
       // Hydra's is a name; that of Hugging Face's scripts is a model's.
       const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
@@ -381,6 +396,13 @@ class Arguments {
     }
     field = *found;
     job_.said.try_emplace(flag, 1);
+  }
+
+  /// Whether a share is dropped at all.
+  void drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
+    std::optional<double> share;
+    fraction(flag, value, share);
+    if (share) field = *share > 0;
   }
 
   void scale(const std::string& flag, const std::string& value) {

@@ -55,6 +55,11 @@ constexpr SwitchFlag kSwitches[] = {
     {"--tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = false; }},
     {"--no-tp-recompute-allgather", [](ImportedJob& job) { job.keeps_gathers = true; }},
     {"--disable-gradient-checkpointing", [](ImportedJob&) {}},
+    {"--attention-output-gate",
+     [](ImportedJob& job) { job.model.mixers["attn_output_gate"] = "true"; }},
+    {"--mtp-use-repeated-layer",
+     [](ImportedJob& job) { job.model.mixers["mtp_use_repeated_layer"] = "true"; }},
+    {"--is-hybrid-model", [](ImportedJob&) {}},
     {"--squared-relu", [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; }},
     {"--post-norm", [](ImportedJob& job) { job.model.post_norms = true; }},  // MindSpeed-LLM's
     {"--qk-layernorm", [](ImportedJob& job) { job.model.qk_norm = true; }},
@@ -115,6 +120,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--mesh-dim", [](ImportedJob&) {}},  // of JAX's programs, whose batches are of all devices
     {"--gpt-j-residual", [](ImportedJob& job) { job.model.parallel_block = true; }},
     {"--parallel-attn", [](ImportedJob& job) { job.model.parallel_block = true; }},
+    {"--cross-entropy-loss-fusion",
+     [](ImportedJob& job) { job.plan.loss = job.plan.loss.value_or(LossForm::compiled); }},
     {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
     {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
     {"--untie-embeddings-and-output-weights",

@@ -6,7 +6,6 @@ namespace {
 constexpr UnmodelledFlag kUnmodelled[] = {
     {"--align-grad-reduce"},
     {"--checkpoint-in-cpu"},
-    {"--cross-entropy-loss-fusion"},
     {"--ddp-bucket-size"},
     {"--DDP-impl", "local"},
     {"--defer-embedding-wgrad-compute"},
@@ -40,6 +39,7 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--use-lf-gate"},
     {"--use-tp-pp-dp-mapping"},
     {"--kd"},
+    {"--export-kd-teacher-load"},
     {"--num-layers-teacher"},
 };
 

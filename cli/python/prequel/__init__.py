@@ -12,13 +12,16 @@ also be a Hugging Face config. ``prequel.Error`` says what is wrong and what wou
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import tempfile
 from typing import Any, Callable, Iterable, Mapping, TypeVar, Union
 
 from ._error import Error
 from ._prequel import Session, __version__
 from ._record import Record
+from ._tables import INPUTS, columns_of, groups_of, with_columns
 from ._results import (
     ComparedSide, Comparison, Constant, ErrorGroup, FoundPlan, Import, Interval, Kernel, Prediction, Result, RunFit,
     SearchResult, Stage, ValidatedRun, Validation,
@@ -27,7 +30,7 @@ from ._results import (
 __all__ = [
     "ComparedSide", "Comparison", "Constant", "Error", "ErrorGroup", "FoundPlan", "Import", "Interval", "Kernel",
     "Prediction", "Record", "Result", "RunFit", "SearchResult", "Stage", "ValidatedRun", "Validation", "__version__",
-    "calibrate_runs", "compare", "explain", "import_files", "predict", "search", "show", "validate",
+    "calibrate_runs", "compare", "explain", "import_files", "predict", "predict_many", "search", "show", "validate",
 ]
 
 #: a name, a path, or a whole document
@@ -93,6 +96,49 @@ def explain(job: Input = None, kernels: Iterable[str] | str = "all", **arguments
     return predict(job, explain=names, **arguments)
 
 
+def predict_many(
+    plans: Any,
+    *,
+    job: Input = None,
+    model: Input = None,
+    cluster: Input = None,
+    software: Input = None,
+    device: Input = None,
+    keep: Iterable[str] = (),
+    data_dirs: Iterable[Any] = (),
+    **common: Any,
+) -> Any:
+    """A table of plans, predicted: tens of thousands of rows a second.
+
+    ``plans`` is a DataFrame, a list of dicts, or a dict of columns. Its columns are axes of a plan,
+    and ``model``, ``cluster``, ``software`` and ``device``; ``keep`` names columns of your own. An
+    empty cell takes what all rows share (``job`` and ``common``, as for ``predict``). The answer is
+    the same table with ``sec_per_iter``, ``tokens_per_sec``, ``tokens_per_sec_per_gpu``, ``mfu``,
+    ``peak_memory_gib``, ``verdict`` and ``problem``: a plan that the rules refuse has its problem
+    alone. Any slice of a table may be predicted by itself, on another process or machine.
+    """
+    columns = columns_of(plans)
+    own = set(keep)
+    axes = {name: cells for name, cells in columns.items() if name not in own and name not in INPUTS}
+    inputs = dict(job=job, model=model, cluster=cluster, software=software, device=device)
+    rows = len(next(iter(columns.values()), []))
+    found: dict[str, list[Any]] = {name: [None] * rows for name in _PREDICTED}
+    for said, places in groups_of({name: cells for name, cells in columns.items() if name not in own}):
+        question, folders = _question({**inputs, **said, **common}, data_dirs)
+        part = {name: [cells[i] for i in places] for name, cells in axes.items()}
+        part = part or {"mbs": [None] * len(places)}
+        answer = json.loads(_session.predict_many(question, json.dumps(part, default=_plain), folders))
+        for name, cells in found.items():
+            for place, value in zip(places, answer[name]):
+                cells[place] = value
+    return with_columns(plans, found)
+
+
+_PREDICTED = (
+    "sec_per_iter", "tokens_per_sec", "tokens_per_sec_per_gpu", "mfu", "peak_memory_gib", "verdict", "problem",
+)
+
+
 def search(
     job: Input = None,
     *,
@@ -108,11 +154,35 @@ def search(
     ``limits`` are the flags of ``prequel search``: lists of values an axis (``tp=[4, 8]``),
     ``max_nodes``, ``require=["dp % 4 == 0"]``, ``memory_headroom`` (a fraction), ``tokens``,
     ``price`` (of a GPU-hour), ``within="30d"``, ``fewest_gpus=True``, ``risk=0.9``,
-    ``explain=["tp=4,pp=12"]``, ``top``. Several clusters are written ``cluster="a,b"``. Ctrl-C raises
+    ``explain=["tp=4,pp=12"]``, ``top``. ``plans`` is a table whose rows alone are ranked: a path, a
+    DataFrame, a list of dicts. Several clusters are written ``cluster="a,b"``. Ctrl-C raises
     KeyboardInterrupt.
     """
     inputs = dict(job=job, model=model, cluster=cluster, software=software, device=device)
-    return _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)
+    plans = limits.get("plans")
+    if plans is None or isinstance(plans, (str, os.PathLike)):
+        return _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)
+    with tempfile.TemporaryDirectory(prefix="prequel-") as folder:
+        limits["plans"] = os.path.join(folder, "plans.csv")
+        _write_table(columns_of(plans), limits["plans"])
+        found = _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)
+    return SearchResult(found.to_json(), found.remarks)  # its report would need the table again
+
+
+def _write_table(columns: Mapping[str, list[Any]], path: str) -> None:
+    """Writes columns as the CSV that ``search`` reads."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(columns)
+        for row in zip(*columns.values()):
+            table.writerow("" if cell is None else _cell(cell) for cell in row)
+
+
+def _cell(value: Any) -> Any:
+    """Returns a cell as tables spell it: lists of words with spaces between."""
+    if isinstance(value, bool):
+        return int(value)
+    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
 def compare(a: Input, b: Input, *, data_dirs: Iterable[Any] = (), **shared: Any) -> Comparison:

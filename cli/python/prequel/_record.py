@@ -13,8 +13,9 @@ T = TypeVar("T")
 class Field(Generic[T]):
     """A field of a record: where it stands in the document, its type and its meaning."""
 
-    def __init__(self, read: Callable[[Any], T], *path: str, doc: str) -> None:
+    def __init__(self, read: Callable[[Any], T], *path: str, doc: str, is_cell: bool = False) -> None:
         self._read = read
+        self.is_cell = is_cell  #: whether the value is one cell of a table
         self._path = path
         self.__doc__ = doc
 
@@ -41,23 +42,23 @@ class Field(Generic[T]):
 
 
 def number(*path: str, doc: str) -> Field[float]:
-    return Field(float, *path, doc=doc)
+    return Field(float, *path, doc=doc, is_cell=True)
 
 
 def optional_number(*path: str, doc: str) -> Field[float | None]:
-    return Field(lambda value: None if value is None else float(value), *path, doc=doc)
+    return Field(lambda value: None if value is None else float(value), *path, doc=doc, is_cell=True)
 
 
 def count(*path: str, doc: str) -> Field[int]:
-    return Field(int, *path, doc=doc)
+    return Field(int, *path, doc=doc, is_cell=True)
 
 
 def text(*path: str, doc: str) -> Field[str]:
-    return Field(lambda value: "" if value is None else str(value), *path, doc=doc)
+    return Field(lambda value: "" if value is None else str(value), *path, doc=doc, is_cell=True)
 
 
 def flag(*path: str, doc: str) -> Field[bool]:
-    return Field(bool, *path, doc=doc)
+    return Field(bool, *path, doc=doc, is_cell=True)
 
 
 def texts(*path: str, doc: str) -> Field[list[str]]:
@@ -107,6 +108,24 @@ class Record:
 
     def __hash__(self) -> int:
         return hash(json.dumps(self._document, sort_keys=True))
+
+    def to_row(self) -> dict[str, Any]:
+        """One row of a table: the attributes that are one number or text, by their names; then the
+        axes of the plan, and the parts of the time as ``PART_s``. A record without attributes gives
+        its keys."""
+        row: dict[str, Any] = {}
+        for owner in reversed(type(self).__mro__):
+            for name, field in vars(owner).items():
+                if isinstance(field, Field) and field.is_cell:
+                    try:
+                        row[name] = getattr(self, name)
+                    except (TypeError, ValueError):  # the document says nothing of it
+                        row[name] = None
+        if not row:
+            return self.to_dict()
+        row.update({axis: value for axis, value in self._document.get("plan", {}).items() if axis not in row})
+        row.update({f"{part}_s": value for part, value in self._document.get("breakdown_s", {}).items()})
+        return row
 
     def _lines(self) -> list[tuple[str, str]]:
         """What to show of it, a name and a value each."""

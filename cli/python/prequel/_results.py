@@ -82,7 +82,16 @@ class Result(Record):
 def _frame(rows: Iterable[Record]) -> Any:
     import pandas  # type: ignore[import]
 
-    return pandas.json_normalize([row.to_dict() for row in rows])
+    return pandas.DataFrame([row.to_row() for row in rows])
+
+
+def _axes(of: Any) -> Any:
+    """Returns the axes to draw on: those given, or those of a new figure (needs matplotlib)."""
+    if of is not None:
+        return of
+    from matplotlib import pyplot  # type: ignore[import]
+
+    return pyplot.subplots()[1]
 
 
 class Interval(Record):
@@ -176,8 +185,22 @@ class Prediction(Result):
     warnings = texts(doc="What is unwise about the plan, or uncertain about the answer.")
 
     def to_frame(self) -> Any:
+        """One row: attributes, axes of the plan, parts of the time (needs pandas)."""
+        return _frame([self])
+
+    def stages_frame(self) -> Any:
         """Memory and time of the pipeline stages, a row each (needs pandas)."""
         return _frame(self.stages)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the parts of the time; returns the axes of matplotlib."""
+        axes = _axes(axes)
+        parts = [(name, value) for name, value in self.breakdown_s.items() if value > 0]
+        axes.barh([name for name, _ in parts], [value for _, value in parts])
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds of an iteration")
+        axes.set_title(f"{self.sec_per_iter:.4g} s, {self.peak_memory_gib:.1f} GiB, {self.verdict}")
+        return axes
 
     def _lines(self) -> list[tuple[str, str]]:
         document = self._document
@@ -251,6 +274,16 @@ class SearchResult(Result):
     def to_frame(self) -> Any:
         """The plans, a row each (needs pandas)."""
         return _frame(self.plans)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the plans by memory and time; returns the axes of matplotlib."""
+        axes = _axes(axes)
+        axes.scatter([plan.peak_memory_gib for plan in self.plans], [plan.sec_per_iter for plan in self.plans])
+        for plan in self.plans[:10]:
+            axes.annotate(str(plan.rank), (plan.peak_memory_gib, plan.sec_per_iter))
+        axes.set_xlabel("peak memory, GiB")
+        axes.set_ylabel("seconds of an iteration")
+        return axes
 
     def _lines(self) -> list[tuple[str, str]]:
         document = self._document
@@ -364,6 +397,23 @@ class Validation(Result):
     def to_frame(self) -> Any:
         """The runs, a row each (needs pandas)."""
         return _frame(self.runs)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws predicted against measured seconds; returns the axes of matplotlib."""
+        axes = _axes(axes)
+        pairs = [
+            (run.measured_sec_per_iter, run.predicted_sec_per_iter) for run in self.runs
+            if run.measured_sec_per_iter is not None and run.predicted_sec_per_iter is not None
+        ]
+        axes.scatter([measured for measured, _ in pairs], [predicted for _, predicted in pairs])
+        times = [time for pair in pairs for time in pair] or [1.0]
+        ends = [min(times), max(times)]
+        axes.plot(ends, ends)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("measured seconds of an iteration")
+        axes.set_ylabel("predicted")
+        return axes
 
     def _lines(self) -> list[tuple[str, str]]:
         return [

@@ -154,6 +154,7 @@ disk_full() {
   status=0
   (
     trap '' XFSZ
+    export GCOV_PREFIX="$folder/profile" # which the limit would cut off, too
     ulimit -f 64
     PREQUEL_TOLD='' "$program" --backend $gpu --output "$file" --budget 3s 2>"$folder/error"
   ) || status=$?

@@ -1,4 +1,4 @@
-#include "cli/search/value_lists.hpp"
+#include "cli/flags/value_lists.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,20 @@
+#pragma once
+
+/// Mixers of Hugging Face configurations that are no plain attention: which layer has which, and
+/// their shapes, under the keys of `prequel/model/1`.
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/import/job/imported_job.hpp"
+
+namespace prequel {
+
+/// Fills what the family `type` says of its mixers, and adds the keys read to `used`.
+void read_mixer_fields(const nlohmann::json& config, std::string_view type, ImportedModel& model,
+                       ImportReport& report, std::set<std::string>& used);
+
+}  // namespace prequel

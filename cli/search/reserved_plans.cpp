@@ -1,0 +1,181 @@
+#include "cli/search/reserved_plans.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/text/table.hpp"
+#include "models/layers/parameters.hpp"
+#include "sim/run/expected_reservation.hpp"
+#include "sim/run/failure_process.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr double kSecondsADay = 86400, kSecondsAnHour = 3600, kJoulesAKwh = 3.6e6;
+constexpr double kUsualRisk = 0.9;
+constexpr std::size_t kSearchReplications = 400;
+
+RunQuestion question_of(const SearchOptions& options) {
+  RunQuestion question;
+  question.tokens = options.tokens;
+  question.reservation = options.reservation;
+  question.reservation.length.reset();
+  return question;
+}
+
+double risk_of(const SearchOptions& options) {
+  return options.risk.value_or(kUsualRisk);
+}
+
+ReservedPlan play_plan(const SearchInputs& inputs, const Site& site, const SearchOptions& options,
+                       const FoundPlan& found, double step_scale, double price) {
+  const Scenario scenario = scenario_of(inputs, found.plan, found.shape);
+  const Prediction prediction = predict(scenario);
+  const RunQuestion question = question_of(options);
+  const TrainingRun run = training_run(scenario, prediction, question, std::nullopt, 0);
+  const Saving saving = question.reservation.saving.value_or(usual_saving(scenario.software.name));
+  Reservation reservation = reservation_of(scenario, run, step_scale, site, question, saving);
+  if (!question.reservation.spares) {
+    reservation.spares = spares_for(reservation, 0.01);
+    reservation.pool = 0;
+  }
+  ReplicationQuestion many{kSearchReplications, question.reservation.seed, {}, 0, {}};
+  const std::int64_t in_node = std::min(scenario.cluster.devices_per_node, scenario.plan.gpus);
+  const PlugPower plug = plug_power(scenario.device, site.facility);
+  if (plug.busy > 0) many.power = node_power(plug, in_node, computing_share(prediction));
+  const PlayedReservation played = replications(reservation, many);
+
+  ReservedPlan plan;
+  plan.nodes = reservation.nodes;
+  plan.spares = reservation.spares;
+  plan.expected_days =
+      run.training.value / std::max(1e-9, expected_progress(reservation)) / kSecondsADay;
+  plan.days = {played.finished.p10 / kSecondsADay, played.finished.p50 / kSecondsADay,
+               played.finished.p90 / kSecondsADay};
+  plan.days_at_risk = played.finished_by(risk_of(options)) / kSecondsADay;
+  if (options.within) plan.in_time = played.share_finished_by(*options.within);
+  const double hours = plan.days_at_risk * kSecondsADay / kSecondsAnHour;
+  const double gpus = real(plan.nodes + plan.spares) * real(in_node);
+  if (price > 0) plan.cost = hours * gpus * price;
+  if (plug.busy > 0) {
+    const double pue = question.reservation.pue.value_or(site.facility.pue);
+    plan.kwh = played.joules.p50 * (plan.days_at_risk / plan.days.p50) * pue / kJoulesAKwh;
+  }
+  plan.value = plan.days_at_risk;
+  if (options.objective == "cost" || options.objective == "gpu-hours") plan.value = hours * gpus;
+  if (options.objective == "energy") plan.value = plan.kwh.value_or(hours * gpus);
+  return plan;
+}
+
+std::string days_text(double days) {
+  return std::isfinite(days) ? fmt::format("{:.1f}", days) : "never";
+}
+
+nlohmann::ordered_json finite_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+bool asks_for_reservations(const SearchOptions& options) {
+  return options.tokens && ((options.within && options.risk) || options.reservation.is_asked() ||
+                            options.objective == "days" || options.objective == "energy");
+}
+
+std::vector<double> counted_by_nodes(const SearchInputs& inputs, const Site& site,
+                                     const SearchOptions& options, const Candidates& candidates) {
+  const RunQuestion question = question_of(options);
+  constexpr double kCheckpointBytes = 14;  // a parameter: weights of 16 bits and Adam's states
+  const Bytes size{kCheckpointBytes * real(total_parameters(inputs.model))};
+  const Saving saving = question.reservation.saving.value_or(usual_saving(inputs.software.name));
+  const std::int64_t in_node = inputs.cluster.devices_per_node;
+  std::set<std::int64_t> numbers;
+  for (const Candidate& candidate : candidates.legal) numbers.insert(candidate.plan.nodes);
+  std::vector<double> counted(numbers.empty() ? 0 : static_cast<std::size_t>(*numbers.rbegin()) + 1,
+                              1.0);
+  for (const std::int64_t nodes : numbers) {
+    Reservation reservation;
+    reservation.nodes = nodes;
+    reservation.reliability = site.reliability;
+    reservation.saving = saving_times({size, nodes, nodes * in_node, inputs.device.host_link, {}},
+                                      site.storage, saving);
+    const double rate = stop_rates(reservation).failures;
+    reservation.saving.interval =
+        rate > 0 ? best_interval(reservation.saving, 1 / rate) : kSecondsADay;
+    reservation.spares = question.reservation.spares.value_or(nodes);
+    counted[static_cast<std::size_t>(nodes)] = std::max(1e-6, expected_progress(reservation));
+  }
+  return counted;
+}
+
+std::vector<ReservedPlan> reserved_plans(const SearchInputs& inputs, const Site& site,
+                                         const SearchOptions& options,
+                                         const std::vector<FoundPlan>& plans,
+                                         const std::vector<Interval>& intervals, double price) {
+  const std::size_t count = std::min({plans.size(), intervals.size(), kReserved});
+  std::vector<ReservedPlan> reserved(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    reserved[i] = play_plan(inputs, site, options, plans[i], intervals[i].time_scale, price);
+    reserved[i].rank = i;
+  }
+  const auto is_late = [&](const ReservedPlan& plan) {
+    return plan.in_time && *plan.in_time < risk_of(options);
+  };
+  std::ranges::stable_sort(reserved, [&](const ReservedPlan& a, const ReservedPlan& b) {
+    if (is_late(a) != is_late(b)) return is_late(b);
+    return a.value < b.value;
+  });
+  return reserved;
+}
+
+std::string reserved_plans_text(const std::vector<ReservedPlan>& plans,
+                                const SearchOptions& options, const std::string& maturity) {
+  if (plans.empty()) return "";
+  const std::string risk = fmt::format("{:.0f} %", 100 * risk_of(options));
+  TextTable table({"rank", "nodes", "spares", "days: 10 %", "median", "90 %", "at " + risk,
+                   "closed form", "in time", "cost", "kWh"});
+  for (const ReservedPlan& plan : plans) {
+    table.add({fmt::format("{}", plan.rank + 1), fmt::format("{}", plan.nodes),
+               fmt::format("{}", plan.spares), days_text(plan.days.p10), days_text(plan.days.p50),
+               days_text(plan.days.p90), days_text(plan.days_at_risk),
+               days_text(plan.expected_days),
+               plan.in_time ? fmt::format("{:.0f} %", 100 * *plan.in_time) : "-",
+               plan.cost ? fmt::format("{:.3g}", *plan.cost) : "-",
+               plan.kwh ? fmt::format("{:.0f}", *plan.kwh) : "-"});
+  }
+  std::string text = fmt::format(
+      "Played from the first hour to the last token, the best with a probability of {} first "
+      "(site: {}; spares for 99 % unless said; cost and kWh of as many days)\n",
+      risk, maturity);
+  text += table.text(0, "");
+  if (options.within && plans.front().in_time && *plans.front().in_time < risk_of(options)) {
+    text += fmt::format("  none of them is in time, within {:.4g} days, with a probability of {}\n",
+                        *options.within / kSecondsADay, risk);
+  }
+  return text;
+}
+
+nlohmann::ordered_json reserved_plans_json(const std::vector<ReservedPlan>& plans) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const ReservedPlan& plan : plans) {
+    nlohmann::ordered_json row{{"rank", plan.rank + 1},
+                               {"nodes", plan.nodes},
+                               {"spares", plan.spares},
+                               {"days",
+                                {finite_or_null(plan.days.p10), finite_or_null(plan.days.p50),
+                                 finite_or_null(plan.days.p90)}},
+                               {"days_at_risk", finite_or_null(plan.days_at_risk)},
+                               {"expected_days", finite_or_null(plan.expected_days)}};
+    if (plan.in_time) row["completes_probability"] = *plan.in_time;
+    if (plan.cost) row["cost"] = finite_or_null(*plan.cost);
+    if (plan.kwh) row["kwh"] = finite_or_null(*plan.kwh);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace prequel

@@ -1,0 +1,22 @@
+#pragma once
+
+/// FLOPs of a token as Megatron-Bridge prints them of models that are no plain transformers
+/// (NVIDIA-NeMo/Megatron-Bridge @067f987df0, training/utils/flop_utils.py). They differ from the
+/// work done by up to 9 %: the first takes the inner width of a state-space layer for twice the
+/// hidden size, whatever it is; no router is counted, nor in hybrids the projection of multi-token
+/// prediction.
+
+#include <cstdint>
+
+#include "models/shape/transformer.hpp"
+
+namespace prequel {
+
+/// Of hybrids told by a pattern of sublayers: forward and backward, a token.
+double bridge_hybrid_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab);
+/// Of blocks of gated delta nets and attention.
+double bridge_gdn_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab);
+/// Of latent attention over chosen keys, with the sparse loss of the indexer.
+double bridge_dsa_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab);
+
+}  // namespace prequel
