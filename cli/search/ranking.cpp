@@ -164,10 +164,28 @@ void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, s
   cut(judged.folded);
 }
 
+/// All plans that fit, as they were found.
+Ranking Ranker::as_found(SearchResult result, std::size_t wanted) const {
+  Ranking ranking;
+  ranking.intervals.resize(std::min(result.ranked, kJudged));
+  parallel_for(ranking.intervals.size(),
+               [&](std::size_t i) { ranking.intervals[i] = interval_of(result.plans[i]); });
+  std::size_t families = 0;
+  for (std::size_t i = 0; i < std::min(result.ranked, wanted); ++i) {
+    std::size_t head = 0;
+    while (head < i && !are_of_one_family(result.plans[head], result.plans[i])) ++head;
+    ranking.families.push_back(head < i ? ranking.families[head] : ++families);
+    ranking.folded.push_back(0);
+  }
+  ranking.result = std::move(result);
+  return ranking;
+}
+
 Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::size_t wanted) const {
   Ranking ranking;
   const bool all = limits.best == 0;
   SearchResult result = search(candidates, inputs_, limits, watch_);
+  if (threshold() == 0 && !folds()) return as_found(std::move(result), wanted);
   Judged judged = judge(result.plans, result.ranked, wanted);
   SearchLimits surer = limits;
   surer.front = false;
