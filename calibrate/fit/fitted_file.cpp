@@ -287,6 +287,7 @@ std::string fitted_cluster_file(const std::string& base, const Cluster& cluster,
                                 const std::vector<FitReport>& network, const FitOrigin& origin) {
   json file = json::parse(base);
   file["name"] = origin.name;
+  if (!origin.device.empty()) file["device"] = origin.device;
   if (!node.empty()) file["node"]["collectives"] = node_section(cluster.node, origin, node);
   if (!network.empty()) file["network"] = network_section(cluster.network, origin, network);
   return laid_out(file);

@@ -13,8 +13,9 @@ namespace prequel {
 
 /// What is made, by which command.
 struct FitOrigin {
-  std::string name;     ///< of the new device or cluster
-  std::string command;  ///< that makes the file again
+  std::string name;      ///< of the new device or cluster
+  std::string command;   ///< that makes the file again
+  std::string device{};  ///< of a cluster, by name; empty: the base file's
 };
 
 /// The device file `base` (its text) under the new name, with the sections that were fitted

@@ -161,15 +161,18 @@ void judge(const LogProblem& problem, const Minimum& best, LeastSquaresFit& fit)
   const double usual = std::max(problem.scale() * problem.scale(),
                                 first_held > 0 ? scores.head(first_held).mean() : 0.0);
   for (Index i = first_held; i < scores.size(); ++i) scores[i] = std::max(scores[i], usual);
-  // Of no more points than constants nothing scatters: each is known as a measurement usually is.
-  if (first_held <= best.x.size()) scores.head(first_held).array() = usual;
-  // Points that pull the fit towards themselves leave small residuals (MacKinnon and White, "Some
-  // heteroskedasticity-consistent covariance matrix estimators", 1985: HC3).
-  constexpr double kMostPull = 0.9;
-  const MatrixXd moved = jacobian * curvature;
-  for (Index i = 0; i < first_held; ++i) {
-    const double pull = std::pow(weights[i], 3) * moved.row(i).dot(jacobian.row(i));
-    scores[i] /= std::pow(1.0 - std::clamp(pull, 0.0, kMostPull), 2);
+  if (first_held <= best.x.size()) {
+    // Of no more points than constants nothing scatters: each is known as a measurement usually is.
+    scores.head(first_held).array() = usual;
+  } else {
+    // Points that pull the fit towards themselves leave small residuals (MacKinnon and White, "Some
+    // heteroskedasticity-consistent covariance matrix estimators", 1985: HC3).
+    constexpr double kMostPull = 0.9;
+    const MatrixXd moved = jacobian * curvature;
+    for (Index i = 0; i < first_held; ++i) {
+      const double pull = std::pow(weights[i], 3) * moved.row(i).dot(jacobian.row(i));
+      scores[i] /= std::pow(1.0 - std::clamp(pull, 0.0, kMostPull), 2);
+    }
   }
   const MatrixXd covariance =
       curvature * (jacobian.transpose() * scores.asDiagonal() * jacobian) * curvature;

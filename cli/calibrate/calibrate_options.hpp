@@ -26,7 +26,8 @@ struct CalibrateFitOptions {
   std::string kind;  ///< device or cluster
   std::string name;
   std::string output{"-"};
-  std::optional<std::string> device;   ///< base: what is not fitted is taken from it
+  std::optional<std::string>
+      device;  ///< base: what is not fitted is taken from it; or a cluster's device
   std::optional<std::string> cluster;  ///< base
   std::string scale_per{"source"};
   int folds{2};

@@ -48,7 +48,8 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
       ->check(CLI::IsMember({"device", "cluster"}).description(""));
   command.add_option("--name", options.name, "name of the new device or cluster")->required();
   command.add_option("--output", options.output, "file to write; - is stdout (the default)");
-  add_name(command, "--device", options.device, "device that gives what is not fitted");
+  add_name(command, "--device", options.device,
+           "device that gives what is not fitted; of a cluster, its device");
   add_name(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
   command.add_option("--scale-per", options.scale_per,
                      "column that names the environment; one factor is fitted for each");

@@ -115,8 +115,10 @@ std::string command_text(const CalibrateFitOptions& options, const std::string& 
   for (const std::string& filter : options.where) command += fmt::format(" --where '{}'", filter);
   if (options.scale_per != "source") command += " --scale-per " + options.scale_per;
   if (options.folds != 2) command += fmt::format(" --folds {}", options.folds);
-  return command + fmt::format(" --kind {0} --{0} {1} --name {2}", options.kind, file_name(base),
-                               options.name);
+  command +=
+      fmt::format(" --kind {0} --{0} {1} --name {2}", options.kind, file_name(base), options.name);
+  const bool has_device = options.kind == "cluster" && options.device;
+  return has_device ? command + " --device " + *options.device : command;
 }
 
 Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
@@ -148,13 +150,14 @@ Fitted fit_device(const Library& library, const CalibrateFitOptions& options,
   }
   fitted.left_out = not_fitted(points, fitted.reports);
   fitted.text = fitted_device_file(read_file(document.file()), device, fits,
-                                   {options.name, command_text(options, base)});
+                                   {options.name, command_text(options, base), {}});
   return fitted;
 }
 
 Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
                    const std::vector<Measurement>& points) {
   const std::string base = base_name(library, options, "clusters", options.cluster, kUsualCluster);
+  if (options.device) (void)library.open("devices", *options.device).read_once(read_device);
   const Document document = library.open("clusters", base);
   Cluster cluster = document.read_once(read_cluster);
   const FitOptions fit{options.folds, options.scale_per, false};
@@ -168,8 +171,9 @@ Fitted fit_cluster(const Library& library, const CalibrateFitOptions& options,
         "calibrate fit: too few points for a cluster: it takes 8 collectives inside one node, or "
         "8 across nodes");
   }
-  fitted.text = fitted_cluster_file(read_file(document.file()), cluster, node, network,
-                                    {options.name, command_text(options, base)});
+  fitted.text =
+      fitted_cluster_file(read_file(document.file()), cluster, node, network,
+                          {options.name, command_text(options, base), options.device.value_or("")});
   return fitted;
 }
 

@@ -95,13 +95,14 @@ TEST_CASE("fitted collectives replace those of the node and read back") {
   cluster.network = {0.75, {{2e-5}, {3e-6}, {}, {1e-5}, {}}, 0, false};
   const std::string text =
       fitted_cluster_file(R"({"name": "old", "nodes": 4})", cluster, {report("ring")},
-                          {report("network")}, {"new", "command"});
+                          {report("network")}, {"new", "command", "ours-h100"});
   const Document document = Document::parse("c.json", text);
   const CollectiveModel read = read_collectives(document.root().at("node").at("collectives"));
   CHECK(read.ring.local_bandwidth.value == doctest::Approx(8e11));
   CHECK(read.overrides.size() == 1);
   CHECK(read.nvls_min_ranks == 8);
   CHECK(document.json()["name"] == "new");
+  CHECK(document.json()["device"] == "ours-h100");
   CHECK(document.json()["network"]["fill_s"] == 1e-5);
   CHECK(document.json()["network"]["efficiency"] == 0.75);
 }
