@@ -72,7 +72,16 @@ constexpr std::string_view kDescribing[] = {"adapter",
                                             "trainable_params"};
 constexpr std::string_view kRunColumns[] = {
     "date", "launch", "clock_ghz", "sec_per_iter", "tflops_per_gpu", "flops_definition",
-    "mfu",  "hfu",    "mem_gib",   "status",       "notes"};
+    "mfu",  "hfu",    "mem_gib",   "mem_kind",     "status",         "notes"};
+
+/// By the words in which tables say what a figure of memory counts; none where they do not.
+std::optional<MemoryKind> memory_kind(const std::string& said) {
+  const auto has = [&](std::string_view word) { return said.find(word) != std::string::npos; };
+  if (has("smi")) return MemoryKind::smi;
+  if (has("reserved")) return MemoryKind::reserved;
+  if (has("alloc")) return MemoryKind::allocated;
+  return std::nullopt;
+}
 
 /// Reads typed cells of one row; the first thing that is wrong is kept.
 class Cells {
@@ -196,6 +205,7 @@ std::optional<Transformer> read_shape(Cells& cells, std::optional<std::int64_t> 
   model.linear_bias = !llama_like;
   model.qkv_bias = model.linear_bias;
   model.dropout = !llama_like;
+  model.score_dropout = model.dropout;
   model.embedding_norm = model.position == PositionEmbedding::alibi;
   read_experts(cells, model);
   if (head_dim) {
@@ -277,6 +287,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.mfu = cells.positive("mfu");
   run.hfu = cells.positive("hfu");
   run.mem_gib = cells.positive("mem_gib");
+  run.memory_kind = memory_kind(cells.text("mem_kind"));
   if (const auto status = cells.choice<RunStatus>("status", kStatuses)) {
     run.status = *status;
   } else {

@@ -30,8 +30,9 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"activations_gib", gib(memory.activations)},
                       {"buffers_gib", gib(memory.buffers)},
                       {"framework_gib", gib(memory.framework)},
-                      {"micro_batches_in_flight", stage.chunks_in_flight},
+                      {"micro_batches_in_flight", stage.in_flight.most},
                       {"allocated_gib", gib(memory.allocated())},
+                      {"reserved_gib", gib(memory.reserved())},
                       {"peak_gib", gib(memory.total())},
                       {"forward_s", stage.forward_s},
                       {"backward_s", stage.backward_s},
@@ -40,6 +41,9 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"breakdown_s", breakdown_json(stage.time)}});
   }
   return {{"peak_gib", gib(prediction.peak_memory)},
+          {"allocated_gib", gib(memory_of(prediction, MemoryKind::allocated))},
+          {"reserved_gib", gib(memory_of(prediction, MemoryKind::reserved))},
+          {"smi_gib", gib(memory_of(prediction, MemoryKind::smi))},
           {"capacity_gib", gib(scenario.device.memory)},
           {"fits", prediction.verdict != MemoryVerdict::oom},
           {"verdict", name(prediction.verdict)},

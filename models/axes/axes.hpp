@@ -47,7 +47,9 @@ struct AxisValues {
   Box<bool> fp8_activation_store;  ///< inputs of SwiGLU are kept in fp8 for the backward pass
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
-  Box<double> optimizer_offload;     ///< share of the moments in host memory, and of their update
+  Box<MasterWeights> master_weights;
+  Box<LossForm> loss;
+  Box<double> optimizer_offload;  ///< share of the moments in host memory, and of their update
   Box<ShardingGroup> sharding_group;
   Box<std::string> layout;  ///< Megatron's pipeline layout: "Et|(tt|)*30L"; empty: as stage_split
   Box<WordSet<RecomputeModule>> recompute_modules;
@@ -229,6 +231,12 @@ inline constexpr std::tuple kPlanAxes(
              "who updates the weights", AxisUse::usual},
     PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats, "",
              "of the optimizer's moments", AxisUse::usual},
+    PlanAxis{"master_weights", [](auto& of) { return &of.master_weights; }, Domain<MasterWeights>{},
+             "", "what the optimizer updates: a copy in fp32, or none beside the weights",
+             AxisUse::usual},
+    PlanAxis{"loss", [](auto& of) { return &of.loss; }, Domain<LossForm>{}, "",
+             "how logits become a loss: whole, chunked, fused with their product, compiled",
+             AxisUse::usual},
     PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },
              Domain<double>{0, 1}, "optimizer-offload-fraction",
              "share of the optimizer's moments that host memory holds and updates", AxisUse::usual},

@@ -72,10 +72,18 @@ inline constexpr std::array<std::string_view, 11> kWordsOf<RecomputeModule>{
     "shared_experts", "operators",   "blocks",  "gdn_norm_out", "mhc"};
 
 /// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
-enum class OffloadModule : std::uint8_t { expert_fc1, moe_act, core_attn, attn_proj, qkv_linear };
+enum class OffloadModule : std::uint8_t {
+  expert_fc1,
+  moe_act,
+  core_attn,
+  attn_proj,
+  qkv_linear,
+  attn_norm,
+  mlp_norm
+};
 template <>
-inline constexpr std::array<std::string_view, 5> kWordsOf<OffloadModule>{
-    "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear"};
+inline constexpr std::array<std::string_view, 7> kWordsOf<OffloadModule>{
+    "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear", "attn_norm", "mlp_norm"};
 
 /// What runs beside kernels, not between them: communication of tensor and expert parallelism, of
 /// gradients, parameters and between stages; weight gradients and shared experts beside that. Of
@@ -103,11 +111,29 @@ inline constexpr WordSet<Overlapped> kNoneOf<Overlapped>{Overlapped::no_grads,
 template <>
 inline constexpr std::string_view kEmptyWord<Overlapped> = "stack";
 
-/// Who updates the weights: Adam, or Muon, which orthogonalises the momentum of each matrix in
-/// place of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982).
-enum class Optimizer : std::uint8_t { adam, muon };
+/// Who updates the weights: Adam; Muon, which orthogonalises the momentum of each matrix in place
+/// of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982); Adam with moments
+/// in blocks of 8 bits (arXiv 2110.02861); with moments that move to host memory where the device
+/// is full; or in the backward pass, so that a layer's gradients are freed as soon as they are
+/// there.
+enum class Optimizer : std::uint8_t { adam, muon, adam_8bit, adam_paged, adam_in_backward };
 template <>
-inline constexpr std::array<std::string_view, 2> kWordsOf<Optimizer>{"adam", "muon"};
+inline constexpr std::array<std::string_view, 5> kWordsOf<Optimizer>{
+    "adam", "muon", "adam-8bit", "adam-paged", "adam-in-backward"};
+
+/// What the optimizer updates: a copy of the weights in fp32, or the weights themselves.
+enum class MasterWeights : std::uint8_t { fp32, none };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<MasterWeights>{"fp32", "none"};
+
+/// How logits become a loss: all of them at once; some tokens at a time (torchtune's chunked
+/// cross-entropy); in one kernel with the product before it, so that they are never there (Liger,
+/// Cut Cross-Entropy, arXiv 2411.09009); or all at once by compiled kernels that keep a copy
+/// between two of them (Megatron-Core's `--cross-entropy-fusion-impl native`).
+enum class LossForm : std::uint8_t { whole, chunked, fused, compiled };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<LossForm>{"whole", "chunked", "fused",
+                                                                "compiled"};
 
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
 enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess, mamba };

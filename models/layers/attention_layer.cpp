@@ -334,9 +334,10 @@ class AttentionTeller {
       }
       core.score_forward_time = traffic.forward_time * scores;
       core.score_backward_time = traffic.backward_time * scores;
-      kept =
-          (teller_.software.memory.score_bytes + (teller_.model.score_cap ? teller_.element : 0)) *
-          scores;
+      // A dropout keeps its mask and what it leaves.
+      const double all = teller_.software.memory.score_bytes;
+      kept = (teller_.model.score_dropout ? all : std::min(all, teller_.element)) * scores;
+      if (teller_.model.score_cap) kept += teller_.element * scores;
     }
     tell_context_exchange();
     const std::int64_t sinks = teller_.model.attention_sinks ? shape_.heads : 0;
@@ -344,7 +345,8 @@ class AttentionTeller {
         teller_.setting.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
-    teller_.tell({"attention", core, Module::core_attention, sinks, false, kept, 0});
+    teller_.tell({"attention", core, Module::core_attention, sinks, false, kept, 0,
+                  OffloadModule::core_attn});
     tell_context();
   }
 

@@ -30,7 +30,10 @@ Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
   const std::int64_t positions =
       model.position == PositionEmbedding::learned ? setting.seq_len * model.hidden : 0;
   const std::int64_t norm = model.embedding_norm ? norm_parameters(model) : 0;
-  layer.pieces.push_back({"positions", PointwiseKernels{}, Module::other, positions + norm});
+  const double mask =
+      model.dropout ? real(setting.tokens() * model.hidden) / real(setting.token_split()) : 0.0;
+  layer.pieces.push_back(
+      {"positions", PointwiseKernels{}, Module::other, positions + norm, false, mask});
   layer.pieces.back().learns = setting.learning.model_learns();
   if (setting.tp == 1) return layer;
   using enum CollectiveOp;
@@ -57,7 +60,9 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   std::int64_t last = norm_parameters(model);
   if (streams > 1) last += streams * streams * model.hidden + streams + 1;
   if (model.block_residuals > 0) last += 2 * model.hidden;
-  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last});
+  layer.input = token_bytes(model, setting) / real(setting.token_split());
+  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last, false,
+                          token_bytes(model, setting) / real(setting.token_split())});
   layer.pieces.back().learns = setting.learning.model_learns();
   if (setting.tp > 1) {
     using enum CollectiveOp;

@@ -101,8 +101,10 @@ void LayerTeller::tell_norm(bool is_kept, std::optional<OffloadModule> feeds) {
   const auto ranks = real(setting.token_split());
   const double norms = model.post_norms ? 2 : 1;
   const double kept_split = software.memory.keeps_gathers ? 1 : ranks;
+  const double copies = norms * software.memory.norm_copy_bytes;
   tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
-                 is_kept ? token_bytes / element * operand / kept_split : 0,
+                 (is_kept ? token_bytes / element * operand / kept_split : 0) +
+                     token_bytes / element * copies / ranks,
                  static_cast<std::int64_t>(norms) * norm_parameters(model), feeds);
 }
 
@@ -136,7 +138,8 @@ void LayerTeller::tell_residual(bool last) {
   const double mask = model.dropout ? token_bytes / element / ranks : 0;
   const double passes = model.dropout ? 3.5 : 3;
   tell_pointwise("residual", Module::other, passes, passes, ranks,
-                 mask + (last ? 0 : token_bytes / ranks));
+                 mask + (last ? 0 : token_bytes / ranks), 0,
+                 last ? std::nullopt : std::optional(OffloadModule::mlp_norm));
 }
 
 void LayerTeller::tell_input_gather() {

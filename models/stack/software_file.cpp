@@ -248,6 +248,7 @@ CommunicationStack read_communication(const Cursor& section) {
 
 MemoryStack read_memory(const Cursor& section) {
   MemoryStack memory;
+  if (const auto prints = section.find("prints")) memory.prints = prints->word<MemoryKind>();
   if (const auto first = section.find("prints_first_stage")) {
     memory.prints_first_stage = first->boolean();
   }
@@ -259,6 +260,11 @@ MemoryStack read_memory(const Cursor& section) {
   memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
   memory.backward_bytes = factor_or(section, "backward_bytes", 0.0);
   if (const auto copies = section.find("keeps_copies")) memory.keeps_copies = copies->boolean();
+  if (const auto gates = section.find("keeps_gates")) memory.keeps_gates = gates->boolean();
+  memory.norm_copy_bytes = factor_or(section, "norm_copy_bytes", 0.0);
+  if (const auto frees = section.find("frees_gradients")) {
+    memory.frees_gradients = frees->boolean();
+  }
   if (const auto gathers = section.find("keeps_gathers")) {
     memory.keeps_gathers = gathers->boolean();
   }
@@ -267,7 +273,17 @@ MemoryStack read_memory(const Cursor& section) {
   }
   memory.context_bytes = factor_or(section, "context_bytes", 0.0);
   memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
+  if (const auto compiled = section.find("compiled_logit_bytes")) {
+    memory.compiled_logit_bytes = compiled->number(kNonNegative);
+  }
+  if (const auto fused = section.find("fused_logit_bytes")) {
+    memory.fused_logit_bytes = fused->number(kNonNegative);
+  }
+  if (const auto kept = section.find("kept_logit_bytes")) {
+    memory.kept_logit_bytes = kept->number(kNonNegative);
+  }
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);
+  memory.update_copies = factor_or(section, "update_copies", 0.0);
   if (const auto extra = section.find("extra_pipeline_buffers")) {
     memory.extra_pipeline_buffers = extra->integer(0, 8);
   }
@@ -279,7 +295,12 @@ MemoryStack read_memory(const Cursor& section) {
                                 bf16->at("optimizer_bytes").number(kNonNegative),
                                 bf16->at("reduce_bytes").number(kNonNegative)};
   }
+  if (const auto spaces = section.find("workspaces")) memory.workspaces = spaces->bytes();
   memory.framework = section.at("framework").bytes();
+  memory.cache_share = factor_or(section, "cache_share", 0.0);
+  if (const auto gathered = section.find("gathered_cache_share")) {
+    memory.gathered_cache_share = gathered->number(kNonNegative);
+  }
   if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();
   if (const auto more = section.find("parallel_framework")) {
     memory.parallel_framework = more->bytes();

@@ -60,7 +60,7 @@ void warn_of_fixed_time(const Scenario& scenario, Prediction& prediction) {
 }
 
 /// Flash attention keeps no scores, so that there is little for selective recompute to free.
-void warn_of_idle_recompute(const Scenario& scenario, const std::vector<std::int64_t>& in_flight,
+void warn_of_idle_recompute(const Scenario& scenario, const std::vector<InFlight>& in_flight,
                             Prediction& prediction) {
   constexpr double kLittle = 0.01;  // of the peak
   if (scenario.plan.recompute != Recompute::selective) return;
@@ -75,10 +75,10 @@ void warn_of_idle_recompute(const Scenario& scenario, const std::vector<std::int
 }
 
 void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction& prediction) {
-  const std::vector<std::int64_t> in_flight = chunks_in_flight(scenario.plan, scenario.software);
+  const std::vector<InFlight> in_flight = chunks_in_flight(scenario.plan, scenario.software);
   const PlanMemory memory = plan_memory(scenario, weights, in_flight);
   for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
-    prediction.stages[i].chunks_in_flight = in_flight[i];
+    prediction.stages[i].in_flight = in_flight[i];
     prediction.stages[i].memory = memory.stages[i];
   }
   prediction.fullest_stage = memory.fullest;
@@ -178,6 +178,14 @@ double Prediction::model_flops_rate(const Plan& plan) const {
 
 double Prediction::hardware_flops_rate(const Plan& plan) const {
   return flops.hardware.value / (sec_per_iter.value * real(plan.gpus));
+}
+
+Bytes memory_of(const Prediction& prediction, MemoryKind kind) {
+  Bytes most;
+  for (const StagePrediction& stage : prediction.stages) {
+    most = std::max(most, stage.memory.of(kind));
+  }
+  return most;
 }
 
 Prediction predict(const Scenario& scenario, FlopsConvention convention) {

@@ -38,7 +38,7 @@ struct SearchLimits {
 struct TooLarge {
   Plan plan;
   ModelShape shape;
-  Bytes allocated;  ///< or printed, where a head-room was wanted
+  Bytes needed;  ///< or printed, where a head-room was wanted
 };
 
 struct SearchResult {

@@ -165,6 +165,9 @@ class StepBuilder {
     return between;
   }
 
+  /// What a pass has for a collective beside it to slow down: while it waits for the host, nothing.
+  [[nodiscard]] static double running(const PassCost& pass) { return pass.total() - pass.host; }
+
   /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
   [[nodiscard]] double contention(double compute, double communication) const {
     if (!step_.overlap_is_priced) return 0;
@@ -245,7 +248,8 @@ class StepBuilder {
   void add_gathered_layer(std::uint32_t unit, const PartCost& costs, const Traffic& between) {
     const double forward = costs.forward.total();
     const double backward = costs.backward.total();
-    const Losses losses = add_gathers(0, unit, forward, backward, between);
+    const Losses losses =
+        add_gathers(0, unit, running(costs.forward), running(costs.backward), between);
     set(TaskKind::forward, unit, forward + losses.forward);
     set(TaskKind::backward, unit, backward + losses.backward);
     set(TaskKind::offload_activations, unit, costs.forward.copies);
@@ -358,7 +362,9 @@ class StepBuilder {
     };
     const double forward = at(TaskKind::forward) / buckets;
     const double backward = at(TaskKind::backward) / buckets;
-    const Losses losses = add_gathers(stage, chunk, forward, backward, traffic(parameters));
+    const ChunkCosts& costs = block(stage, chunk).costs;
+    const Losses losses = add_gathers(stage, chunk, running(costs.forward) / buckets,
+                                      running(costs.backward) / buckets, traffic(parameters));
     at(TaskKind::forward_bucket) = forward + losses.forward;
     at(TaskKind::backward_bucket) = backward + losses.backward;
     at(TaskKind::weight_gradient_bucket) =

@@ -340,7 +340,7 @@ TEST_CASE("other words for recomputation are read, and unknown ones told") {
 TEST_CASE("a model that sees is refused by its flags") {
   CHECK(refusal_of_script("deepspeed train_mem.py --model_name_or_path lmsys/vicuna-13b-v1.5 "
                           "--vision_tower openai/clip --bf16 True\n")
-            .starts_with("s.sh: --vision-tower: a vision-language model"));
+            .starts_with("s.sh: --vision-tower openai/clip: asks for a vision-language model"));
 }
 
 TEST_CASE("nanoGPT's flags, too, have its defaults") {

@@ -279,8 +279,8 @@ TEST_CASE("where nothing fits, the smallest plans are told") {
   CHECK(result.legal > 0);
   CHECK(result.plans.empty());
   REQUIRE(result.nearest_misses.size() == 3);
-  CHECK(result.nearest_misses.front().allocated > inputs.device.memory);
-  CHECK(result.nearest_misses[0].allocated <= result.nearest_misses[1].allocated);
+  CHECK(result.nearest_misses.front().needed > inputs.device.memory);
+  CHECK(result.nearest_misses[0].needed <= result.nearest_misses[1].needed);
 }
 
 TEST_CASE("one that is stopped on the way has the best so far, and says so") {
