@@ -6,6 +6,7 @@
 #include "models/plan/layout.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/router_balance.hpp"
+#include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
 namespace {
@@ -51,8 +52,43 @@ class MegatronCommand {
     emitted_.left_out.push_back({std::move(field), std::move(why)});
   }
 
+  /// Sublayers by letters; other mixers as far as Megatron-LM has flags for them.
+  void add_mixers() {
+    const std::string letters = pattern_letters(model_.pattern);
+    if (!letters.empty()) {
+      std::string pattern = letters;
+      for (std::int64_t depth = 0; depth < model_.next_token_layers; ++depth) {
+        pattern += "/" + pattern_letters(model_.next_token_pattern);
+      }
+      line(fmt::format("--hybrid-layer-pattern '{}'", pattern));
+    } else if (!model_.mixers.empty() || !model_.pattern.empty()) {
+      leave_out("layer_types", "mixers of single layers, as the model's recipe");
+    }
+    if (const StateSpace& state = model_.state_space; state.heads > 0) {
+      line(
+          fmt::format("--mamba-num-heads {} --mamba-head-dim {} --mamba-state-dim {} "
+                      "--mamba-num-groups {}",
+                      state.heads, state.head_dim, state.state, state.groups));
+    }
+    if (const LinearAttention& linear = model_.linear_attention; linear.key_heads > 0) {
+      line(
+          fmt::format("--linear-num-key-heads {} --linear-num-value-heads {} "
+                      "--linear-key-head-dim {} --linear-value-head-dim {}",
+                      linear.key_heads, linear.value_heads, linear.key_dim, linear.value_dim));
+    }
+    if (const Indexer& indexer = model_.indexer; indexer.heads > 0) {
+      line(fmt::format("--dsa-indexer-n-heads {} --dsa-indexer-head-dim {} --dsa-indexer-topk {}",
+                       indexer.heads, indexer.head_dim, indexer.top_k));
+    }
+    if (model_.output_gate) line("--attention-output-gate");
+    if (model_.repeats_next_token) line("--mtp-use-repeated-layer");
+    if (model_.experts.latent > 0) line("--moe-latent-size", model_.experts.latent);
+    if (model_.streams > 1) leave_out("hc_mult", "hyper-connections, as the model's recipe");
+  }
+
   void add_shape() {
     line("--num-layers", model_.layers);
+    add_mixers();
     line("--hidden-size", model_.hidden);
     line("--num-attention-heads", model_.heads);
     model_.is_latent() ? add_latent_attention() : add_heads();
@@ -327,6 +363,7 @@ class MegatronCommand {
       leave_out("offload", "Megatron-LM keeps parameters on the device; DeepSpeed and FSDP do not");
     }
     add_optimizer();
+    add_loss();
     add_overlap();
     add_graphs();
   }
@@ -373,6 +410,25 @@ class MegatronCommand {
     } else {
       leave_out("moments_precision", "Megatron-LM has fp32, bf16, fp16 and fp8");
     }
+  }
+
+  void add_loss() {
+    if (plan_.master_weights == MasterWeights::none) {
+      leave_out("master_weights", "Megatron updates a copy of the weights in fp32");
+    }
+    if (plan_.optimizer == Optimizer::adam_8bit || plan_.optimizer == Optimizer::adam_paged ||
+        plan_.optimizer == Optimizer::adam_in_backward) {
+      leave_out("optimizer", fmt::format("{}: Megatron has Adam's states in one format on the "
+                                         "device, and updates at the end of a step",
+                                         name(plan_.optimizer)));
+    }
+    if (plan_.loss == LossForm::whole) return;
+    if (deepspeed_ || plan_.loss == LossForm::chunked) {
+      return leave_out("loss", fmt::format("{}: Megatron{} has no flag for it", name(plan_.loss),
+                                           deepspeed_ ? "-DeepSpeed" : "-LM"));
+    }
+    line(fmt::format("--cross-entropy-loss-fusion --cross-entropy-fusion-impl {}",
+                     plan_.loss == LossForm::fused ? "te" : "native"));
   }
 
   void add_graphs() {

@@ -11,6 +11,11 @@
   const kKinds = { job: "jobs", model: "models", cluster: "clusters", device: "devices", software: "software" };
   const kHints = { job: "none", model: "as the job has it", cluster: "as the job has it", device: "as the cluster has it",
     software: "as the cluster has it" };
+  // What a whole run and its reservation are asked by: no axes of the plan, and not searched.
+  const kRunFields = [["tokens", "text", "of the whole training, such as 2e12"], ["reservation", "text", "for which nodes are reserved, such as 30d"],
+    ["spares", "text", "nodes beside those of the plan"], ["price", "text", "of one GPU-hour"], ["pue", "text", "power of the building over its machines'"],
+    ["saving", "word", "how checkpoints are written", ["sync", "async"]], ["maturity", "word", "class of the site", ["mature", "new"]]]
+    .map(([name, kind, help, words]) => ({ name, kind, help, words }));
   const kOwn = "…";  // the choice of a file of one's own
 
   // ---- the engine --------------------------------------------------------------------------------
@@ -235,6 +240,16 @@
     } };
   }
 
+  // Of the whole training: what turns seconds into days and money.
+  const kWholeRun = [{ name: "tokens", label: "Tokens of the whole training", hint: "15T" },
+    { name: "price", label: "Price of a GPU-hour", hint: "2.5" }];
+  function runField({ name, label, hint }) {
+    const box = element("input", { type: "text", id: name, inputmode: "text", placeholder: hint, spellcheck: "false" });
+    box.addEventListener("input", () => set(name, box.value.trim()));
+    return { node: element("div", { class: "field input" }, element("label", { for: name }, label), box, problemsAt(name)),
+      show: () => { if (document.activeElement !== box) box.value = values.get(name) ?? ""; } };
+  }
+
   function showFields() {
     for (const field of fields.values()) field.show();
     if (document.activeElement !== byId("set")) byId("set").value = values.get("set") ?? "";
@@ -256,9 +271,11 @@
   function remedies(problem) {
     const wanted = problem.match(/[;,] ([^;]*) would do$/)?.[1].split(" or ") ?? [];
     const unit = wanted.at(-1)?.match(/^\d+ (.+)$/)?.[1];
+    let last;  // "seq_len 8190 or 8193": the second is of the same axis
     return wanted.flatMap((each) => {
       const [, axis, value] = each.trim().match(/^(?:([a-z_]+) )?(\d+)(?: .+)?$/) ?? [];
-      const name = axis ?? unit ?? subject(problem);
+      last = axis ?? last;
+      const name = last ?? unit ?? subject(problem);
       return value && axes.some((one) => one.name === name) ? [[name, value]] : [];
     });
   }
@@ -330,7 +347,7 @@
     stop.disabled = progress.hidden = false;
     progress.value = 0;
     told.textContent = "";
-    const args = argumentsOf((name) => byId("keep").checked || !isVaried(name));
+    const args = argumentsOf((name) => !kRunFields.some((field) => field.name === name) && (byId("keep").checked || !isVaried(name)));
     for (const name of ["nodes", "gbs"]) if (shown) args[name] ??= String(shown.plan[name]);
     args.top = String(kMostPlans);
     const begun = performance.now();
@@ -400,10 +417,18 @@
       fields.set(name, inputField(name, known[kind]));
       byId("inputs").append(fields.get(name).node);
     }
+    for (const one of kWholeRun) {
+      fields.set(one.name, runField(one));
+      byId("inputs").append(fields.get(one.name).node);
+    }
     // What a search varies comes first.
     for (const axis of axes) {
       fields.set(axis.name, axisField(axis));
       byId(axis.use === "shared" || axis.use === "usual" ? "more-axes" : "axes").append(fields.get(axis.name).node);
+    }
+    for (const field of kRunFields) {
+      fields.set(field.name, axisField(field));
+      byId("whole-run").append(fields.get(field.name).node);
     }
     byId("about").textContent = `${about.version}, compiled to WebAssembly; it answers as the program does, to the last digit.`;
     listen();
