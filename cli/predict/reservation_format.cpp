@@ -174,16 +174,25 @@ std::string reservation_text(const Plan& plan, const ReservationAnswer& answer,
     text += fmt::format("  in time with a probability of {:.0f} %\n", 100 * played.completes);
   }
   text += assumed_text(answer) + saving_text(answer);
-  text += fmt::format("  {} spare{} for 99 %: with {}, a node is lacking {:.1f} % of the time\n",
-                      answer.spares_for_99, answer.spares_for_99 == 1 ? "" : "s",
-                      reservation.spares, 100 * answer.lacking);
+  text +=
+      asked.spares
+          ? fmt::format("  {} spare{} for 99 %: with {}, a node is lacking {:.1f} % of the time\n",
+                        answer.spares_for_99, answer.spares_for_99 == 1 ? "" : "s",
+                        reservation.spares, 100 * answer.lacking)
+          : fmt::format(
+                "  no spares said: failed nodes are replaced from a pool of the site that is not "
+                "paid "
+                "for; {} would do for 99 %\n",
+                answer.spares_for_99);
   if (answer.power) {
     text += fmt::format(
         "  a node draws {:.0f} W at the plug in a step, {:.0f} W waiting; switches and storage add "
         "{:.0f} %\n",
         answer.power->step, answer.power->waiting, 100 * (beside_nodes(answer) - 1));
   }
-  return text + losses_text(answer) + alternatives_text(answer, asked.length.has_value());
+  text += losses_text(answer);
+  if (!answer.alternatives.empty()) text += alternatives_text(answer, asked.length.has_value());
+  return text;
 }
 
 std::string over_nodes_text(const std::vector<NodesPoint>& points, const RunQuestion& question) {
@@ -258,6 +267,7 @@ ReservationJson reservation_json(const Plan& plan, const ReservationAnswer& answ
       {"own_figures", answer.own_figures},
       {"nodes", reservation.nodes},
       {"spares", reservation.spares},
+      {"pool", reservation.pool > 0},
       {"reserved_days", asked.length ? ReservationJson(asked.length->value / kReservedDay)
                                      : ReservationJson(nullptr)},
       {"days", band_json(scaled_band(played.finished, 1 / kReservedDay))},

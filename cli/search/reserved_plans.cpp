@@ -39,7 +39,10 @@ ReservedPlan play_plan(const SearchInputs& inputs, const Site& site, const Searc
   const TrainingRun run = training_run(scenario, prediction, question, std::nullopt, 0);
   const Saving saving = question.reservation.saving.value_or(usual_saving(scenario.software.name));
   Reservation reservation = reservation_of(scenario, run, step_scale, site, question, saving);
-  if (!question.reservation.spares) reservation.spares = spares_for(reservation, 0.01);
+  if (!question.reservation.spares) {
+    reservation.spares = spares_for(reservation, 0.01);
+    reservation.pool = 0;
+  }
   ReplicationQuestion many{kSearchReplications, question.reservation.seed, {}, 0, {}};
   const std::int64_t in_node = std::min(scenario.cluster.devices_per_node, scenario.plan.gpus);
   const PlugPower plug = plug_power(scenario.device, site.facility);
@@ -50,7 +53,7 @@ ReservedPlan play_plan(const SearchInputs& inputs, const Site& site, const Searc
   plan.nodes = reservation.nodes;
   plan.spares = reservation.spares;
   plan.expected_days =
-      run.training.value / std::max(1e-9, expected_ettr(reservation)) / kSecondsADay;
+      run.training.value / std::max(1e-9, expected_progress(reservation)) / kSecondsADay;
   plan.days = {played.finished.p10 / kSecondsADay, played.finished.p50 / kSecondsADay,
                played.finished.p90 / kSecondsADay};
   plan.days_at_risk = played.finished_by(risk_of(options)) / kSecondsADay;
@@ -104,7 +107,7 @@ std::vector<double> counted_by_nodes(const SearchInputs& inputs, const Site& sit
     reservation.saving.interval =
         rate > 0 ? best_interval(reservation.saving, 1 / rate) : kSecondsADay;
     reservation.spares = question.reservation.spares.value_or(nodes);
-    counted[static_cast<std::size_t>(nodes)] = std::max(1e-6, expected_ettr(reservation));
+    counted[static_cast<std::size_t>(nodes)] = std::max(1e-6, expected_progress(reservation));
   }
   return counted;
 }

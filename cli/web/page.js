@@ -11,6 +11,11 @@
   const kKinds = { job: "jobs", model: "models", cluster: "clusters", device: "devices", software: "software" };
   const kHints = { job: "none", model: "as the job has it", cluster: "as the job has it", device: "as the cluster has it",
     software: "as the cluster has it" };
+  // What a whole run and its reservation are asked by: no axes of the plan, and not searched.
+  const kRunFields = [["tokens", "text", "of the whole training, such as 2e12"], ["reservation", "text", "for which nodes are reserved, such as 30d"],
+    ["spares", "text", "nodes beside those of the plan"], ["price", "text", "of one GPU-hour"], ["pue", "text", "power of the building over its machines'"],
+    ["saving", "word", "how checkpoints are written", ["sync", "async"]], ["maturity", "word", "class of the site", ["mature", "new"]]]
+    .map(([name, kind, help, words]) => ({ name, kind, help, words }));
   const kOwn = "…";  // the choice of a file of one's own
 
   // ---- the engine --------------------------------------------------------------------------------
@@ -330,7 +335,7 @@
     stop.disabled = progress.hidden = false;
     progress.value = 0;
     told.textContent = "";
-    const args = argumentsOf((name) => byId("keep").checked || !isVaried(name));
+    const args = argumentsOf((name) => !kRunFields.some((field) => field.name === name) && (byId("keep").checked || !isVaried(name)));
     for (const name of ["nodes", "gbs"]) if (shown) args[name] ??= String(shown.plan[name]);
     args.top = String(kMostPlans);
     const begun = performance.now();
@@ -404,6 +409,10 @@
     for (const axis of axes) {
       fields.set(axis.name, axisField(axis));
       byId(axis.use === "shared" || axis.use === "usual" ? "more-axes" : "axes").append(fields.get(axis.name).node);
+    }
+    for (const field of kRunFields) {
+      fields.set(field.name, axisField(field));
+      byId("whole-run").append(fields.get(field.name).node);
     }
     byId("about").textContent = `${about.version}, compiled to WebAssembly; it answers as the program does, to the last digit.`;
     listen();

@@ -8,11 +8,18 @@ check=${2:-}
 cd "$(dirname "$0")/../.."
 drawn=$(mktemp)
 trap 'rm -f "$drawn"' EXIT
+# usage: keep PICTURE: what was drawn becomes the picture, or is compared with it
+keep() {
+  if [ -z "$check" ]; then
+    cp "$drawn" "$1"
+  elif ! cmp -s "$drawn" "$1"; then
+    echo "$1 is out of date: sh docs/pictures/refresh.sh PROGRAM" >&2
+    exit 1
+  fi
+}
 "$program" validate --all --json 2>/dev/null | python3 docs/pictures/draw_accuracy.py >"$drawn"
-if [ -z "$check" ]; then
-  cp "$drawn" docs/pictures/accuracy.svg
-elif ! cmp -s "$drawn" docs/pictures/accuracy.svg; then
-  echo "docs/pictures/accuracy.svg is out of date: sh docs/pictures/refresh.sh PROGRAM" >&2
-  exit 1
-fi
+keep docs/pictures/accuracy.svg
+"$program" predict --model llama-3-70b --cluster dgx-h100 --nodes 128 --tp 4 --pp 4 --vpp 5 --gbs 1024 --seq-len 8192 \
+  --tokens 2e12 --reservation 30d --spares 4 --json 2>/dev/null | python3 docs/pictures/draw_reservation.py >"$drawn"
+keep docs/pictures/reservation.svg
 python3 docs/pictures/refresh_outputs.py "$program" README.md docs/*.md $check

@@ -8,7 +8,8 @@ A page says before a block which command made it:
     …
     ```
 
-`| head -N` at the end of the command keeps the first lines alone, `| columns -N` cuts longer ones.
+`| head -N` at the end of the command keeps the first lines alone, `| tail -N` the last ones, `| columns -N` cuts
+longer ones.
 With --check nothing is written: the exit status is 1 if a page is out of date.
 """
 
@@ -31,6 +32,8 @@ def output_of(program, command):
         name, number = cut.split(" -")
         if name == "head":
             lines = lines[: int(number)]
+        elif name == "tail":
+            lines = lines[-int(number) :]
         else:
             lines = [line[: int(number)].rstrip() for line in lines]
     return "\n".join(lines) + "\n"

@@ -101,14 +101,16 @@ double chance_of_lacking(const Reservation& reservation) {
   const Reliability& rates = reservation.reliability;
   const double domains = real(reservation.domains);
   const double mean = real(reservation.nodes) * rates.node_failures * rates.repair / domains;
-  const std::int64_t each = reservation.spares / reservation.domains;
-  const double with_more = real(reservation.spares % reservation.domains);
+  const std::int64_t spares = reservation.spares + reservation.pool;
+  const std::int64_t each = spares / reservation.domains;
+  const double with_more = real(spares % reservation.domains);
   return 1 - portable::pow(chance_of_enough(each, mean), domains - with_more) *
                  portable::pow(chance_of_enough(each + 1, mean), with_more);
 }
 
 std::int64_t spares_for(const Reservation& reservation, double chance) {
   Reservation with = reservation;
+  with.pool = 0;
   const auto enough = [&](std::int64_t spares) {
     with.spares = spares;
     return chance_of_lacking(with) <= chance;
@@ -137,12 +139,16 @@ double expected_ettr(const Reservation& reservation) {
   if (reservation.walltime > 0) {
     stretch += (drained + reservation.queue) / reservation.walltime;
   }
-  double ettr = speed_with_slow_nodes(reservation) / stretch;
+  double ettr = 1 / stretch;
   ettr *= 1 - reservation.evaluation_share;
   if (reservation.without_spare != WithoutSpare::shrink) {
     ettr *= 1 - chance_of_lacking(reservation);
   }
   return ettr;
+}
+
+double expected_progress(const Reservation& reservation) {
+  return expected_ettr(reservation) * speed_with_slow_nodes(reservation);
 }
 
 }  // namespace prequel

@@ -43,7 +43,11 @@ double chance_of_lacking(const Reservation& reservation);
 /// Returns the fewest spares with which at most `chance` of the time a node is lacking.
 std::int64_t spares_for(const Reservation& reservation, double chance);
 
-/// Returns productive time over wall time (ETTR), expected at the median rates.
+/// Returns productive time over wall time (ETTR), expected at the median rates; steps on slow nodes
+/// count as long as they take.
 double expected_ettr(const Reservation& reservation);
+
+/// Returns seconds of work a second, expected: the same times the speed with slow nodes about.
+double expected_progress(const Reservation& reservation);
 
 }  // namespace prequel

@@ -33,8 +33,10 @@ double mean_over(const std::vector<Replication>& outcomes, Value value) {
   return sum / static_cast<double>(outcomes.size());
 }
 
+/// Steps that are slow count as long as they take: so published shares count them.
 double ettr_of(const Replication& outcome) {
-  return outcome.elapsed > 0 ? outcome.productive / outcome.elapsed : 0;
+  const double slow = outcome.lost[static_cast<std::size_t>(Loss::fail_slow)];
+  return outcome.elapsed > 0 ? (outcome.productive + slow) / outcome.elapsed : 0;
 }
 
 /// Times at which the curve is told: over the reservation, or as long as most need.

@@ -25,7 +25,7 @@ struct PlayedReservation {
   Band elapsed;        ///< until the last step or the end of the reservation
   Band tokens;         ///< seen by then
   Band stops;
-  Band ettr;                         ///< productive over elapsed time
+  Band ettr;                         ///< time of steps that count, slow ones too, over elapsed time
   Band goodput;                      ///< tokens over elapsed time, 1/s
   Band utilisation;                  ///< productive over paid node-seconds
   Band joules;                       ///< of all nodes at the plug, spares included

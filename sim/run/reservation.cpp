@@ -213,8 +213,9 @@ Play::Play(const Reservation& asked, std::uint64_t key, std::span<const double> 
       process(kCorruptions, nodes * rates.silent_corruption * rate_factor(kCorruptionRate));
   slow_nodes_ = process(kSlowNodes, nodes * rates.fail_slow * rate_factor(kSlowRate));
   const auto domains = static_cast<std::size_t>(asked.domains);
-  spares_.assign(domains, asked.spares / asked.domains);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(asked.spares % asked.domains); ++i) {
+  const std::int64_t spares = asked.spares + asked.pool;
+  spares_.assign(domains, spares / asked.domains);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spares % asked.domains); ++i) {
     ++spares_[i];
   }
   lacking_.assign(domains, 0);
@@ -402,7 +403,8 @@ void Play::fail(const ChanceEvent& event, Loss loss, double unseen) {
   const Reliability& rates = asked_.reliability;
   roll_back(loss);
   double seconds = unseen + restart_time(event);
-  if (draws::share(word(event, kIsUnattended)) < rates.unattended_share) {
+  if (rates.unattended_share > 0 &&
+      draws::share(word(event, kIsUnattended)) < rates.unattended_share) {
     attended_at_ = std::max(attended_at_, now_ + rates.unattended);
     seconds += rates.unattended;
   }

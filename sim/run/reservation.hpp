@@ -56,6 +56,7 @@ struct SavingTimes {
 struct Reservation {
   std::int64_t nodes{1};          ///< that the job uses
   std::int64_t spares{};          ///< reserved beside them
+  std::int64_t pool{};            ///< of the site, that helps as spares do and is not paid
   std::int64_t domains{1};        ///< groups of nodes that only a spare of their own helps
   std::int64_t replicas{1};       ///< data-parallel ones, to go on with fewer
   std::int64_t micro_batches{1};  ///< of one replica, which those that are left share

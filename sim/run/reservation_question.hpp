@@ -16,7 +16,7 @@ inline constexpr std::int64_t kUsualReplications = 1000;
 
 struct ReservationQuestion {
   std::optional<Seconds> length;        ///< of the reservation; else until the tokens are seen
-  std::optional<std::int64_t> spares;   ///< nodes beside those of the plan
+  std::optional<std::int64_t> spares;   ///< nodes beside those of the plan; else a pool
   std::optional<Saving> saving;         ///< else as the stack's year has it
   std::optional<std::string> maturity;  ///< class of the site; else the cluster's
   std::optional<double> pue;            ///< of the building; else the site's

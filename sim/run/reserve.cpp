@@ -87,6 +87,7 @@ Reservation reservation_of(const Scenario& scenario, const TrainingRun& run, dou
   const double interval = question.checkpoint_interval ? question.checkpoint_interval->value
                                                        : usual_interval(reservation);
   reservation.saving.interval = whole_steps(interval, run.sec_per_iter);
+  if (!asked.spares) reservation.pool = plan.nodes;  // never empty
   const double drain = reservation.saving.stall + reservation.saving.write;
   if (reservation.walltime > 0 && reservation.walltime < 2 * (rates.restart + drain)) {
     throw InputError("walltime", fmt::format("{:.0f} s leave no time to train, as a start and a "
@@ -128,9 +129,11 @@ ReservationAnswer reserve(const Scenario& scenario, const Prediction& prediction
   const auto consider = [&](std::string change, const Reservation& other) {
     answer.alternatives.push_back({std::move(change), replications(other, many)});
   };
-  Reservation spare = reservation;
-  ++spare.spares;
-  consider("one more spare", spare);
+  if (asked.spares) {
+    Reservation spare = reservation;
+    ++spare.spares;
+    consider("one more spare", spare);
+  }
   if (answer.saving == Saving::sync) {
     consider("saving beside training", job(answer.site, Saving::async));
   }

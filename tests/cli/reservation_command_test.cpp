@@ -41,7 +41,9 @@ TEST_CASE("hours lost and hours of steps that count are all there are") {
   const Json told =
       reservation("--reservation 300d --spares 6 --set cluster.reliability.rate_sigma=0");
   double lost = 0;
-  for (const auto& [cause, hours] : told.at("lost_hours").items()) lost += hours.get<double>();
+  for (const auto& [cause, hours] : told.at("lost_hours").items()) {
+    if (cause != "fail_slow") lost += hours.get<double>();  // slow steps count
+  }
   const double days = told.at("days")[1].get<double>();
   CHECK(lost / 24 ==
         doctest::Approx((1 - told.at("mean_ettr").get<double>()) * days).epsilon(0.15));
@@ -63,6 +65,14 @@ TEST_CASE("a new site, stops by hand and no spares take longer") {
   CHECK(days("--spares 4 --saving async") < mature);  // the stack of 2022 stands still
   CHECK(days("--spares 4 --walltime 20h --queue 2h") > mature);
   CHECK(days("--spares 0 --without-spare shrink") < days("--spares 0"));
+}
+
+TEST_CASE("where no spares are said, a pool of the site helps and is not paid") {
+  const Json told = reservation("--reservation 30d --price 1");
+  CHECK(told.at("spares") == 0);
+  CHECK(told.at("pool") == true);
+  CHECK(told.at("cost")[1].get<double>() == doctest::Approx(48 * 8 * 30 * 24));
+  CHECK(told.at("days")[1] < reservation("--reservation 30d --spares 0").at("days")[1]);
 }
 
 TEST_CASE("a site's own figures go first, and the old flags take the place of rates") {

@@ -335,13 +335,20 @@ class Schema {
     return Json::parse(std::ifstream(PREQUEL_DATA_DIR "/schema/" + kind + "-1.json"));
   }
 
+  /// Another file of schemas, kept as long as this one.
+  [[nodiscard]] const Json& file_of(const std::string& name) const {
+    const auto known = others_.find(name);
+    if (known != others_.end()) return known->second;
+    return others_.emplace(name, open(name.substr(0, name.find("-1.json")))).first->second;
+  }
+
   /// All that speaks of the same value: references, alternatives, conditions.
   void gather(const Json& file, const Json& value, std::vector<Node>& nodes) const {
     nodes.push_back({&file, &value});
     if (const auto ref = value.find("$ref"); ref != value.end()) {
       const auto text = ref->get<std::string>();
       const std::size_t hash = text.find('#');
-      const Json& target = hash == 0 ? file : common_;
+      const Json& target = hash == 0 ? file : file_of(text.substr(0, hash));
       gather(target, target.at(Json::json_pointer(text.substr(hash + 1))), nodes);
     }
     for (const char* key : {"anyOf", "oneOf", "allOf"}) {
@@ -391,8 +398,8 @@ class Schema {
     if (word.is_string()) words.insert(word.get<std::string>());
   }
 
-  Json common_ = open("common");
   Json file_;
+  mutable std::map<std::string, Json> others_;
 };
 
 /// Where a document holds what `path` says, or could: the last key need not be there.
@@ -595,6 +602,9 @@ constexpr Elsewhere kElsewhere[]{
     {"cluster.like", "a file that was read before"},
     {"device.like", "a file that was read before"},
     {"software.like", "a file that was read before"},
+    {"cluster.reliability", "what fails at a site: predict with a reservation"},
+    {"cluster.storage", "how a site saves: predict with a reservation"},
+    {"cluster.facility", "what a building adds to power: predict with a reservation"},
     {"cluster.builds", "how a site's tables of runs name releases: validate"},
     {"cluster.changes", "a site's history, by the date of a run: validate"},
     {"cluster.fabric.network.switches", "names, which edges and attachments call"},
