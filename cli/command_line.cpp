@@ -134,6 +134,8 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   app.formatter(std::make_shared<HelpFormat>());
   app.require_subcommand(1);
   app.fallthrough();
+  // Said twice, the last counts, as wrappers of other programs have it.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   PredictOptions predict;
   SearchOptions search;
   CompareOptions compare;

@@ -20,7 +20,8 @@ constexpr std::array<std::pair<const char*, const char*>, 5> kLibraryNames{
 /// The shell command that lists what `option` takes; empty where only the user can know.
 std::string listing(const OptionDescription& option) {
   for (const auto& [name, kind] : kLibraryNames) {
-    if (option.names.back() == name) return fmt::format("prequel show {} 2>/dev/null", kind);
+    if (option.names.back() == name)
+      return fmt::format(R"(prequel show {} 2>/dev/null | cut -d\  -f1)", kind);
   }
   return {};
 }

@@ -34,26 +34,33 @@ constexpr std::string_view kMoreJobColumns[] = {
     "tp_comm_overlap",  "a2a_overlap",    "cuda_graph_impl", "cuda_graph_scope",
     "grad_reduce_fp32", "moments_dtype"};
 /// Columns that only describe, or that stacks decide: kept for grouping.
-constexpr std::string_view kDescribing[] = {"anomaly",
+constexpr std::string_view kDescribing[] = {"adapter",
+                                            "anomaly",
                                             "capacity_factor",
                                             "ce_fusion",
                                             "check",
                                             "compile",
                                             "delay_wgrad",
                                             "derived",
+                                            "eval_seconds",
                                             "fp8_attention",
                                             "fp8_output_proj",
                                             "fsdp",
                                             "gpu",
                                             "gpus_per_node",
                                             "hybridep_sms",
+                                            "init_seconds",
+                                            "length_distribution",
                                             "main_grads_dtype",
                                             "measured",
+                                            "mem_kind",
                                             "op_fuser",
+                                            "optimizer_name",
                                             "overlap_grad_reduce",
                                             "overlap_param_gather",
                                             "p2p_mode",
                                             "paged_stash",
+                                            "real_tokens_share",
                                             "recipe",
                                             "recipe_mismatch",
                                             "recompute_granularity",
@@ -61,10 +68,20 @@ constexpr std::string_view kDescribing[] = {"anomaly",
                                             "software_version",
                                             "tokens_per_s_per_gpu",
                                             "tp_comm_ub",
-                                            "tp_gather"};
+                                            "tp_gather",
+                                            "trainable_params"};
 constexpr std::string_view kRunColumns[] = {
     "date", "launch", "clock_ghz", "sec_per_iter", "tflops_per_gpu", "flops_definition",
-    "mfu",  "hfu",    "mem_gib",   "status",       "notes"};
+    "mfu",  "hfu",    "mem_gib",   "mem_kind",     "status",         "notes"};
+
+/// By the words in which tables say what a figure of memory counts; none where they do not.
+std::optional<MemoryKind> memory_kind(const std::string& said) {
+  const auto has = [&](std::string_view word) { return said.find(word) != std::string::npos; };
+  if (has("smi")) return MemoryKind::smi;
+  if (has("reserved")) return MemoryKind::reserved;
+  if (has("alloc")) return MemoryKind::allocated;
+  return std::nullopt;
+}
 
 /// Reads typed cells of one row; the first thing that is wrong is kept.
 class Cells {
@@ -188,6 +205,7 @@ std::optional<Transformer> read_shape(Cells& cells, std::optional<std::int64_t> 
   model.linear_bias = !llama_like;
   model.qkv_bias = model.linear_bias;
   model.dropout = !llama_like;
+  model.score_dropout = model.dropout;
   model.embedding_norm = model.position == PositionEmbedding::alibi;
   read_experts(cells, model);
   if (head_dim) {
@@ -269,6 +287,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.mfu = cells.positive("mfu");
   run.hfu = cells.positive("hfu");
   run.mem_gib = cells.positive("mem_gib");
+  run.memory_kind = memory_kind(cells.text("mem_kind"));
   if (const auto status = cells.choice<RunStatus>("status", kStatuses)) {
     run.status = *status;
   } else {

@@ -31,6 +31,7 @@ struct MeasuredRun {
   std::optional<double> clock_ghz;
 
   std::optional<double> sec_per_iter, tflops_per_gpu, mfu, hfu, mem_gib;
+  std::optional<MemoryKind> memory_kind;  ///< what mem_gib counts; none: what the stack prints
   RunStatus status{};
   std::string notes;
   /// Why the row contradicts itself or cannot be read; empty when it is sound.

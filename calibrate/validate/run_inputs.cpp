@@ -282,7 +282,23 @@ std::vector<std::string> RunInputs::unheeded(const MeasuredRun& run, const Scena
   return told;
 }
 
+void RunInputs::refuse_unpriced(const MeasuredRun& run) {
+  if (run.unknown.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (unpriced_.empty()) unpriced_ = read_unpriced(library_.open("import", "unpriced"));
+  }
+  for (const std::string& column : run.unknown) {
+    const std::string value = cell(run, column);
+    if (const UnpricedRow* row = asked_for(unpriced_, column, value, NameSource::config)) {
+      throw InputError(fmt::format("column {} {}: {}", printable(column), printable(value),
+                                   unpriced_text(*row)));
+    }
+  }
+}
+
 ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
+  refuse_unpriced(run);
   if (!run.seq_len) throw InputError("seq_len: empty");
   Transformer model = model_of(run);
   Inputs inputs = *files(run, model.has_experts());

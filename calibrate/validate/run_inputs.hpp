@@ -12,6 +12,7 @@
 #include "calibrate/validate/measured_runs.hpp"
 #include "models/job/inputs.hpp"
 #include "models/job/library.hpp"
+#include "models/job/unpriced.hpp"
 
 namespace prequel {
 
@@ -47,12 +48,16 @@ class RunInputs {
   /// Throws InputError for half a shape, and for none of a model that is not shipped.
   [[nodiscard]] Transformer model_of(const MeasuredRun& run);
 
+  /// Throws InputError where a column that is not read asks for what is not priced.
+  void refuse_unpriced(const MeasuredRun& run);
+
   const Library& library_;
   std::vector<Override> overrides_;
   std::mutex mutex_;                                           ///< of what follows
   std::map<std::string, std::optional<Transformer>> shipped_;  ///< by the names of rows
   std::map<std::string, std::shared_ptr<const Inputs>> known_;
   std::map<std::pair<std::string, std::string>, bool> other_cards_;  ///< by `gpu` and device
+  std::vector<UnpricedRow> unpriced_;
 };
 
 }  // namespace prequel

@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "hw/base/csv.hpp"
 #include "hw/base/lower_case.hpp"
+#include "models/axes/adapter_targets.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/axes/axis_words.hpp"
 
 namespace prequel {
@@ -140,9 +143,89 @@ void translate_overlap(CellTexts& cells) {
   set_or_erase(cells, "overlap", overlap);
 }
 
+/// What tables say of adapters: "lora rank 16 on q_proj v_proj", "qlora", "lora+emb".
+void translate_adapters(CellTexts& cells) {
+  const std::string adapter = text_of(cells, "adapter");
+  const auto says = [&](const char* word) { return adapter.find(word) != std::string::npos; };
+  const auto number_behind = [&](const std::string& word) {
+    const std::size_t at = adapter.find(word);
+    if (at == std::string::npos) return std::string();
+    const std::size_t begin = at + word.size();
+    return adapter.substr(begin, adapter.find_first_not_of("0123456789", begin) - begin);
+  };
+  if (says("lora") && !cells.contains("tuning")) cells["tuning"] = "lora";
+  if (says("dora")) cells["tuning"] = "dora";
+  if (says("emb") || text_of(cells, "lora_targets").find("trained") != std::string::npos) {
+    cells.try_emplace("train_embeddings", "1");
+  }
+  if (const std::string rank = number_behind("rank "); !rank.empty()) {
+    cells.try_emplace("lora_rank", rank);
+  }
+  if (const std::size_t on = adapter.find(" on "); on != std::string::npos) {
+    cells.try_emplace("lora_targets", adapter.substr(on + 4));
+  }
+  if (says("qlora")) cells.try_emplace("base_precision", "nf4");
+  if (!cells.contains("lora_targets")) return;
+  WordSet<AdapterTarget> targets = named_targets(text_of(cells, "lora_targets"));
+  // A configuration names modules of several models: those of GPT-2's are fused.
+  using enum AdapterTarget;
+  if (targets.has(qkv) && targets.has(q)) {
+    const bool fused = text_of(cells, "position") == "learned";
+    targets = fused ? WordSet<AdapterTarget>{qkv} : WordSet<AdapterTarget>{q, k, v, o};
+  }
+  set_or_erase(cells, "lora_targets", targets.empty() ? std::string() : cell_of(targets));
+}
+
+/// Where a table prints the mean tokens of a micro batch alone, rows are taken to be as long.
+void translate_mean_tokens(CellTexts& cells) {
+  const std::string said = text_of(cells, "length_distribution");
+  const std::size_t equals = said.rfind("= ");
+  if (cells.contains("seq_len") || equals == std::string::npos) return;
+  const auto tokens = parse_integer(said.substr(equals + 2));
+  const auto rows = parse_integer(text_of(cells, "mbs"));
+  if (tokens && rows && *tokens >= *rows && *rows > 0) {
+    cells["seq_len"] = std::to_string(*tokens / *rows);
+  }
+}
+
+/// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
+void translate_kernels(CellTexts& cells) {
+  constexpr std::string_view kConfig = "framework_config=";
+  const std::string notes = text_of(cells, "notes");
+  const std::size_t at = notes.find(kConfig);
+  if (at == std::string::npos) return;
+  const std::string config = notes.substr(at, notes.find(';', at) - at);
+  if (config.find("foak") != std::string::npos) cells["software"] = "hf-trainer-foak-2025";
+}
+
+void translate_tuning(CellTexts& cells) {
+  translate_mean_tokens(cells);
+  translate_kernels(cells);
+  translate_adapters(cells);
+  const std::string notes = text_of(cells, "notes");
+  const bool grouped = notes.find("gptq") != std::string::npos;
+  translate(cells, "base_precision",
+            {{"bf16", "bf16"},
+             {"int4 gptq", "gptq-int4"},
+             {"4-bit", grouped ? "gptq-int4" : "nf4"},
+             {"nf4, doubly", "nf4-double"},
+             {"nf4", "nf4"},
+             {"nvfp4", "nvfp4"},
+             {"fp8", "fp8"}});
+  if (text_of(cells, "tuning") == "full") cells.erase("base_precision");
+  // Without lengths, whole sequences.
+  const std::string packing = text_of(cells, "packing");
+  if (packing.starts_with("packed") && cells.contains("lengths")) {
+    cells["packing"] = "packed";
+  } else {
+    cells.erase("packing");
+  }
+}
+
 }  // namespace
 
 void translate_cells(CellTexts& cells) {
+  translate_tuning(cells);
   translate_overlap(cells);
   translate_graphs(cells);
   translate_formats(cells);

@@ -66,7 +66,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     result.reason = row.contradiction;
     return result;
   }
-  bool first_stage = false;
+  MemoryStack stack;
   try {
     if (!row.plan.gbs) {
       MeasuredRun sized = row;
@@ -96,7 +96,8 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
         static_cast<double>(plan.seq_len)};
     if (!cluster.stands_for.empty()) result.machine = cluster.name;
     result.prediction = predict(scenario.scenario);
-    first_stage = software.memory.prints_first_stage;
+    stack = software.memory;
+    stack.prints = row.memory_kind.value_or(stack.prints);
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
     result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
     result.unheeded = inputs.unheeded(row, scenario.scenario);
@@ -115,8 +116,9 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   }
   result.outcome = Outcome::predicted;
   result.fits = result.prediction->verdict != MemoryVerdict::oom;
-  result.printed_memory = first_stage ? result.prediction->stages.front().memory.total()
-                                      : result.prediction->peak_memory;
+  result.printed_memory = stack.prints_first_stage
+                              ? result.prediction->stages.front().memory.of(stack.prints)
+                              : memory_of(*result.prediction, stack.prints);
   if (row.status == RunStatus::ok) {
     if (row.sec_per_iter) {
       result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;

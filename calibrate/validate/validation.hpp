@@ -47,7 +47,15 @@ struct ValidatedRun {
   std::optional<double> time_error;   ///< predicted / measured - 1, of `ok` rows
   std::optional<double> baseline_error;
   std::optional<double> memory_error;
-  Bytes printed_memory;  ///< predicted of the stage whose peak tools print
+  Bytes printed_memory;  ///< predicted of the stage whose peak tools print, as they count it
+
+  /// The interval's ends for that figure.
+  [[nodiscard]] Bytes memory_low() const {
+    return interval->memory_low / prediction->peak_memory * printed_memory;
+  }
+  [[nodiscard]] Bytes memory_high() const {
+    return interval->memory_high / prediction->peak_memory * printed_memory;
+  }
 };
 
 /// Things whose stated probability is alike, and how many of them came true.

@@ -68,6 +68,8 @@ struct CallParser {
 
   explicit CallParser(const std::string& command) : name(command), its(command_named(command)) {
     app.fallthrough();
+    // Said twice, the last counts, as wrappers of other programs have it.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app.add_option("--data-dir", options.common.data_directories)->allow_extra_args(false);
     its.add(app, options);
   }
@@ -197,7 +199,7 @@ class Words {
   /// All of them, the positionals last.
   [[nodiscard]] std::vector<std::string> all() const {
     std::vector<std::string> words = flags_;
-    words.emplace_back("--");
+    if (!positionals_.empty()) words.emplace_back("--");
     words.insert(words.end(), positionals_.begin(), positionals_.end());
     return words;
   }
@@ -380,10 +382,17 @@ Json arguments_schema(const std::string& command) {
       schema["type"] = {"string", "array", "object"};
     } else if (command == "search") {
       schema["type"] = {"string", "number", "boolean", "array"};
+    } else if (type == "N") {
+      schema["type"] = "integer";
     } else {
       schema["type"] = {"string", "number", "boolean"};
     }
-    if (type.find('|') != std::string::npos && type.find('=') == std::string::npos) {
+    const bool words = type.find('|') != std::string::npos && type.find('=') == std::string::npos;
+    const bool digits = words && type.find_first_not_of("0123456789|") == std::string::npos;
+    if (words && !digits && command != "search") {
+      schema["type"] = "string";
+      schema["enum"] = CLI::detail::split(type, '|');
+    } else if (words) {
       schema["description"] = option->get_description() + ": " + type;
     }
     if (option->get_required()) required.push_back(name);

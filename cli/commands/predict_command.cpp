@@ -7,6 +7,7 @@
 #include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/predict/memory_snapshot.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/predict/reservation_format.hpp"
@@ -18,6 +19,8 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "models/axes/axis_text.hpp"
+#include "sim/search/nearest_plan.hpp"
 
 namespace prequel {
 namespace {
@@ -74,6 +77,34 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
   }
 }
 
+/// Returns the flags that turn one plan into another: "--mbs 1 --recompute full".
+std::string flags_between(const Plan& from, const Plan& to) {
+  std::string flags;
+  each_axis([&](const auto& axis) {
+    const std::string value = cell_of(axis.of(to));
+    if (value == cell_of(axis.of(from))) return;
+    if (axis.name == "dp" && from.nodes == to.nodes) return;  // follows
+    flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + value;
+  });
+  return flags;
+}
+
+/// What to ask in place of a plan that is out of memory.
+void print_nearest(const PredictAnswer& answer, const Terminal& out) {
+  if (!answer.is_no()) return;
+  const auto nearest = nearest_fitting(answer.scenario);
+  const std::string told =
+      nearest ? fmt::format(
+                    "Out of memory. The nearest plan that fits: {}; {:.2f} s per iteration, {:.1f} "
+                    "of {:.1f} GiB. prequel search finds the fastest.",
+                    flags_between(answer.scenario.plan, nearest->plan), nearest->sec_per_iter,
+                    nearest->peak_memory.value / kGiB, answer.scenario.device.memory.value / kGiB)
+              : std::string(
+                    "Out of memory, as all plans near it; prequel search tells what to "
+                    "relax.");
+  fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
+}
+
 /// Which single cause could explain that the job's own run took another time.
 void print_gap(const std::vector<GapCause>& causes, const Terminal& out) {
   if (causes.empty()) return;
@@ -106,6 +137,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   } else {
     print_text(options, answer, terminal(stdout, common.color));
     print_gap(details.causes, terminal(stdout, common.color));
+    print_nearest(answer, terminal(stdout, common.color));
   }
   return answer.is_no() ? kExitNo : kExitDone;
 }

@@ -102,7 +102,8 @@ int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
     ProgressLine progress(common.quiet);
     answers = answer_clusters(
         library, options, tell_stderr(common.quiet),
-        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space")});
+        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space"),
+         [&progress](double seconds) { progress.note_best(seconds); }});
   }
   for (SearchAnswer& answer : answers) {
     answer.context = {common.call, library.inputs()};
@@ -131,7 +132,8 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
     ProgressLine progress(common.quiet);
     answer = answer_search(
         library, options, tell_stderr(common.quiet),
-        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space")});
+        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space"),
+         [&progress](double seconds) { progress.note_best(seconds); }});
   }
   answer.context = {common.call, library.inputs()};
   if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));

@@ -66,6 +66,10 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
   const Library library(common.data_directories);
   const Tell tell = tell_stderr(common.quiet);
   const std::size_t width = terminal(stdout, common.color).at_most(98);
+  if (options.format == OutputFormat::json) {
+    fmt::print("{}", show_json(library, options, tell));
+    return kExitDone;
+  }
   if (options.kind.empty()) {
     for (const std::string& kind : shown_kinds()) {
       fmt::print("{}\n",
@@ -81,12 +85,12 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
     return kExitDone;
   }
   const std::string kind = plural_kind(options.kind);
-  if (options.name.empty()) {
-    for (const std::string& file : library.names(kind)) fmt::print("{}\n", file);
+  if (options.name.empty() && kind == "models") {
+    fmt::print("{}", models_text(library));
     return kExitDone;
   }
-  if (options.format == OutputFormat::json) {
-    fmt::print("{}", show_json(library, options, tell));
+  if (options.name.empty()) {
+    for (const std::string& file : library.names(kind)) fmt::print("{}\n", file);
     return kExitDone;
   }
   const Document document = shown_file(library, options, tell);

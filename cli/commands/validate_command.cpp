@@ -36,7 +36,13 @@ int run_validate(const CommonOptions& common, const ValidateOptions& options) {
     ProgressLine progress(common.quiet);
     return answer_validate(library, options, progress.of("rows"));
   }();
-  if (!options.report.empty()) write_file(options.report, validation_report(runs, groups));
+  if (!options.report.empty()) {
+    // Sources of runs are paths and commits: a reader looks for tables, unless others are asked
+    // for.
+    const bool by_source = options.group_columns == ValidateOptions{}.group_columns;
+    write_file(options.report,
+               validation_report(runs, by_source ? group_runs(runs, {"file"}) : groups));
+  }
   switch (options.format) {
     case OutputFormat::text:
       fmt::print("{}", validation_text(runs, groups, options.worst,

@@ -41,7 +41,9 @@ const predictionDrawing = (() => {
       ["model FLOPs per GPU", `${p.tflops_per_gpu.model.toFixed(1)} TFLOP/s`, `MFU ${percent(p.mfu)}`],
       ["peak memory", `${memory.peak_gib.toFixed(1)} GiB, ${memory.verdict}`,
         [`of ${memory.capacity_gib.toFixed(1)} GiB`, `fits with a probability of ${percent(p.interval.fits_probability)}`, against(memory.peak_gib, measured.mem_gib, "GiB")],
-        memory.verdict]]),
+        memory.verdict],
+      ...(p.run ? [["whole training", `${p.run.days.toFixed(1)} days`, [`${p.run.gpu_hours.toFixed(0)} GPU-hours`,
+        p.run.cost === undefined ? "" : `cost ${p.run.cost.toFixed(0)}`]]] : [])]),
     intervalBar(p),
     element("p", { class: "soft" }, `Interval: ${p.interval.basis}; most of its width: ${p.interval.sources.map((source) => source.name).join(", ")}. ` +
       `Error: ${percent(p.error.sec_per_iter, 0)}, ${p.error.basis}. FLOPs counted as "${p.flops_convention}", of a peak of ` +

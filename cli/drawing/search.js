@@ -60,9 +60,12 @@ const searchDrawing = (() => {
           ctx.stroke();
           dots(u, ctx, points, chosen);
         } }));
-    const list = section("Plans", table("Plans", ["rank", "seconds", "peak GiB", "memory", "MFU", ...axes, ...(choose ? ["look"] : [])],
+    const totals = [["days", "days"], ["gpu_hours", "GPU-hours"], ["cost", "cost"]].filter(([key]) => s.plans[0][key] !== undefined);
+    const list = section("Plans", table("Plans", ["rank", "seconds", "peak GiB", "memory", "MFU", ...totals.map(([, label]) => label), ...axes, ...(choose ? ["look"] : [])],
       s.plans.map((p) => [cell(p.rank),
-      cell(p.sec_per_iter, (v) => v.toFixed(3)), cell(p.memory.peak_gib, (v) => v.toFixed(1)), cell(p.memory.verdict), cell(p.mfu, (v) => percent(v)),
+      cell(p.sec_per_iter, (v) => v.toFixed(3)), cell(p.memory.peak_gib, (v) => v.toFixed(1)), 
+      cell(p.memory.verdict + (p.fits_probability < 0.95 ? ` (${percent(p.fits_probability, 0)})` : "")), cell(p.mfu, (v) => percent(v)),
+      ...totals.map(([key]) => cell(p[key], (v) => v.toFixed(key === "days" ? 1 : 0))),
       ...axes.map((axis) => cell(p.plan[axis])), ...(choose ? [{ text: chooser(p, choose), key: p.rank }] : [])])));
     return [front, list];
   }

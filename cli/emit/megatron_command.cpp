@@ -363,6 +363,7 @@ class MegatronCommand {
       leave_out("offload", "Megatron-LM keeps parameters on the device; DeepSpeed and FSDP do not");
     }
     add_optimizer();
+    add_loss();
     add_overlap();
     add_graphs();
   }
@@ -409,6 +410,25 @@ class MegatronCommand {
     } else {
       leave_out("moments_precision", "Megatron-LM has fp32, bf16, fp16 and fp8");
     }
+  }
+
+  void add_loss() {
+    if (plan_.master_weights == MasterWeights::none) {
+      leave_out("master_weights", "Megatron updates a copy of the weights in fp32");
+    }
+    if (plan_.optimizer == Optimizer::adam_8bit || plan_.optimizer == Optimizer::adam_paged ||
+        plan_.optimizer == Optimizer::adam_in_backward) {
+      leave_out("optimizer", fmt::format("{}: Megatron has Adam's states in one format on the "
+                                         "device, and updates at the end of a step",
+                                         name(plan_.optimizer)));
+    }
+    if (plan_.loss == LossForm::whole) return;
+    if (deepspeed_ || plan_.loss == LossForm::chunked) {
+      return leave_out("loss", fmt::format("{}: Megatron{} has no flag for it", name(plan_.loss),
+                                           deepspeed_ ? "-DeepSpeed" : "-LM"));
+    }
+    line(fmt::format("--cross-entropy-loss-fusion --cross-entropy-fusion-impl {}",
+                     plan_.loss == LossForm::fused ? "te" : "native"));
   }
 
   void add_graphs() {

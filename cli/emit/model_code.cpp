@@ -51,7 +51,13 @@ std::vector<LeftOut> left_to_model_code(const Scenario& scenario) {
   if (plan.fp8_activation_store) {
     leave("fp8_activation_store", "the model's code keeps the inputs of SwiGLU in fp8");
   }
-  if (plan.optimizer == Optimizer::muon) code("optimizer", "muon", "updates its weights");
+  if (plan.optimizer != Optimizer::adam) {
+    code("optimizer", cell_of(plan.optimizer), "updates its weights");
+  }
+  if (plan.master_weights == MasterWeights::none) {
+    code("master_weights", "none", "loads its weights in 16 bits and updates them as they are");
+  }
+  if (plan.loss != LossForm::whole) code("loss", cell_of(plan.loss), "computes its loss");
   if (plan.moments_precision != Precision::fp32) {
     code("moments_precision", std::string(name(plan.moments_precision)), "holds its moments");
   }

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <string>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "hw/base/csv.hpp"
+#include "hw/base/spelled_count.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -18,6 +20,20 @@ inline CLI::Validator positive_amount() {
       [](const std::string& text) {
         const auto number = parse_number(text);
         return number && *number > 0 ? std::string() : in_quotes(text) + " is not a number above 0";
+      },
+      "");
+}
+
+/// An amount that may be spelled 15T or 300B, which becomes the plain number.
+inline CLI::Validator spelled_amount() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const auto amount = spelled_count(text, Thousand::decimal);
+        if (!amount || !(*amount > 0)) {
+          return in_quotes(text) + " is not a number above 0, such as 300B or 15T";
+        }
+        if (is_spelled_count(text)) text = fmt::format("{:.17g}", *amount);
+        return std::string();
       },
       "");
 }

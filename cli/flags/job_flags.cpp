@@ -54,6 +54,7 @@ void add_axis_flag(CLI::App& command, const Axis& axis, std::vector<Override>& o
               add_override(overrides, {path, count > 0 ? "true" : "false", from});
             },
             help)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->group("Plan");
   } else {
     command
@@ -71,6 +72,10 @@ void add_axis_flag(CLI::App& command, const Axis& axis, std::vector<Override>& o
 }  // namespace
 
 void add_override(std::vector<Override>& overrides, Override added) {
+  // Said again by the same flag, the last counts, so that a wrapper's defaults can be overridden.
+  std::erase_if(overrides, [&](const Override& one) {
+    return one.path == added.path && one.from == added.from;
+  });
   const auto other = std::ranges::find_if(overrides, [&](const Override& one) {
     return one.path == added.path && one.value != added.value;
   });
@@ -78,6 +83,12 @@ void add_override(std::vector<Override>& overrides, Override added) {
     throw InputError(fmt::format("{}: set to {} by {} and to {} by {}; one of them would do",
                                  printable(added.path), in_quotes(other->value), other->from,
                                  in_quotes(added.value), added.from));
+  }
+  // Each is answered without, too, so that a thousand of them would take a thousand answers.
+  constexpr std::size_t kMost = 256;
+  if (overrides.size() >= kMost) {
+    throw InputError(fmt::format("{} {}: more than {} fields are set; a file of one's own would do",
+                                 added.from, printable(added.path), kMost));
   }
   overrides.push_back(std::move(added));
 }
@@ -165,12 +176,23 @@ void add_job(CLI::App& command, JobRequest& request) {
 void add_job_fields(CLI::App& command, JobRequest& request) {
   add_inputs(command, request);
   each_axis([&](const auto& axis) { add_axis_flag(command, axis, request.overrides); });
+  command
+      .add_option_function<std::string>(
+          "--gpus",
+          [&request](const std::string& value) {
+            add_override(request.overrides, {"plan.gpus", value, "--gpus"});
+          },
+          "as many GPUs: whole nodes, or the dp that is left of a part of one")
+      ->type_name("N")
+      ->group("Plan");
   add_set(command, request.overrides);
 }
 
-void add_shared_axes(CLI::App& command, std::vector<Override>& overrides) {
+void add_shared_axes(CLI::App& command, std::vector<Override>& overrides,
+                     std::string_view but_for) {
   each_axis([&](const auto& axis) {
-    if (!is_listed(axis.use)) add_axis_flag(command, axis, overrides);
+    if (is_listed(axis.use) || axis.name == but_for) return;
+    add_axis_flag(command, axis, overrides);
   });
 }
 

@@ -87,7 +87,7 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   job.report = {};
   job.said.clear();  // of other files
   job.config_precision.reset();
-  read_megatron_arguments(file, as_flags(arguments), job);
+  read_megatron_arguments(file, as_flags(arguments), job, NameSource::dump);
   settle_batches(job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());

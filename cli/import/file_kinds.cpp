@@ -60,6 +60,10 @@ constexpr Kind kKinds[] = {
     {[](std::string_view head) { return head.starts_with("{'"); },
      "metrics of Hugging Face's Trainer, which tell no times; the log with its progress bar or "
      "with train_steps_per_second does"},
+    {[](std::string_view head) {
+       return has(head, "\n```") || (head.starts_with("# ") && has(head, "\n## "));
+     },
+     "a page of text; the script, configuration or log that it speaks of would do"},
     {is_python,
      "a program in Python, which is not run; its log, its launch script or its configuration "
      "would do"},

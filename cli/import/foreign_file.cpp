@@ -98,6 +98,10 @@ void assume_names(Import& import, const ImportNames& names) {
       (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
     job.software = assume("software", "torchtitan-2025");
   }
+  const bool adapts = job.plan.tuning && *job.plan.tuning != Tuning::full;
+  if (!job.software && adapts && !job.says("--num-layers") && !job.megatron_core) {
+    job.software = assume("software", job.says(kTune) ? "torchtune-2025" : "hf-peft-2026");
+  }
   if (!job.software && job.says(kInternEvo)) job.software = assume("software", "internevo-2023");
   if (!job.software && (job.says("--tp-mode") || job.says("--pp-engine"))) {
     job.software = assume("software", "nanotron-2025");

@@ -61,7 +61,7 @@ class Completion {
       follow_overlap();
       return tell_recomputation();
     }
-    if (!job_.plan.mbs && !names_.replaces("plan.mbs")) assume("mbs 1: no file says it");
+    if (!job_.plan.mbs && assumes_micro_batch()) assume("mbs 1: no file says it");
     if (job_.layers_per_virtual_stage && !job_.plan.vpp) {
       leave_out(
           fmt::format("--num-layers-per-virtual-pipeline-stage {}: how many layers a stage "
@@ -76,6 +76,10 @@ class Completion {
   }
 
  private:
+  /// Whether a job without a micro batch is predicted with 1.
+  [[nodiscard]] bool assumes_micro_batch() const {
+    return (job_.script || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
+  }
   void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
 
@@ -89,9 +93,9 @@ class Completion {
 
   void tell_missing_batch() {
     const PlanRequest& plan = job_.plan;
-    const std::string mbs = plan.mbs ? fmt::format("mbs {}", *plan.mbs) : "mbs";
+    const std::string mbs = fmt::format("mbs {}", plan.mbs.value_or(1));
     std::vector<std::string> missing;
-    if (!plan.mbs) missing.emplace_back("the micro batch");
+    if (!plan.mbs && !assumes_micro_batch()) missing.emplace_back("the micro batch");
     if (!plan.dp && !job_.unresolved_degrees().empty()) {
       missing.push_back(job_.unresolved_degrees());
     }

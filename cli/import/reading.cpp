@@ -294,8 +294,9 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   ShellState& state = reading.state;
   const Library own({});
   const Library& library = names.library == nullptr ? own : *names.library;
-  job.names =
-      std::make_shared<const ForeignNames>(read_foreign_names(library.open("import", "names")));
+  ForeignNames foreign = read_foreign_names(library.open("import", "names"));
+  foreign.unpriced = read_unpriced(library.open("import", "unpriced"));
+  job.names = std::make_shared<const ForeignNames>(std::move(foreign));
   job.cluster = names.cluster;
   job.software = names.software;
   bool starts_another = false;  // of the files, which that one names

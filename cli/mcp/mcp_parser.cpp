@@ -12,6 +12,8 @@ void add_mcp(CLI::App& app, McpOptions& options, const std::function<void()>& ac
       "  prequel mcp --folder answers\n");
   command.add_option("--folder", options.folder, "where tools may save whole answers")
       ->type_name("DIR");
+  command.add_option("--deadline", options.deadline, "seconds that a call may take (120)")
+      ->check(CLI::Range(1, 86400));
   command.callback(action);
 }
 

@@ -8,6 +8,7 @@ namespace prequel {
 
 struct McpOptions {
   std::string folder;  ///< where tools may save answers; empty: nowhere
+  int deadline{120};   ///< seconds that a call may take
 };
 
 /// What one client is answered from.

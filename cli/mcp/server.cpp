@@ -1,11 +1,14 @@
 #include "cli/mcp/server.hpp"
 
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/call/call.hpp"
+#include "cli/mcp/call_queue.hpp"
 #include "cli/mcp/tools.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/version.hpp"
@@ -62,7 +65,11 @@ std::string called(const Json& id, const Json& params, const McpSession& session
   const std::string tool = params["name"];
   const Json arguments = params.value("arguments", Json::object());
   const std::string why = misuse(tool, arguments, session);
-  if (!why.empty()) return refusal(id, RpcError::no_params, why);
+  if (!why.empty()) {  // what a model asked in vain, it can ask better: a result, not an error
+    return reply(
+        id, "result",
+        {{"content", Json::array({{{"type", "text"}, {"text", why}}})}, {"isError", true}});
+  }
   return reply(id, "result", call_tool(tool, arguments, session));
 }
 
@@ -74,6 +81,9 @@ std::optional<std::string> answered(const Json& message, const McpSession& sessi
   const Json id = due ? message["id"] : Json();
   if (due && !id.is_string() && !id.is_number_integer()) {
     return refusal(nullptr, RpcError::no_request, "id: expected text or a whole number");
+  }
+  if (message.value("jsonrpc", Json()) != "2.0") {
+    return refusal(id, RpcError::no_request, "jsonrpc: expected \"2.0\"");
   }
   if (!message.contains("method") || !message["method"].is_string()) {
     const bool is_response = message.contains("result") || message.contains("error");
@@ -116,6 +126,44 @@ std::optional<std::string> answer_message(std::string_view message, const McpSes
   }
 }
 
+namespace {
+
+/// What the loop itself heeds of a message; the rest is for `answer_message`.
+struct Heard {
+  std::string id, method;  ///< the id as JSON
+  std::string cancelled;   ///< of the call that need not be answered any more
+};
+
+Heard heard_of(const std::string& line) {
+  Heard heard;
+  try {
+    const Json message = parse_json("message", line);
+    if (!message.is_object()) return heard;
+    heard.id = message.value("id", Json()).dump();
+    if (const auto method = message.find("method"); method != message.end()) {
+      if (method->is_string()) heard.method = *method;
+    }
+    const Json params = message.value("params", Json::object());
+    if (heard.method == "notifications/cancelled" && params.is_object()) {
+      heard.cancelled = params.value("requestId", Json()).dump();
+    }
+  } catch (const std::exception&) {
+    return {};  // answer_message says what is wrong
+  }
+  return heard;
+}
+
+/// The reply to a call that took too long.
+std::string late_reply(const std::string& id, int seconds) {
+  const std::string why = fmt::format(
+      "no answer within {} s; fewer nodes, values or rows would do, or prequel mcp --deadline",
+      seconds);
+  return reply(id.empty() ? Json() : Json::parse(id), "result",
+               {{"content", Json::array({{{"type", "text"}, {"text", why}}})}, {"isError", true}});
+}
+
+}  // namespace
+
 int run_mcp(const CommonOptions& common, const McpOptions& options) {
   if (!options.folder.empty() && !is_folder(options.folder)) {
     throw InputError("--folder " + printable(options.folder, 4096) + ": not a directory");
@@ -124,14 +172,29 @@ int run_mcp(const CommonOptions& common, const McpOptions& options) {
   const McpSession session{
       {common.data_directories, std::make_shared<FileCache>(), nullptr, {}, make_parser_pool()},
       options};
+  const auto print = [](const std::string& answer) {
+    fmt::print("{}\n", answer);
+    std::fflush(stdout);
+  };
+  CallQueue queue(print, std::chrono::seconds(options.deadline));
   while (const auto line = next_line(std::cin)) {
     if (line->find_first_not_of(" \t\r") == std::string::npos) continue;
-    if (const auto answer = answer_message(*line, session)) {
-      fmt::print("{}\n", *answer);
-      std::fflush(stdout);
+    const Heard heard = heard_of(*line);
+    if (!heard.cancelled.empty()) queue.cancel(heard.cancelled);
+    if (heard.method == "ping") {
+      if (const auto answer = answer_message(*line, session)) queue.print(*answer);
+      continue;
     }
+    const auto answer = [session, line = *line](const std::atomic<bool>& stop) {
+      McpSession its = session;
+      its.calls.stop = &stop;
+      return answer_message(line, its);
+    };
+    queue.add(heard.id, answer, late_reply(heard.id, options.deadline));
   }
-  return kExitDone;
+  if (queue.finish()) return kExitDone;
+  std::fflush(stdout);
+  std::_Exit(kExitDone);  // a call that heeds nothing still runs
 }
 
 }  // namespace prequel

@@ -14,7 +14,7 @@
 
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
-#include "cli/mcp/output_schema.hpp"
+#include "cli/mcp/short_answer.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/nearest.hpp"
@@ -34,46 +34,49 @@ constexpr std::size_t kShownRuns = 10;
 struct Tool {
   std::string_view name;
   const char* command;
-  const char* schema;  ///< of the document; empty: none, the answers are of many kinds
   const char* title;
   const char* description;
+  const char* common;  ///< arguments that are described one by one; empty: all
 };
 
+constexpr const char* kPlan =
+    "job model cluster software nodes gpus tp pp cp ep mbs gbs seq_len zero recompute precision "
+    "tokens price ";
+
 constexpr std::array kTools{
-    Tool{"predict", "predict", "prediction-1", "Predict one training plan",
+    Tool{"predict", "predict", "Predict one training plan",
          "Seconds per iteration, memory, MFU and where the time goes for one way to train a model "
-         "on a cluster. Name a shipped job, or model, cluster and plan (nodes, tp, pp, mbs, gbs, "
-         "...). Says whether it fits: verdict fits, tight or oom."},
-    Tool{"search", "search", "search-1", "Search the best layout",
-         "Every legal plan under the limits given, the fastest first; axes that are left out are "
-         "searched. Needs model, cluster and gbs, or a job. Says what to relax where nothing fits, "
-         "and with explain why a layout is not the best."},
-    Tool{
-        "compare", "compare", "job-comparison-1", "Compare two plans, clusters or stacks",
-        "What differs between two ways to train, by kind of work, how many times as fast the "
-        "second "
-        "is with its interval, and the odds that the first is faster; errors that both share "
-        "cancel. A side is a job, or an object of what is said otherwise (axes of the plan, model, "
-        "cluster, software, job)."},
-    Tool{"explain", "predict", "prediction-1", "Explain what a step costs",
-         "Why kernels of a predicted step take the time they take: shape, FLOPs, bytes, the limit "
-         "that binds, where its constants come from. Arguments as for predict; explain names "
-         "kernels (all where it is left out)."},
-    Tool{"validate", "validate", "validation-1", "Compare with measured runs",
-         "Predicts each row of tables of measured runs (CSV, columns as in data/runs) and says "
-         "how far off the predictions are, by group."},
-    Tool{
-        "calibrate_runs", "calibrate runs", "run-fit-1", "Fit constants to measured runs",
-        "The most probable constants of device, cluster and software files from tables of measured "
-        "runs: what each tells, held-out errors with and without. Files that change are written "
-        "only where a folder was opened."},
-    Tool{"import", "import", "", "Read other tools' files",
-         "Hugging Face config.json, Megatron launch script, DeepSpeed ds_config.json, YAML, "
-         "torchtitan's TOML or training log to a job or a table of runs, with what was read, "
-         "assumed, left out and ignored."},
-    Tool{"show", "show", "", "Show what is known",
-         "Names of models, devices, clusters, software and jobs; with a name the whole file, with "
-         "the origin of its numbers."},
+         "on a cluster: a job, or model, cluster, gbs and plan. memory.verdict: fits, tight or "
+         "oom.",
+         kPlan},
+    Tool{"search", "search", "Search the best layout",
+         "The fastest plans that surely fit, and which to take; axes that are left out are "
+         "searched. Needs model, cluster and gbs, or a job.",
+         "job model cluster software nodes gpus tp pp cp ep mbs gbs seq_len zero recompute "
+         "precision tokens price max_nodes require objective within risk top explain "},
+    Tool{"compare", "compare", "Compare two plans, clusters or stacks",
+         "What differs between two ways to train, and the odds that the first is faster. A side "
+         "is a job, or an object of what is said otherwise ({\"tp\": 4}).",
+         "a b model cluster software nodes tp pp mbs gbs seq_len "},
+    Tool{"explain", "predict", "Explain what a step costs",
+         "Why kernels of a predicted step take their time: shape, FLOPs, bytes, the limit that "
+         "binds, where constants come from. Arguments as for predict.",
+         "job model cluster software nodes tp pp mbs gbs seq_len explain "},
+    Tool{"validate", "validate", "Compare with measured runs",
+         "Predicts each row of tables of measured runs (CSV) and says how far off that is.",
+         "runs by worst "},
+    Tool{"calibrate_runs", "calibrate runs", "Fit constants to measured runs",
+         "The most probable constants from tables of measured runs, and what each tells. Files "
+         "are written only where a folder was opened.",
+         "files fit folds few "},
+    Tool{"import", "import", "Read other tools' files",
+         "Hugging Face config.json, Megatron launch script, DeepSpeed, YAML or TOML config, or "
+         "training log to a job or a table of runs.",
+         "files model cluster software nodes args env "},
+    Tool{"show", "show", "Show what is known",
+         "Names of models, devices, clusters, software or jobs; with a name the whole file, with "
+         "the origin of its numbers.",
+         "kind name "},
 };
 
 const Tool* find_tool(std::string_view name) {
@@ -85,8 +88,35 @@ bool writes_data(const Tool& tool) {
   return std::string_view(tool.name) == "calibrate_runs";
 }
 
+constexpr const char* kMore = "more";
+constexpr const char* kDetail = "detail";
+
+/// Whether a list of words between blanks has one.
+bool has_word(std::string_view list, const std::string& word) {
+  const std::string with_blanks = " " + std::string(list), blank = " " + word + " ";
+  return with_blanks.find(blank) != std::string::npos;
+}
+
+/// The arguments that are common one by one, with the values of enumerations; all others by name.
 Json schema_of(const Tool& tool, const McpSession& session) {
   Json schema = arguments_schema(tool.command);
+  Json properties = Json::object();
+  std::string others;
+  for (auto& [name, property] : schema["properties"].items()) {
+    if (has_word(tool.common, name)) {
+      properties[name] = property;
+    } else {
+      others += (others.empty() ? "" : " ") + name;
+    }
+  }
+  if (!others.empty()) {
+    properties[kMore] = {{"type", "object"}, {"description", "any other argument: " + others}};
+  }
+  properties[kDetail] = {{"type", "boolean"},
+                         {"description", "the whole answer, not its short form"}};
+  schema["properties"] = std::move(properties);
+  if (schema["required"].empty()) schema.erase("required");
+  schema.erase("additionalProperties");
   if (!session.options.folder.empty()) {
     schema["properties"][kSaveAs] = {
         {"type", "string"},
@@ -100,14 +130,14 @@ Json schema_of(const Tool& tool, const McpSession& session) {
   return schema;
 }
 
-/// Nothing where data/ holds no schemas: tools work without.
-std::optional<Json> output_schema_of(const Tool& tool, const Library& library) {
-  if (std::string_view(tool.schema).empty()) return Json{{"type", "object"}};
-  try {
-    return short_form_schema(tool.schema, library);
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
+/// All names that a call may say.
+std::vector<std::string> names_of(const Tool& tool, const McpSession& session) {
+  std::vector<std::string> names{kMore, kDetail};
+  const Json schema = arguments_schema(tool.command);
+  for (const auto& [name, property] : schema["properties"].items()) names.push_back(name);
+  if (!session.options.folder.empty()) names.emplace_back(kSaveAs);
+  if (!session.options.folder.empty() && writes_data(tool)) names.emplace_back(kSaveData);
+  return names;
 }
 
 /// The rows that are the farthest off; those without an error come last.
@@ -122,32 +152,18 @@ void keep_worst_runs(Json& runs) {
   if (rows.size() > kShownRuns) rows.resize(kShownRuns);
 }
 
-/// What of a document an agent reads; the whole one can be saved.
-Json compact(const std::string& tool, Json document) {
+/// The lines that a person reads of a short answer.
+std::string in_words(const std::string& tool, const Json& shown) {
+  if (tool == "search" && shown.contains("recommendation")) {
+    return shown["recommendation"].value("text", "");
+  }
   if (tool == "predict" || tool == "explain") {
-    document.erase("stages");
-    if (tool == "predict") document.erase("kernels");
-    for (Json& stage : document["memory"]["stages"]) {
-      stage = {
-          {"stage", stage["stage"]}, {"layers", stage["layers"]}, {"peak_gib", stage["peak_gib"]}};
-    }
+    const Json& memory = shown.at("memory");
+    return fmt::format("{} s per iteration, {} of {} GiB: {}", shown.at("sec_per_iter").dump(),
+                       memory.at("peak_gib").dump(), memory.at("capacity_gib").dump(),
+                       memory.at("verdict").get<std::string>());
   }
-  if (tool == "search") {
-    document.erase("pareto");
-    for (Json& plan : document["plans"]) {
-      for (const char* detail : {"gains_of_10_percent_more", "model_shape", "breakdown_s"}) {
-        plan.erase(detail);
-      }
-    }
-    if (const auto refused = document.find("refused"); refused != document.end()) {
-      while (refused->size() > kShownPlans) refused->erase(refused->size() - 1);
-    }
-  }
-  if (tool == "compare") {
-    for (const char* side : {"a", "b"}) document[side].erase("plan");
-  }
-  if (tool == "validate") keep_worst_runs(document["runs"]);
-  return document;
+  return "see structuredContent";
 }
 
 /// Where a name that a call gives lies in the folder. Throws InputError for what is no plain name.
@@ -194,18 +210,13 @@ Json text_content(const std::string& text) {
 }  // namespace
 
 Json list_tools(const McpSession& session) {
-  const Library library(session.calls.data_directories, {{}, session.calls.files});
   Json tools = Json::array();
   for (const Tool& tool : kTools) {
     Json listed{{"name", std::string(tool.name)},
                 {"title", tool.title},
                 {"description", tool.description},
                 {"inputSchema", schema_of(tool, session)}};
-    if (auto schema = output_schema_of(tool, library)) listed["outputSchema"] = std::move(*schema);
-    listed["annotations"] = {{"title", tool.title},
-                             {"readOnlyHint", session.options.folder.empty()},
-                             {"destructiveHint", false},
-                             {"idempotentHint", true},
+    listed["annotations"] = {{"readOnlyHint", session.options.folder.empty()},
                              {"openWorldHint", false}};
     tools.push_back(std::move(listed));
   }
@@ -220,9 +231,7 @@ std::string misuse(const std::string& tool, const Json& arguments, const McpSess
     return "unknown tool " + in_quotes(tool) + did_you_mean(tool, names);
   }
   if (!arguments.is_object()) return "arguments: expected an object";
-  const Json schema = schema_of(*known, session);
-  std::vector<std::string> names;
-  for (const auto& [name, property] : schema["properties"].items()) names.push_back(name);
+  const std::vector<std::string> names = names_of(*known, session);
   for (const auto& [name, value] : arguments.items()) {
     if (std::ranges::find(names, name) != names.end()) continue;
     return fmt::format("{}: unknown argument {}{}", tool, in_quotes(name),
@@ -242,13 +251,31 @@ Json call_tool(const std::string& tool, Json arguments, const McpSession& sessio
       data = data_to_save(session.options.folder, *save);
       arguments.erase(kSaveData);
     }
+    bool whole = false;
+    if (const auto detail = arguments.find(kDetail); detail != arguments.end()) {
+      if (!detail->is_boolean()) throw InputError("detail: expected true or false");
+      whole = *detail;
+      arguments.erase(kDetail);
+    }
+    if (const auto more = arguments.find(kMore); more != arguments.end()) {
+      if (!more->is_object()) throw InputError("more: expected an object of arguments");
+      const Json others = *more;
+      arguments.erase(kMore);
+      for (const auto& [name, value] : others.items()) arguments[name] = value;
+      if (const std::string why = misuse(tool, arguments, session); !why.empty()) {
+        throw InputError(why);
+      }
+    }
     if (tool == "explain" && !arguments.contains("explain")) arguments["explain"] = {"all"};
     if (tool == "search" && !arguments.contains("top")) arguments["top"] = kShownPlans;
     const CallAnswer answer = answer_call(find_tool(tool)->command, arguments, session.calls);
     if (!file.empty()) write_file(file, answer.document);
     if (!data.empty()) write_data_folder(answer.files, data);
-    Json shown = compact(tool, Json::parse(answer.document));
-    Json content = Json::array({text_content(shown.dump())});
+    Json shown = Json::parse(answer.document);
+    if (tool == "validate") keep_worst_runs(shown["runs"]);
+    if (!whole) shown = short_answer(tool, shown);
+    Json content =
+        Json::array({text_content(whole ? "see structuredContent" : in_words(tool, shown))});
     if (!answer.remarks.empty()) content.push_back(text_content(answer.remarks));
     if (!file.empty()) content.push_back(text_content("The whole answer: " + file));
     for (const CalibratedFile& each : answer.files) {

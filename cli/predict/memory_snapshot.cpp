@@ -34,13 +34,17 @@ class RankMemory {
       : begin_((device + 1) * kDeviceSpace), next_(begin_) {
     // The peak's framework is without what was given back of the cache by then.
     const MemoryPoint& first = points.front();
-    const Bytes of_states = peak.weights + peak.gradients + peak.optimizer + peak.buffers;
+    Bytes gradients = first.gradients;
+    for (const MemoryPoint& point : points) gradients = std::min(gradients, point.gradients);
+    const Bytes of_states = peak.weights + peak.optimizer + gradients;
     const Bytes cache = most_cache(peak, points);
     take("weights", peak.weights, 0);
-    take("gradients", peak.gradients, 0);
+    take("gradients", gradients, 0);
     take("optimizer", peak.optimizer, 0);
-    take("buffers", peak.buffers, 0);
-    take("framework", first.held - first.activations - of_states - (cache - first.given_back), 0);
+    take("framework",
+         first.held - first.activations - first.buffers - (first.gradients - gradients) -
+             of_states - (cache - first.given_back),
+         0);
     take(kCache, cache - first.given_back, 0);
     std::vector<MemoryPoint> in_time = points;
     std::ranges::stable_sort(in_time, {}, &MemoryPoint::time_s);
@@ -48,10 +52,13 @@ class RankMemory {
       const std::int64_t time = std::llround(point.time_s * 1e6);
       const bool shrinks = whole(cache - point.given_back) < cache_size();
       if (shrinks) set_cache(cache - point.given_back, time);
+      set_buffers({}, time);
       set_activations(point.activations, time);
+      set_buffers(point.buffers + (point.gradients - gradients), time);
       if (!shrinks) set_cache(cache - point.given_back, time);
     }
     for (const Block& block : activations_) live_.push_back(block);
+    if (buffers_.size > 0) live_.push_back(buffers_);
   }
 
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
@@ -117,7 +124,18 @@ class RankMemory {
     }
   }
 
+  /// What computes has its block above all others.
+  void set_buffers(Bytes bytes, std::int64_t time) {
+    if (buffers_.size > 0) {
+      give(buffers_, time);
+      next_ = buffers_.address;
+      buffers_ = {};
+    }
+    if (whole(bytes) > 0) buffers_ = placed("buffers", whole(bytes), time);
+  }
+
   std::int64_t begin_, next_, end_{};
+  Block buffers_;
   std::vector<Event> events_;
   std::vector<Block> live_, activations_;
 };

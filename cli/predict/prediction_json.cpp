@@ -30,8 +30,9 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"activations_gib", gib(memory.activations)},
                       {"buffers_gib", gib(memory.buffers)},
                       {"framework_gib", gib(memory.framework)},
-                      {"micro_batches_in_flight", stage.chunks_in_flight},
+                      {"micro_batches_in_flight", stage.in_flight.most},
                       {"allocated_gib", gib(memory.allocated())},
+                      {"reserved_gib", gib(memory.reserved())},
                       {"peak_gib", gib(memory.total())},
                       {"forward_s", stage.forward_s},
                       {"backward_s", stage.backward_s},
@@ -40,6 +41,9 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"breakdown_s", breakdown_json(stage.time)}});
   }
   return {{"peak_gib", gib(prediction.peak_memory)},
+          {"allocated_gib", gib(memory_of(prediction, MemoryKind::allocated))},
+          {"reserved_gib", gib(memory_of(prediction, MemoryKind::reserved))},
+          {"smi_gib", gib(memory_of(prediction, MemoryKind::smi))},
           {"capacity_gib", gib(scenario.device.memory)},
           {"fits", prediction.verdict != MemoryVerdict::oom},
           {"verdict", name(prediction.verdict)},
@@ -87,11 +91,11 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"schema", "prequel/prediction/1"},
       {"sec_per_iter", step},
       {"samples_per_sec", samples},
-      {"tokens_per_sec", samples * static_cast<double>(plan.seq_len)},
-      {"tokens_per_sec_per_gpu",
-       samples * static_cast<double>(plan.seq_len) / static_cast<double>(plan.gpus)},
+      {"tokens_per_sec", samples * tokens_of_sample(plan)},
+      {"tokens_per_sec_per_gpu", samples * tokens_of_sample(plan) / static_cast<double>(plan.gpus)},
       {"parameters",
        {{"total", total_parameters(scenario.model)},
+        {"learning", learning_parameters(scenario.model, learning_of(scenario.plan))},
         {"active", active_parameters(scenario.model)}}},
       {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}},
       {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
@@ -109,6 +113,12 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
       {"cluster", scenario.cluster.name},
       {"software", scenario.software.name},
       {"plan", plan_json(plan)}};
+  if (const auto& uneven = prediction.uneven) {
+    json["step_sd"] = uneven->sd;
+    json["tokens"] = {{"computed", uneven->tokens.computed},
+                      {"real", uneven->tokens.real},
+                      {"loss", uneven->tokens.loss}};
+  }
   if (details.interval) json["interval"] = interval_json(*details.interval);
   if (measured) {
     Json was = Json::object();

@@ -72,9 +72,10 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
           "global batch sizes during training, sequences: the curve of sec/iter")
       ->type_name("FIRST:LAST:INCREMENT")
       ->group(kGroup);
-  CLI::Option* tokens = command.add_option("--tokens", question.tokens, "of the whole training")
-                            ->check(positive_amount())
-                            ->group(kGroup);
+  CLI::Option* tokens =
+      command.add_option("--tokens", question.tokens, "of the whole training: 15T")
+          ->transform(spelled_amount())
+          ->group(kGroup);
   command.add_option("--price", question.price, "of one GPU-hour")
       ->check(positive_amount())
       ->needs(tokens)

@@ -33,9 +33,11 @@ std::int64_t nanoseconds(double seconds) {
 double duration(std::int64_t start, std::int64_t end) {
   const double from = static_cast<double>(start) / 1e3, to = static_cast<double>(end) / 1e3;
   double between = static_cast<double>(end - start) / 1e3;
-  while (from + between > to) between = std::nextafter(between, 0.0);
-  while (from + between < to) between = std::nextafter(between, to);
-  return between;
+  if (from + between == to) return between;
+  between = to - from;  // off by one unit in the last place at most, however long the run
+  if (from + between > to) between = std::nextafter(between, 0.0);
+  const double more = std::nextafter(between, to);
+  return from + more <= to ? more : between;
 }
 
 /// A layer's part of a pass, or one kernel of it.

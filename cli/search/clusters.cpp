@@ -199,8 +199,9 @@ std::string clusters_json(const std::vector<SearchAnswer>& answers) {
   std::vector<Json> documents;
   for (const SearchAnswer& answer : answers) documents.push_back(Json::parse(search_json(answer)));
   Json all = documents.front();
-  for (const char* one : {"plans", "try", "pareto", "cluster", "device", "software", "error",
-                          "nearest_misses", "relaxations", "refused", "within"}) {
+  for (const char* one :
+       {"plans", "try", "pareto", "cluster", "device", "software", "error", "nearest_misses",
+        "relaxations", "refused", "within", "recommendation", "risky"}) {
     all.erase(one);
   }
   for (const char* count : {"considered", "legal", "required", "fitting", "seconds"}) {
@@ -229,8 +230,9 @@ std::string clusters_json(const std::vector<SearchAnswer>& answers) {
   all["clusters"] = Json::array();
   for (const Json& document : documents) {
     Json one;
-    for (const char* key : {"cluster", "device", "software", "error", "considered", "legal",
-                            "fitting", "warnings", "nearest_misses", "relaxations", "within"}) {
+    for (const char* key :
+         {"cluster", "device", "software", "error", "considered", "legal", "fitting", "warnings",
+          "nearest_misses", "relaxations", "within", "recommendation", "risky"}) {
       if (document.contains(key)) one[key] = document[key];
     }
     all["clusters"].push_back(std::move(one));

@@ -12,6 +12,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
 #include "cli/predict/prediction_format.hpp"
+#include "cli/search/ranking.hpp"
 #include "cli/search/search_axes.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/translate/idle_settings.hpp"
@@ -31,7 +32,6 @@ namespace prequel {
 namespace {
 
 constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
-constexpr std::size_t kJudged = 30;            // that get intervals and odds, printed or not
 constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
 
 /// Whether all plans of a search share an axis that the user does not list: of those that stacks
@@ -93,10 +93,10 @@ SearchLimits limits_of(const SearchOptions& options) {
     limits.requirements.push_back(Requirement::parse(text));
   }
   limits.memory_headroom = options.memory_headroom;
-  limits.objective = options.objective == "time"   ? Objective::time
-                     : options.objective == "days" ? Objective::days
-                                                   : Objective::efficiency;
-  if (options.fewest_gpus) limits.objective = Objective::gpus;
+  limits.objective = options.objective == "time"   ? SearchGoal::time
+                     : options.objective == "days" ? SearchGoal::days
+                                                   : SearchGoal::efficiency;
+  if (options.fewest_gpus) limits.objective = SearchGoal::gpus;
   if (options.within) limits.least_rate = *options.tokens / *options.within;
   return limits;
 }
@@ -108,90 +108,48 @@ void set_wanted(const SearchOptions& options, const Candidates& candidates, Sear
   limits.best = all && candidates.plans() <= kMostPlayed ? 0 : std::max(options.top, kJudged);
 }
 
-/// The plans of a search that fit with the probability that is asked for: the next ones take the
-/// places of those that do not.
-class Searcher {
- public:
-  Searcher(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
-           const SearchWatch& watch)
-      : options_(options), inputs_(inputs), watch_(watch) {
-    if (options.risk) uncertainty_ = shipped_uncertainty(library);
-  }
-
-  [[nodiscard]] SearchResult search(const Candidates& candidates, SearchLimits limits) const {
-    if (!options_.risk) return prequel::search(candidates, inputs_, limits, watch_);
-    const std::size_t wanted = limits.best == 0 ? std::max(options_.top, kJudged) : limits.best;
-    limits.front = false;
-    limits.also.clear();
-    for (limits.best = wanted;; limits.best *= 4) {
-      SearchResult result = prequel::search(candidates, inputs_, limits, watch_);
-      const bool all = result.plans.size() < limits.best || result.interrupted;
-      keep_probable(result);
-      if (!all && result.plans.size() < wanted) continue;
-      result.plans.resize(std::min(result.plans.size(), wanted));
-      result.ranked = result.plans.size();
-      return result;
-    }
-  }
-
- private:
-  void keep_probable(SearchResult& result) const {
-    std::vector<double> probabilities(result.plans.size());
-    parallel_for(probabilities.size(), [&](std::size_t i) {
-      const FoundPlan& found = result.plans[i];
-      const Scenario scenario = scenario_of(inputs_, found.plan, found.shape);
-      probabilities[i] = interval(scenario, predict(scenario), *uncertainty_).fits_probability;
-    });
-    std::vector<FoundPlan> kept;
-    for (std::size_t i = 0; i < probabilities.size(); ++i) {
-      if (probabilities[i] >= *options_.risk) kept.push_back(std::move(result.plans[i]));
-    }
-    result.plans = std::move(kept);
-  }
-
-  const SearchOptions& options_;
-  const SearchInputs& inputs_;
-  const SearchWatch& watch_;
-  std::optional<Uncertainty> uncertainty_;
-};
-
 /// Of the plans that are in time, those of the fewest GPUs and of the fewest GPU-hours.
-void add_deadline(SearchAnswer& answer, const Searcher& searcher, const Candidates& candidates,
+void add_deadline(SearchAnswer& answer, const Ranker& ranker, const Candidates& candidates,
                   SearchLimits limits) {
   if (!answer.options.within || answer.result.plans.empty()) return;
-  if (const std::vector<FoundPlan>& also = answer.result.also; also.size() == 2) {
-    answer.fewest_gpus = also.front();
-    answer.cheapest = also.back();
-    return;
-  }
   limits.best = 1;
   limits.front = false;
-  const auto best_by = [&](Objective objective) {
+  const auto best_by = [&](SearchGoal objective) {
     limits.objective = objective;
-    const SearchResult result = searcher.search(candidates, limits);
+    const SearchResult result = ranker.rank(candidates, limits, 1).result;
     return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
   };
-  answer.fewest_gpus = best_by(Objective::gpus);
-  answer.cheapest = best_by(Objective::efficiency);
+  answer.fewest_gpus = best_by(SearchGoal::gpus);
+  answer.cheapest = best_by(SearchGoal::efficiency);
+}
+
+/// Makes a ranking that of the answer.
+void take_ranking(Ranking ranking, SearchAnswer& answer) {
+  answer.result = std::move(ranking.result);
+  answer.intervals = std::move(ranking.intervals);
+  answer.families = std::move(ranking.families);
+  answer.folded = std::move(ranking.folded);
+  answer.risky = std::move(ranking.risky);
+  answer.notes.insert(answer.notes.end(), ranking.notes.begin(), ranking.notes.end());
 }
 
 /// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:
 /// "no" would be false where a node cannot hold the model.
 void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axes,
-                   Candidates& candidates, SearchLimits& limits, const Searcher& searcher) {
+                   Candidates& candidates, SearchLimits& limits, const Ranker& ranker) {
   const SearchOptions& options = answer.options;
   const SearchResult& result = answer.result;
   if (!result.plans.empty() || result.interrupted || !said.tp.empty() || options.everything) return;
   SearchAxes further = fill_axes(said, answer.inputs, Reach::beyond_links);
   Candidates more = legal_plans(further, answer.inputs);
   set_wanted(options, more, limits);
-  SearchResult found = searcher.search(more, limits);
-  if (found.plans.empty()) return set_wanted(options, candidates, limits);
+  Ranking found = ranker.rank(more, limits, kJudged);
+  if (found.result.plans.empty()) return set_wanted(options, candidates, limits);
   answer.notes.push_back(
       fmt::format("no plan fits whose tensor-parallel groups stay where device links join them: tp "
                   "up to {} was searched, over the network",
                   further.tp.back()));
-  answer.result = std::move(found);
+  take_ranking(std::move(found), answer);
   axes = std::move(further);
   candidates = std::move(more);
 }
@@ -252,15 +210,10 @@ void add_odds(const Library& library, SearchAnswer& answer) {
     const FoundPlan& found = answer.result.plans[rank];
     return scenario_of(inputs, found.plan, found.shape);
   };
-  answer.intervals.resize(std::min(answer.result.ranked, kJudged));
   if (answer.intervals.empty()) return;
-  parallel_for(answer.intervals.size(), [&](std::size_t i) {
-    const Scenario of_plan = scenario(i);
-    const bool printed = i < answer.best.size();
-    const Prediction& prediction = printed ? answer.best[i] : predict(of_plan);
-    answer.intervals[i] = interval(of_plan, prediction, uncertainty);
-    if (printed) state_error(answer.intervals[i], answer.best[i]);
-  });
+  for (std::size_t i = 0; i < std::min(answer.best.size(), answer.intervals.size()); ++i) {
+    state_error(answer.intervals[i], answer.best[i]);
+  }
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
     const FoundPlan& found = answer.result.plans[i];
@@ -275,10 +228,10 @@ void add_odds(const Library& library, SearchAnswer& answer) {
 
 }  // namespace
 
-std::vector<std::size_t> SearchAnswer::to_try() const {
+std::vector<std::size_t> SearchAnswer::to_try(std::size_t most) const {
   const auto count = static_cast<std::ptrdiff_t>(std::min(best.size(), odds.size()));
   const std::vector<Odds> printed(odds.begin(), odds.begin() + count);
-  return most_promising(printed, options.try_first, [this](std::size_t first, std::size_t second) {
+  return most_promising(printed, most, [this](std::size_t first, std::size_t second) {
     const FoundPlan& one = result.plans[first];
     const FoundPlan& other = result.plans[second];
     double axes = one.shape == other.shape ? 0 : 1;
@@ -322,6 +275,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   answer.options = options;
   SearchInputs& inputs = answer.inputs = read_inputs(library, options, tell);
   check_prices(options, inputs.cluster);
+  answer.notes = stand_ins(inputs.software, inputs.cluster);
   if (!options.plans) check_overrides(options, inputs.software);
 
   const auto begin = std::chrono::steady_clock::now();
@@ -353,17 +307,16 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     limits.counted = counted_by_nodes(inputs, *site, options, candidates);
   }
   set_wanted(options, candidates, limits);
-  const Searcher searcher(library, options, inputs, watch);
-  SearchLimits with_deadline = limits;
-  if (options.within) with_deadline.also = {Objective::gpus, Objective::efficiency};
-  SearchResult& result = answer.result = searcher.search(candidates, std::move(with_deadline));
-  if (!options.plans) {
-    reach_further(answer, said, axes, candidates, limits, searcher);
+  const Ranker ranker(library, options, inputs, watch);
+  take_ranking(ranker.rank(candidates, limits, std::max(kJudged, options.top)), answer);
+  const SearchResult& result = answer.result;
+  if (!options.plans && !result.interrupted) {
+    reach_further(answer, said, axes, candidates, limits, ranker);
     SearchAxes listed = said;
     if (!options.axes.contains("nodes")) listed.nodes.clear();
     note_untaken(answer, untaken_values(listed, axes, candidates, inputs));
   }
-  add_deadline(answer, searcher, candidates, limits);
+  add_deadline(answer, ranker, candidates, limits);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   answer.seconds = seconds.count();
 
@@ -379,18 +332,22 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     answer.reserved =
         reserved_plans(inputs, *site, options, result.plans, answer.intervals, answer.price());
   }
-  answer.detailed = detailed_seconds(
-      {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
+  answer.recommendation = recommend(answer);
+  if (!result.interrupted) {
+    answer.detailed = detailed_seconds(
+        {best.begin(), best.begin() + std::min(std::ssize(best), kConfirmed)}, inputs);
+  }
   if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
-  answer.gains = gains(best, candidates, inputs, limits);
+  answer.gains.resize(best.size());
+  if (!result.interrupted) answer.gains = gains(best, candidates, inputs, limits);
   if (result.plans.empty() && !result.interrupted) {
-    answer.relaxations = options.plans ? relaxations(candidates, inputs, limits)
-                                       : relaxations(said, inputs, limits, reach);
+    answer.relaxations = options.plans ? relaxations(candidates, inputs, limits, watch)
+                                       : relaxations(said, inputs, limits, reach, watch);
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Explanation explanation = explain(layouts[i], axes, inputs, limits, candidates, result);
     const bool behind = explanation.verdict == LayoutVerdict::ranked && explanation.rank == 0;
-    if (behind && !options.risk && !result.interrupted) {
+    if (behind && options.risk.value_or(0) == 0 && !result.interrupted) {
       const auto before = plans_before(explanation.value, candidates, inputs, limits, watch);
       if (before) explanation.rank = *before + 1;
     }
@@ -434,7 +391,7 @@ std::string told_in_short(const SearchAnswer& answer) {
   for (const auto* plans : {&result.plans, &result.also}) {
     for (const FoundPlan& found : *plans) add(found.plan, found.sec_per_iter, found.peak_memory);
   }
-  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.allocated);
+  for (const TooLarge& miss : result.nearest_misses) add(miss.plan, 0, miss.needed);
   for (const RefusedPlan& refused : result.refused) {
     told += layout_text(refused.request) + fmt::format("{}\n", fmt::join(refused.problems, "\n"));
   }

@@ -8,6 +8,8 @@
 
 #include "cli/json/context.hpp"
 #include "cli/search/explanation_format.hpp"
+#include "cli/search/ranking.hpp"
+#include "cli/search/recommendation.hpp"
 #include "cli/search/reserved_plans.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/search/shapes.hpp"
@@ -25,10 +27,13 @@ struct SearchAnswer {
   SearchInputs inputs;
   SearchOptions options;
   SearchResult result;
-  std::vector<Prediction> best;          ///< of the first plans of the result
-  double seconds{};                      ///< that the search took
-  std::vector<Interval> intervals;       ///< of the first plans of the result, printed or not
-  std::vector<Odds> odds;                ///< of those, among each other
+  std::vector<Prediction> best;               ///< of the first plans of the result
+  double seconds{};                           ///< that the search took
+  std::vector<Interval> intervals;            ///< of the first plans of the result, printed or not
+  std::vector<std::size_t> families, folded;  ///< of those, as `Ranking` has them
+  std::optional<RiskyPlan> risky;
+  std::optional<Recommendation> recommendation;  ///< where a plan was found
+  std::vector<Odds> odds;                        ///< of those, among each other
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
   std::vector<std::optional<double>> detailed;
@@ -47,8 +52,8 @@ struct SearchAnswer {
   [[nodiscard]] double stated_error() const;
   /// Whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
-  /// The plans to run first, `options.try_first` of `best`: those that are most probably the best.
-  [[nodiscard]] std::vector<std::size_t> to_try() const;
+  /// The plans to run first, at most `most` of `best`: those that are most probably the best.
+  [[nodiscard]] std::vector<std::size_t> to_try(std::size_t most) const;
   /// Whether a plan is for a model of another shape than the one that was given.
   [[nodiscard]] bool has_shapes() const;
 

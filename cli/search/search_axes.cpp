@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <type_traits>
@@ -20,6 +21,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/axes/plan_request.hpp"
+#include "models/job/spelled_plan.hpp"
 
 namespace prequel {
 namespace {
@@ -130,7 +132,10 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
         "{} {}: {} has {} node{}; {} would do, or --set cluster.nodes={} if there are more", from,
         count, inputs.cluster.name, nodes, nodes == 1 ? "" : "s", nodes, count));
   };
-  if (said != options.axes.end()) {
+  if (options.gpus) {
+    counts = {nodes_of_gpus("--gpus", *options.gpus, inputs.cluster)};
+    check("--gpus", counts.back());
+  } else if (said != options.axes.end()) {
     counts = whole_numbers("--nodes", said->second, 1, 1 << 20);
     check("--nodes", counts.back());
   } else if (options.max_nodes) {
@@ -208,18 +213,49 @@ std::string of_plan(const std::string& column, const std::string& cell) {
 
 }  // namespace
 
+namespace {
+
+/// Returns a list with each of its numbers, between commas and colons, as `plain` has it.
+template <class Plain>
+std::string each_number(const std::string& list, const Plain& plain) {
+  std::string text;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find_first_of(",:", begin), list.size());
+    text += plain(list.substr(begin, end - begin));
+    if (end < list.size()) text += list[end];
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
 SearchAxes read_axes(const SearchOptions& options, const SearchInputs& inputs) {
   SearchAxes axes;
-  each_axis([&](const auto& axis) {
+  const auto read = [&](const auto& axis, const auto& plain) {
     if (!is_listed(axis.use)) return;
     const auto said = options.axes.find(std::string(axis.name));
     if (said == options.axes.end()) return;
-    axis.of(axes) = list_of(flag_of(axis.name), said->second, axis.domain);
+    axis.of(axes) = list_of(flag_of(axis.name), each_number(said->second, plain), axis.domain);
+  };
+  each_axis([&](const auto& axis) {
+    if (axis.name == "seq_len")
+      read(axis, tokens_of);
+    else if (axis.name != "gbs")
+      read(axis, std::identity{});
+  });
+  each_axis([&](const auto& axis) {
+    if (axis.name != "gbs") return;
+    const std::int64_t length = axes.seq_len.size() == 1
+                                    ? axes.seq_len.front()
+                                    : inputs.fixed.seq_len.value_or(inputs.model.max_positions);
+    read(axis, [&](const std::string& value) { return sequences_of("--gbs", value, length); });
   });
   axes.nodes = node_counts(options, inputs, axes);
   if (axes.gbs.empty() && inputs.fixed.gbs) axes.gbs = {*inputs.fixed.gbs};
   if (axes.gbs.empty()) {
-    throw InputError("gbs: missing; the global batch size in sequences is needed");
+    throw InputError(
+        "gbs: missing; the global batch size is needed, in sequences (512) or tokens (4M)");
   }
   return axes;
 }

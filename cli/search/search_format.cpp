@@ -110,6 +110,7 @@ std::string confirmation_text(const SearchAnswer& answer) {
 
 /// What 10 % more of each resource would save of the best plan, the next bottleneck first.
 std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
+  if (gains.empty()) return {};  // a search that was stopped
   const auto plan_of = [](const Gain& gain) {
     return gain.plan ? " (" + layout_text(*gain.plan) + " would fit)" : std::string();
   };
@@ -133,26 +134,10 @@ double odds_of(const SearchAnswer& answer, const std::vector<std::size_t>& ranks
 }
 
 Json try_json(const SearchAnswer& answer) {
-  const std::vector<std::size_t> to_try = answer.to_try();
+  const std::vector<std::size_t> to_try = answer.to_try(answer.options.try_first);
   Json ranks = Json::array();
   for (const std::size_t rank : to_try) ranks.push_back(rank + 1);
   return {{"ranks", ranks}, {"probability", odds_of(answer, to_try)}};
-}
-
-std::string try_text(const SearchAnswer& answer, std::size_t width) {
-  const std::vector<std::size_t> to_try = answer.to_try();
-  if (answer.odds.size() < 2) return {};
-  std::string ranks;
-  for (const std::size_t rank : to_try) {
-    ranks +=
-        fmt::format("{}{} ({:.0f} %, expected loss {:.1f} %)", ranks.empty() ? "" : ", ", rank + 1,
-                    100 * answer.odds[rank].best, 100 * answer.odds[rank].expected_loss);
-  }
-  return "  " +
-         wrapped(fmt::format("try first: {}; the best of the first {} is among them with {:.0f} %",
-                             ranks, answer.odds.size(), 100 * odds_of(answer, to_try)),
-                 width - 2, "    ") +
-         "\n";
 }
 
 /// What MFU is a share of, by the precision of products.
@@ -301,7 +286,7 @@ std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
             : "");
     for (const TooLarge& miss : result.nearest_misses) {
       text += fmt::format("  {}{}: {} GiB\n", shape_text(miss.shape, answer.inputs.model),
-                          layout_text(miss.plan), gib_text(miss.allocated));
+                          layout_text(miss.plan), gib_text(miss.needed));
     }
     if (answer.relaxations.empty()) {
       text +=
@@ -320,6 +305,174 @@ std::string verdict_text(const SearchAnswer& answer, std::size_t rank) {
   return odds < kSure ? fmt::format("{} ({:.0f} %)", text, 100 * odds) : text;
 }
 
+namespace {
+
+/// One column of the table of plans.
+struct Column {
+  std::string name;
+  std::vector<std::string> cells;
+  bool of_plan{};  ///< an axis: told above the table where it is the same in all rows
+  bool may_go{};   ///< left out where the terminal is too narrow
+};
+
+std::vector<Column> columns_of(const SearchAnswer& answer) {
+  std::vector<Column> columns;
+  const auto add = [&](std::string name, bool of_plan, bool may_go, const auto& cell) {
+    Column column{std::move(name), {}, of_plan, may_go};
+    for (std::size_t i = 0; i < answer.best.size(); ++i) column.cells.push_back(cell(i));
+    columns.push_back(std::move(column));
+  };
+  const auto plan = [&](std::size_t i) -> const Plan& { return answer.result.plans[i].plan; };
+  const auto axis = [&](const char* name, std::int64_t Plan::*field) {
+    add(name, true, false, [&](std::size_t i) { return fmt::format("{}", plan(i).*field); });
+  };
+  const auto share = [&](const char* name, bool may_go, const auto& value) {
+    add(name, false, may_go, [&](std::size_t i) { return fmt::format("{:.1f}", 100 * value(i)); });
+  };
+  const auto rate = [&](std::size_t i) { return answer.best[i].model_flops_rate(plan(i)); };
+  const auto step = [&](std::size_t i) { return answer.result.plans[i].sec_per_iter; };
+  add("rank", false, false,
+      [&](std::size_t i) { return fmt::format("{}{}", i + 1, answer.is_tie(i) ? " =" : ""); });
+  if (answer.has_shapes()) {
+    const auto shape = [&](std::size_t i) { return answer.result.plans[i].shape; };
+    add("layers", true, false, [&](std::size_t i) { return fmt::format("{}", shape(i).layers); });
+    add("hidden", true, false, [&](std::size_t i) { return fmt::format("{}", shape(i).hidden); });
+    add("heads", true, false, [&](std::size_t i) { return fmt::format("{}", shape(i).heads); });
+  }
+  axis("nodes", &Plan::nodes);
+  axis("dp", &Plan::dp);
+  axis("tp", &Plan::tp);
+  axis("pp", &Plan::pp);
+  axis("vpp", &Plan::vpp);
+  axis("mbs", &Plan::mbs);
+  axis("gbs", &Plan::gbs);
+  axis("zero", &Plan::zero);
+  add("recompute", true, false,
+      [&](std::size_t i) { return std::string(name(plan(i).recompute)); });
+  add("sequence parallel", true, false,
+      [&](std::size_t i) { return std::string(plan(i).sequence_parallel ? "on" : "off"); });
+  add("schedule", true, false, [&](std::size_t i) { return std::string(name(plan(i).schedule)); });
+  for (ColumnOfAxis& column : further_columns(plans_of(answer), answer.inputs)) {
+    columns.push_back({std::move(column.name), std::move(column.cells), true, false});
+  }
+  add("sec/it", false, false, [&](std::size_t i) { return fmt::format("{:.2f}", step(i)); });
+  if (answer.options.tokens) {
+    add("GPU-hours", false, false, [&](std::size_t i) {
+      return fmt::format("{:.0f}", *answer.gpu_hours(answer.result.plans[i]));
+    });
+  }
+  if (answer.options.tokens && answer.price() > 0) {
+    add("cost", false, false,
+        [&](std::size_t i) { return fmt::format("{:.0f}", *answer.cost(answer.result.plans[i])); });
+  }
+  add("TFLOPs", false, true, [&](std::size_t i) { return fmt::format("{:.1f}", rate(i) / kTera); });
+  share("MFU %", false, [&](std::size_t i) { return rate(i) / answer.best[i].peak.value; });
+  add("GiB", false, false, [&](std::size_t i) { return gib_text(answer.result.plans[i].peak_memory); });
+  share("free %", true,
+        [&](std::size_t i) { return headroom(answer.inputs, answer.result.plans[i].peak_memory); });
+  share("bubble %", true, [&](std::size_t i) { return answer.best[i].breakdown.bubble / step(i); });
+  share("comm %", true, [&](std::size_t i) { return exposed(answer.best[i].breakdown) / step(i); });
+  add("memory", false, false, [&](std::size_t i) { return verdict_text(answer, i); });
+  return columns;
+}
+
+std::size_t width_of(const Column& column) {
+  std::size_t widest = display_width(column.name);
+  for (const std::string& cell : column.cells) widest = std::max(widest, display_width(cell));
+  return widest + 2;
+}
+
+/// The plans, a row each; what is the same in all rows stands above them, once.
+std::string table_text(const SearchAnswer& answer, const Terminal& terminal) {
+  constexpr std::size_t kWidest = 120;
+  const std::size_t width = terminal.at_most(kWidest);
+  std::vector<Column> columns = columns_of(answer);
+  std::string same;
+  std::erase_if(columns, [&](const Column& column) {
+    const std::string& first = column.cells.front();
+    const bool is_same =
+        std::ranges::all_of(column.cells, [&](const std::string& cell) { return cell == first; });
+    if (!column.of_plan || !is_same) return false;
+    if (!first.empty())
+      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", column.name, first);
+    return true;
+  });
+  const auto all = [&] {
+    std::size_t sum = 2;
+    for (const Column& column : columns) sum += width_of(column);
+    return sum;
+  };
+  while (all() > width) {
+    const auto last = std::find_if(columns.rbegin(), columns.rend(),
+                                   [](const Column& column) { return column.may_go; });
+    if (last == columns.rend()) break;
+    columns.erase(std::next(last).base());
+  }
+  std::vector<std::string> header;
+  for (const Column& column : columns) header.push_back(column.name);
+  TextTable table(header);
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    std::vector<std::string> row;
+    for (const Column& column : columns) row.push_back(column.cells[i]);
+    table.add(std::move(row));
+  }
+  const std::string above =
+      same.empty() ? "" : "  " + wrapped("in all rows: " + same, width - 2, "    ") + "\n\n";
+  return above + table.text(width);
+}
+
+/// How many plans are not shown since they hardly differ from those that are.
+std::string folded_text(const SearchAnswer& answer) {
+  std::size_t folded = 0;
+  for (std::size_t i = 0; i < std::min(answer.best.size(), answer.folded.size()); ++i) {
+    folded += answer.folded[i];
+  }
+  if (folded == 0) return {};
+  return fmt::format(
+      "  {} more plans are within 1 % of these and differ in layout string, chunks or recomputed "
+      "modules only: --unfold\n",
+      folded);
+}
+
+/// What plans would gain that fit less surely.
+std::string risky_text(const SearchAnswer& answer, std::size_t width) {
+  if (!answer.risky) return {};
+  const RiskyPlan& risky = *answer.risky;
+  return "  " +
+         wrapped(fmt::format("riskier: {} would be {:.1f} % faster and fits with a probability of "
+                             "{:.0f} % (--risk 0 ranks such plans)",
+                             layout_text(risky.found.plan), 100 * risky.gain,
+                             100 * risky.fits_probability),
+                 width - 2, "    ") +
+         "\n";
+}
+
+std::string recommendation_text(const SearchAnswer& answer, std::size_t width) {
+  if (!answer.recommendation) return {};
+  return "\n" + wrapped(answer.recommendation->text, width, "  ") + "\n";
+}
+
+Json recommendation_json(const SearchAnswer& answer) {
+  const Recommendation& what = *answer.recommendation;
+  Json measure = Json::array();
+  for (const std::size_t rank : what.measure) measure.push_back(rank + 1);
+  return {{"plan", plan_json(answer.result.plans[what.plan].plan)},
+          {"fallback", what.fallback ? Json(plan_json(answer.result.plans[*what.fallback].plan))
+                                     : Json(nullptr)},
+          {"measure", std::move(measure)},
+          {"text", what.text}};
+}
+
+Json risky_json(const RiskyPlan& risky) {
+  return {{"plan", plan_json(risky.found.plan)},
+          {"gain", risky.gain},
+          {"sec_per_iter", risky.found.sec_per_iter},
+          {"peak_gib", risky.found.peak_memory.value / kGiB},
+          {"fits_probability", risky.fits_probability}};
+}
+
+}  // namespace
+
 std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   const SearchInputs& inputs = answer.inputs;
   std::string text = inked(terminal, Ink::bold,
@@ -331,74 +484,28 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   if (answer.best.empty()) {
     return text + no_plan_text(answer, terminal.at_most(100)) + explanations(answer, terminal);
   }
-  std::vector<std::string> header{"rank",     "nodes",    "dp",     "tp",    "pp",
-                                  "vpp",      "mbs",      "gbs",    "zero",  "recompute",
-                                  "schedule", "sec/it",   "TFLOPs", "MFU %", "GiB",
-                                  "free %",   "bubble %", "comm %", "memory"};
-  const bool priced = answer.options.tokens && answer.price() > 0;
-  if (priced) header.insert(header.begin() + 12, "cost");
-  if (answer.options.tokens) header.insert(header.begin() + 12, "GPU-hours");
-  const std::vector<ColumnOfAxis> others = further_columns(plans_of(answer), inputs);
-  for (const ColumnOfAxis& column : others) header.push_back(column.name);
-  const bool shaped = answer.has_shapes();
-  if (shaped) header.insert(header.begin() + 1, {"layers", "hidden", "heads"});
-  TextTable table(header);
-  bool ties = false;
-  for (std::size_t i = 0; i < answer.best.size(); ++i) {
-    const FoundPlan& found = answer.result.plans[i];
-    const Prediction& prediction = answer.best[i];
-    const Plan& plan = found.plan;
-    const double step = found.sec_per_iter;
-    const double rate = prediction.model_flops_rate(plan);
-    ties |= answer.is_tie(i);
-    std::vector<std::string> row{
-        fmt::format("{}{}", i + 1, answer.is_tie(i) ? " =" : ""),
-        fmt::format("{}", plan.nodes),
-        fmt::format("{}", plan.dp),
-        fmt::format("{}", plan.tp),
-        fmt::format("{}", plan.pp),
-        fmt::format("{}", plan.vpp),
-        fmt::format("{}", plan.mbs),
-        fmt::format("{}", plan.gbs),
-        fmt::format("{}", plan.zero),
-        std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""),
-        std::string(name(plan.schedule)),
-        fmt::format("{:.2f}", step),
-        fmt::format("{:.1f}", rate / kTera),
-        fmt::format("{:.1f}", 100 * rate / prediction.peak.value),
-        gib_text(found.peak_memory),
-        fmt::format("{:.0f}", 100 * headroom(inputs, found.peak_memory)),
-        fmt::format("{:.1f}", 100 * prediction.breakdown.bubble / step),
-        fmt::format("{:.1f}", 100 * exposed(prediction.breakdown) / step),
-        verdict_text(answer, i)};
-    for (const auto& total : {answer.cost(found), answer.gpu_hours(found)}) {
-      if (total) row.insert(row.begin() + 12, fmt::format("{:.0f}", *total));
-    }
-    for (const ColumnOfAxis& column : others) row.push_back(column.cells[i]);
-    if (shaped) {
-      const auto& [layers, hidden, heads] = found.shape;
-      row.insert(row.begin() + 1,
-                 {fmt::format("{}", layers), fmt::format("{}", hidden), fmt::format("{}", heads)});
-    }
-    table.add(std::move(row));
-  }
-  text += table.text(terminal.width);
+  text += table_text(answer, terminal);
   text += peaks_text(answer);
   text += gains_text(answer.gains.front(), terminal.at_most(100));
+  bool ties = false;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) ties = ties || answer.is_tie(i);
   if (ties) {
     text += fmt::format("  = within the error stated of the best (± {:.0f} %): a tie\n",
                         100 * answer.stated_error());
   }
-  text += try_text(answer, terminal.at_most(100));
+  text += folded_text(answer);
+  text += risky_text(answer, terminal.at_most(100));
   text += confirmation_text(answer);
   text += deadline_text(answer, terminal.at_most(100));
   if (!answer.reserved.empty()) {
     text += "\n" + reserved_plans_text(answer.reserved, answer.options, answer.maturity);
   }
+  text += recommendation_text(answer, terminal.at_most(100));
   if (!answer.result.refused.empty()) {
     text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
   }
-  if (answer.options.pareto) text += "\n" + pareto_text(answer.result, inputs, shaped, terminal);
+  if (answer.options.pareto)
+    text += "\n" + pareto_text(answer.result, inputs, answer.has_shapes(), terminal);
   return text + explanations(answer, terminal);
 }
 
@@ -437,10 +544,16 @@ std::string search_json(const SearchAnswer& answer) {
       plan["expected_loss"] = answer.odds[i].expected_loss;
       plan["fits_probability"] = answer.intervals[i].fits_probability;
     }
+    if (i < answer.families.size()) {
+      plan["family"] = answer.families[i];
+      plan["folded"] = answer.folded[i];
+    }
     const std::vector<Gain>& gains = answer.gains[i];
-    plan["next_bottleneck"] = {{"resource", gains.front().resource},
-                               {"saved_by_10_percent_more", gains.front().saved}};
-    plan["gains_of_10_percent_more"] = gains_json(gains);
+    if (!gains.empty()) {
+      plan["next_bottleneck"] = {{"resource", gains.front().resource},
+                                 {"saved_by_10_percent_more", gains.front().saved}};
+      plan["gains_of_10_percent_more"] = gains_json(gains);
+    }
     if (const auto seconds = answer.training_seconds(found)) plan["days"] = *seconds / kDay;
     if (const auto hours = answer.gpu_hours(found)) plan["gpu_hours"] = *hours;
     if (const auto sum = answer.cost(found)) plan["cost"] = *sum;
@@ -449,7 +562,7 @@ std::string search_json(const SearchAnswer& answer) {
   }
   Json misses = Json::array();
   for (const TooLarge& miss : result.nearest_misses) {
-    misses.push_back({{"needs_gib", miss.allocated.value / kGiB},
+    misses.push_back({{"needs_gib", miss.needed.value / kGiB},
                       {"model_shape", shape_json(inputs, miss.shape)},
                       {"plan", plan_json(miss.plan)}});
   }
@@ -490,6 +603,8 @@ std::string search_json(const SearchAnswer& answer) {
       {"nearest_misses", std::move(misses)},
       {"relaxations", std::move(relaxed)},
       {"refused", std::move(refused)}};
+  if (answer.recommendation) document["recommendation"] = recommendation_json(answer);
+  if (answer.risky) document["risky"] = risky_json(*answer.risky);
   if (!answer.shapes.shapes.empty()) {
     document["shapes"] = {{"combinations", answer.shapes.combinations},
                           {"searched", answer.shapes.shapes.size()},

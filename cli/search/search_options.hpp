@@ -24,6 +24,7 @@ struct SearchOptions {
   std::map<std::string, std::string> shape_axes;
   std::optional<double> parameters;            ///< that shapes must have; as the model if not said
   std::optional<double> parameters_tolerance;  ///< a share of them; 0.05 if not said
+  std::optional<std::int64_t> gpus;            ///< on whole nodes
   std::optional<std::int64_t> max_nodes;
   std::int64_t reserve{};  ///< nodes kept free of those asked for
   bool everything{};       ///< all values of all axes, whether the stack offers them or not
@@ -38,7 +39,8 @@ struct SearchOptions {
   std::map<std::string, double> prices;  ///< the same of one cluster by its name
   std::optional<double> within;          ///< seconds that the whole training may take
   bool fewest_gpus{};                    ///< ranked by devices, then seconds
-  std::optional<double> risk;            ///< probability with which a plan has to fit
+  std::optional<double> risk;  ///< probability with which a plan has to fit; 0.95 if not said
+  bool unfold{};               ///< a row for each plan of a family
   ReservationQuestion reservation;       ///< of the first plans, where it is asked for
   std::size_t top{10};
   std::size_t try_first{3};  ///< plans that are named to be run first

@@ -129,10 +129,13 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                   "by what share of them a shape may miss that (default: 0.05)")
       ->check(CLI::Range(0.0, 1.0))
       ->group(shape_group);
-  add_shared_axes(command, options.request.overrides);
+  add_shared_axes(command, options.request.overrides, "objective");
+  command.add_option("--gpus", options.gpus, "as many GPUs, on whole nodes")
+      ->check(CLI::Range(1, 1 << 24))
+      ->excludes("--nodes");
   command.add_option("--max-nodes", options.max_nodes, "any number of nodes up to this")
       ->check(CLI::Range(1, 1 << 20))
-      ->excludes("--nodes");
+      ->excludes("--nodes", "--gpus");
   command.add_option("--reserve", options.reserve, "nodes to keep free of those")
       ->check(CLI::Range(0, 1 << 20));
   command.add_flag("--everything", options.everything,
@@ -161,13 +164,15 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       .add_option("--memory-headroom", options.memory_headroom,
                   "share of the device's memory that must stay free")
       ->check(share_below_one());
-  command.add_option("--objective", options.objective, "what plans are ranked by")
+  command
+      .add_option("--objective", options.objective,
+                  "what plans are ranked by (what the loss is of: --set plan.objective=dpo)")
       ->type_name("time|tokens|gpu-hours|cost|days|energy")
       ->check(
           CLI::IsMember({"time", "tokens", "gpu-hours", "cost", "days", "energy"}).description(""));
   CLI::Option* tokens =
-      command.add_option("--tokens", options.tokens, "tokens of the whole training")
-          ->check(positive_amount());
+      command.add_option("--tokens", options.tokens, "tokens of the whole training: 15T")
+          ->transform(spelled_amount());
   command.add_option("--price", options.price, "of one GPU-hour")
       ->check(positive_amount())
       ->needs(tokens);
@@ -193,9 +198,13 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
                 "rank by GPUs, then by seconds, on any number of nodes, unless that is said")
       ->excludes("--objective");
   command
-      .add_option("--risk", options.risk, "only plans that fit with this probability, such as 0.9")
+      .add_option("--risk", options.risk,
+                  "only plans that fit with this probability (0.95; 0 ranks all that may fit)")
       ->check(CLI::Range(0.0, 0.999));
   add_site_flags(command, options.reservation, tokens);
+  command.add_flag("--unfold", options.unfold,
+                   "a row for each plan, not one for all that differ in layout string, chunks and "
+                   "recomputed modules only");
   command.add_option("--top", options.top, "plans to print")->check(CLI::Range(1, 100000));
   command
       .add_option("--try", options.try_first,

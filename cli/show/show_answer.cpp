@@ -1,15 +1,23 @@
 #include "cli/show/show_answer.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/import/foreign_file.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/base/schema.hpp"
 #include "hw/base/text.hpp"
+#include "models/layers/parameters.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 namespace {
@@ -99,6 +107,89 @@ Document shown_file(const Library& library, const ShowOptions& options, const Te
     }
   }
   return library.open(kind, options.name);
+}
+
+namespace {
+
+/// One shape of a model, under the names that it has.
+struct ListedModel {
+  std::string name;
+  std::vector<std::string> others;  ///< the same shape by other names
+  std::int64_t parameters{}, active{};
+  std::int64_t year{};  ///< 0: not known
+};
+
+/// The years of releases, by how names begin: data/names/years.json.
+std::map<std::string, std::int64_t> years_of_names(const Library& library) {
+  const Document file = library.open("names", "years");
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/model-years/1");
+  (void)root.find("origin");
+  std::map<std::string, std::int64_t> years;
+  for (const Cursor& group : root.at("years").items()) {
+    const std::int64_t year = group.at("year").integer(1900, 2100);
+    for (const Cursor& name : group.at("names").items()) years[name.text()] = year;
+  }
+  file.finish();
+  return years;
+}
+
+std::int64_t year_of(const std::string& name, const std::map<std::string, std::int64_t>& years) {
+  std::size_t longest = 0;
+  std::int64_t found = 0;
+  for (const auto& [begin, year] : years) {
+    if (begin.size() < longest || !name.starts_with(begin)) continue;
+    longest = begin.size();
+    found = year;
+  }
+  return found;
+}
+
+std::string billions(std::int64_t parameters) {
+  const double value = static_cast<double>(parameters) / 1e9;
+  return value >= 100 ? fmt::format("{:.0f} B", value) : fmt::format("{:.3g} B", value);
+}
+
+}  // namespace
+
+std::string models_text(const Library& library) {
+  const std::map<std::string, std::int64_t> years = years_of_names(library);
+  std::map<std::string, ListedModel> by_shape;  // the file without its name and origin
+  for (const std::string& name : library.names("models")) {
+    const Document file = library.open("models", name);
+    nlohmann::json shape = file.json();
+    for (const char* key : {"name", "origin", "schema"}) shape.erase(key);
+    ListedModel& model = by_shape[shape.dump()];
+    if (!model.name.empty()) {
+      model.others.push_back(name);
+      continue;
+    }
+    const Transformer transformer = read_transformer(file);
+    model = {name,
+             {},
+             total_parameters(transformer),
+             active_parameters(transformer),
+             year_of(name, years)};
+  }
+  std::vector<ListedModel> models;
+  for (auto& [shape, model] : by_shape) models.push_back(std::move(model));
+  std::ranges::sort(models, [](const ListedModel& one, const ListedModel& other) {
+    return std::tuple(-one.year, one.name) < std::tuple(-other.year, other.name);
+  });
+  std::string text;
+  for (const ListedModel& model : models) {
+    std::string size = billions(model.parameters);
+    if (model.active != model.parameters && model.active < model.parameters * 9 / 10) {
+      size += ", " + billions(model.active) + " active";
+    }
+    const std::string year = model.year > 0 ? fmt::format("{}", model.year) : std::string();
+    const std::string also =
+        model.others.empty() ? "" : fmt::format("  also {}", fmt::join(model.others, ", "));
+    std::string line = fmt::format("{:<24} {:<24} {:<4}{}", model.name, size, year, also);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
 }
 
 std::string show_json(const Library& library, const ShowOptions& options, const Tell& tell) {

@@ -20,6 +20,10 @@ std::string plural_kind(const std::string& word);
 /// hears what was made of it. Throws InputError.
 Document shown_file(const Library& library, const ShowOptions& options, const Tell& tell);
 
+/// Returns the models that are known, those of this year first: name, parameters, year, and other
+/// names of the same shape, a line each.
+std::string models_text(const Library& library);
+
 /// The file of that name as it is, or else the names of a kind, or of all kinds, as an object of
 /// lists. Throws InputError.
 std::string show_json(const Library& library, const ShowOptions& options, const Tell& tell);

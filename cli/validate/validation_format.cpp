@@ -224,8 +224,8 @@ Json run_json(const ValidatedRun& run) {
   if (run.interval) {
     predicted["sec_per_iter_low"] = run.interval->time_low.value;
     predicted["sec_per_iter_high"] = run.interval->time_high.value;
-    predicted["mem_gib_low"] = run.interval->memory_low.value / kGiB;
-    predicted["mem_gib_high"] = run.interval->memory_high.value / kGiB;
+    predicted["mem_gib_low"] = run.memory_low().value / kGiB;
+    predicted["mem_gib_high"] = run.memory_high().value / kGiB;
     predicted["fits_probability"] = run.interval->fits_probability;
   }
   predicted["fits"] = run.fits;
@@ -264,7 +264,7 @@ std::string interval_csv(const ValidatedRun& run) {
   if (!run.interval) return ",,,,";
   const Interval& one = *run.interval;
   return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g},{:.4g}", one.time_low.value, one.time_high.value,
-                     one.memory_low.value / kGiB, one.memory_high.value / kGiB,
+                     run.memory_low().value / kGiB, run.memory_high().value / kGiB,
                      one.fits_probability);
 }
 

@@ -240,6 +240,16 @@
     } };
   }
 
+  // Of the whole training: what turns seconds into days and money.
+  const kWholeRun = [{ name: "tokens", label: "Tokens of the whole training", hint: "15T" },
+    { name: "price", label: "Price of a GPU-hour", hint: "2.5" }];
+  function runField({ name, label, hint }) {
+    const box = element("input", { type: "text", id: name, inputmode: "text", placeholder: hint, spellcheck: "false" });
+    box.addEventListener("input", () => set(name, box.value.trim()));
+    return { node: element("div", { class: "field input" }, element("label", { for: name }, label), box, problemsAt(name)),
+      show: () => { if (document.activeElement !== box) box.value = values.get(name) ?? ""; } };
+  }
+
   function showFields() {
     for (const field of fields.values()) field.show();
     if (document.activeElement !== byId("set")) byId("set").value = values.get("set") ?? "";
@@ -261,9 +271,11 @@
   function remedies(problem) {
     const wanted = problem.match(/[;,] ([^;]*) would do$/)?.[1].split(" or ") ?? [];
     const unit = wanted.at(-1)?.match(/^\d+ (.+)$/)?.[1];
+    let last;  // "seq_len 8190 or 8193": the second is of the same axis
     return wanted.flatMap((each) => {
       const [, axis, value] = each.trim().match(/^(?:([a-z_]+) )?(\d+)(?: .+)?$/) ?? [];
-      const name = axis ?? unit ?? subject(problem);
+      last = axis ?? last;
+      const name = last ?? unit ?? subject(problem);
       return value && axes.some((one) => one.name === name) ? [[name, value]] : [];
     });
   }
@@ -404,6 +416,10 @@
     for (const [name, kind] of Object.entries(kKinds)) {
       fields.set(name, inputField(name, known[kind]));
       byId("inputs").append(fields.get(name).node);
+    }
+    for (const one of kWholeRun) {
+      fields.set(one.name, runField(one));
+      byId("inputs").append(fields.get(one.name).node);
     }
     // What a search varies comes first.
     for (const axis of axes) {

@@ -43,6 +43,9 @@ std::string shown(const Json& value) {
   return printable(value.dump());
 }
 
+/// Quantities in SI units are never smaller: a byte at the fastest rate takes 1e-13 s.
+constexpr double kLeastPositive = 1e-15;
+
 /// "a number from 0 to 1"; a bound against nonsense is told only to a value beyond it.
 std::string describe(const Range& range, double value) {
   const bool unbounded = range.max >= kUnbounded;
@@ -50,6 +53,9 @@ std::string describe(const Range& range, double value) {
   if (no_min && unbounded) return "a number";
   if (no_min || (unbounded && value > range.max)) {
     return fmt::format("a number of at most {}", range.max);
+  }
+  if (range.open_min && range.min == 0 && value > 0 && value < kLeastPositive) {
+    return fmt::format("a number of at least {}", kLeastPositive);
   }
   if (unbounded) {
     return fmt::format("a number {} {}", range.open_min ? "above" : "of at least", range.min);
@@ -59,6 +65,7 @@ std::string describe(const Range& range, double value) {
 }
 
 bool holds(const Range& range, double value) {
+  if (range.open_min && range.min == 0 && value > 0 && value < kLeastPositive) return false;
   return value <= range.max && (range.open_min ? value > range.min : value >= range.min);
 }
 

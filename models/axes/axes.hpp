@@ -47,7 +47,9 @@ struct AxisValues {
   Box<bool> fp8_activation_store;  ///< inputs of SwiGLU are kept in fp8 for the backward pass
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
-  Box<double> optimizer_offload;     ///< share of the moments in host memory, and of their update
+  Box<MasterWeights> master_weights;
+  Box<LossForm> loss;
+  Box<double> optimizer_offload;  ///< share of the moments in host memory, and of their update
   Box<ShardingGroup> sharding_group;
   Box<std::string> layout;  ///< Megatron's pipeline layout: "Et|(tt|)*30L"; empty: as stage_split
   Box<WordSet<RecomputeModule>> recompute_modules;
@@ -55,6 +57,18 @@ struct AxisValues {
   Box<std::int64_t> offload_layers;  ///< whose activations wait in host memory
   Box<WordSet<Overlapped>> overlap;
   Box<WordSet<GraphedModule>> cuda_graphs;
+  Box<Tuning> tuning;
+  Box<std::int64_t> lora_rank;  ///< of adapters
+  Box<WordSet<AdapterTarget>> lora_targets;
+  Box<Precision> adapter_precision;
+  Box<double> lora_dropout;  ///< probability; 0: no kernel for it
+  Box<BaseFormat> base_precision;
+  Box<bool> train_embeddings;
+  Box<std::int64_t> learning_layers;  ///< the last so many learn; 0: all
+  Box<Objective> objective;
+  Box<std::string> lengths;  ///< `fixed`, `lognormal:MEAN:SD:MIN:MAX`, a file or a name
+  Box<Packing> packing;
+  Box<Balance> balance;
 };
 
 /// A plan as asked for: what is empty is derived or defaulted.
@@ -217,6 +231,12 @@ inline constexpr std::tuple kPlanAxes(
              "who updates the weights", AxisUse::usual},
     PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats, "",
              "of the optimizer's moments", AxisUse::usual},
+    PlanAxis{"master_weights", [](auto& of) { return &of.master_weights; }, Domain<MasterWeights>{},
+             "", "what the optimizer updates: a copy in fp32, or none beside the weights",
+             AxisUse::usual},
+    PlanAxis{"loss", [](auto& of) { return &of.loss; }, Domain<LossForm>{}, "",
+             "how logits become a loss: whole, chunked, fused with their product, compiled",
+             AxisUse::usual},
     PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },
              Domain<double>{0, 1}, "optimizer-offload-fraction",
              "share of the optimizer's moments that host memory holds and updates", AxisUse::usual},
@@ -240,8 +260,32 @@ inline constexpr std::tuple kPlanAxes(
         "what runs beside other kernels; none: nothing, stack: what the stack runs so by itself",
         AxisUse::offered},
     PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
-             Domain<WordSet<GraphedModule>>{}, "", "what is launched as a graph",
-             AxisUse::offered});
+             Domain<WordSet<GraphedModule>>{}, "", "what is launched as a graph", AxisUse::offered},
+    PlanAxis{"tuning", [](auto& of) { return &of.tuning; }, Domain<Tuning>{}, "",
+             "what of the model learns", AxisUse::usual},
+    PlanAxis{"lora_rank", [](auto& of) { return &of.lora_rank; }, Domain<std::int64_t>{0, 1 << 13},
+             "", "rank of adapters", AxisUse::usual},
+    PlanAxis{"lora_targets", [](auto& of) { return &of.lora_targets; },
+             Domain<WordSet<AdapterTarget>>{}, "", "matrices that get an adapter", AxisUse::usual},
+    PlanAxis{"adapter_precision", [](auto& of) { return &of.adapter_precision; }, kFormats, "",
+             "in which adapters are stored", AxisUse::usual},
+    PlanAxis{"lora_dropout", [](auto& of) { return &of.lora_dropout; }, Domain<double>{0, 1}, "",
+             "dropout of what adapters read (0: none)", AxisUse::usual},
+    PlanAxis{"base_precision", [](auto& of) { return &of.base_precision; }, Domain<BaseFormat>{},
+             "", "how frozen matrices are stored (bf16: as computed)", AxisUse::usual},
+    PlanAxis{"train_embeddings", [](auto& of) { return &of.train_embeddings; }, Domain<bool>{}, "",
+             "embedding and head learn beside the adapters", AxisUse::usual},
+    PlanAxis{"learning_layers", [](auto& of) { return &of.learning_layers; }, kLayers, "",
+             "the last so many layers learn (0: all)", AxisUse::usual},
+    PlanAxis{"objective", [](auto& of) { return &of.objective; }, Domain<Objective>{}, "",
+             "what the loss is of", AxisUse::usual},
+    PlanAxis{"lengths", [](auto& of) { return &of.lengths; }, Domain<std::string>{"fixed"}, "",
+             "tokens of sequences: fixed, lognormal:MEAN:SD:MIN:MAX, or a file of them",
+             AxisUse::usual},
+    PlanAxis{"packing", [](auto& of) { return &of.packing; }, Domain<Packing>{}, "",
+             "how sequences fill a micro batch", AxisUse::usual},
+    PlanAxis{"balance", [](auto& of) { return &of.balance; }, Domain<Balance>{}, "",
+             "how sequences are dealt to ranks", AxisUse::usual});
 
 /// Calls `visit` with each axis, in the order of the table.
 template <class Visit>

@@ -72,10 +72,18 @@ inline constexpr std::array<std::string_view, 11> kWordsOf<RecomputeModule>{
     "shared_experts", "operators",   "blocks",  "gdn_norm_out", "mhc"};
 
 /// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
-enum class OffloadModule : std::uint8_t { expert_fc1, moe_act, core_attn, attn_proj, qkv_linear };
+enum class OffloadModule : std::uint8_t {
+  expert_fc1,
+  moe_act,
+  core_attn,
+  attn_proj,
+  qkv_linear,
+  attn_norm,
+  mlp_norm
+};
 template <>
-inline constexpr std::array<std::string_view, 5> kWordsOf<OffloadModule>{
-    "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear"};
+inline constexpr std::array<std::string_view, 7> kWordsOf<OffloadModule>{
+    "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear", "attn_norm", "mlp_norm"};
 
 /// What runs beside kernels, not between them: communication of tensor and expert parallelism, of
 /// gradients, parameters and between stages; weight gradients and shared experts beside that. Of
@@ -103,16 +111,90 @@ inline constexpr WordSet<Overlapped> kNoneOf<Overlapped>{Overlapped::no_grads,
 template <>
 inline constexpr std::string_view kEmptyWord<Overlapped> = "stack";
 
-/// Who updates the weights: Adam, or Muon, which orthogonalises the momentum of each matrix in
-/// place of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982).
-enum class Optimizer : std::uint8_t { adam, muon };
+/// Who updates the weights: Adam; Muon, which orthogonalises the momentum of each matrix in place
+/// of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982); Adam with moments
+/// in blocks of 8 bits (arXiv 2110.02861); with moments that move to host memory where the device
+/// is full; or in the backward pass, so that a layer's gradients are freed as soon as they are
+/// there.
+enum class Optimizer : std::uint8_t { adam, muon, adam_8bit, adam_paged, adam_in_backward };
 template <>
-inline constexpr std::array<std::string_view, 2> kWordsOf<Optimizer>{"adam", "muon"};
+inline constexpr std::array<std::string_view, 5> kWordsOf<Optimizer>{
+    "adam", "muon", "adam-8bit", "adam-paged", "adam-in-backward"};
+
+/// What the optimizer updates: a copy of the weights in fp32, or the weights themselves.
+enum class MasterWeights : std::uint8_t { fp32, none };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<MasterWeights>{"fp32", "none"};
+
+/// How logits become a loss: all of them at once; some tokens at a time (torchtune's chunked
+/// cross-entropy); in one kernel with the product before it, so that they are never there (Liger,
+/// Cut Cross-Entropy, arXiv 2411.09009); or all at once by compiled kernels that keep a copy
+/// between two of them (Megatron-Core's `--cross-entropy-fusion-impl native`).
+enum class LossForm : std::uint8_t { whole, chunked, fused, compiled };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<LossForm>{"whole", "chunked", "fused",
+                                                                "compiled"};
 
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
 enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess, mamba };
 template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<GraphedModule>{
     "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"};
+
+/// What of the model learns: all of it, adapters beside frozen matrices (LoRA, arXiv 2106.09685;
+/// DoRA, arXiv 2402.09353), or nothing (gradients pass through all the same).
+enum class Tuning : std::uint8_t { full, lora, dora, none };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<Tuning>{"full", "lora", "dora", "none"};
+
+/// Matrices that get an adapter. Fused ones (`qkv`, `gate_up`) get one for all that they hold; the
+/// last three are groups: q, k, v and o; gate, up, down and the experts'; both.
+enum class AdapterTarget : std::uint8_t {
+  q,
+  k,
+  v,
+  qkv,
+  o,
+  gate,
+  up,
+  gate_up,
+  down,
+  experts,
+  router,
+  embedding,
+  head,
+  attention,
+  mlp,
+  all
+};
+template <>
+inline constexpr std::array<std::string_view, 16> kWordsOf<AdapterTarget>{
+    "q",    "k",       "v",      "qkv",       "o",    "gate",      "up",  "gate_up",
+    "down", "experts", "router", "embedding", "head", "attention", "mlp", "all"};
+
+/// How frozen matrices are stored: as computed (`bf16`), or narrower and widened at each use.
+enum class BaseFormat : std::uint8_t { bf16, fp8, int8, nf4, nf4_double, gptq_int4, nvfp4 };
+template <>
+inline constexpr std::array<std::string_view, 7> kWordsOf<BaseFormat>{
+    "bf16", "fp8", "int8", "nf4", "nf4-double", "gptq-int4", "nvfp4"};
+
+/// What the loss is of: a sequence, a chosen and a rejected one beside a reference model's (DPO,
+/// arXiv 2305.18290), or these two by one score each.
+enum class Objective : std::uint8_t { sft, dpo, reward };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Objective>{"sft", "dpo", "reward"};
+
+/// How sequences fill a micro batch: each padded to the longest, or several in a row of `seq_len`
+/// tokens, with attention inside each of them or over all before.
+enum class Packing : std::uint8_t { none, packed, packed_causal };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Packing>{"none", "packed",
+                                                                   "packed-causal"};
+
+/// How sequences of a global batch are dealt to ranks.
+enum class Balance : std::uint8_t { none, sorted, longest_first };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Balance>{"none", "sorted",
+                                                                   "longest-first"};
 
 }  // namespace prequel

@@ -18,6 +18,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
 #include "hw/base/sha256.hpp"
@@ -25,6 +26,7 @@
 #include "models/axes/plan_request.hpp"
 #include "models/job/file_cache.hpp"
 #include "models/job/model_names.hpp"
+#include "models/job/spelled_plan.hpp"
 #include "models/stack/release.hpp"
 
 namespace prequel {
@@ -112,6 +114,34 @@ bool may_be_published(const std::string& name) {
   std::error_code ignored;
   return !name.ends_with(".json") && !name.starts_with('.') && !name.starts_with('/') &&
          std::ranges::count(name, '/') <= 1 && !fs::exists(name, ignored);
+}
+
+/// Returns the one of `names` that differs from `name` in capitals, blanks and underscores only.
+std::optional<std::string> same_but_for_case(const std::string& name,
+                                             const std::vector<std::string>& names) {
+  std::string plain = lower_case(name);
+  std::ranges::replace(plain, ' ', '-');
+  std::ranges::replace(plain, '_', '-');
+  if (plain == name) return std::nullopt;
+  const auto found = std::ranges::find(names, plain);
+  return found == names.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Returns what a cluster may be called by: the usual machine with that card ("H100", "8xH100").
+std::string usual_machine(const std::string& name, const Document& machines) {
+  std::string card = lower_case(name);
+  const std::size_t times = card.find('x');
+  if (times != std::string::npos && times > 0 && card.find_first_not_of("0123456789") == times) {
+    card.erase(0, times + 1);
+  }
+  std::ranges::replace(card, '-', ' ');
+  std::ranges::replace(card, '_', ' ');
+  for (const Cursor& machine : machines.root().at("machines").items()) {
+    if (machine.at("card").text() != card) continue;
+    return " (did you mean " + in_quotes(machine.at("cluster").text()) +
+           ", the usual machine with it?)";
+  }
+  return {};
 }
 
 /// What stands in for a name that nothing shipped is like.
@@ -339,8 +369,17 @@ Document Library::find(const std::string& kind, const std::string& name,
   if (kind == "models" && may_be_published(name)) {
     if (const auto file = model_file(name)) return find(kind, *file, from);
   }
-  if (is_path(name)) return read(kind, name, name);
-  if (kind == "software") {
+  const bool published =
+      kind == "models" && name.find('/') != std::string::npos && may_be_published(name);
+  if (is_path(name) && !published) return read(kind, name, name);
+  if (kind == "clusters") {
+    const Document names_of = find("names", "clusters", from);
+    if (const auto meant = names_of.root().at("names").find(lower_case(name))) {
+      return find(kind, meant->text(), from);
+    }
+  }
+  if (const auto same = same_but_for_case(name, names(kind))) return find(kind, *same, from);
+  if (kind == "software" && name.find(',') == std::string::npos) {
     const Release asked = known_as(release_of(name), find("stand_ins", "stacks", from));
     if (const auto stand_in = nearest_release(asked, names(kind))) {
       Document software = find(kind, *stand_in, from);
@@ -349,11 +388,20 @@ Document Library::find(const std::string& kind, const std::string& name,
     }
   }
   const std::string file = "./" + name + ".json";
-  const std::string nearest = did_you_mean(name, names(kind));
-  const std::string problem = "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
-                              (is_file(file) ? "; the file here is called " + file : "") +
-                              "; prequel show " + kind + " lists them" +
-                              (nearest.empty() ? own_file(kind) : "");
+  // A publisher says nothing of the model's shape.
+  const std::string own_name = kind == "models" ? name.substr(name.rfind('/') + 1) : name;
+  std::string nearest =
+      kind == "clusters" ? usual_machine(name, find("stand_ins", "machines", from)) : "";
+  if (nearest.empty()) nearest = did_you_mean(own_name, names(kind));
+  if (name.find(',') != std::string::npos) {
+    throw InputError(from, in_quotes(name) + " is a list; one " + singular(kind) +
+                               (kind == "clusters" ? " would do, or prequel search for several"
+                                                   : " would do, in a call for each"));
+  }
+  const std::string problem =
+      "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
+      (is_file(file) ? "; the file here is called " + file : "") +
+      "; prequel show " + kind + " lists them" + (nearest.empty() ? own_file(kind) : "");
   const bool is_place = from.find('/') != std::string::npos;
   throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
 }
@@ -466,7 +514,8 @@ Job read_job(const Library& library, const JobRequest& request) {
 
   Document asked =
       Document::from(file, nlohmann::json{{"plan", job_file.plan}, {"what_if", job_file.what_if}});
-  for (const Override& override : request.overrides) {
+  for (const Override& override :
+       in_plan_terms(request.overrides, job_file.plan, job.model, job.cluster)) {
     if (override.path.starts_with("plan.") || override.path.starts_with("what_if.")) {
       asked.set(override.path, override.value, override.from);
     }

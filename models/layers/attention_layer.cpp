@@ -222,6 +222,7 @@ class AttentionTeller {
   void tell_projection() {
     LayerTeller::Split split = teller_.split_inputs();
     split.operator_share = 1;
+    split.adapters = teller_.adapters_of({{AdapterTarget::o, teller_.model.hidden}});
     teller_.tell_linear("projection", teller_.tokens, teller_.model.hidden, shape_.width(), split);
   }
 
@@ -235,6 +236,11 @@ class AttentionTeller {
     // Queries, keys and values are a product each; every second one is that of keys.
     const double keys = real(shape_.kv_heads * shape_.key_dim);
     split.operator_share = keys / real(shape_.qkv_width());
+    using enum AdapterTarget;
+    const std::int64_t values = shape_.keys_are_values ? 0 : shape_.kv_heads * shape_.value_dim;
+    split.adapters = teller_.adapters_of(
+        {{q, shape_.heads * shape_.key_dim}, {k, shape_.kv_heads * shape_.key_dim}, {v, values}},
+        AdapterTarget::qkv, shape_.qkv_width());
     teller_.tell_linear("qkv", teller_.tokens, shape_.qkv_width(), teller_.model.hidden, split);
     teller_.tell_cast("qkv cast", Module::other, 0, elements);
     // Splitting into heads and merging; rotary positions read and write all once more.
@@ -267,11 +273,14 @@ class AttentionTeller {
                              .module = Module::mla_up_projection,
                              .feeds = OffloadModule::core_attn};
 
+    heads.adapters = teller_.adapters_of({{AdapterTarget::q, queries}});
     LayerTeller::Split narrow = whole;
+    narrow.adapters = teller_.adapters_of({{AdapterTarget::k, latent.kv_rank + latent.rope}});
     narrow.kept = bytes(2 * latent.kv_rank + latent.rope);  // before its norm and behind
     if (latent.q_rank > 0) {
       LayerTeller::Split query = whole;
       query.kept = bytes(2 * latent.q_rank);
+      query.adapters = teller_.adapters_of({{AdapterTarget::q, latent.q_rank}});
       teller_.tell_linear("q down", teller_.tokens, latent.q_rank, teller_.model.hidden, query);
       heads.kept = bytes(queries) / tp;
       teller_.tell_linear("q up", teller_.tokens, queries, latent.q_rank, heads);
@@ -283,6 +292,7 @@ class AttentionTeller {
                         teller_.model.hidden, narrow);
     // Keys get the part with positions of all heads; values are a part of what comes up.
     heads.kept = bytes(shape_.heads * shape_.key_dim + up) / tp;
+    heads.adapters = teller_.adapters_of({{AdapterTarget::v, up}});
     teller_.tell_linear("kv up", teller_.tokens, up, latent.kv_rank, heads);
     teller_.tell_cast("latent casts", Module::other,
                       real(teller_.tokens * (latent.q_rank + latent.kv_rank)),
@@ -308,7 +318,8 @@ class AttentionTeller {
     core.shape.value_dim = shape_.value_dim;
     core.shape.kv_seq = teller_.setting.seq_len;
     core.shape.window = teller_.kind.span == AttentionSpan::window ? teller_.model.window : 0;
-    core.shape.chunk = teller_.kind.span == AttentionSpan::chunk ? teller_.model.chunk : 0;
+    core.shape.chunk =
+        teller_.kind.span == AttentionSpan::chunk ? teller_.model.chunk : teller_.setting.seen_len;
     core.shape.precision = teller_.setting.precision;
     const double scores = real(teller_.setting.mbs * heads) * real(teller_.setting.seq_len) *
                           real(teller_.setting.seq_len) / cp;
@@ -323,9 +334,10 @@ class AttentionTeller {
       }
       core.score_forward_time = traffic.forward_time * scores;
       core.score_backward_time = traffic.backward_time * scores;
-      kept =
-          (teller_.software.memory.score_bytes + (teller_.model.score_cap ? teller_.element : 0)) *
-          scores;
+      // A dropout keeps its mask and what it leaves.
+      const double all = teller_.software.memory.score_bytes;
+      kept = (teller_.model.score_dropout ? all : std::min(all, teller_.element)) * scores;
+      if (teller_.model.score_cap) kept += teller_.element * scores;
     }
     tell_context_exchange();
     const std::int64_t sinks = teller_.model.attention_sinks ? shape_.heads : 0;
@@ -333,7 +345,8 @@ class AttentionTeller {
         teller_.setting.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
-    teller_.tell({"attention", core, Module::core_attention, sinks, false, kept, 0});
+    teller_.tell({"attention", core, Module::core_attention, sinks, false, kept, 0,
+                  OffloadModule::core_attn});
     tell_context();
   }
 
@@ -346,7 +359,11 @@ class AttentionTeller {
                       real(teller_.tokens * teller_.model.hidden));
   }
 
+  /// Attention's own backward reads it where a flash kernel is used.
   [[nodiscard]] double context_bytes() const {
+    if (!teller_.keeps_input_of({AdapterTarget::o})) {
+      return teller_.setting.attention == AttentionKind::flash ? teller_.element : 0;
+    }
     if (teller_.software.memory.context_bytes > 0) return teller_.software.memory.context_bytes;
     const bool twice =
         teller_.setting.attention == AttentionKind::flash && teller_.operand != teller_.element;

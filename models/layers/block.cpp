@@ -40,7 +40,8 @@ Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& s
   teller.tell_input();
   if (mixes) {
     teller.tell_streams_in(true);
-    teller.tell_norm(OffloadModule::qkv_linear);
+    teller.tell_norm(teller.keeps_mixer_input() || (side_by_side && teller.keeps_feed_input()),
+                     OffloadModule::qkv_linear);
     teller.tell_input_gather();
     tell_mixer(teller);
     if (!side_by_side) {
@@ -51,7 +52,7 @@ Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& s
   if (feeds) {
     if (!side_by_side) {
       teller.tell_streams_in(!mixes);
-      teller.tell_norm();
+      teller.tell_norm(teller.keeps_feed_input());
       // Experts work on the rank's own tokens: nothing is gathered for them.
       if (!kind.has_experts()) teller.tell_input_gather();
     }

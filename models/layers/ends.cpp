@@ -21,14 +21,20 @@ std::int64_t norm_parameters(const Transformer& model) {
 Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
                      const Software& software) {
   const double bytes = token_bytes(model, setting);
+  const bool learns = setting.learning.tables_learn();
   Layer layer;
-  layer.pieces.push_back({"embedding",
-                          PointwiseKernels{StreamKind::embedding, 2 * bytes, 3 * bytes},
-                          Module::other, rows_of_table(model, setting, software) * model.hidden});
+  layer.pieces.push_back(
+      {"embedding", PointwiseKernels{StreamKind::embedding, 2 * bytes, learns ? 3 * bytes : 0},
+       Module::other, rows_of_table(model, setting, software) * model.hidden});
+  layer.pieces.back().learns = learns;
   const std::int64_t positions =
       model.position == PositionEmbedding::learned ? setting.seq_len * model.hidden : 0;
   const std::int64_t norm = model.embedding_norm ? norm_parameters(model) : 0;
-  layer.pieces.push_back({"positions", PointwiseKernels{}, Module::other, positions + norm});
+  const double mask =
+      model.dropout ? real(setting.tokens() * model.hidden) / real(setting.token_split()) : 0.0;
+  layer.pieces.push_back(
+      {"positions", PointwiseKernels{}, Module::other, positions + norm, false, mask});
+  layer.pieces.back().learns = setting.learning.model_learns();
   if (setting.tp == 1) return layer;
   using enum CollectiveOp;
   const auto add = [&](std::optional<CollectiveOp> forward) {
@@ -54,7 +60,10 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   std::int64_t last = norm_parameters(model);
   if (streams > 1) last += streams * streams * model.hidden + streams + 1;
   if (model.block_residuals > 0) last += 2 * model.hidden;
-  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last});
+  layer.input = token_bytes(model, setting) / real(setting.token_split());
+  layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last, false,
+                          token_bytes(model, setting) / real(setting.token_split())});
+  layer.pieces.back().learns = setting.learning.model_learns();
   if (setting.tp > 1) {
     using enum CollectiveOp;
     const auto add = [&](CollectiveOp backward) {
@@ -72,6 +81,7 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   layer.pieces.push_back({"logits",
                           LinearLayer{setting.tokens(), vocab, model.hidden, setting.precision, 0},
                           Module::other, rows * model.hidden});
+  layer.pieces.back().learns = setting.learning.tables_learn();
   if (model.logit_cap) {
     // Reads and writes; backward reads the gradient and its result, which is kept, and writes.
     const double pass = logits * bytes_per_element(setting.precision);
@@ -99,6 +109,7 @@ Layer tell_next_token(const Transformer& model, const LayerSetting& setting,
                                       setting.precision, 0},
                           Module::other, 2 * model.hidden * model.hidden, false,
                           token_bytes(model, setting)});
+  for (LayerPiece& piece : layer.pieces) piece.learns = setting.learning.model_learns();
   return layer;
 }
 

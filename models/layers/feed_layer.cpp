@@ -20,11 +20,18 @@ class FeedTeller {
   /// Router, dispatch, the experts' two products, combine; and the experts that all tokens pass.
   void tell_experts() {
     const Experts& experts = teller_.model.experts;
-    const double rows = real(teller_.shared_tokens * experts.top_k) * real(teller_.setting.etp);
+    const double rows = expert_tokens() * real(experts.top_k * teller_.setting.etp);
     const double busy_rows = rows * teller_.setting.imbalance;
     const double hidden = real(teller_.model.hidden);
     const double tokens = real(teller_.shared_tokens);
 
+    for (const std::int64_t adapted :
+         teller_.adapters_of({{AdapterTarget::router, experts.count}})) {
+      teller_.tell_adapter({.rows = teller_.shared_tokens,
+                            .outputs = adapted,
+                            .inputs = teller_.model.hidden,
+                            .module = Module::experts});
+    }
     teller_.tell({"router",
                   LinearLayer{teller_.shared_tokens, experts.count, teller_.model.hidden,
                               teller_.setting.precision, 0},
@@ -38,9 +45,11 @@ class FeedTeller {
         {"routing", PointwiseKernels{StreamKind::router, routing, 2 * routing}, Module::experts});
     if (experts.latent > 0) tell_latent("experts latent in", experts.latent, teller_.model.hidden);
     tell_dispatch("dispatch", false);
+    tell_expert_tensor_exchange("expert gather", busy_rows, CollectiveOp::all_gather);
     tell_permute("permute", busy_rows);
     tell_expert_products(busy_rows);
     tell_permute("unpermute", busy_rows);
+    tell_expert_tensor_exchange("expert scatter", busy_rows, CollectiveOp::reduce_scatter);
     tell_dispatch("combine", true);
     if (experts.latent > 0) tell_latent("experts latent out", teller_.model.hidden, experts.latent);
     if (experts.shared_hidden > 0) {
@@ -50,22 +59,48 @@ class FeedTeller {
                   Module::shared_experts, false, experts.shared_gate ? teller_.model.hidden : 0);
       if (split) teller_.tell_scatter("shared experts scatter");
     }
-    teller_.tell_tensor_sum("mlp all-reduce", false, true);
+    // Without sequence parallelism each tensor rank has the results of its part of the tokens, or a
+    // part of each result.
+    teller_.tell_tensor_sum("mlp all-reduce", !teller_.setting.sequence_parallel, true);
   }
 
  private:
-  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows) {
+  [[nodiscard]] bool keeps_gate() const {
+    return teller_.software.memory.keeps_copies || teller_.software.memory.keeps_gates;
+  }
+
+  /// A rank's part of the tokens that its tensor group has: experts get each token once, whether or
+  /// not sequence parallelism splits what is around them.
+  [[nodiscard]] double expert_tokens() const {
+    return real(teller_.tokens) / real(teller_.setting.tp);
+  }
+
+  /// Gathers the rows of all ranks that share an expert's columns, or scatters their sums. Without
+  /// sequence parallelism every tensor rank has the tokens already, and the sum behind the experts
+  /// is that of the whole layer.
+  void tell_expert_tensor_exchange(std::string_view name, double rows, CollectiveOp forward) {
+    if (teller_.setting.etp == 1 || !teller_.setting.sequence_parallel) return;
+    const bool gathers = forward == CollectiveOp::all_gather;
+    const Bytes bytes{rows * real(teller_.model.expert_width()) * teller_.element};
+    teller_.tell(
+        {name,
+         LayerCollective{GroupAxis::expert_tensor, bytes, forward,
+                         gathers ? CollectiveOp::reduce_scatter : CollectiveOp::all_gather},
+         Module::experts});
+  }
+
+  void tell_activation(std::string_view name, Module module, double elements, double traffic_rows,
+                       bool is_kept) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(teller_.model.mlp);
     const double pass =
         traffic_rows * teller_.element * teller_.software.kernels.pointwise_traffic_factor;
-    teller_.tell(
-        {name,
-         PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
-                          (gated ? 5 : 3) * pass},
-         module, 0, false,
-         elements * (teller_.operand +
-                     (gated && teller_.software.memory.keeps_copies ? teller_.element : 0.0))});
+    teller_.tell({name,
+                  PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
+                                   (gated ? 5 : 3) * pass},
+                  module, 0, false,
+                  elements * ((is_kept ? teller_.operand : 0.0) +
+                              (gated && keeps_gate() ? teller_.element : 0.0))});
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
@@ -95,16 +130,22 @@ class FeedTeller {
     first.kept = in_elements * stored_bytes();
     // Of the gate, what it gates and the second product, every second one; of two, the second.
     first.operator_share = is_gated(teller_.model.mlp) ? 0.5 : 0.0;
+    using enum AdapterTarget;
+    first.adapters = is_gated(teller_.model.mlp)
+                         ? teller_.adapters_of({{gate, inner}, {up, inner}}, gate_up, 2 * inner)
+                         : teller_.adapters_of({{up, inner}}, gate_up, inner);
     teller_.tell_linear(in, teller_.tokens, teller_.model.in_width(inner), teller_.model.hidden,
                         first);
     tell_activation_store(module, in_elements, false);
-    tell_activation("activation", module, inner_elements, inner_elements);
+    tell_activation("activation", module, inner_elements, inner_elements,
+                    teller_.keeps_input_of({AdapterTarget::down}));
     teller_.tell_cast("mlp casts", module, inner_elements,
                       in_elements + real(teller_.tokens * teller_.model.hidden));
     LayerTeller::Split second = teller_.split_inputs();
     second.module = module;
     second.operator_share = is_gated(teller_.model.mlp) ? 0.0 : 1.0;
     second.ends_layer = ends_layer;
+    second.adapters = teller_.adapters_of({{AdapterTarget::down, teller_.model.hidden}});
     second.more_parameters = more_parameters;
     teller_.tell_linear(out, teller_.tokens, teller_.model.hidden, inner, second);
   }
@@ -119,12 +160,12 @@ class FeedTeller {
   }
 
   void tell_dispatch(std::string_view name, bool combine) {
-    if (teller_.setting.ep * teller_.setting.etp == 1) return;
+    if (teller_.setting.ep == 1) return;
     const Experts& experts = teller_.model.experts;
     Dispatch transfer;
     transfer.dispatcher = teller_.setting.dispatcher;
     transfer.combine = combine;
-    transfer.tokens = real(teller_.shared_tokens) * teller_.setting.imbalance;
+    transfer.tokens = expert_tokens() * teller_.setting.imbalance;
     transfer.hidden = teller_.model.expert_width();
     transfer.precision = teller_.setting.precision;
     transfer.top_k = experts.top_k;
@@ -166,9 +207,19 @@ class FeedTeller {
     const double passes = fused ? 0.5 : 1.0;
     teller_.tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),
                       passes * rows * (hidden + real(in_width)));
+    const bool reads_input = teller_.keeps_input_of({AdapterTarget::experts});
+    const auto adapt = [&](std::int64_t outputs, std::int64_t inputs, bool splits_inputs) {
+      for (const std::int64_t adapted : teller_.adapters_of({{AdapterTarget::experts, outputs}})) {
+        teller_.tell_adapter({whole_rows, adapted, inputs, splits_inputs, teller_.setting.etp,
+                              Module::experts, local, experts.count});
+      }
+    };
+    adapt(experts.ffn_hidden, width, false);
+    if (is_gated(teller_.model.mlp)) adapt(experts.ffn_hidden, width, false);
     // The dispatched tokens are the input, with the probabilities that scale them.
     teller_.tell({"expert inputs", PointwiseKernels{}, Module::experts, 0, false,
-                  rows * (hidden * teller_.operand + 8.0), 1, OffloadModule::expert_fc1});
+                  rows * ((reads_input ? hidden * teller_.operand : 0.0) + 8.0), 1,
+                  OffloadModule::expert_fc1});
     add("experts in", in_width, width,
         linear_parameters(teller_.model.in_width(experts.ffn_hidden), width,
                           teller_.model.linear_bias),
@@ -176,7 +227,13 @@ class FeedTeller {
     tell_activation_store(Module::expert_activation, rows * real(in_width),
                           teller_.setting.repeats_expert_activation);
     tell_activation("expert activation", Module::expert_activation, rows * real(inner),
-                    passes * rows * real(inner));
+                    passes * rows * real(inner), reads_input);
+    // Where no kernel scales and activates at once, both results are kept.
+    if (teller_.model.mlp == Mlp::gelu && reads_input) {
+      teller_.tell({"expert scales", PointwiseKernels{}, Module::expert_activation, 0, false,
+                    rows * real(inner) * teller_.element});
+    }
+    adapt(width, experts.ffn_hidden, true);
     add("experts out", width, inner,
         linear_parameters(width, experts.ffn_hidden, teller_.model.linear_bias), 0);
     if (teller_.model.linear_bias) tell_expert_biases(rows * (real(in_width) + hidden));

@@ -42,10 +42,23 @@ double forward_flops(const Layer& layer, WordSet<Module> modules, bool causal, b
   return flops;
 }
 
+/// FLOP of weight gradients that nobody computes.
+double frozen_flops(const Layer& layer) {
+  double flops = 0;
+  for (const LayerPiece& piece : layer.pieces) {
+    const auto* linear = std::get_if<LinearLayer>(&piece.what);
+    if (!linear || piece.learns) continue;
+    flops += 2 * real(linear->rows) * real(linear->outputs) * real(linear->inputs);
+  }
+  return flops;
+}
+
 StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool causal) {
   LayerSetting setting;
   setting.seq_len = step.seq_len;
   setting.attention = AttentionKind::flash;
+  setting.learning = step.learning;
+  setting.seen_len = step.seen_len;
   Transformer padded = model;
   padded.vocab = step.vocab;
   const Software plain{};
@@ -53,17 +66,22 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   const PartCounts held = parts_of(model);
   double once = 0;
   double again = 0;
+  double frozen = 0;
+  const auto add = [&](double count, const Layer& layer) {
+    once += count * forward_flops(layer, WordSet<Module>::all(), causal);
+    frozen += count * frozen_flops(layer);
+  };
   each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
     const Layer block = tell_block(model, kind, setting, plain);
-    once += real(held[part]) * forward_flops(block, WordSet<Module>::all(), causal);
+    add(real(held[part]), block);
     again += real(held[part]) * forward_flops(block, repeated, causal, !step.stops_early);
   });
-  const double heads = real(1 + model.next_token_layers);
-  once += heads * forward_flops(tell_head(padded, setting, plain), WordSet<Module>::all(), causal);
-  once += real(model.next_token_layers) *
-          forward_flops(tell_next_token(model, setting, plain), WordSet<Module>::all(), causal);
+  add(real(1 + model.next_token_layers), tell_head(padded, setting, plain));
+  add(real(model.next_token_layers), tell_next_token(model, setting, plain));
   const double sequences = real(step.gbs);
-  return {{3 * sequences * once}, {sequences * (3 * once + step.repeated_blocks * again)}};
+  const double skipped = sequences * frozen;
+  return {{3 * sequences * once - skipped},
+          {sequences * (3 * once + step.repeated_blocks * again) - skipped}};
 }
 
 StepFlops megatron_hw_flops(const Transformer& model, const StepShape& step) {

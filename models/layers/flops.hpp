@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "hw/base/units.hpp"
+#include "models/layers/setting.hpp"
 #include "models/shape/transformer.hpp"
 #include "models/stack/software.hpp"
 
@@ -24,6 +25,8 @@ struct StepShape {
   AttentionKind attention{};
   double repeated_blocks{1.0};  ///< share of the blocks that repeat; only `prequel` asks for it
   bool stops_early{};           ///< KernelStack::recompute_stops_early; `prequel` alone, too
+  std::int64_t seen_len{};      ///< LayerSetting::seen_len; these two alone, as what follows
+  Learning learning{};          ///< `prequel` and `causal` alone: frozen matrices have no wgrad
 };
 
 /// Model FLOPs: forward and backward, nothing repeated. Hardware FLOPs: with what is recomputed.

@@ -17,33 +17,75 @@ void LayerTeller::tell_linear(std::string_view name, std::int64_t rows, std::int
   const std::int64_t outputs_here = split.inputs ? outputs : outputs / split.ranks;
   const std::int64_t inputs_here = split.inputs ? inputs / split.ranks : inputs;
   tell_weight_cast(real(outputs_here * inputs_here), split.module, split.operator_share);
-  layer_.pieces.push_back({name, LinearLayer{rows, outputs_here, inputs_here, setting.products, 0},
-                           split.module,
-                           linear_parameters(outputs, inputs, split.bias) + split.more_parameters,
-                           false, split.kept, split.operator_share, split.feeds, split.ends_layer});
+  for (const std::int64_t adapted : split.adapters) {
+    tell_adapter({.rows = rows,
+                  .outputs = adapted,
+                  .inputs = inputs,
+                  .splits_inputs = split.inputs,
+                  .ranks = split.ranks,
+                  .module = split.module});
+  }
+  tell({name, LinearLayer{rows, outputs_here, inputs_here, setting.products, 0}, split.module,
+        linear_parameters(outputs, inputs, split.bias) + split.more_parameters, false, split.kept,
+        split.operator_share, split.feeds, split.ends_layer});
+}
+
+std::vector<std::int64_t> LayerTeller::adapters_of(std::initializer_list<Target> each,
+                                                   std::optional<AdapterTarget> fused,
+                                                   std::int64_t fused_outputs) const {
+  const Learning& learning = setting.learning;
+  if (learning.rank == 0) return {};
+  if (fused && learning.targets.has(*fused)) return {fused_outputs};
+  std::vector<std::int64_t> outputs;
+  for (const Target& target : each) {
+    if (learning.targets.has(target.word)) outputs.push_back(target.outputs);
+  }
+  return outputs;
+}
+
+bool LayerTeller::keeps_input_of(std::initializer_list<AdapterTarget> targets) const {
+  const Learning& learning = setting.learning;
+  if (learning.model_learns()) return true;
+  if (learning.rank == 0 || learning.dropout) return false;
+  return std::ranges::any_of(targets,
+                             [&](AdapterTarget target) { return learning.targets.has(target); });
+}
+
+bool LayerTeller::keeps_mixer_input() const {
+  using enum AdapterTarget;
+  return keeps_input_of({q, k, v, qkv});
+}
+
+bool LayerTeller::keeps_feed_input() const {
+  using enum AdapterTarget;
+  if (kind.has_experts() && keeps_input_of({router})) return true;
+  const bool dense = !kind.has_experts() || model.experts.shared_hidden > 0;
+  return dense && keeps_input_of({gate, up, gate_up});
 }
 
 void LayerTeller::tell_weight_cast(double weights, Module module, double operator_share) {
+  if (!setting.learning.model_learns() && setting.learning.base != BaseFormat::bf16) {
+    return tell_dequantisation(layer_, weights, module, setting, software);
+  }
   const bool cast = is_quantized(setting.products) && software.kernels.casts_weights;
   if (!cast || setting.gathers_cast) return;
-  layer_.pieces.push_back({.name = "weight casts",
-                           .what = Casts{weights, weights, setting.casts, false},
-                           .module = module,
-                           .operator_share = operator_share});
+  tell({.name = "weight casts",
+        .what = Casts{weights, weights, setting.casts, false},
+        .module = module,
+        .operator_share = operator_share});
 }
 
 void LayerTeller::tell_pointwise(std::string_view name, Module module, double forward,
                                  double backward, double ranks, double kept,
                                  std::int64_t parameters, std::optional<OffloadModule> feeds) {
   const double pass = token_bytes / ranks * software.kernels.pointwise_traffic_factor;
-  layer_.pieces.push_back(
-      {name, PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass}, module,
-       parameters, false, kept, 1, feeds});
+  tell({name, PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass},
+        module, parameters, false, kept, 1, feeds});
 }
 
 void LayerTeller::tell_cast(std::string_view name, Module module, double forward, double backward) {
   if (!is_quantized(setting.products)) return;
-  layer_.pieces.push_back({name, Casts{forward, backward, setting.casts}, module});
+  tell({name, Casts{forward, backward, setting.casts, setting.learning.model_learns()}, module});
 }
 
 void LayerTeller::tell_collective(std::string_view name, GroupAxis axis, double bytes,
@@ -52,15 +94,17 @@ void LayerTeller::tell_collective(std::string_view name, GroupAxis axis, double 
   LayerPiece piece{name, LayerCollective{axis, {bytes}, forward, backward}};
   if (forward == CollectiveOp::reduce_scatter) piece.operator_share = 0;
   piece.ends_layer = ends_layer && forward != CollectiveOp::all_gather;
-  layer_.pieces.push_back(piece);
+  tell(piece);
 }
 
-void LayerTeller::tell_norm(std::optional<OffloadModule> feeds) {
+void LayerTeller::tell_norm(bool is_kept, std::optional<OffloadModule> feeds) {
   const auto ranks = real(setting.token_split());
   const double norms = model.post_norms ? 2 : 1;
   const double kept_split = software.memory.keeps_gathers ? 1 : ranks;
+  const double copies = norms * software.memory.norm_copy_bytes;
   tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
-                 token_bytes / element * operand / kept_split,
+                 (is_kept ? token_bytes / element * operand / kept_split : 0) +
+                     token_bytes / element * copies / ranks,
                  static_cast<std::int64_t>(norms) * norm_parameters(model), feeds);
 }
 
@@ -94,17 +138,17 @@ void LayerTeller::tell_residual(bool last) {
   const double mask = model.dropout ? token_bytes / element / ranks : 0;
   const double passes = model.dropout ? 3.5 : 3;
   tell_pointwise("residual", Module::other, passes, passes, ranks,
-                 mask + (last ? 0 : token_bytes / ranks));
+                 mask + (last ? 0 : token_bytes / ranks), 0,
+                 last ? std::nullopt : std::optional(OffloadModule::mlp_norm));
 }
 
 void LayerTeller::tell_input_gather() {
   if (setting.tp == 1 || !setting.sequence_parallel || software.memory.keeps_gathers) return;
-  layer_.pieces.push_back(
-      {"input all-gather", LayerCollective{GroupAxis::tensor,
-                                           {gathered_bytes(1)},
-                                           std::nullopt,
-                                           CollectiveOp::all_gather,
-                                           software.communication.gathers_beside_dgrad}});
+  tell({"input all-gather", LayerCollective{GroupAxis::tensor,
+                                            {gathered_bytes(1)},
+                                            std::nullopt,
+                                            CollectiveOp::all_gather,
+                                            software.communication.gathers_beside_dgrad}});
 }
 
 double LayerTeller::gathered_bytes(int copies) const {

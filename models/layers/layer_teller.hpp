@@ -2,10 +2,13 @@
 
 /// The pieces that all kinds of sublayers are told with.
 
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "models/layers/adapter.hpp"
 #include "models/layers/layer.hpp"
 
 namespace prequel {
@@ -40,7 +43,8 @@ class LayerTeller {
     double operator_share{0.5};  ///< every second product
     std::optional<OffloadModule> feeds{};
     bool ends_layer{};
-    std::int64_t more_parameters{};  ///< beside the product's
+    std::int64_t more_parameters{};        ///< beside the product's
+    std::vector<std::int64_t> adapters{};  ///< outputs of each, of the whole matrix
   };
   [[nodiscard]] Split split_outputs() const {
     return {.ranks = setting.tp, .bias = model.linear_bias};
@@ -52,27 +56,50 @@ class LayerTeller {
   /// What comes in. Megatron's --distribute-saved-activations, DeepSpeed's partition_activations.
   void tell_input();
 
-  void tell(LayerPiece piece) { layer_.pieces.push_back(std::move(piece)); }
+  /// Tells a piece of the model; adapters are others.
+  void tell(LayerPiece piece) {
+    piece.learns = setting.learning.model_learns();
+    layer_.pieces.push_back(std::move(piece));
+  }
+  /// Tells the pieces of one adapter (models/layers/adapter.hpp).
+  void tell_adapter(const AdaptedMatrix& matrix) {
+    prequel::tell_adapter(layer_, matrix, setting, software);
+  }
+  /// Outputs of the adapters of matrices that are one product: one of all of them where `fused` is
+  /// a target, else one each.
+  struct Target {
+    AdapterTarget word;
+    std::int64_t outputs;
+  };
+  [[nodiscard]] std::vector<std::int64_t> adapters_of(std::initializer_list<Target> each,
+                                                      std::optional<AdapterTarget> fused = {},
+                                                      std::int64_t fused_outputs = 0) const;
+  /// Whether weight gradients read the input of a matrix of these targets: its own, or those of an
+  /// adapter that reads the same tensor.
+  [[nodiscard]] bool keeps_input_of(std::initializer_list<AdapterTarget> targets) const;
+  [[nodiscard]] bool keeps_mixer_input() const;
+  [[nodiscard]] bool keeps_feed_input() const;
   void tell_linear(std::string_view name, std::int64_t rows, std::int64_t outputs,
                    std::int64_t inputs, const Split& split);
   /// Weights of the product that follows, where each pass casts them: once for its forward product,
   /// and once in the order in which the input's gradient needs them. Those that were gathered in
-  /// their format need no cast.
+  /// their format need no cast, and those that are frozen in another one are widened.
   void tell_weight_cast(double weights, Module module, double operator_share);
   /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a
   /// pass is one read or write of every element).
   void tell_pointwise(std::string_view name, Module module, double forward, double backward,
                       double ranks, double kept = 0, std::int64_t parameters = 0,
                       std::optional<OffloadModule> feeds = {});
-  /// Casts of activations forward and of gradients backward, in elements.
+  /// Casts of activations forward and of gradients backward, in elements. Weight gradients read
+  /// them in the other order, too.
   void tell_cast(std::string_view name, Module module, double forward, double backward);
   void tell_collective(std::string_view name, GroupAxis axis, double bytes,
                        std::optional<CollectiveOp> forward, std::optional<CollectiveOp> backward,
                        bool ends_layer = false);
 
   /// Norms read and write once forward; backward two kernels make five passes. What products read
-  /// is written in their format.
-  void tell_norm(std::optional<OffloadModule> feeds = {});
+  /// is written in their format, and kept where a weight gradient reads it.
+  void tell_norm(bool is_kept, std::optional<OffloadModule> feeds = {});
   /// Before a sublayer: its sum of residual streams (hyper-connections, arXiv 2409.19606, whose
   /// mixing matrices 20 rounds bring to equal sums), or of what blocks before it gave.
   void tell_streams_in(bool first);

@@ -50,12 +50,13 @@ class Lister {
   void enter(const LayerPiece& piece) {
     name_ = piece.name;
     module_ = piece.module;
+    learns_ = piece.learns;
   }
 
   void add(const LinearLayer& linear) {
     if (!backward_) return add_product(linear, GemmPass::forward);
     if (!linear.detached) add_product(linear, GemmPass::dgrad);
-    add_product(linear, GemmPass::wgrad);
+    if (learns_) add_product(linear, GemmPass::wgrad);
   }
 
   void add_product(const LinearLayer& linear, GemmPass pass) {
@@ -145,6 +146,7 @@ class Lister {
   const Software& software_;
   std::string_view name_;  ///< of the piece at hand, as its module
   Module module_{};
+  bool learns_{};
   double pointwise_{};
   Operators list_;
 };

@@ -39,8 +39,8 @@ using Operators = std::vector<Operator>;
 /// The forward pass. Memory-bound kernels of no special kind come last, as one: stacks fuse them
 /// in ways of their own.
 Operators forward_operators(const Layer& layer, const Software& software);
-/// The backward pass, from the last piece to the first, without what is repeated: dgrad and wgrad
-/// of linear layers, the duals of collectives.
+/// The backward pass, from the last piece to the first, without what is repeated: dgrad of linear
+/// layers and, of those that learn, wgrad; the duals of collectives.
 Operators backward_operators(const Layer& layer, const Software& software);
 /// What the backward pass computes again first: the forward pass of the pieces of `repeated`, and
 /// the gather of the layer's input where tensor ranks share it.

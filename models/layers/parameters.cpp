@@ -20,14 +20,24 @@ void each_kind_of_block(const Transformer& model, const Visit& visit) {
   });
 }
 
+/// Of the pieces that `counts` chooses.
+template <class Counts>
+ParameterCount parameters_where(const Layer& layer, const Counts& counts) {
+  ParameterCount count;
+  for (const LayerPiece& piece : layer.pieces) {
+    if (counts(piece)) (piece.of_experts ? count.experts : count.dense) += piece.parameters;
+  }
+  return count;
+}
+
 }  // namespace
 
 ParameterCount parameters_of(const Layer& layer) {
-  ParameterCount count;
-  for (const LayerPiece& piece : layer.pieces) {
-    (piece.of_experts ? count.experts : count.dense) += piece.parameters;
-  }
-  return count;
+  return parameters_where(layer, [](const LayerPiece&) { return true; });
+}
+
+ParameterCount learning_parameters_of(const Layer& layer) {
+  return parameters_where(layer, [](const LayerPiece& piece) { return piece.learns; });
 }
 
 ParameterCount block_parameters(const Transformer& model, LayerKind kind) {
@@ -54,17 +64,40 @@ std::int64_t final_norm_parameters(const Transformer& model) {
          embedding_parameters(model, model.vocab);
 }
 
-PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len) {
+PerPart<PartParameters> part_parameters(const Transformer& model, std::int64_t seq_len,
+                                        const Learning& learning) {
   const PartCounts held = parts_of(model);
-  PerPart<ParameterCount> counts;
-  each_kind(LayerKinds(model),
-            [&](Part part, LayerKind kind) { counts[part] = block_parameters(model, kind); });
-  counts[Part::embedding].dense = position_parameters(model, seq_len);
-  counts[Part::head].dense = final_norm_parameters(model);
+  LayerSetting setting = whole(model);
+  setting.learning = learning;
+  PerPart<PartParameters> counts;
+  const auto count = [&](Part part, const Layer& layer) {
+    counts[part] = {parameters_of(layer), learning_parameters_of(layer)};
+  };
+  each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
+    count(part, tell_block(model, kind, setting, Software{}));
+  });
   if (held[Part::next_token] > 0) {
-    counts[Part::next_token] = parameters_of(tell_next_token(model, whole(model), Software{}));
+    count(Part::next_token, tell_next_token(model, setting, Software{}));
+  }
+  counts[Part::embedding].all.dense = position_parameters(model, seq_len);
+  counts[Part::head].all.dense = final_norm_parameters(model);
+  for (const Part end : {Part::embedding, Part::head}) {
+    if (learning.model_learns()) counts[end].learning = counts[end].all;
   }
   return counts;
+}
+
+std::int64_t learning_parameters(const Transformer& model, const Learning& learning) {
+  if (learning.model_learns()) return total_parameters(model);
+  const PerPart<PartParameters> parts = part_parameters(model, model.max_positions, learning);
+  const PartCounts layers = blocks_of(model, 0, model.layers);
+  ParameterCount count;
+  each_part([&](Part part) {
+    if (is_block(part)) count += layers[part] * parts[part].learning;
+  });
+  const std::int64_t tables = model.tied_embeddings ? 1 : 2;
+  return count.total() +
+         (learning.tables_learn() ? tables * embedding_parameters(model, model.vocab) : 0);
 }
 
 ParameterCount next_token_parameters(const Transformer& model) {

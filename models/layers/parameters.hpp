@@ -27,6 +27,12 @@ struct ParameterCount {
 
 /// Of a told layer.
 ParameterCount parameters_of(const Layer& layer);
+/// Those of them that learn.
+ParameterCount learning_parameters_of(const Layer& layer);
+struct PartParameters {
+  ParameterCount all;       ///< adapters included
+  ParameterCount learning;  ///< of them, those that learn
+};
 
 /// Of one block of that kind. GPT-2 style: 12h² + 13h.
 ParameterCount block_parameters(const Transformer& model, LayerKind kind);
@@ -41,12 +47,15 @@ std::int64_t final_norm_parameters(const Transformer& model);
 /// Of one of each part that the model has, but the table of words, which the stack pads: positions
 /// (of `seq_len` tokens) for the embedding, the last norm for the head, and of multi-token
 /// prediction what it adds before its block.
-PerPart<ParameterCount> part_parameters(const Transformer& model, std::int64_t seq_len);
+PerPart<PartParameters> part_parameters(const Transformer& model, std::int64_t seq_len,
+                                        const Learning& learning = {});
 /// Of one depth of multi-token prediction, but its head.
 ParameterCount next_token_parameters(const Transformer& model);
 /// All of them; the head counts once more when it is not tied to the embedding. Layers of
 /// multi-token prediction are left out, as publishers count, unless all depths share one's.
 std::int64_t total_parameters(const Transformer& model);
+/// Those that learn, tables and adapters included.
+std::int64_t learning_parameters(const Transformer& model, const Learning& learning);
 /// Those that one token passes: top-k of the experts, and all others but the word embedding where
 /// it is not the head's table as well.
 std::int64_t active_parameters(const Transformer& model);

@@ -69,6 +69,22 @@ constexpr double repeated_blocks(Recompute mode, WordSet<RecomputeModule> named)
   return mode == Recompute::selective && named.has(RecomputeModule::blocks) ? 0.5 : 1.0;
 }
 
+/// Which matrices of a layer learn, and what stands for those that do not.
+struct Learning {
+  Tuning tuning{};
+  std::int64_t rank{};  ///< of adapters; 0: there are none
+  WordSet<AdapterTarget> targets;
+  bool dropout{};     ///< a kernel drops some of what adapters read
+  BaseFormat base{};  ///< of frozen matrices
+  bool embeddings{};  ///< tables learn, too
+
+  /// Whether the model's own matrices and norms do.
+  [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }
+  [[nodiscard]] bool tables_learn() const { return model_learns() || embeddings; }
+
+  auto operator<=>(const Learning&) const = default;
+};
+
 struct LayerSetting {
   std::int64_t mbs{1};
   std::int64_t seq_len{1};
@@ -92,6 +108,8 @@ struct LayerSetting {
   std::int64_t saved_input_ranks{
       1};  ///< that share an input which waits for the layer's repetition
   std::int64_t saved_input_layers{1};  ///< that are repeated from one such input
+  std::int64_t seen_len{};  ///< tokens that see one another in a packed row; 0: all of a sequence
+  Learning learning;
 
   /// Tokens of a micro batch on one rank.
   [[nodiscard]] std::int64_t tokens() const { return mbs * seq_len / cp; }

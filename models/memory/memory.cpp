@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/layers/adapter.hpp"
 #include "models/layers/kept.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/gathers.hpp"
@@ -14,37 +15,64 @@ namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
 
-double split_over_ranks(const Plan& plan, double dense, double experts) {
-  return dense / real(plan.tp) + experts / real(plan.etp * plan.ep);
+/// Of these, what ranks share out with others: dense ones over the data group, experts over the
+/// expert-data group.
+StageParameters shared_parameters(const Plan& plan, StageParameters parameters) {
+  if (shard_groups(plan, GroupAxis::data).shards.size == 1) parameters.dense = 0;
+  if (shard_groups(plan, GroupAxis::expert_data).shards.size == 1) parameters.experts = 0;
+  return parameters;
+}
+
+/// Of these, what other ranks hold, too, so that gradients are reduced.
+double reduced_parameters(const Plan& plan, const StageParameters& parameters) {
+  const auto copied = [&](GroupAxis axis) { return rank_group(plan, axis).size > 1 ? 1.0 : 0.0; };
+  return copied(GroupAxis::data) * parameters.dense +
+         copied(GroupAxis::expert_data) * parameters.experts;
 }
 
 /// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
 /// layer and of the root before they are scattered; less where the stack gathers smaller parts.
-/// Where they are kept from one end of the step to the other, all of them and all gradients. With
-/// one rank to share them there is nothing to gather.
+/// Where they are kept from one end of the step to the other, all of them and all gradients.
+/// Parameters of a group of one rank are there without any gather: dense ones by the data group,
+/// experts' by the expert-data group.
 double gathered_bytes(const PartWeights& weights, const Plan& plan, const Software& software,
                       const std::vector<StageContent>& chunks_of_stage,
-                      const StageParameters& parameters, double weight_bytes) {
+                      const StageParameters& parameters, const StageParameters& learning,
+                      double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
   if (!layer_by_layer(gathers)) return 0;
-  if (shard_groups(plan, GroupAxis::data).shards.size == 1) return 0;
+  const StageParameters shared_out = shared_parameters(plan, parameters);
   const double gradient_bytes = bytes_per_element(plan.grad_precision);
-  if (gathers == Gathers::once) return parameters.total() * (weight_bytes + gradient_bytes);
+  const StageParameters shared_learning = shared_parameters(plan, learning);
+  if (gathers == Gathers::once) {
+    return shared_out.total() * weight_bytes + shared_learning.total() * gradient_bytes;
+  }
   std::int64_t blocks = 0;
   for (const StageContent& chunk : chunks_of_stage) blocks += chunk.blocks;
-  ParameterCount block;  // of the largest layer
+  PartParameters block;  // of the largest layer
   each_part([&](Part part) {
-    const ParameterCount& one = weights[part].parameters;
-    if (is_block(part) && one.total() > block.total()) block = one;
+    const PartParameters& one = weights[part].parameters;
+    if (is_block(part) && one.all.total() > block.all.total()) block = one;
   });
-  const double layer = split_over_ranks(plan, real(block.dense), real(block.experts));
-  const double root = std::max(0.0, parameters.total() - real(blocks) * layer);
+  const auto of_layer = [&](const ParameterCount& count) {
+    StageParameters one;
+    one.dense = real(count.dense) / real(plan.tp);
+    one.experts = real(count.experts) / real(plan.etp * plan.ep);
+    return shared_parameters(plan, one).total();
+  };
+  const auto of_root = [&](const StageParameters& all, double layer) {
+    return std::max(0.0, all.total() - real(blocks) * layer);
+  };
+  const double layer = of_layer(block.all);
+  const double learns = of_layer(block.learning);
   const auto limited = [](double wanted, double limit) {
     return limit > 0 ? std::min(wanted, limit) : wanted;
   };
-  return limited(2 * layer + root, software.memory.live_parameters) * weight_bytes +
-         limited(layer + root, software.memory.reduce_bucket) * gradient_bytes;
+  return limited(2 * layer + of_root(shared_out, layer), software.memory.live_parameters) *
+             weight_bytes +
+         limited(learns + of_root(shared_learning, learns), software.memory.reduce_bucket) *
+             gradient_bytes;
 }
 
 /// What a rank holds of `parameters` that are sharded from a ZeRO stage on.
@@ -52,17 +80,192 @@ double held(const Plan& plan, const StageParameters& parameters, std::int64_t fr
   return plan.zero >= from_zero_stage ? sharded_parameters(plan, parameters) : parameters.total();
 }
 
+/// Parameters of the largest unit whose gradients are there at once where each is updated as soon
+/// as its gradient is: a block or a table.
+double largest_unit(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                    const std::vector<StageContent>& chunks_of_stage,
+                    const StageParameters& learning) {
+  double most = 0;
+  for (const StageContent& chunk : chunks_of_stage) {
+    each_part([&](Part part) {
+      if (!is_block(part) || chunk.parts[part] == 0) return;
+      const ParameterCount& block = weights[part].parameters.learning;
+      const double here =
+          real(block.dense) / real(plan.tp) + real(block.experts) / real(plan.etp * plan.ep);
+      most = std::max(most, here);
+    });
+  }
+  const double tables = model.tied_embeddings ? 1 : 2;
+  return std::max(most, learning.tables / tables);
+}
+
+/// Bytes a parameter of copies that the update makes.
+double updated_copies(const Plan& plan, const MemoryStack& stack) {
+  const bool at_once = plan.optimizer == Optimizer::adam;
+  return at_once ? stack.update_copies * bytes_per_element(plan.moments_precision) : 0.0;
+}
+
+/// What one model chunk of a stage holds for each micro batch between its passes, and beside that
+/// while it computes.
+struct ChunkLoad {
+  double kept{};       ///< activations of its layers
+  double waiting{};    ///< of `kept`, what the loss keeps until its backward begins
+  double offloaded{};  ///< that wait in host memory instead
+  double loss{};       ///< most of the loss, with what it keeps
+  double layer{};      ///< most of a layer's backward: what is repeated, and gradients
+  double received{};   ///< the input that another stage sent, where the stack keeps it apart
+};
+
+/// Bytes of the most that a loss holds of the logits of one head.
+double loss_bytes(const Transformer& model, const Plan& plan, const Software& software) {
+  constexpr double kChunks = 8;  // torchtune's CEWithChunkedOutputLoss
+  const MemoryStack& stack = software.memory;
+  const double tokens = real(layer_setting(plan).tokens());
+  const double element = bytes_per_element(activation_precision(plan));
+  const double vocab =
+      real(padded_vocab(model.vocab, plan.tp, software.vocab_multiple)) / real(plan.tp);
+  const double logits = tokens * vocab;
+  switch (plan.loss) {
+    case LossForm::whole: break;
+    case LossForm::compiled: return stack.compiled_logit_bytes.value_or(stack.logit_bytes) * logits;
+    case LossForm::chunked:
+      // All logits and their gradient as the product has them; copies of a chunk alone.
+      return (2 * element + std::max(0.0, stack.logit_bytes - 2 * element) / kChunks) * logits;
+    case LossForm::fused: {
+      if (stack.fused_logit_bytes) return *stack.fused_logit_bytes * logits;
+      // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
+      // gradients of hidden states and of the table at once.
+      const double parts = std::ceil(vocab / real(model.hidden));
+      const double rows = std::exp2(std::ceil(std::log2(std::ceil(tokens / parts))));
+      return stack.logit_bytes * std::min(rows, tokens) * vocab +
+             element * real(model.hidden) * (tokens + vocab);
+    }
+  }
+  return stack.logit_bytes * logits;
+}
+
+std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& model,
+                                const Plan& plan, const Software& software,
+                                const std::vector<StageContent>& chunks_of_stage) {
+  const MemoryStack& stack = software.memory;
+  const bool full = plan.recompute == Recompute::full && repeated_blocks(plan) == 1;
+  const double tokens = real(layer_setting(plan).tokens());
+  const double logits =
+      tokens * real(padded_vocab(model.vocab, plan.tp, software.vocab_multiple)) / real(plan.tp);
+  const double backward =
+      stack.backward_bytes * tokens * real(model.hidden + model.ffn_hidden) / real(plan.tp);
+  std::vector<ChunkLoad> loads;
+  for (const StageContent& chunk : chunks_of_stage) {
+    ChunkLoad load;
+    PartWeight heaviest;
+    std::int64_t blocks = 0;
+    each_part([&](Part part) {
+      const std::int64_t count = chunk.parts[part];
+      if (count == 0) return;
+      const PartWeight& weight = weights[part];
+      if (!is_block(part)) {
+        load.kept += real(count) * stack.activation_factor * weight.kept;
+        return;
+      }
+      blocks += count;
+      load.offloaded += real(count) * weight.offloaded;
+      if (!full) load.kept += real(count) * stack.activation_factor * weight.kept;
+      if (weight.whole > heaviest.whole) heaviest = weight;
+      load.layer = std::max(load.layer, weight.working);
+    });
+    // Full recompute keeps the input of every n-th block, and repeats n blocks at a time.
+    const double repeated =
+        real(std::min(plan.recompute_layers, std::max<std::int64_t>(1, blocks)));
+    if (full) {
+      load.kept +=
+          stack.activation_factor * std::ceil(real(blocks) / repeated) * heaviest.checkpoint;
+    }
+    load.layer =
+        std::max(load.layer, backward) +
+        stack.layer_workspace_factor * (full ? repeated * heaviest.whole : heaviest.repeated);
+    // One layer's are on their way to the host while the next one's are made.
+    load.layer += std::min(
+        load.offloaded, 2 * (heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0)));
+    if (const std::int64_t heads = chunk.parts[Part::head]; heads > 0) {
+      const double most = loss_bytes(model, plan, software);
+      const double kept =
+          std::min(most, stack.kept_logit_bytes.value_or(stack.logit_bytes) * logits);
+      load.waiting = real(heads) * kept;
+      load.loss = real(heads - 1) * kept + most;
+      load.kept += load.waiting;
+    }
+    // One more checkpoint a micro batch: the input that the stage received.
+    if (plan.pp > 1 && stack.extra_pipeline_buffers > 0) {
+      load.received = stack.activation_factor * heaviest.input;
+    }
+    loads.push_back(load);
+  }
+  return loads;
+}
+
+/// The moment at which a stage holds the most beside its states.
+struct Fullest {
+  double activations{};
+  double live{};  ///< of the chunk that computes
+  double offloaded{};
+};
+
+Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
+                       const MemoryStack& stack, const InFlight& in_flight) {
+  std::vector<ChunkMoment> moments = in_flight.moments;
+  if (moments.empty()) {
+    const auto largest = std::ranges::max_element(loads, {}, &ChunkLoad::kept) - loads.begin();
+    for (std::size_t chunk = 0; chunk < loads.size(); ++chunk) {
+      ChunkMoment moment{chunk, std::vector<std::int64_t>(loads.size())};
+      moment.held[static_cast<std::size_t>(largest)] =
+          std::min(in_flight.most, plan.micro_batches() * plan.vpp);
+      moments.push_back(std::move(moment));
+    }
+  }
+  // Micro batches that wait for the stage count as much as those that it holds.
+  const std::int64_t extra = plan.pp > 1 ? stack.extra_pipeline_buffers : 0;
+  const std::int64_t most = plan.micro_batches() * plan.vpp;
+  Fullest fullest{-1, 0, 0};
+  for (const ChunkMoment& moment : moments) {
+    const ChunkLoad computing =
+        moment.computing == ChunkMoment::kNone ? ChunkLoad{} : loads[moment.computing];
+    double kept = 0;
+    double offloaded = 0;
+    std::int64_t pairs = 0;
+    for (std::size_t chunk = 0; chunk < loads.size(); ++chunk) {
+      const auto held = real(moment.held[chunk]);
+      kept += held * (loads[chunk].kept + loads[chunk].received);
+      offloaded += held * loads[chunk].offloaded;
+      pairs += moment.held[chunk];
+    }
+    const double ahead = real(std::max<std::int64_t>(0, std::min(extra, most - pairs)));
+    kept += ahead * (computing.kept - computing.waiting + computing.received);
+    // Its own logits are in what the loss takes, and no layer's backward begins before they are
+    // gone.
+    if (computing.waiting > 0 && moment.held[moment.computing] > 0) kept -= computing.waiting;
+    const double live = std::max(computing.loss, computing.layer);
+    if (kept + live > fullest.activations + fullest.live) fullest = {kept, live, offloaded};
+  }
+  return fullest;
+}
+
 }  // namespace
 
 PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software) {
-  const PerPart<ParameterCount> parameters = part_parameters(model, plan.seq_len);
+  const PerPart<PartParameters> parameters =
+      part_parameters(model, plan.seq_len, learning_of(plan));
   const PartCounts held = parts_of(model);
   const LayerSetting setting = layer_setting(plan);
   PartWeights weights;
   each_part([&](Part part) {
     weights[part].parameters = parameters[part];
-    if (!is_block(part) || held[part] == 0) return;
+    if (held[part] == 0) return;
     const Layer block = tell_part(part, model, setting, software);
+    if (!is_block(part)) {
+      weights[part].kept = kept_bytes(block, {});
+      return;
+    }
+    weights[part].working = working_bytes(block, bytes_per_element(setting.precision));
     weights[part].whole = kept_bytes(block, {});
     weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
     weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
@@ -83,23 +286,24 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
   return weights;
 }
 
-StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
-                                 const Plan& plan, const Software& software,
-                                 const std::vector<StageContent>& chunks_of_stage) {
-  const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-  const double table = real(embedding_parameters(model, vocab)) / real(plan.tp);
+namespace {
+
+/// Of a stage, those of `counts` of each part, and tables of `table` parameters.
+StageParameters counted(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                        const std::vector<StageContent>& chunks_of_stage,
+                        ParameterCount PartParameters::*counts, double table) {
   StageParameters parameters;
   bool has_table = false;
   for (const StageContent& chunk : chunks_of_stage) {
     each_part([&](Part part) {
       if (!is_block(part) || chunk.parts[part] == 0) return;
-      const ParameterCount& block = weights[part].parameters;
+      const ParameterCount& block = weights[part].parameters.*counts;
       parameters.dense += real(chunk.parts[part]) * real(block.dense) / real(plan.tp);
       parameters.experts +=
           real(chunk.parts[part]) * real(block.experts) / real(plan.etp * plan.ep);
     });
     if (chunk.embedding) {
-      parameters.tables += table + real(weights[Part::embedding].parameters.dense);
+      parameters.tables += table + real((weights[Part::embedding].parameters.*counts).dense);
       has_table = true;
     }
     if (model.repeats_next_token && chunk.parts[Part::next_token] > 1) {
@@ -111,10 +315,10 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
     }
     if (const std::int64_t more = chunk.parts[Part::next_token]; more > 0) {
       parameters.dense +=
-          real(more) * real(weights[Part::next_token].parameters.dense) / real(plan.tp);
+          real(more) * real((weights[Part::next_token].parameters.*counts).dense) / real(plan.tp);
     }
     if (chunk.head) {
-      parameters.tables += real(weights[Part::head].parameters.dense);
+      parameters.tables += real((weights[Part::head].parameters.*counts).dense);
       // A tied head on the embedding's own stage shares its table; layers of multi-token
       // prediction share the embedding's, which another stage has to hold a copy of.
       if (!model.tied_embeddings || !has_table) parameters.tables += table;
@@ -123,6 +327,39 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
   }
   parameters.dense += parameters.tables;
   return parameters;
+}
+
+double table_parameters(const Transformer& model, const Plan& plan, const Software& software) {
+  const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
+  return real(embedding_parameters(model, vocab)) / real(plan.tp);
+}
+
+}  // namespace
+
+StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
+                                 const Plan& plan, const Software& software,
+                                 const std::vector<StageContent>& chunks_of_stage) {
+  return counted(weights, model, plan, chunks_of_stage, &PartParameters::all,
+                 table_parameters(model, plan, software));
+}
+
+StageParameters learning_parameters(const PartWeights& weights, const Transformer& model,
+                                    const Plan& plan, const Software& software,
+                                    const std::vector<StageContent>& chunks_of_stage) {
+  const bool tables = learning_of(plan).tables_learn();
+  return counted(weights, model, plan, chunks_of_stage, &PartParameters::learning,
+                 tables ? table_parameters(model, plan, software) : 0);
+}
+
+double mean_weight_bytes(const Plan& plan, const StageParameters& all,
+                         const StageParameters& learning, double element) {
+  if (learning_of(plan).model_learns() || all.total() == 0) return element;
+  const double computed = bytes_per_element(activation_precision(plan));
+  const double tables = all.tables - learning.tables;
+  const double matrices = all.total() - learning.total() - tables;
+  return (learning.total() * element + tables * computed +
+          matrices * stored_bytes(plan.base_precision, computed)) /
+         all.total();
 }
 
 double sharded_parameters(const Plan& plan, const StageParameters& parameters) {
@@ -142,119 +379,104 @@ StageParameters matrices_of(StageParameters parameters) {
 
 StageMemory stage_memory(const PartWeights& weights, const Transformer& model, const Plan& plan,
                          const Software& software, const std::vector<StageContent>& chunks_of_stage,
-                         std::int64_t chunks_in_flight) {
+                         const InFlight& in_flight) {
   const MemoryStack& stack = software.memory;
   const StateBytes states = state_bytes(plan, software);
   const StageParameters parameters =
       stage_parameters(weights, model, plan, software, chunks_of_stage);
-  const double tokens = real(layer_setting(plan).tokens());
+  const StageParameters learning =
+      learning_parameters(weights, model, plan, software, chunks_of_stage);
 
   StageMemory memory;
   const auto place = [&memory](double bytes, bool on_host, Bytes& on_device) {
     (on_host ? memory.offloaded : on_device) += Bytes{bytes};
   };
-  place(held(plan, parameters, 3) * states.weights, plan.offload == Offload::optimizer_params,
-        memory.weights);
+  place(held(plan, parameters, 3) * mean_weight_bytes(plan, parameters, learning, states.weights),
+        plan.offload == Offload::optimizer_params, memory.weights);
   const std::int64_t sharded_from = states.always_sharded ? 0 : 1;
-  const double owned = held(plan, parameters, sharded_from);
+  const double owned = held(plan, learning, sharded_from);
   double optimizer = owned * states.optimizer;
   if (plan.optimizer == Optimizer::muon) {
-    optimizer -= held(plan, matrices_of(parameters), sharded_from) * states.moment;
+    optimizer -= held(plan, matrices_of(learning), sharded_from) * states.moment;
   }
   const double on_host = owned * plan.optimizer_offload * 2 * states.moment;
   place(optimizer - on_host, plan.offload != Offload::none, memory.optimizer);
   memory.offloaded += Bytes{on_host};
-  memory.gradients = {held(plan, parameters, 2) * states.gradients};
-
-  const bool full = plan.recompute == Recompute::full && repeated_blocks(plan) == 1;
-  PartWeight heaviest;
-  each_part([&](Part part) {
-    const bool here = std::ranges::any_of(
-        chunks_of_stage, [&](const StageContent& chunk) { return chunk.parts[part] > 0; });
-    if (!is_block(part) || !here) return;
-    if (weights[part].whole > heaviest.whole) heaviest = weights[part];
-  });
-  // Full recompute keeps the input of every n-th block, and repeats n blocks at a time.
-  double most_kept = 0;
-  double most_offloaded = 0;
-  std::int64_t most_blocks = 0;
-  for (const StageContent& chunk : chunks_of_stage) {
-    std::int64_t held_blocks = 0;
-    double kept = 0;
-    double offloaded = 0;
-    each_part([&](Part part) {
-      if (!is_block(part)) return;
-      held_blocks += chunk.parts[part];
-      kept += real(chunk.parts[part]) * weights[part].kept;
-      offloaded += real(chunk.parts[part]) * weights[part].offloaded;
-    });
-    most_blocks = std::max(most_blocks, held_blocks);
-    most_kept = std::max(most_kept, kept);
-    most_offloaded = std::max(most_offloaded, offloaded);
+  if (plan.optimizer == Optimizer::adam_paged) {
+    memory.paged = {plan.offload == Offload::none ? owned * 2 * states.moment : 0.0};
   }
-  const double repeated =
-      real(std::min(plan.recompute_layers, std::max<std::int64_t>(1, most_blocks)));
-  if (full) most_kept = std::ceil(real(most_blocks) / repeated) * heaviest.checkpoint;
-  const double extra = plan.pp > 1 ? real(stack.extra_pipeline_buffers) : 0.0;
-  const double in_flight =
-      std::min(real(chunks_in_flight) + extra, real(plan.micro_batches() * plan.vpp));
-  // One more checkpoint a micro batch: the input that the stage received.
-  const double inputs = plan.pp > 1 && extra > 0 ? heaviest.input : 0.0;
-  memory.activations = {stack.activation_factor * in_flight * (most_kept + inputs)};
-  // One layer's are on their way to the host while the next one's are made.
-  const double one_layer = heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0);
-  const double in_transit = std::min(in_flight * most_offloaded, 2 * one_layer);
-  memory.activations += Bytes{in_transit};
-  memory.offloaded += Bytes{in_flight * most_offloaded - in_transit};
-
-  double live =
-      stack.layer_workspace_factor * (full ? repeated * heaviest.whole : heaviest.repeated);
-  const double backward =
-      stack.backward_bytes * tokens * real(model.hidden + model.ffn_hidden) / real(plan.tp);
-  double logits = 0;
-  const auto head =
-      std::ranges::find_if(chunks_of_stage, [](const StageContent& chunk) { return chunk.head; });
-  if (head != chunks_of_stage.end()) {
-    const std::int64_t vocab = padded_vocab(model.vocab, plan.tp, software.vocab_multiple);
-    const double capped = model.logit_cap ? bytes_per_element(activation_precision(plan)) : 0.0;
-    logits = real(head->parts[Part::head]) * (stack.logit_bytes + capped) * tokens * real(vocab) /
-             real(plan.tp);
+  memory.gradients = {held(plan, learning, 2) * states.gradients};
+  if (plan.optimizer == Optimizer::adam_in_backward) {
+    memory.gradients = {
+        std::min(memory.gradients.value,
+                 largest_unit(weights, model, plan, chunks_of_stage, learning) * states.gradients)};
   }
-  live += std::max(logits, backward);
+
+  const std::vector<ChunkLoad> loads = loads_of(weights, model, plan, software, chunks_of_stage);
+  const Fullest fullest = fullest_moment(loads, plan, stack, in_flight);
+  memory.activations = {fullest.activations};
+  memory.offloaded += Bytes{fullest.offloaded};
+
+  double always = stack.workspaces.value;
   // The input that tensor ranks gather once more for a layer's backward pass, and its gradient
   // before it is scattered, are whole on every rank.
   if (plan.tp > 1 && plan.sequence_parallel && !stack.keeps_gathers) {
-    live += 2 * bytes_per_element(activation_precision(plan)) * tokens * real(model.hidden);
+    always += 2 * bytes_per_element(activation_precision(plan)) *
+              real(layer_setting(plan).tokens()) * real(model.hidden);
   }
-  live += gathered_bytes(weights, plan, software, chunks_of_stage, parameters, states.gathered);
-  if (plan.replicas() > 1) live += states.reduced * parameters.total();
-  if (plan.zero == 0) live += states.unsharded * parameters.total();
-  // The update begins when no activations are left, and makes copies of gradients.
-  const double update = plan.offload == Offload::none
-                            ? owned * (1.0 - plan.optimizer_offload) * states.updating
-                            : 0.0;
-  live = std::max(live, update - memory.activations.value);
-  memory.buffers = {live};
-  memory.allocator_cache = stack.allocator_cache;
-  memory.framework = stack.framework + stack.allocator_cache;
+  const double gathered =
+      gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
+                     mean_weight_bytes(plan, parameters, learning, states.gathered));
+  always += gathered;
+  always += states.reduced * reduced_parameters(plan, learning);
+  if (plan.zero == 0) always += states.unsharded * learning.total();
+  // The update begins when no activations are left, and makes copies of gradients and of moments.
+  const double update =
+      plan.offload == Offload::none
+          ? owned * ((1.0 - plan.optimizer_offload) * states.updating + updated_copies(plan, stack))
+          : 0.0;
+  const double at_update = update + stack.workspaces.value;
+  const double passes = fullest.activations + fullest.live + always;
+  double later = at_update;  // what the rest of the step takes
+  if (stack.frees_gradients && plan.micro_batches() == 1 && plan.pp == 1) {
+    const double last_layer = std::ranges::max(loads, {}, &ChunkLoad::layer).layer + always;
+    later = memory.gradients.value + std::max(last_layer, at_update);
+    if (later >= passes) {
+      memory.activations = {0.0};
+      memory.buffers = {std::max(last_layer, at_update)};
+    } else {
+      memory.gradients = {0.0};
+      memory.buffers = {fullest.live + always};
+    }
+  } else {
+    memory.buffers = {std::max(fullest.live + always, at_update - fullest.activations)};
+    later = passes;
+  }
+  const double share =
+      gathered > 0 ? stack.gathered_cache_share.value_or(stack.cache_share) : stack.cache_share;
+  memory.allocator_cache = stack.allocator_cache + Bytes{share * std::min(passes, later)};
+  memory.framework = stack.framework + memory.allocator_cache;
   if (plan.tp > 1 || plan.pp > 1) memory.framework += stack.parallel_framework;
   return memory;
 }
 
 Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software) {
   const double cap = device.memory.value * software.memory.printed_cap;
-  return {std::min(memory.total().value, std::max(cap, memory.allocated().value))};
+  return {std::min(memory.total().value, std::max(cap, memory.needed().value))};
 }
 
 StageMemory printed(StageMemory memory, const Device& device, const Software& software) {
   const Bytes given_back = memory.total() - printed_peak(memory, device, software);
-  memory.framework = memory.framework - given_back;
-  memory.allocator_cache = memory.allocator_cache - given_back;
+  const Bytes of_cache = std::min(given_back, memory.allocator_cache);
+  memory.framework = memory.framework - of_cache;
+  memory.allocator_cache = memory.allocator_cache - of_cache;
+  memory.optimizer = memory.optimizer - (given_back - of_cache);
+  memory.paged = memory.paged - (given_back - of_cache);
   return memory;
 }
 
 MemoryVerdict memory_verdict(const StageMemory& memory, const Device& device) {
-  if (memory.allocated() > device.memory) return MemoryVerdict::oom;
+  if (memory.needed() > device.memory) return MemoryVerdict::oom;
   return memory.total() > kTightShare * device.memory ? MemoryVerdict::tight : MemoryVerdict::fits;
 }
 

@@ -21,18 +21,49 @@ struct StageMemory {
   Bytes weights;
   Bytes gradients;
   Bytes optimizer;
-  Bytes activations;      ///< checkpoints or full activations of the micro batches in flight
-  Bytes buffers;          ///< the live layer, logits, gathered weights, reduction buckets
-  Bytes framework;        ///< context, libraries, communication buffers, allocator's cache
+  Bytes activations;  ///< checkpoints or full activations of the micro batches in flight
+  Bytes buffers;      ///< the live layer, logits, gathered weights, reduction buckets, workspaces
+  Bytes framework;    ///< context, libraries, communication buffers, allocator's cache
   Bytes allocator_cache;  ///< the part of `framework` that the allocator gives back under pressure
+  Bytes paged;            ///< the part of `optimizer` that moves to host memory where room is short
   Bytes offloaded;        ///< states and activations that host memory holds in place of the device
 
   /// All of it, as nvidia-smi would print it on a device without limit.
-  [[nodiscard]] Bytes total() const {
-    return weights + gradients + optimizer + activations + buffers + framework;
-  }
+  [[nodiscard]] Bytes total() const { return allocated() + framework; }
   /// What cannot be given back: it decides whether the plan fits.
-  [[nodiscard]] Bytes allocated() const { return total() - allocator_cache; }
+  [[nodiscard]] Bytes needed() const { return total() - allocator_cache - paged; }
+  /// What PyTorch's allocator has handed out (`max_memory_allocated`).
+  [[nodiscard]] Bytes allocated() const {
+    return weights + gradients + optimizer + activations + buffers;
+  }
+  /// What it holds for that (`max_memory_reserved`).
+  [[nodiscard]] Bytes reserved() const { return allocated() + allocator_cache; }
+  /// The figure of that kind.
+  [[nodiscard]] Bytes of(MemoryKind kind) const {
+    if (kind == MemoryKind::smi) return total();
+    return kind == MemoryKind::reserved ? reserved() : allocated();
+  }
+};
+
+/// A moment of a stage: for each of its model chunks, micro batches between its forward and its
+/// backward pass, and the chunk that computes.
+struct ChunkMoment {
+  static constexpr std::size_t kNone = ~std::size_t{0};  ///< no chunk computes
+
+  std::size_t computing{kNone};
+  std::vector<std::int64_t> held;
+
+  auto operator<=>(const ChunkMoment&) const = default;
+};
+
+/// What a stage holds by its schedule.
+struct InFlight {
+  /// As many of one chunk, whichever is the largest.
+  InFlight(std::int64_t pairs = 0) : most(pairs) {}
+
+  std::int64_t most{};  ///< (micro batch, model chunk) pairs at once
+  /// Those that may be the fullest; none: `most` pairs of the largest chunk, whichever computes.
+  std::vector<ChunkMoment> moments;
 };
 
 enum class MemoryVerdict : std::uint8_t { fits, tight, oom };
@@ -44,13 +75,15 @@ struct StageParameters {
   double tables{};   ///< of `dense`, those that are no matrices of layers: embeddings and heads
 
   [[nodiscard]] double total() const { return dense + experts; }
+  bool operator==(const StageParameters&) const = default;
 };
 
 /// What one part of a kind weighs.
 struct PartWeight {
-  ParameterCount parameters;  ///< whole tensors, as `part_parameters` counts them
+  PartParameters parameters;  ///< whole tensors, as `part_parameters` counts them
   /// Activations of one micro batch of a block, on one rank, bytes.
   double whole{};       ///< everything that the backward pass reads
+  double working{};     ///< most that one of its kernels reads and writes beside that, backward
   double kept{};        ///< of that, what is not computed again; a mean where blocks differ
   double repeated{};    ///< what is computed again, in a block that it is in
   double input{};       ///< that of the block alone
@@ -69,6 +102,17 @@ StageParameters stage_parameters(const PartWeights& weights, const Transformer& 
                                  const Plan& plan, const Software& software,
                                  const std::vector<StageContent>& chunks_of_stage);
 
+/// Those of them that learn: what has gradients and states.
+StageParameters learning_parameters(const PartWeights& weights, const Transformer& model,
+                                    const Plan& plan, const Software& software,
+                                    const std::vector<StageContent>& chunks_of_stage);
+
+/// Bytes of the weights of `all`, before any sharding: `learning` of them at `element` bytes,
+/// frozen matrices as they are stored, frozen tables as activations. The mean of a parameter, by
+/// which all of them are shared out.
+double mean_weight_bytes(const Plan& plan, const StageParameters& all,
+                         const StageParameters& learning, double element);
+
 /// A rank's share of `parameters` where its groups divide them.
 double sharded_parameters(const Plan& plan, const StageParameters& parameters);
 /// Those whose optimizer states a rank keeps: its share with ZeRO, else all.
@@ -77,11 +121,13 @@ double owned_parameters(const Plan& plan, const StageParameters& parameters);
 /// is within 0.01 %.
 StageParameters matrices_of(StageParameters parameters);
 
-/// Memory of one stage that holds at most `chunks_in_flight` (micro batch, model chunk) pairs
-/// between forward and backward, as its schedule says.
+/// Memory of one stage that holds `in_flight` by its schedule: the fullest of its moments. While
+/// the chunk with the head computes, these are the loss, whose logits no layer's backward is
+/// beside, and a layer's backward, which repeats the layer first where it is recomputed; and at the
+/// end of the step the update, when no activations are left.
 StageMemory stage_memory(const PartWeights& weights, const Transformer& model, const Plan& plan,
                          const Software& software, const std::vector<StageContent>& chunks_of_stage,
-                         std::int64_t chunks_in_flight);
+                         const InFlight& in_flight);
 
 /// What a tool prints for it: the allocator's cache shrinks when the device is full, so the figure
 /// saturates at the share of the device that the software file names.

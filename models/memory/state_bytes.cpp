@@ -2,16 +2,33 @@
 
 #include <algorithm>
 
+#include "models/plan/layer_setting.hpp"
+
 namespace prequel {
 namespace {
 
 constexpr double kFp32 = 4.0;           // bytes
 constexpr double kMoments = 2 * kFp32;  // of Adam
 
+constexpr double kBlockOf8Bits = 256;  // elements that share a scale in fp32 (arXiv 2110.02861)
+
+/// Of weights that the optimizer updates as they are: gradients and moments have their format.
+StateBytes without_master_weights(const Plan& plan) {
+  StateBytes bytes;
+  bytes.weights = bytes.gradients = bytes.gathered = bytes_per_element(activation_precision(plan));
+  bytes.optimizer = kMoments;
+  bytes.moment = kFp32;
+  return bytes;
+}
+
 /// Of an optimizer with fp32 moments.
 StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);
+  if (plan.tuning != Tuning::full && bytes_per_element(plan.adapter_precision) >= kFp32) {
+    return {kFp32, kFp32, kMoments, 0.0, kFp32, 0.0, kFp32};
+  }
+  if (plan.master_weights == MasterWeights::none) return without_master_weights(plan);
   StateBytes bytes{stack.weight_bytes,
                    stack.gradient_bytes,
                    stack.optimizer_bytes,
@@ -48,6 +65,9 @@ StateBytes state_bytes(const Plan& plan, const Software& software) {
   const bool one_copy = plan.precision == Precision::fp8 && plan.fp8_recipe != Fp8Recipe::mxfp8;
   if (plan.fp8_param_gather && one_copy) bytes.gathered = bytes_per_element(plan.precision);
   bytes.moment = bytes_per_element(plan.moments_precision);
+  if (plan.optimizer == Optimizer::adam_8bit || plan.optimizer == Optimizer::adam_paged) {
+    bytes.moment = 1 + kFp32 / kBlockOf8Bits;
+  }
   bytes.optimizer += 2 * (bytes.moment - kFp32);
   return bytes;
 }

@@ -30,7 +30,10 @@ struct StateBytes {
 /// - with fp8_param_gather weights are gathered in fp8, unless they are kept twice, by rows and by
 ///   columns (mxfp8);
 /// - moments that the file counts in fp32 have the plan's moments_precision;
-/// - in bf16 an optimizer that the stack has for it alone counts as the file says of it.
+/// - without master weights, gradients have the weights' format, and nothing is beside the moments;
+/// - moments of 8 bits have a scale for each 256 of them;
+/// - in bf16 an optimizer that the stack has for it alone counts as the file says of it;
+/// - adapters in fp32 have no copy of their weights: 4 + 4 + 8 bytes.
 StateBytes state_bytes(const Plan& plan, const Software& software);
 
 }  // namespace prequel

@@ -8,6 +8,7 @@
 
 #include "hw/base/errors.hpp"
 #include "hw/dispatch.hpp"
+#include "models/plan/expert_groups.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/router_balance.hpp"
 
@@ -17,6 +18,17 @@ bool offers_sequence_parallel(const Ruling& its) {
   const auto& offered = its.software.choices.sequence_parallel;
   return its.software.framework == "megatron-lm" &&
          std::find(offered.begin(), offered.end(), true) != offered.end();
+}
+
+bool has_replicas(const Plan& plan, const Transformer& model) {
+  const auto copied = [&](GroupAxis axis) { return rank_group(plan, axis).size > 1; };
+  return copied(GroupAxis::data) || (model.has_experts() && copied(GroupAxis::expert_data));
+}
+
+std::int64_t usual_expert_tensor(std::int64_t ep, std::int64_t tp, const Transformer& model,
+                                 const Software& software) {
+  const bool splits = software.framework == "pytorch-fsdp" && ep == 1;
+  return splits && model.has_experts() && model.experts.ffn_hidden % tp == 0 ? tp : 1;
 }
 
 namespace {
@@ -54,6 +66,19 @@ void check_dispatcher(Ruling& its) {
         "uccl and alltoall run there as they are",
         word);
   }
+}
+
+/// Racks whose GPUs are no multiple of an expert group are shared out in whole groups.
+void warn_of_part_of_rack(Ruling& its) {
+  const std::int64_t group = its.plan.ep * its.plan.etp;
+  const std::int64_t per_node = its.cluster.devices_per_node;
+  const std::int64_t rack =
+      its.cluster.fabric->description(static_cast<int>(its.plan.gpus)).node.devices;
+  if (rack <= per_node || its.plan.gpus <= rack || group > rack || rack % group == 0) return;
+  its.warn(
+      "ep {}: priced with {} of the {} nodes of each {}-GPU domain in use, so that no expert group "
+      "spans two of them",
+      its.plan.ep, rack / group * group / per_node, rack / per_node, rack);
 }
 
 }  // namespace
@@ -100,6 +125,7 @@ void check_expert_parallel(Ruling& its) {
     });
   }
   if (its.plan.ep > 1) check_dispatcher(its);
+  if (its.plan.ep > 1 && its.tells == Tells::all) warn_of_part_of_rack(its);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/axes/axis_text.hpp"
+#include "models/plan/expert_groups.hpp"
 #include "models/plan/gathers.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/stages.hpp"
@@ -62,7 +63,7 @@ class IdleRequests {
     if (plan_.overlap.has(ep) && !exchanges_tokens(plan_, model_)) {
       tell("overlap ep: no effect {}", model_.has_experts() ? "with ep 1" : "without experts");
     }
-    const bool alone = plan_.dp * plan_.cp == 1;
+    const bool alone = !has_replicas(plan_, model_);
     if (alone) without_effect(grads, no_grads, "dp 1");
     if (alone) {
       without_effect(params, no_params, "dp 1");

@@ -1,5 +1,8 @@
 #include "models/plan/layer_setting.hpp"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "models/plan/router_balance.hpp"
 
 namespace prequel {
@@ -61,9 +64,33 @@ WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeM
   return held;
 }
 
+Learning learning_of(const Plan& plan) {
+  using enum AdapterTarget;
+  Learning learning;
+  learning.tuning = plan.tuning;
+  if (plan.tuning == Tuning::full) return learning;
+  learning.base = plan.base_precision;
+  if (plan.tuning == Tuning::none) return learning;
+  learning.embeddings = plan.train_embeddings;
+  learning.rank = plan.lora_rank;
+  learning.dropout = plan.lora_dropout > 0;
+  const auto add = [&](std::initializer_list<AdapterTarget> group,
+                       std::initializer_list<AdapterTarget> held) {
+    const bool named =
+        std::ranges::any_of(group, [&](AdapterTarget word) { return plan.lora_targets.has(word); });
+    for (const AdapterTarget each : held) {
+      if (named || plan.lora_targets.has(each)) learning.targets.add(each);
+    }
+  };
+  add({attention, all}, {q, k, v, o});
+  add({mlp, all}, {gate, up, down, experts});
+  add({}, {qkv, gate_up, router, embedding, head});
+  return learning;
+}
+
 LayerSetting layer_setting(const Plan& plan) {
   LayerSetting setting;
-  setting.mbs = plan.mbs;
+  setting.mbs = plan.mbs * plan.sequences_of_sample();
   setting.seq_len = plan.seq_len;
   setting.tp = plan.tp;
   setting.sequence_parallel = plan.sequence_parallel;
@@ -82,10 +109,18 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.gathers_cast = plan.fp8_param_gather && plan.fp8_recipe != Fp8Recipe::mxfp8;
   setting.repeats_expert_activation = repeats_expert_activation(plan);
   setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
+  setting.learning = learning_of(plan);
   if (plan.distribute_saved_activations && plan.recompute == Recompute::full) {
     setting.saved_input_ranks = plan.tp;
     setting.saved_input_layers = plan.recompute_layers;
   }
+  return setting;
+}
+
+LayerSetting mean_layer_setting(const Plan& plan) {
+  LayerSetting setting = layer_setting(plan);
+  if (plan.computed_len > 0) setting.seq_len = plan.computed_len;
+  if (plan.seen_len < setting.seq_len) setting.seen_len = plan.seen_len;
   return setting;
 }
 

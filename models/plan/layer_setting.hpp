@@ -8,7 +8,12 @@
 
 namespace prequel {
 
+/// With rows of the longest length: what memory has to hold.
 LayerSetting layer_setting(const Plan& plan);
+/// With rows of the mean length: what layers are priced with.
+LayerSetting mean_layer_setting(const Plan& plan);
+/// Which matrices learn, groups of targets taken apart.
+Learning learning_of(const Plan& plan);
 /// The format of activations, and of all products but those of linear layers in 8 or 4 bits.
 Precision activation_precision(const Plan& plan);
 /// What the backward pass computes again.

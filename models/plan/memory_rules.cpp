@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "models/plan/expert_groups.hpp"
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/layer_setting.hpp"
 
 namespace prequel {
 namespace {
@@ -69,12 +71,50 @@ void check_zero(Ruling& its) {
           "offload: only weights that are sharded leave the device; zero 3 would do");
     });
   }
-  if (its.request.zero && *its.request.zero > 0 && its.plan.dp == 1) {
+  if (its.request.zero && *its.request.zero > 0 && !has_replicas(its.plan, its.model)) {
     its.warn("zero {}: no effect with dp 1", its.plan.zero);
   }
 }
 
+namespace {
+
+/// Without a copy in fp32 all states have the format of the weights, unless moments are said.
+void check_master_weights(Ruling& its) {
+  if (its.plan.master_weights == MasterWeights::fp32) return;
+  const Precision weights = activation_precision(its.plan);
+  // Gradients have the format of the weights, so that wider ones are of wider weights.
+  if (!its.request.master_weights && its.request.grad_precision &&
+      bytes_per_element(*its.request.grad_precision) > bytes_per_element(weights)) {
+    its.plan.master_weights = MasterWeights::fp32;
+    return;
+  }
+  if (its.request.grad_precision && *its.request.grad_precision != weights) {
+    its.warn("grad_precision {}: weights without a copy in fp32 have gradients in {}",
+             name(its.plan.grad_precision), name(weights));
+  }
+  its.plan.grad_precision = weights;
+  if (!its.request.moments_precision) its.plan.moments_precision = weights;
+}
+
+}  // namespace
+
 void check_optimizer(Ruling& its) {
+  check_master_weights(its);
+  const bool kept_in_8_bits =
+      its.plan.optimizer == Optimizer::adam_8bit || its.plan.optimizer == Optimizer::adam_paged;
+  if (kept_in_8_bits && its.request.moments_precision) {
+    its.warn("moments_precision {}: {} keeps moments in 8 bits", name(its.plan.moments_precision),
+             name(its.plan.optimizer));
+  }
+  if (its.plan.optimizer == Optimizer::adam_in_backward &&
+      (its.plan.micro_batches() > 1 || its.plan.pp > 1)) {
+    its.problem([&] {
+      return fmt::format(
+          "optimizer adam-in-backward: updates after each backward pass, of which a step has {}; "
+          "one micro batch without stages would do, or optimizer adam",
+          its.plan.micro_batches() * its.plan.vpp);
+    });
+  }
   if (its.plan.optimizer_offload > 0 && its.plan.offload != Offload::none) {
     its.problem([&] {
       return fmt::format("optimizer_offload {}: offload {} moves all states; 0 would do",

@@ -18,7 +18,7 @@ bool as_said(const Plan& plan, Overlapped word, Overlapped opposite, bool by_its
 }  // namespace
 
 bool exchanges_tokens(const Plan& plan, const Transformer& model) {
-  return model.has_experts() && plan.ep * plan.etp > 1;
+  return model.has_experts() && plan.ep > 1;
 }
 
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software) {

@@ -107,12 +107,12 @@ void check_tensor_parallel(Ruling& its) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
   if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
-  const std::int64_t per_node = its.cluster.devices_per_node;
-  if (its.plan.tp > 1 && (its.plan.tp > per_node || per_node % its.plan.tp != 0)) {
+  if (its.plan.tp > 1 && its.is_legal &&
+      group_shape(its.cluster, its.plan.gpus, its.plan.tp, 1).crosses_network()) {
     its.warn(
         "tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
         "cross the network",
-        its.plan.tp, per_node);
+        its.plan.tp, its.cluster.devices_per_node);
   }
   if (its.plan.attention != AttentionKind::flash && its.plan.precision != Precision::fp32 &&
       its.model.head_dim % kAlignedHeads != 0) {
@@ -128,9 +128,10 @@ void check_tensor_parallel(Ruling& its) {
     const std::int64_t ranks = its.plan.tp * its.plan.cp;
     if (its.plan.seq_len % ranks != 0) {
       its.problem([&] {
-        return fmt::format("sequence_parallel: seq_len {} is not a multiple of {} {}; {} would do",
-                           its.plan.seq_len, its.plan.cp == 1 ? "tp" : "tp x cp =", ranks,
-                           nearest_multiples(ranks, its.plan.seq_len));
+        return fmt::format(
+            "sequence_parallel: seq_len {} is not a multiple of {} {}; seq_len {} would do",
+            its.plan.seq_len, its.plan.cp == 1 ? "tp" : "tp x cp =", ranks,
+            nearest_multiples(ranks, its.plan.seq_len));
       });
     }
   }

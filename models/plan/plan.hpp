@@ -16,6 +16,9 @@ struct Plan : AxisValues<Settled> {
   std::int64_t gpus{1};    ///< devices in use: dp·tp·pp·cp
   double recomputed{1.0};  ///< share of the blocks that full recompute repeats: recompute_first
   double imbalance{1.0};   ///< tokens of the busiest rank's experts over the mean: router_balance
+  /// Of rows of unequal length (lengths), on the mean: tokens that one computes; those that see one
+  /// another in it, as equal sequences would. 0: `seq_len`.
+  std::int64_t computed_len{}, seen_len{};
 
   Plan() : AxisValues{} {
     each_axis([this](const auto& axis) { axis.of(*this) = plainest(axis.domain); });
@@ -23,10 +26,20 @@ struct Plan : AxisValues<Settled> {
 
   /// Micro batches that each pipeline runs in one iteration.
   [[nodiscard]] std::int64_t micro_batches() const { return gbs / (dp * mbs); }
+  /// Sequences of one sample: preferences compare a chosen one with a rejected one.
+  [[nodiscard]] std::int64_t sequences_of_sample() const {
+    return objective == Objective::sft ? 1 : 2;
+  }
   /// Ranks that hold the same parameters and so reduce their gradients together: dp, or twice as
   /// many where the schedule has each block on two stages.
   [[nodiscard]] std::int64_t replicas() const { return traits(schedule).mirrored ? 2 * dp : dp; }
 };
+
+/// Tokens that one sample of the batch computes, on the mean.
+inline double tokens_of_sample(const Plan& plan) {
+  const std::int64_t row = plan.computed_len > 0 ? plan.computed_len : plan.seq_len;
+  return static_cast<double>(row * plan.sequences_of_sample());
+}
 
 /// Whether host memory holds activations.
 inline bool offloads_activations(const Plan& plan) {

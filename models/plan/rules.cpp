@@ -13,6 +13,7 @@
 
 #include "hw/base/errors.hpp"
 #include "models/axes/axis_text.hpp"
+#include "models/plan/expert_groups.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/ruling.hpp"
@@ -21,6 +22,24 @@ namespace prequel {
 namespace {
 
 constexpr std::int64_t kLongSequence = 8192;  // beyond it a defaulted length deserves a word
+
+/// Takes what a stack cannot do from what is asked to run beside passes: exchanges of tokens, for
+/// which one more chunk would be in flight.
+void leave_exchanges(Ruling& its) {
+  const CommunicationStack& stack = its.software.communication;
+  const bool beside = stack.beside > 0 || stack.beside_in_graph > 0;
+  if (beside || !its.plan.overlap.has(Overlapped::ep)) return;
+  WordSet<Overlapped> others;
+  for (const Overlapped each : all_of<Overlapped>()) {
+    if (each != Overlapped::ep && its.plan.overlap.has(each)) others.add(each);
+  }
+  its.plan.overlap = others;
+  if (!its.request.overlap) return;
+  its.warn(
+      "overlap ep: no effect, {} exchanges no tokens beside another micro batch "
+      "(communication.beside)",
+      its.software.name);
+}
 
 void fill_defaults(Ruling& its) {
   each_axis([&](const auto& axis) {
@@ -42,6 +61,13 @@ void fill_defaults(Ruling& its) {
       offers_sequence_parallel(its)) {
     its.plan.sequence_parallel = true;
   }
+  // What a stack does by default it leaves where a model has nothing of the kind.
+  if (!its.request.fp8_activation_store && its.model.mlp != Mlp::swiglu) {
+    its.plan.fp8_activation_store = false;
+  }
+  if (!its.request.etp) {
+    its.plan.etp = usual_expert_tensor(its.plan.ep, its.plan.tp, its.model, its.software);
+  }
   if (!its.request.vpp && its.plan.pp > 1 && traits(its.plan.schedule).folded) its.plan.vpp = 2;
   // DualPipe pairs passes so that one's exchange of tokens hides behind the other (DeepSeek-AI
   // 2024, "DeepSeek-V3 Technical Report", section 3.2.1).
@@ -49,6 +75,7 @@ void fill_defaults(Ruling& its) {
       exchanges_tokens(its.plan, its.model)) {
     its.plan.overlap.add(Overlapped::ep);
   }
+  leave_exchanges(its);
   if (!its.request.seq_len) its.plan.seq_len = its.model.max_positions;
   if (its.tells == Tells::all) {  // a search fills millions of plans, and tells it once
     if (std::string said = assumed_sequence(its.request, its.model); !said.empty()) {
@@ -56,7 +83,7 @@ void fill_defaults(Ruling& its) {
     }
   }
   if (!its.request.gbs) {
-    its.problem("gbs: missing; the global batch size in sequences is needed");
+    its.problem("gbs: missing; the global batch size is needed, in sequences (512) or tokens (4M)");
   }
 }
 
@@ -199,26 +226,22 @@ void check_offered(Ruling& its) {
 }
 
 void warn_of_stand_ins(Ruling& its) {
-  if (!its.software.stands_for.empty()) {
-    its.warn("software {} is not known; {} stands in for it, which can err by {:.0f} %",
-             its.software.stands_for, its.software.name, 100 * its.software.relative_error);
-  }
-  if (!its.cluster.stands_for.empty()) {
-    its.warn("cluster {} is not known; {}, a usual machine with {}, stands in for it",
-             its.cluster.stands_for, its.cluster.name, its.cluster.device);
+  if (its.tells != Tells::all) return;
+  for (std::string& told : stand_ins(its.software, its.cluster)) {
+    its.warnings.push_back(std::move(told));
   }
 }
 
 /// Fills the plan, as far as it is legal where nobody wants to read why it is not.
 void judge(Ruling& its) {
   using Check = void (*)(Ruling&);
-  constexpr std::array<Check, 17> kChecks{
+  constexpr std::array<Check, 18> kChecks{
       fill_defaults,   fill_degrees,           check_not_modelled,
       check_attention, check_tensor_parallel,  check_formats,
       check_overlap,   check_context_parallel, check_expert_parallel,
       fill_imbalance,  check_pipeline,         check_batch,
       check_zero,      check_optimizer,        check_host_memory,
-      check_recompute, check_sequence};
+      check_recompute, check_sequence,         check_tuning};
   warn_of_stand_ins(its);
   for (const Check check : kChecks) {
     check(its);
@@ -255,6 +278,21 @@ std::string nearest_multiples(std::int64_t unit, std::int64_t wanted) {
   const std::int64_t below = wanted / unit * unit;
   const std::int64_t above = below + unit;
   return below > 0 ? fmt::format("{} or {}", below, above) : fmt::format("{}", above);
+}
+
+std::vector<std::string> stand_ins(const Software& software, const Cluster& cluster) {
+  std::vector<std::string> told;
+  if (!software.stands_for.empty()) {
+    told.push_back(
+        fmt::format("software {} is not known; {} stands in for it, which can err by {:.0f} %",
+                    software.stands_for, software.name, 100 * software.relative_error));
+  }
+  if (!cluster.stands_for.empty()) {
+    told.push_back(
+        fmt::format("cluster {} is not known; {}, a usual machine with {}, stands in for it",
+                    cluster.stands_for, cluster.name, cluster.device));
+  }
+  return told;
 }
 
 std::string assumed_sequence(const PlanRequest& request, const Transformer& model) {

@@ -31,6 +31,9 @@ struct PlanJudgement {
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software);
 
+/// Tells which shipped stack and machine stand in for names that are not known.
+std::vector<std::string> stand_ins(const Software& software, const Cluster& cluster);
+
 /// What a plan that says no sequence length assumes, where few train with as long a one; else
 /// empty.
 std::string assumed_sequence(const PlanRequest& request, const Transformer& model);

@@ -75,5 +75,7 @@ void check_optimizer(Ruling& its);
 /// What leaves the device needs hosts that hold it.
 void check_host_memory(Ruling& its);
 void check_recompute(Ruling& its);
+/// What learns, and what stands beside it.
+void check_tuning(Ruling& its);
 
 }  // namespace prequel

@@ -344,6 +344,7 @@ Transformer read_transformer(const Document& file) {
   model.parallel_block = fields.flag_or("parallel_block", false);
   // Models of before Llama were trained with dropout; later ones were not.
   model.dropout = fields.flag_or("dropout", model.linear_bias && !is_gated(model.mlp));
+  model.score_dropout = fields.flag_or("attention_dropout", model.dropout);
   model.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
   model.embedding_norm = fields.flag_or("embedding_norm", false);
   read_spans(root, fields, model);

@@ -124,6 +124,7 @@ struct Transformer {
   bool logit_cap{};        ///< and so do logits before the loss
   bool parallel_block{};   ///< attention and MLP side by side, one norm and one sum (Falcon, NeoX)
   bool dropout{};          ///< of hidden states, whose masks are kept
+  bool score_dropout{};    ///< of attention's scores, whose masks are kept with what they leave
   bool tied_embeddings{true};
   bool embedding_norm{false};        ///< a layer norm right after the embedding (BLOOM)
   std::int64_t window{};             ///< tokens that windowed layers attend to; 0: there are none

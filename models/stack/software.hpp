@@ -101,10 +101,20 @@ struct KernelStack {
   /// Whether the experts' first product, their activation and its cast are one kernel where a whole
   /// iteration is one graph.
   bool fused_experts{};
+  bool fused_adapters{};  ///< one kernel adds an adapter's product to the frozen one's
+  /// Rates at which frozen matrices are widened, over that of a copy, by format; see
+  /// `dequantise_rate`.
+  std::array<double, std::size(kWordsOf<BaseFormat>)> dequantise_rates{};
   double permute_traffic_factor{1.0};  ///< over one read and one write of each token's copies
   /// Tokens of the busiest rank's experts over the mean with natural routing; 0: not known.
   double natural_imbalance{};
 
+  /// Where the file says nothing, 0.25: what LitGPT's runs of Llama-2-7B in nf4 with bitsandbytes
+  /// show beside those in bf16 (79 ms a step on an A100). Others show 0.14 to 0.5.
+  [[nodiscard]] double dequantise_rate(BaseFormat format) const {
+    const double stated = dequantise_rates[static_cast<std::size_t>(format)];
+    return stated > 0 ? stated : 0.25;
+  }
   /// Over the device's price of a product in that format.
   [[nodiscard]] double time_factor(Precision format) const {
     return gemm_time_factor * format_time_factors[static_cast<std::size_t>(format)];
@@ -134,6 +144,8 @@ struct LayerLaunches {
   LaunchCounts experts;  ///< router, permutation, activation
   LaunchCounts router;   ///< of these, what a graph of the router launches at once
   LaunchCounts shared_experts;
+  /// Of each adapter. PEFT's eager kernels: casts, dropout, two products, scale and sum.
+  LaunchCounts adapter{9, 13};
   LaunchCounts alltoall;                        ///< of the dispatcher of that name
   LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
   LaunchCounts each_expert_amax;  ///< more, where tensors are scaled by their largest element
@@ -271,19 +283,33 @@ struct Bf16Optimizer {
   double reduce_bytes{};     ///< copies in which gradients are reduced when dp > 1
 };
 
-/// Constants of the memory model (equations in models/memory.hpp).
+/// What a figure of memory counts: what PyTorch's allocator has handed out, what it holds, or all
+/// that the driver has given away, with contexts and communicators, as nvidia-smi prints it.
+enum class MemoryKind : std::uint8_t { allocated, reserved, smi };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated", "reserved",
+                                                                      "smi"};
+
+/// Constants of the memory model (equations in models/memory/memory.hpp).
 struct MemoryStack {
-  bool prints_first_stage{};        ///< tools print the first stage's peak; else the fullest's
-  double weight_bytes{};            ///< per parameter
-  double gradient_bytes{};          ///< per parameter
-  double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
+  MemoryKind prints{MemoryKind::smi};  ///< which memory logs of the stack print
+  bool prints_first_stage{};           ///< tools print the first stage's peak; else the fullest's
+  double weight_bytes{};               ///< per parameter
+  double gradient_bytes{};             ///< per parameter
+  double optimizer_bytes{};            ///< per parameter: master weights, moments, main gradient
   double unsharded_bytes{};         ///< per parameter, copies that the optimizer makes without ZeRO
   double activation_factor{1.0};    ///< over what layers keep by their shapes
   double layer_workspace_factor{};  ///< over the activations of the one layer that is live
   /// Gradients that are live in a layer's backward pass, per token and column of its hidden states
   /// and its MLP; what logits take instead, where that is more.
   double backward_bytes{};
-  bool keeps_copies{};   ///< eager kernels: rotated queries and keys and the gate's activation too
+  bool keeps_copies{};  ///< eager kernels: rotated queries and keys and the gate's activation too
+  bool keeps_gates{};   ///< of eager kernels, a gate's activation alone
+  /// Of an element that a norm reads, copies that eager kernels keep beside its result, bytes.
+  double norm_copy_bytes{};
+  /// Whether gradients are freed once the update is done (PyTorch's `set_to_none`), so that those
+  /// of a step of one micro batch are not there when its loss is.
+  bool frees_gradients{};
   bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
   /// Recompute of an activation starts from its input in fp8 where the plan keeps that so; else
   /// from the whole one, which is then kept (Megatron-Core's checkpoints).
@@ -291,15 +317,30 @@ struct MemoryStack {
   /// Of an element of attention's result, kept for the projection and for attention's backward; 0:
   /// in 16 bits, and once more in the format of products.
   double context_bytes{};
-  double logit_bytes{};  ///< per logit on the last stage
-  double score_bytes{};  ///< per attention score kept for the backward pass (unfused)
+  double logit_bytes{};                        ///< per logit, at most at once, with loss whole
+  std::optional<double> compiled_logit_bytes;  ///< the same with loss compiled; none: no other
+  /// The same with loss fused where that works in place on all logits (Transformer Engine); none:
+  /// they are never there at once.
+  std::optional<double> fused_logit_bytes;
+  /// Per logit, from its forward pass to its backward; none: all of them.
+  std::optional<double> kept_logit_bytes;
+  /// Per attention score kept for the backward pass (unfused), with the mask of a dropout and what
+  /// it leaves; without dropout the softmax alone.
+  double score_bytes{};
+  double update_copies{};  ///< of a moment, that the update makes of all parameters at once
   std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
   double live_parameters{};               ///< most that ZeRO-3 holds gathered; 0: whole layers
   double reduce_bucket{};                 ///< most gradients whole at a time; 0: a layer's
   double reduce_bytes{};              ///< per parameter, buffers of gradient reduction when dp > 1
   std::optional<Bf16Optimizer> bf16;  ///< in place of the states above where parameters are bf16
-  Bytes framework{};                  ///< context, libraries, NCCL buffers
-  Bytes allocator_cache{};     ///< freed blocks that the allocator keeps: printed, not needed
+  Bytes workspaces{};       ///< of cuBLAS, which the allocator hands out and never gets back
+  Bytes framework{};        ///< context, libraries, NCCL buffers: beside the allocator
+  Bytes allocator_cache{};  ///< freed blocks that the allocator keeps: printed, not needed
+  /// More of it, of what one part of a step frees and the next takes: activations and buffers, or
+  /// gradients and the update where these are fewer. Blocks do not fit, ...
+  double cache_share{};
+  /// ... and where layers are gathered on another stream, their blocks wait for it.
+  std::optional<double> gathered_cache_share;
   Bytes parallel_framework{};  ///< more of it when tp or pp > 1
   double printed_cap{1.0};     ///< share of the device at which reserved memory saturates
 };

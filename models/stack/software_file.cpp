@@ -97,6 +97,15 @@ KernelStack read_kernels(const Cursor& section) {
   kernels.windowed_backward_share = factor_or(section, "windowed_backward_share", 0.0);
   kernels.sink_backward_bytes = factor_or(section, "sink_backward_bytes", 0.0);
   if (const auto fused = section.find("fused_experts")) kernels.fused_experts = fused->boolean();
+  if (const auto fused = section.find("fused_adapters")) kernels.fused_adapters = fused->boolean();
+  if (const auto rates = section.find("dequantise_rates")) {
+    constexpr auto& kWords = kWordsOf<BaseFormat>;
+    for (std::size_t i = 0; i < std::size(kWords); ++i) {
+      if (const auto found = rates->find(kWords[i])) {
+        kernels.dequantise_rates[i] = found->number(kPositive);
+      }
+    }
+  }
   kernels.permute_traffic_factor = factor_or(section, "permute_traffic_factor", 1.0);
   kernels.natural_imbalance = factor_or(section, "natural_imbalance", 0.0);
   return kernels;
@@ -141,6 +150,7 @@ HostStack read_host(const Cursor& section) {
     read_launches(*launches, "experts", layer.experts);
     read_launches(*launches, "router", layer.router);
     read_launches(*launches, "shared_experts", layer.shared_experts);
+    read_launches(*launches, "adapter", layer.adapter);
     read_launches(*launches, "alltoall", layer.alltoall);
     read_launches(*launches, "each_expert", layer.each_expert);
     read_launches(*launches, "each_expert_casts", layer.each_expert_casts);
@@ -238,6 +248,7 @@ CommunicationStack read_communication(const Cursor& section) {
 
 MemoryStack read_memory(const Cursor& section) {
   MemoryStack memory;
+  if (const auto prints = section.find("prints")) memory.prints = prints->word<MemoryKind>();
   if (const auto first = section.find("prints_first_stage")) {
     memory.prints_first_stage = first->boolean();
   }
@@ -249,6 +260,11 @@ MemoryStack read_memory(const Cursor& section) {
   memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
   memory.backward_bytes = factor_or(section, "backward_bytes", 0.0);
   if (const auto copies = section.find("keeps_copies")) memory.keeps_copies = copies->boolean();
+  if (const auto gates = section.find("keeps_gates")) memory.keeps_gates = gates->boolean();
+  memory.norm_copy_bytes = factor_or(section, "norm_copy_bytes", 0.0);
+  if (const auto frees = section.find("frees_gradients")) {
+    memory.frees_gradients = frees->boolean();
+  }
   if (const auto gathers = section.find("keeps_gathers")) {
     memory.keeps_gathers = gathers->boolean();
   }
@@ -257,7 +273,17 @@ MemoryStack read_memory(const Cursor& section) {
   }
   memory.context_bytes = factor_or(section, "context_bytes", 0.0);
   memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
+  if (const auto compiled = section.find("compiled_logit_bytes")) {
+    memory.compiled_logit_bytes = compiled->number(kNonNegative);
+  }
+  if (const auto fused = section.find("fused_logit_bytes")) {
+    memory.fused_logit_bytes = fused->number(kNonNegative);
+  }
+  if (const auto kept = section.find("kept_logit_bytes")) {
+    memory.kept_logit_bytes = kept->number(kNonNegative);
+  }
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);
+  memory.update_copies = factor_or(section, "update_copies", 0.0);
   if (const auto extra = section.find("extra_pipeline_buffers")) {
     memory.extra_pipeline_buffers = extra->integer(0, 8);
   }
@@ -269,7 +295,12 @@ MemoryStack read_memory(const Cursor& section) {
                                 bf16->at("optimizer_bytes").number(kNonNegative),
                                 bf16->at("reduce_bytes").number(kNonNegative)};
   }
+  if (const auto spaces = section.find("workspaces")) memory.workspaces = spaces->bytes();
   memory.framework = section.at("framework").bytes();
+  memory.cache_share = factor_or(section, "cache_share", 0.0);
+  if (const auto gathered = section.find("gathered_cache_share")) {
+    memory.gathered_cache_share = gathered->number(kNonNegative);
+  }
   if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();
   if (const auto more = section.find("parallel_framework")) {
     memory.parallel_framework = more->bytes();

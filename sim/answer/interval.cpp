@@ -86,7 +86,7 @@ double half_width_below(const Prediction& prediction, const Slopes& slopes, cons
 double most_needed(const Prediction& prediction) {
   double needed = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
-    needed = std::max(needed, stage.memory.allocated().value);
+    needed = std::max(needed, stage.memory.needed().value);
   }
   return needed;
 }
@@ -115,10 +115,8 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
       portable::hypot(std::sqrt(variance_of(slopes.printed, spread)), spread.memory_noise);
   const double memory_factor = portable::exp(width * result.memory_scale);
   result.memory_low = prediction.peak_memory / memory_factor;
-  // No more is printed than there is, unless the plan does not fit.
-  const Bytes high = prediction.peak_memory * memory_factor;
-  const bool fits = prediction.peak_memory <= scenario.device.memory;
-  result.memory_high = fits ? std::min(high, scenario.device.memory) : high;
+  // Not clipped at the card: that the run may need more than there is, is what the odds say, too.
+  result.memory_high = prediction.peak_memory * memory_factor;
   const double need_scale = portable::hypot(std::sqrt(variance_of(slopes.needed, spread)),
                                             portable::hypot(spread.memory_noise, kCardScatter));
   result.memory_room = portable::log(scenario.device.memory.value / most_needed(prediction));

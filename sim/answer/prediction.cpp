@@ -17,6 +17,11 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
   const Step step = step_of(scenario, layers);
   const PlayedStep played = play(step);
   prediction.sec_per_iter = played.seconds;
+  if (scenario.plan.computed_len > 0) {
+    prediction.uneven = play_uneven(scenario, step);
+    prediction.sec_per_iter = {prediction.uneven->seconds};
+  }
+  const double waiting = prediction.sec_per_iter.value - played.seconds.value;
   for (std::size_t i = 0; i < played.stages.size(); ++i) {
     StagePrediction stage;
     for (std::size_t block = i; block < step.blocks.size(); block += played.stages.size()) {
@@ -29,6 +34,7 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
     }
     stage.busy_s = played.stages[i].busy;
     stage.time = played.stages[i].time;
+    stage.time.bubble += waiting;  // for the longest of unequal micro batches
     prediction.stages.push_back(stage);
   }
   const auto busiest = std::ranges::max_element(prediction.stages, {}, &StagePrediction::busy_s);
@@ -54,7 +60,7 @@ void warn_of_fixed_time(const Scenario& scenario, Prediction& prediction) {
 }
 
 /// Flash attention keeps no scores, so that there is little for selective recompute to free.
-void warn_of_idle_recompute(const Scenario& scenario, const std::vector<std::int64_t>& in_flight,
+void warn_of_idle_recompute(const Scenario& scenario, const std::vector<InFlight>& in_flight,
                             Prediction& prediction) {
   constexpr double kLittle = 0.01;  // of the peak
   if (scenario.plan.recompute != Recompute::selective) return;
@@ -69,10 +75,10 @@ void warn_of_idle_recompute(const Scenario& scenario, const std::vector<std::int
 }
 
 void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction& prediction) {
-  const std::vector<std::int64_t> in_flight = chunks_in_flight(scenario.plan, scenario.software);
+  const std::vector<InFlight> in_flight = chunks_in_flight(scenario.plan, scenario.software);
   const PlanMemory memory = plan_memory(scenario, weights, in_flight);
   for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
-    prediction.stages[i].chunks_in_flight = in_flight[i];
+    prediction.stages[i].in_flight = in_flight[i];
     prediction.stages[i].memory = memory.stages[i];
   }
   prediction.fullest_stage = memory.fullest;
@@ -174,6 +180,14 @@ double Prediction::hardware_flops_rate(const Plan& plan) const {
   return flops.hardware.value / (sec_per_iter.value * real(plan.gpus));
 }
 
+Bytes memory_of(const Prediction& prediction, MemoryKind kind) {
+  Bytes most;
+  for (const StagePrediction& stage : prediction.stages) {
+    most = std::max(most, stage.memory.of(kind));
+  }
+  return most;
+}
+
 Prediction predict(const Scenario& scenario, FlopsConvention convention) {
   return predict(scenario, price_layers(scenario), convention);
 }
@@ -211,12 +225,14 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
 
 StepFlops step_flops(const Scenario& scenario, FlopsConvention convention) {
   const Plan& plan = scenario.plan;
-  return step_flops(scenario.model,
-                    {plan.gbs, plan.seq_len,
-                     padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple),
-                     plan.tp, plan.recompute, plan.attention, repeated_blocks(plan),
-                     scenario.software.kernels.recompute_stops_early},
-                    convention);
+  const LayerSetting setting = mean_layer_setting(plan);
+  return step_flops(
+      scenario.model,
+      {plan.gbs * plan.sequences_of_sample(), setting.seq_len,
+       padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple), plan.tp,
+       plan.recompute, plan.attention, repeated_blocks(plan),
+       scenario.software.kernels.recompute_stops_early, setting.seen_len, setting.learning},
+      convention);
 }
 
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers) {

@@ -2,6 +2,7 @@
 
 /// The answer to one plan: seconds per iteration, memory and utilisation, and where the time goes.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,19 +10,20 @@
 #include "models/memory/memory.hpp"
 #include "sim/price/pricing.hpp"
 #include "sim/step/breakdown.hpp"
+#include "sim/step/uneven.hpp"
 
 namespace prequel {
 
 struct StagePrediction {
   std::int64_t blocks{};
-  PartCounts parts;                 ///< all that it holds, by kind
-  double forward_s{};               ///< one micro batch, all chunks
-  double backward_s{};              ///< with what is recomputed
-  double recompute_s{};             ///< of backward_s, repeating the forward pass
-  double busy_s{};                  ///< of the iteration, without waiting and the optimizer
-  Breakdown time;                   ///< of the iteration; it adds up to it
-  std::int64_t chunks_in_flight{};  ///< most (micro batch, chunk) pairs held at once
-  StageMemory memory;               ///< as printed by nvidia-smi
+  PartCounts parts;      ///< all that it holds, by kind
+  double forward_s{};    ///< one micro batch, all chunks
+  double backward_s{};   ///< with what is recomputed
+  double recompute_s{};  ///< of backward_s, repeating the forward pass
+  double busy_s{};       ///< of the iteration, without waiting and the optimizer
+  Breakdown time;        ///< of the iteration; it adds up to it
+  InFlight in_flight;    ///< (micro batch, chunk) pairs held at once
+  StageMemory memory;    ///< as printed by nvidia-smi
 };
 
 struct Prediction {
@@ -38,11 +40,15 @@ struct Prediction {
   std::vector<StagePrediction> stages;
   Bytes peak_memory;  ///< as printed by nvidia-smi on the fullest device
   MemoryVerdict verdict{};
+  std::optional<UnevenSteps> uneven;  ///< where sequences differ in length
   std::vector<std::string> warnings;
 
   [[nodiscard]] double model_flops_rate(const Plan& plan) const;     ///< FLOP/s of one device
   [[nodiscard]] double hardware_flops_rate(const Plan& plan) const;  ///< FLOP/s of one device
 };
+
+/// What the fullest device holds, as that kind of figure counts it.
+Bytes memory_of(const Prediction& prediction, MemoryKind kind);
 
 /// Plays one iteration with `layers` as `price_layers` priced them for this scenario, or for one
 /// that differs only in what does not touch a layer (gbs, schedule, …).

@@ -89,14 +89,14 @@ LayerCosts layers_after(const Scenario& before, const LayerCosts& layers, const 
 
 /// The most memory that any stage needs, and what is printed, with one constant moved.
 std::pair<double, double> log_memory(const Scenario& scenario, const Prediction& prediction) {
-  std::vector<std::int64_t> in_flight;
+  std::vector<InFlight> in_flight;
   for (const StagePrediction& stage : prediction.stages) {
-    in_flight.push_back(stage.chunks_in_flight);
+    in_flight.push_back(stage.in_flight);
   }
   const PlanMemory memory = plan_memory(scenario, weights_of(scenario), in_flight);
   double needed = 0.0;
   for (const StageMemory& stage : memory.stages) {
-    needed = std::max(needed, stage.allocated().value);
+    needed = std::max(needed, stage.needed().value);
   }
   return {portable::log(memory.peak.value), portable::log(needed)};
 }

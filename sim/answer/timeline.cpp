@@ -1,6 +1,8 @@
 #include "sim/answer/timeline.hpp"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "models/memory/memory.hpp"
 #include "sim/engine/clock.hpp"
@@ -59,8 +61,8 @@ class TimelineBuilder {
     timeline_.blocks = step.blocks;
   }
 
-  /// `held(stage, parts)`: what a stage holds with so many parts of blocks in flight, of
-  /// which a whole block has `parts`.
+  /// `held(stage, computing, parts)`: what a stage holds while one of its chunks computes, or none,
+  /// with so many parts of each chunk in flight, of which a whole block has `parts`.
   template <class Held>
   Timeline build(const Recorder& recorder, std::int64_t parts, Held held) && {
     add_slices(recorder);
@@ -108,21 +110,21 @@ class TimelineBuilder {
 
   template <class Held>
   void add_memory(std::int64_t parts, Held& held) {
-    std::vector<std::int64_t> in_flight(timeline_.memory.size());
-    const auto change = [&](std::uint16_t stage, double time, std::int64_t by) {
-      if (by == 0) return;
-      in_flight[stage] += by;
-      add_point(stage, time, held(stage, in_flight[stage]));
-    };
+    std::vector<std::vector<std::int64_t>> in_flight(timeline_.memory.size(),
+                                                     std::vector<std::int64_t>(shape_.chunks));
     for (std::uint16_t stage = 0; stage < timeline_.memory.size(); ++stage) {
-      add_point(stage, 0, held(stage, 0));
+      add_point(stage, 0, held(stage, ChunkMoment::kNone, in_flight[stage]));
     }
     for (TaskId id = 0; id < tasks_.size(); ++id) {
       const PlayedTask& task = tasks_[id];
       const Piece& piece = pieces_[id];
-      if (piece.stream != StageStream::compute) continue;
-      change(stage_of(task), task.start, change_of(piece.kind, Keeps::takes, parts));
-      change(stage_of(task), task.end, -change_of(piece.kind, Keeps::frees, parts));
+      if (piece.stream != StageStream::compute || !traits(piece.kind).is_pass()) continue;
+      const std::uint16_t stage = stage_of(task);
+      const std::size_t chunk = task.label.chunk;
+      in_flight[stage][chunk] += change_of(piece.kind, Keeps::takes, parts);
+      add_point(stage, task.start, held(stage, chunk, in_flight[stage]));
+      in_flight[stage][chunk] -= change_of(piece.kind, Keeps::frees, parts);
+      add_point(stage, task.end, held(stage, ChunkMoment::kNone, in_flight[stage]));
     }
   }
 
@@ -135,11 +137,11 @@ class TimelineBuilder {
 /// What is held of it, at no time yet.
 MemoryPoint point_of(const StageMemory& memory, const Scenario& scenario) {
   const Bytes held = printed_peak(memory, scenario.device, scenario.software);
-  return {0, held, memory.activations, memory.total() - held};
+  return {0, held, memory.activations, memory.buffers, memory.gradients, memory.total() - held};
 }
 
-/// What a stage holds with so many chunks in flight, each told once. A chunk that is held in part
-/// is counted whole, as the memory model knows no parts.
+/// What a stage holds at a moment, each told once. A chunk that is held in part is counted whole,
+/// as the memory model knows no parts.
 class HeldChunks {
  public:
   HeldChunks(const Scenario& scenario, const PartWeights& weights, std::int64_t parts)
@@ -149,16 +151,19 @@ class HeldChunks {
         stages_(stage_chunks(scenario)),
         known_(stages_.size()) {}
 
-  MemoryPoint operator()(std::uint32_t stage, std::int64_t held_parts) {
-    const auto chunks = static_cast<std::size_t>((held_parts + parts_ - 1) / parts_);
-    std::vector<MemoryPoint>& known = known_[stage];
-    while (known.size() <= chunks) {
-      const StageMemory memory =
-          stage_memory(weights_, scenario_.model, scenario_.plan, scenario_.software,
-                       stages_[stage], static_cast<std::int64_t>(known.size()));
-      known.push_back(point_of(memory, scenario_));
+  MemoryPoint operator()(std::uint32_t stage, std::size_t computing,
+                         const std::vector<std::int64_t>& held_parts) {
+    ChunkMoment moment{computing, held_parts};
+    for (std::int64_t& held : moment.held) held = (held + parts_ - 1) / parts_;
+    const auto [known, is_new] = known_[stage].try_emplace(moment);
+    if (is_new) {
+      InFlight in_flight;
+      in_flight.moments = {moment};
+      known->second = point_of(stage_memory(weights_, scenario_.model, scenario_.plan,
+                                            scenario_.software, stages_[stage], in_flight),
+                               scenario_);
     }
-    return known[chunks];
+    return known->second;
   }
 
  private:
@@ -166,7 +171,7 @@ class HeldChunks {
   const PartWeights& weights_;
   std::int64_t parts_;
   std::vector<std::vector<StageContent>> stages_;
-  std::vector<std::vector<MemoryPoint>> known_;
+  std::vector<std::map<ChunkMoment, MemoryPoint>> known_;
 };
 
 }  // namespace
@@ -222,12 +227,15 @@ Timeline timeline(const Scenario& scenario) {
   const StageMemory full = stage_memory(layers.weights, scenario.model, scenario.plan,
                                         scenario.software, {whole_model(scenario.model)}, 1);
   const double units = step.shape.chunks;
-  return std::move(builder).build(
-      recorder, 1, [&](std::uint32_t /*stage*/, std::int64_t held_units) {
-        StageMemory memory = full;
-        memory.activations = (static_cast<double>(held_units) / units) * full.activations;
-        return point_of(memory, scenario);
-      });
+  return std::move(builder).build(recorder, 1,
+                                  [&](std::uint32_t /*stage*/, std::size_t /*computing*/,
+                                      const std::vector<std::int64_t>& held_units) {
+                                    StageMemory memory = full;
+                                    const double held =
+                                        std::accumulate(held_units.begin(), held_units.end(), 0.0);
+                                    memory.activations = (held / units) * full.activations;
+                                    return point_of(memory, scenario);
+                                  });
 }
 
 }  // namespace prequel

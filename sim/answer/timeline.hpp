@@ -34,7 +34,9 @@ struct TimelineTransfer {
 struct MemoryPoint {
   double time_s{};
   Bytes held;         ///< from then on, as the memory model counts it
-  Bytes activations;  ///< of it
+  Bytes activations;  ///< of it, between a forward pass and its backward
+  Bytes buffers;      ///< of it, of what computes: logits, a layer's gradients, what is gathered
+  Bytes gradients;    ///< of it, where they are freed between steps
   Bytes given_back;   ///< that the allocator keeps for itself as long as there is room
 };
 

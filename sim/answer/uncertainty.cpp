@@ -383,11 +383,12 @@ LogAnswer log_answer(Scenario scenario, const Uncertainty& uncertainty, const De
   const Prediction prediction = predict(scenario);
   double needed = 0.0;
   for (const StagePrediction& stage : prediction.stages) {
-    needed = std::max(needed, stage.memory.allocated().value);
+    needed = std::max(needed, stage.memory.needed().value);
   }
   const double peak = moved[index_of(Uncertain::peak)];
   return {portable::log(prediction.sec_per_iter.value) + moved[index_of(Uncertain::all)],
-          portable::log(prediction.peak_memory.value) + peak, portable::log(needed) + peak};
+          portable::log(memory_of(prediction, scenario.software.memory.prints).value) + peak,
+          portable::log(needed) + peak};
 }
 
 }  // namespace prequel

@@ -1,6 +1,7 @@
 #include "sim/answer/what_if.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -28,6 +29,18 @@ void check_nodes(const Scenario& scenario, const WhatIf& question) {
                      fmt::format("the job runs on nodes 0 to {}; {} would do", nodes - 1,
                                  slow.node < 0 ? 0 : nodes - 1));
   }
+}
+
+/// Refuses more draws than a minute or so is enough for: a pass of a micro batch on one device
+/// takes about 0.1 µs a sample.
+void check_samples(const Scenario& scenario, const WhatIf& question) {
+  constexpr double kMostPasses = 5e8;
+  const double passes =
+      static_cast<double>(scenario.plan.gpus) * static_cast<double>(scenario.plan.micro_batches());
+  const double most = std::max(1.0, std::floor(kMostPasses / passes));
+  if (question.samples <= most) return;
+  throw InputError(fmt::format("samples {}", question.samples),
+                   fmt::format("too many for a job of this size; {:.0f} would do", most));
 }
 
 LinkClass level_of(const Cluster& cluster, const std::string& level) {
@@ -113,6 +126,7 @@ Scenario with_degraded_links(Scenario scenario, const std::vector<LinkFraction>&
 
 StepDistribution what_if(const Scenario& asked, const WhatIf& question, const Progress& progress) {
   check_nodes(asked, question);
+  check_samples(asked, question);
   Scenario scenario = with_degraded_links(asked, question.link_fractions);
   const RankSlowness slowness = rank_slowness(scenario, question);
   Step step = step_of(scenario);

@@ -22,7 +22,7 @@ CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const R
 }
 
 bool crosses_nodes(const Scenario& scenario) {
-  return scenario.plan.tp > scenario.cluster.devices_per_node;
+  return shape_of_group(scenario, GroupAxis::tensor).crosses_network();
 }
 
 }  // namespace prequel

@@ -1,5 +1,6 @@
 #include "sim/price/kernel_explanation.hpp"
 
+#include <cmath>
 #include <span>
 #include <variant>
 
@@ -21,12 +22,15 @@ class Explainer {
   Explainer(const Scenario& scenario, const PartCounts& parts)
       : scenario_(scenario), parts_(parts), kinds_(scenario.model) {}
 
-  /// `costs` are the prices of the operators; launches may follow.
+  /// `costs` are the prices of the operators, means over the blocks of which `share` run them;
+  /// launches may follow.
   void add(Part part, std::string_view pass, const Operators& operators,
-           std::span<const KernelCost> costs) {
-    const std::int64_t count = scenario_.plan.micro_batches() * parts_[part];
+           std::span<const KernelCost> costs, double share = 1.0) {
+    const std::int64_t all = scenario_.plan.micro_batches() * parts_[part];
+    const std::int64_t count = std::llround(share * real(all));
+    if (count == 0) return;
     for (std::size_t i = 0; i < operators.size(); ++i) {
-      const double seconds = costs[i].seconds;
+      const double seconds = costs[i].seconds * real(all) / real(count);
       kernels_.push_back({operators[i].name, name(part, kinds_), pass, operators[i], seconds, count,
                           explained(operators[i], seconds)});
     }
@@ -112,8 +116,8 @@ std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const Par
     return tell_part(part, scenario.model, question.setting, software);
   };
   const auto explain = [&](Part part, std::string_view pass, const Operators& operators,
-                           std::span<const KernelCost> kernels) {
-    if (parts[part] > 0) explainer.add(part, pass, operators, kernels);
+                           std::span<const KernelCost> kernels, double share = 1.0) {
+    if (parts[part] > 0) explainer.add(part, pass, operators, kernels, share);
   };
   each_part([&](Part part) {
     if (parts[part] == 0) return;
@@ -126,7 +130,7 @@ std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const Par
     const std::span<const KernelCost> all = costs[part].backward;
     const Operators repeated =
         is_block(part) ? repeated_operators(layer, software, question.repeated) : Operators{};
-    explain(part, "recompute", repeated, all.first(repeated.size()));
+    explain(part, "recompute", repeated, all.first(repeated.size()), question.repeated_blocks);
     explain(part, "backward", backward_operators(layer, software), all.subspan(repeated.size()));
   }
   return std::move(explainer).kernels();

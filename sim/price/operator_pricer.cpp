@@ -25,8 +25,10 @@ WorkKind kind_of_comm(GroupAxis axis) {
 OperatorPricer::OperatorPricer(const Scenario& scenario)
     : scenario_(scenario), tensor_group_(shape_of_group(scenario, GroupAxis::tensor)) {
   if (scenario.plan.cp > 1) context_group_ = shape_of_group(scenario, GroupAxis::context);
-  if (scenario.plan.ep * scenario.plan.etp > 1 && scenario.model.has_experts()) {
-    expert_group_ = shape_of_group(scenario, GroupAxis::expert);
+  if (!scenario.model.has_experts()) return;
+  if (scenario.plan.ep > 1) expert_group_ = shape_of_group(scenario, GroupAxis::expert);
+  if (scenario.plan.etp > 1) {
+    expert_tensor_group_ = shape_of_group(scenario, GroupAxis::expert_tensor);
   }
 }
 
@@ -144,14 +146,27 @@ double OperatorPricer::attention_seconds(const FusedAttention& attention) const 
   };
   const double alone = seconds(attention);
   if (!attention.backward || attention.window == 0) return alone;
-  FusedAttention whole = attention;
-  whole.window = 0;
-  return std::max(alone, stack.windowed_backward_share * seconds(whole));
+  const auto without_window = [](FusedAttention shape) {
+    shape.window = 0;
+    return shape;
+  };
+  // What the edges of a query's blocks take is told by the share of full attention at 4,096 tokens.
+  constexpr std::int64_t kTold = 4096;
+  FusedAttention told = attention;
+  told.seq = told.kv_seq = kTold;
+  const double edges =
+      std::max(0.0, stack.windowed_backward_share * seconds(without_window(told)) - seconds(told));
+  return std::min(seconds(without_window(attention)),
+                  alone + edges * real(attention.seq) / real(kTold));
 }
 
 const GroupShape& OperatorPricer::group_of(GroupAxis axis) const {
-  if (axis == GroupAxis::context) return context_group_;
-  return axis == GroupAxis::expert ? expert_group_ : tensor_group_;
+  switch (axis) {
+    case GroupAxis::context: return context_group_;
+    case GroupAxis::expert: return expert_group_;
+    case GroupAxis::expert_tensor: return expert_tensor_group_;
+    default: return tensor_group_;
+  }
 }
 
 double OperatorPricer::collective_seconds(const GroupCollective& collective) const {

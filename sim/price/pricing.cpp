@@ -136,7 +136,10 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
-  const LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  if (!question.graphs.has(GraphedModule::full)) {
+    launches += real(layer.adapters) * host.launches.adapter;
+  }
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside = exchange_beside(scenario);
@@ -210,7 +213,8 @@ PassCost operator*(double times, PassCost cost) {
 
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
-  question.setting = layer_setting(plan);
+  question.setting = mean_layer_setting(plan);
+  question.references = plan.objective == Objective::dpo ? 1 : 0;
   question.repeated = repeated_modules(plan);
   question.repeated_blocks = repeated_blocks(plan);
   const std::int64_t per_node = cluster.devices_per_node;
@@ -283,6 +287,7 @@ void sustain(const Scenario& scenario, const PerPart<std::int64_t>& held, LayerC
 
 LayerCosts price_layers(const Scenario& scenario) {
   const LayerKernels kernels = price_kernels(scenario);
+  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
   const PartCounts held = parts_of(scenario.model);
   const bool by_matrix = scenario.plan.optimizer == Optimizer::muon;
   LayerCosts costs;
@@ -292,6 +297,10 @@ LayerCosts price_layers(const Scenario& scenario) {
     costs[part] = {sum(its.forward), sum(its.backward)};
     costs[part].forward.launching = its.launching_forward;
     costs[part].backward.launching = its.launching_backward;
+    // The reference model's forward pass: without adapters the same weights.
+    for (std::int64_t i = 0; i < question.references; ++i) {
+      costs[part].forward += costs[part].forward;
+    }
     costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;
     if (!by_matrix || !has_matrices || held[part] == 0) return;

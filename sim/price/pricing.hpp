@@ -71,6 +71,7 @@ struct LayerQuestion {
   WordSet<OffloadModule> offloaded;
   std::int64_t offloaded_layers{};
   Optimizer optimizer{};
+  std::int64_t references{};  ///< models that run forward beside the one that learns
 
   auto operator<=>(const LayerQuestion&) const = default;
 };

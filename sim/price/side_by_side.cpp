@@ -8,7 +8,7 @@ double overlap_loss(const Scenario& scenario) {
 }
 
 bool exchanges_beside(const Plan& plan) {
-  const bool asked = plan.overlap.has(Overlapped::ep) && plan.ep * plan.etp > 1;
+  const bool asked = plan.overlap.has(Overlapped::ep) && plan.ep > 1;
   switch (plan.schedule) {
     case Schedule::one_f_one_b:
     case Schedule::interleaved:

@@ -60,6 +60,7 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
 }
 
 CommTime tied_embedding_time(const Scenario& scenario) {
+  if (!learning_of(scenario.plan).tables_learn()) return {};
   const Plan& plan = scenario.plan;
   if (plan.pp == 1 || !scenario.model.tied_embeddings) return {};
   const std::int64_t vocab =

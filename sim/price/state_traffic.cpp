@@ -12,7 +12,8 @@ namespace {
 /// Adds up what a collective of each group of parameters takes, dense ones and experts'.
 template <class TimeOf>
 CommTime over_groups(const StageParameters& parameters, const TimeOf& time_of) {
-  CommTime time = time_of(GroupAxis::data, parameters.dense);
+  CommTime time;
+  if (parameters.dense > 0) time = time_of(GroupAxis::data, parameters.dense);
   if (parameters.experts > 0) time += time_of(GroupAxis::expert_data, parameters.experts);
   return time;
 }
@@ -30,26 +31,28 @@ Seconds accumulation_time(const Scenario& scenario, const StageParameters& param
   return price(scenario.device, Stream{StreamKind::optimizer, {bytes}});
 }
 
-ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters) {
+ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters,
+                                const StageParameters& learning, double element) {
   const Plan& plan = scenario.plan;
   const ShardCopies& copies = scenario.software.communication.shard_copies;
   const double gradient = bytes_per_element(activation_precision(plan));
   const double reduced = bytes_per_element(plan.grad_precision);
-  const double gathered = state_bytes(plan, scenario.software).gathered;
   const double cast = copies.casts && gradient != reduced ? gradient + reduced : 0.0;
   const auto shared_out = [&](GroupAxis axis) {
     return shard_groups(plan, axis).shards.size > 1 ? 1.0 : 0.0;
   };
-  const double count = shared_out(GroupAxis::data) * parameters.dense +
-                       shared_out(GroupAxis::expert_data) * parameters.experts;
-  const auto time = [&](double bytes) {
-    return price(scenario.device, Stream{StreamKind::copy, {count * bytes}});
+  const auto count = [&](const StageParameters& some) {
+    return shared_out(GroupAxis::data) * some.dense +
+           shared_out(GroupAxis::expert_data) * some.experts;
+  };
+  const auto time = [&](double elements, double bytes) {
+    return price(scenario.device, Stream{StreamKind::copy, {elements * bytes}});
   };
   ShardCopyTimes times;
-  if (count == 0) return times;
-  if (copies.gathered > 0) times.gather = time(copies.gathered * gathered);
+  if (count(parameters) == 0) return times;
+  if (copies.gathered > 0) times.gather = time(count(parameters), copies.gathered * element);
   const double reduce = copies.gradients * gradient + copies.reduced * reduced + cast;
-  if (reduce > 0) times.reduce = time(reduce);
+  if (reduce > 0 && count(learning) > 0) times.reduce = time(count(learning), reduce);
   return times;
 }
 
@@ -89,17 +92,17 @@ CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& p
   });
 }
 
-CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters) {
+CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters,
+                               double element) {
   if (scenario.plan.zero == 0) return {};
-  const double element = state_bytes(scenario.plan, scenario.software).gathered;
   return over_groups(parameters, [&](GroupAxis axis, double count) {
     return data_collective_time(scenario, CollectiveOp::all_gather,
                                 shard_groups(scenario.plan, axis).shards, Bytes{count * element});
   });
 }
 
-Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters) {
-  const double element = state_bytes(scenario.plan, scenario.software).gathered;
+Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters,
+                               double element) {
   return host_copy_time(scenario.device,
                         Bytes{sharded_parameters(scenario.plan, parameters) * element});
 }

@@ -12,12 +12,14 @@ namespace prequel {
 /// Adding one micro batch's gradients of `parameters` to those before it.
 Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters);
 
-/// Kernels beside the collectives where layers are gathered one by one: on a gathered layer, each
-/// time, and on its gradients when they are reduced. They share the memory with the passes.
+/// Kernels beside the collectives where layers are gathered one by one: on a gathered layer of
+/// `element` bytes a parameter, each time, and on the gradients of those that learn when they are
+/// reduced. They share the memory with the passes.
 struct ShardCopyTimes {
   Seconds gather, reduce;
 };
-ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters);
+ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters,
+                                const StageParameters& learning, double element);
 
 /// Gradients per rank that the stack reduces together over a group of replicas; 0: it states none.
 double bucket_parameters(const Scenario& scenario, GroupAxis axis);
@@ -26,10 +28,12 @@ double bucket_parameters(const Scenario& scenario, GroupAxis axis);
 /// them, or with ZeRO to the rank that owns them (with hybrid sharding: to those of all nodes).
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters);
 
-/// With ZeRO, gathering as many parameters.
-CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters);
+/// With ZeRO, gathering as many parameters of `element` bytes.
+CommTime parameter_gather_time(const Scenario& scenario, const StageParameters& parameters,
+                               double element);
 
 /// Where host memory holds the weights: a rank's share of `parameters` on its way to the device.
-Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters);
+Seconds offloaded_weights_time(const Scenario& scenario, const StageParameters& parameters,
+                               double element);
 
 }  // namespace prequel

@@ -8,6 +8,7 @@
 #include "sim/engine/clock.hpp"
 #include "sim/engine/peak.hpp"
 #include "sim/schedule/emit.hpp"
+#include "sim/schedule/held_moments.hpp"
 
 namespace prequel {
 
@@ -123,16 +124,14 @@ std::vector<double> peak_held(Schedule kind, const PipelineShape& shape,
   return held;
 }
 
-std::vector<double> in_flight(Schedule kind, const PipelineShape& shape) {
-  BlockTable changes(shape);
-  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      changes.at(TaskKind::forward, stage, chunk) = 1;
-      changes.at(TaskKind::backward, stage, chunk) = -1;
-      changes.at(TaskKind::weight_gradient, stage, chunk) = -1;
-    }
-  }
-  return peak_held(kind, shape, changes);
+std::vector<InFlight> in_flight(Schedule kind, const PipelineShape& shape) {
+  assert(shape_problem(kind, shape).empty());
+  PipelineShape passes = shape;  // in buckets or not, they are the same
+  passes.buckets = 0;
+  passes.gathers = Gathers::never;
+  HeldMoments moments(shape);
+  emit_pipeline(kind, passes, moments);
+  return std::move(moments).in_flight();
 }
 
 TaskGraph build_graph(Schedule kind, const PipelineShape& shape) {

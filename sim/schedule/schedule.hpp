@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/axes/schedules.hpp"
+#include "models/memory/memory.hpp"
 #include "sim/engine/task_graph.hpp"
 #include "sim/schedule/pipeline.hpp"
 
@@ -50,9 +51,9 @@ struct ScheduleResult {
 [[nodiscard]] std::vector<double> peak_held(Schedule kind, const PipelineShape& shape,
                                             const BlockTable& changes);
 
-/// The most forward activations that each stage holds, in units of one micro batch in one of its
-/// chunks, counted until the whole backward is done.
-[[nodiscard]] std::vector<double> in_flight(Schedule kind, const PipelineShape& shape);
+/// The forward activations that each stage holds, in units of one micro batch in one of its chunks,
+/// counted until the whole backward is done: the most, and the moments that may be the fullest.
+[[nodiscard]] std::vector<InFlight> in_flight(Schedule kind, const PipelineShape& shape);
 
 /// All tasks of the step, on streams as of `stream_of`, with a TaskKind as their label's kind.
 [[nodiscard]] TaskGraph build_graph(Schedule kind, const PipelineShape& shape);

@@ -116,7 +116,7 @@ Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const Sea
     explanation.verdict = LayoutVerdict::oom;
     explanation.plan = result.nearest_misses.front().plan;
     explanation.shape = result.nearest_misses.front().shape;
-    explanation.needed = result.nearest_misses.front().allocated;
+    explanation.needed = result.nearest_misses.front().needed;
     explanation.room = (1.0 - limits.memory_headroom) * inputs.device.memory;
   } else {
     const FoundPlan& best = result.plans.front();

@@ -15,8 +15,9 @@ constexpr std::int64_t kFineNodes = 8;  // from which on not every number is tri
 
 class Relaxer {
  public:
-  Relaxer(const SearchInputs& inputs, const SearchLimits& limits, Reach reach)
-      : inputs_(inputs), limits_(limits), reach_(reach) {
+  Relaxer(const SearchInputs& inputs, const SearchLimits& limits, Reach reach,
+          const SearchWatch& watch)
+      : inputs_(inputs), limits_(limits), reach_(reach), watch_({{}, watch.stop}) {
     limits_.best = 1;
     limits_.front = false;
   }
@@ -55,27 +56,45 @@ class Relaxer {
     all.layout = {std::string(kAutoLayout)};
     if (!axis.of(said).empty() || axis.of(axes) == axis.of(all)) return;
     axis.of(axes) = axis.of(all);
-    const auto best = best_of(legal_plans(axes, inputs_), limits_);
+    const auto best = best_of(legal_plans(axes, inputs_, watch_), limits_);
     if (!best) return;
     std::string value = cell_of(axis.of(best->best.plan));
     if (axis.name == "layout") value = kAutoLayout;
     found_.push_back({std::string(axis.name) + " " + value, false, best->fitting, best->best});
   }
 
+  /// The fewest nodes with which something fits: by leaps that double, and then one by one.
   void more_nodes(SearchAxes axes) {
+    std::vector<std::int64_t> counts;
     for (std::int64_t nodes = axes.nodes.back() + 1; nodes <= inputs_.cluster.nodes;
          nodes += 1 + nodes / kFineNodes) {
-      axes.nodes = {nodes};
-      if (auto best = best_of(plans_of(axes), limits_)) {
-        best->limit = fmt::format("nodes {}", nodes);
-        found_.push_back(std::move(*best));
-        return;
+      counts.push_back(nodes);
+    }
+    const auto fitting = [&](std::size_t i) {
+      axes.nodes = {counts[i]};
+      auto best = best_of(plans_of(axes), limits_);
+      if (best) best->limit = fmt::format("nodes {}", counts[i]);
+      return best;
+    };
+    std::size_t first = 0;  // not tried yet
+    for (std::size_t leap = 0; leap < counts.size(); leap = 2 * leap + 1) {
+      auto found = fitting(leap);
+      if (!found) {
+        first = leap + 1;
+        continue;
       }
+      for (std::size_t i = first; i < leap; ++i) {
+        if (auto earlier = fitting(i)) return found_.push_back(std::move(*earlier));
+      }
+      return found_.push_back(std::move(*found));
+    }
+    for (std::size_t i = first; i < counts.size(); ++i) {
+      if (auto found = fitting(i)) return found_.push_back(std::move(*found));
     }
   }
 
   [[nodiscard]] Candidates plans_of(const SearchAxes& said) const {
-    return legal_plans(fill_axes(said, inputs_, reach_), inputs_);
+    return legal_plans(fill_axes(said, inputs_, reach_), inputs_, watch_);
   }
 
   std::vector<Relaxation> result() && { return std::move(found_); }
@@ -93,8 +112,8 @@ class Relaxer {
   [[nodiscard]] std::optional<Relaxation> best_of(const Candidates& candidates,
                                                   const SearchLimits& limits) const {
     try {
-      const SearchResult result = search(candidates, inputs_, limits);
-      if (result.plans.empty()) return std::nullopt;
+      const SearchResult result = search(candidates, inputs_, limits, watch_);
+      if (result.interrupted || result.plans.empty()) return std::nullopt;
       return Relaxation{{}, false, result.fitting, result.plans.front()};
     } catch (const InputError&) {
       return std::nullopt;  // a requirement divides by zero for plans that were not asked for
@@ -104,14 +123,16 @@ class Relaxer {
   const SearchInputs& inputs_;
   SearchLimits limits_;
   Reach reach_;
+  SearchWatch watch_;
   std::vector<Relaxation> found_;
 };
 
 }  // namespace
 
 std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& inputs,
-                                    const SearchLimits& limits, Reach reach) {
-  Relaxer relaxer(inputs, limits, reach);
+                                    const SearchLimits& limits, Reach reach,
+                                    const SearchWatch& watch) {
+  Relaxer relaxer(inputs, limits, reach, watch);
   relaxer.without_limits(relaxer.plans_of(said));
   each_axis([&](const auto& axis) {
     if (is_searched(axis.use)) relaxer.without(axis, said);
@@ -124,8 +145,8 @@ std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& 
 }
 
 std::vector<Relaxation> relaxations(const Candidates& candidates, const SearchInputs& inputs,
-                                    const SearchLimits& limits) {
-  Relaxer relaxer(inputs, limits, Reach::usual);
+                                    const SearchLimits& limits, const SearchWatch& watch) {
+  Relaxer relaxer(inputs, limits, Reach::usual, watch);
   relaxer.without_limits(candidates);
   return std::move(relaxer).result();
 }

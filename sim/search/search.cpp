@@ -58,15 +58,15 @@ double seconds_in_all(const SearchLimits& limits, const Plan& plan, double sec_p
 }
 
 double value_of(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
-  const Objective objective = limits.objective;
-  if (objective == Objective::time) return sec_per_iter;
+  const SearchGoal objective = limits.objective;
+  if (objective == SearchGoal::time) return sec_per_iter;
   // Seconds tell plans of as many devices apart.
-  if (objective == Objective::gpus) {
+  if (objective == SearchGoal::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
   const double per_token =
       seconds_in_all(limits, plan, sec_per_iter) / static_cast<double>(plan.gbs * plan.seq_len);
-  return objective == Objective::days ? per_token : per_token * static_cast<double>(plan.gpus);
+  return objective == SearchGoal::days ? per_token : per_token * static_cast<double>(plan.gpus);
 }
 
 bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
@@ -114,20 +114,20 @@ void set_candidate(const Candidate& candidate, const SearchInputs& inputs, Scena
 /// What the memory of a plan says of it.
 struct Fit {
   Bytes printed;
-  Bytes allocated;  ///< or printed, where a head-room is wanted
+  Bytes needed;  ///< or printed, where a head-room is wanted
   MemoryVerdict verdict{};
   bool required{};
   bool fits{};
 };
 
 Fit fit_of(const Scenario& scenario, const PartWeights& weights, const StageChunks& chunks,
-           const std::vector<std::int64_t>& in_flight, const SearchLimits& limits) {
+           const std::vector<InFlight>& in_flight, const SearchLimits& limits) {
   const PlanMemory memory = plan_memory(scenario, weights, chunks, in_flight);
   const bool headroom = limits.memory_headroom > 0;
-  Fit fit{memory.peak, headroom ? memory.peak : memory.allocated(), memory.verdict};
+  Fit fit{memory.peak, headroom ? memory.peak : memory.needed(), memory.verdict};
   fit.required = meets(limits, {scenario.plan, scenario.model, memory.peak.value / kGiB}, true);
   fit.fits = memory.verdict != MemoryVerdict::oom &&
-             fit.allocated <= (1.0 - limits.memory_headroom) * scenario.device.memory;
+             fit.needed <= (1.0 - limits.memory_headroom) * scenario.device.memory;
   return fit;
 }
 
@@ -135,10 +135,9 @@ Fit fit_of(const Scenario& scenario, const PartWeights& weights, const StageChun
 std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch) {
-  const Memo<std::vector<std::int64_t>> in_flight(
-      plans, passes_key, [&](const Candidate& candidate) {
-        return chunks_in_flight(candidate.plan, inputs.software);
-      });
+  const Memo<std::vector<InFlight>> in_flight(plans, passes_key, [&](const Candidate& candidate) {
+    return chunks_in_flight(candidate.plan, inputs.software);
+  });
   const Memo<PartWeights> weights(plans, weight_key, [&](const Candidate& candidate) {
     return weights_of(scenario_of(inputs, candidate.plan, candidate.shape));
   });
@@ -195,6 +194,7 @@ class Contest {
         }
       }
       played += play(wave, all);
+      if (watch.best && !found_.empty()) watch.best(found_.front().plan.sec_per_iter);
       if (watch.progress) watch.progress(played, plans_);
       size = std::min(2 * size, all ? kWave : kPrunedWave);
     }
@@ -400,7 +400,7 @@ std::vector<Candidate> required(const Candidates& candidates, const SearchInputs
 }
 
 void keep_nearest(std::vector<TooLarge>& misses) {
-  std::ranges::stable_sort(misses, {}, &TooLarge::allocated);
+  std::ranges::stable_sort(misses, {}, &TooLarge::needed);
   misses.resize(std::min(misses.size(), kMisses));
 }
 
@@ -430,7 +430,7 @@ Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
       fitting.plans.push_back(plans[i]);
       fitting.fits.push_back(*fits[i]);
     } else if (fitting.plans.empty()) {
-      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->allocated});
+      result.nearest_misses.push_back({plans[i].plan, plans[i].shape, fits[i]->needed});
       if (result.nearest_misses.size() >= kMostMisses) keep_nearest(result.nearest_misses);
     }
   }
@@ -444,6 +444,24 @@ Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
 
 }  // namespace
 
+namespace {
+
+/// So many candidates are looked at where the search was stopped before any was played.
+constexpr std::size_t kRescued = 64;
+
+/// Returns candidates that are spread evenly over all.
+Candidates spread_over(const Candidates& all) {
+  Candidates few;
+  few.considered = all.considered;
+  const std::size_t count = std::min(kRescued, all.legal.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    few.legal.push_back(all.legal[i * all.legal.size() / count]);
+  }
+  return few;
+}
+
+}  // namespace
+
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
                     const SearchLimits& limits, const SearchWatch& watch) {
   SearchResult result;
@@ -451,8 +469,16 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   result.legal = candidates.plans();
   result.refused = candidates.nearest;
   Fitting fitting = fitting_plans(candidates, inputs, limits, watch, result);
+  if (fitting.plans.empty() && is_stopped(watch) && !candidates.legal.empty()) {
+    // Somebody who waited long enough to stop it wants the best of a few, not nothing.
+    SearchResult few;
+    fitting = fitting_plans(spread_over(candidates), inputs, limits, {}, few);
+    result.required = few.required;
+    result.fitting = few.fitting;
+    result.nearest_misses = few.nearest_misses;
+  }
   if (fitting.plans.empty()) return result;
-  for (const Objective objective : limits.also) {
+  for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;
     one.best = 1;

@@ -13,7 +13,7 @@
 namespace prequel {
 
 /// What plans are ranked by.
-enum class Objective : std::uint8_t {
+enum class SearchGoal : std::uint8_t {
   time,        ///< seconds per iteration
   efficiency,  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost
   gpus,        ///< the fewest devices, then seconds
@@ -23,12 +23,12 @@ enum class Objective : std::uint8_t {
 struct SearchLimits {
   std::vector<Requirement> requirements;
   double memory_headroom{};  ///< share of the device that must stay free
-  Objective objective{};
+  SearchGoal objective{};
   /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
   /// be among them are passed over.
   std::size_t best{};
   bool front{};                 ///< with those, the Pareto front of all
-  std::vector<Objective> also;  ///< the best plan by each of these is wanted, too
+  std::vector<SearchGoal> also;  ///< the best plan by each of these is wanted, too
   /// Share of time that counts on so many nodes, by their number; empty: all of it.
   std::vector<double> counted;
   double least_rate{};  ///< tokens per second that a plan must reach to be in time; 0: any
@@ -38,7 +38,7 @@ struct SearchLimits {
 struct TooLarge {
   Plan plan;
   ModelShape shape;
-  Bytes allocated;  ///< or printed, where a head-room was wanted
+  Bytes needed;  ///< or printed, where a head-room was wanted
 };
 
 struct SearchResult {

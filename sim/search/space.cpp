@@ -67,8 +67,8 @@ WordSet<Enum> without(WordSet<Enum> set, std::initializer_list<Enum> values) {
 /// Combines the axes from the outside in: what decides most about legality first.
 class Combiner {
  public:
-  Combiner(const SearchAxes& axes, const SearchInputs& inputs)
-      : axes_(axes), inputs_(inputs), collector_(inputs), request_(inputs.fixed) {}
+  Combiner(const SearchAxes& axes, const SearchInputs& inputs, const std::atomic<bool>* stop)
+      : axes_(axes), inputs_(inputs), stop_(stop), collector_(inputs), request_(inputs.fixed) {}
 
   Candidates combine() && {
     for (const ModelShape& shape : axes_.shapes) {
@@ -86,6 +86,9 @@ class Combiner {
   }
 
  private:
+  [[nodiscard]] bool is_stopped() const {
+    return stop_ != nullptr && stop_->load(std::memory_order_relaxed);
+  }
   [[nodiscard]] const Transformer& model() const { return collector_.model(); }
 
   void plans() {
@@ -127,6 +130,7 @@ class Combiner {
   }
 
   void degrees() {
+    if (is_stopped()) return;
     const std::int64_t devices = *request_.nodes * inputs_.cluster.devices_per_node;
     const std::int64_t model_parallel = *request_.tp * *request_.pp * *request_.cp;
     const std::int64_t dp = devices / model_parallel;
@@ -187,6 +191,7 @@ class Combiner {
   }
 
   void stages() {
+    if (is_stopped()) return;
     const std::int64_t pp = *request_.pp;
     for (const StageSplit split : effective(axes_.stage_split, pp > 1, axes_.stage_split.front())) {
       request_.stage_split = split;
@@ -381,6 +386,7 @@ class Combiner {
 
   const SearchAxes& axes_;
   const SearchInputs& inputs_;
+  const std::atomic<bool>* stop_;
   CandidateCollector collector_;
   PlanRequest request_;
   std::map<std::pair<std::int64_t, StageSplit>, std::vector<std::string>> layouts_;
@@ -506,7 +512,7 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
       parts.size(),
       [&](std::size_t i) {
         if (watch.stop && *watch.stop) return;
-        found[i] = Combiner(parts[i], inputs).combine();
+        found[i] = Combiner(parts[i], inputs, watch.stop).combine();
       },
       watch.combining);
   return together(std::move(found));

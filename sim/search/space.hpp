@@ -3,6 +3,7 @@
 /// Which plans a search looks at.
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct SearchWatch {
   Progress progress;  ///< of plans that are played
   const std::atomic<bool>* stop{};
   Progress combining{};  ///< of the parts of the space whose plans are combined before
+  /// The best plan so far: seconds an iteration.
+  std::function<void(double)> best{};
 };
 
 /// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that

@@ -106,8 +106,8 @@ PlayedStep play(const Step& step) {
     time.dp_comm = spent(Spent::data);
     if (shape.exchanges == Exchanges::beside) {
       // Exchanges that run beside other passes are exposed where these wait for them or run longer.
-      time.ep_comm =
-          spent(Spent::exchange) + spent(Spent::passes) - (passes.total() - passes.ep_comm);
+      time.ep_comm = std::max(
+          0.0, spent(Spent::exchange) + spent(Spent::passes) - (passes.total() - passes.ep_comm));
     } else if (step.overlap_is_priced || step.copies_are_priced) {
       time.dp_comm += std::max(0.0, spent(Spent::passes) - passes.total());
     }

@@ -36,15 +36,10 @@ StageChunks stage_chunks(const Scenario& scenario) {
   return stages;
 }
 
-std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software) {
+std::vector<InFlight> chunks_in_flight(const Plan& plan, const Software& software) {
   // Layer by layer, one micro batch at a time, whatever the schedule.
   if (plan.pp == 1 && in_every_micro_batch(gathers_of(plan, software))) return {1};
-  const Schedule kind = plan.schedule;
-  std::vector<std::int64_t> held;
-  for (const double chunks : in_flight(kind, shape_of_passes(plan, kind))) {
-    held.push_back(static_cast<std::int64_t>(chunks));
-  }
-  return held;
+  return in_flight(plan.schedule, shape_of_passes(plan, plan.schedule));
 }
 
 PartWeights weights_of(const Scenario& scenario) {
@@ -52,12 +47,12 @@ PartWeights weights_of(const Scenario& scenario) {
 }
 
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
-                       const std::vector<std::int64_t>& in_flight) {
+                       const std::vector<InFlight>& in_flight) {
   return plan_memory(scenario, weights, stage_chunks(scenario), in_flight);
 }
 
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
-                       const StageChunks& chunks, const std::vector<std::int64_t>& in_flight) {
+                       const StageChunks& chunks, const std::vector<InFlight>& in_flight) {
   PlanMemory memory;
   memory.stages.reserve(chunks.size());
   for (const std::vector<StageContent>& stage : chunks) {

@@ -17,7 +17,7 @@ struct PlanMemory {
   MemoryVerdict verdict{};
 
   /// What the fullest stage cannot give back.
-  [[nodiscard]] Bytes allocated() const { return stages[fullest].allocated(); }
+  [[nodiscard]] Bytes needed() const { return stages[fullest].needed(); }
 };
 
 /// The model chunks that each stage holds.
@@ -25,18 +25,18 @@ using StageChunks = std::vector<std::vector<StageContent>>;
 /// Depends on the model and on the plan's schedule, pp, vpp, layout and stage split alone.
 StageChunks stage_chunks(const Scenario& scenario);
 
-/// The most (micro batch, model chunk) pairs that each stage holds between forward and backward.
+/// The (micro batch, model chunk) pairs that each stage holds between forward and backward.
 /// Depends on the plan's schedule, pp, vpp, ZeRO stage and number of micro batches alone.
-std::vector<std::int64_t> chunks_in_flight(const Plan& plan, const Software& software);
+std::vector<InFlight> chunks_in_flight(const Plan& plan, const Software& software);
 
 /// What the parts of the scenario's model weigh in its plan.
 PartWeights weights_of(const Scenario& scenario);
 
 /// `weights` as `weights_of` says, `in_flight` as `chunks_in_flight` does.
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
-                       const std::vector<std::int64_t>& in_flight);
+                       const std::vector<InFlight>& in_flight);
 /// With `chunks` as `stage_chunks` says.
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
-                       const StageChunks& chunks, const std::vector<std::int64_t>& in_flight);
+                       const StageChunks& chunks, const std::vector<InFlight>& in_flight);
 
 }  // namespace prequel

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "hw/base/errors.hpp"
+#include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/overlap.hpp"
 #include "sim/price/side_by_side.hpp"
@@ -50,8 +51,8 @@ std::int64_t parts_of_block(const Scenario& scenario, const LayerCosts& costs) {
   const std::int64_t layers = (scenario.model.layers + blocks - 1) / blocks;
   const double bucket = bucket_parameters(scenario, GroupAxis::data);
   if (layer_by_layer(gathers_of(plan, scenario.software)) || bucket <= 0) return layers;
-  const double parameters = stage_parameters(costs.weights, scenario.model, plan, scenario.software,
-                                             {whole_model(scenario.model)})
+  const double parameters = learning_parameters(costs.weights, scenario.model, plan,
+                                                scenario.software, {whole_model(scenario.model)})
                                 .total() /
                             real(blocks);
   return std::clamp<std::int64_t>(std::llround(parameters / bucket), 1, layers);
@@ -93,6 +94,13 @@ struct Traffic {
   ShardCopyTimes copies{};  ///< beside them
 };
 
+/// Parameters of a rank before any sharding, and those of them that learn.
+struct HeldParameters {
+  StageParameters all, learning;
+
+  bool operator==(const HeldParameters&) const = default;
+};
+
 /// Fills the blocks of a step and the table of durations that it is played with.
 class StepBuilder {
  public:
@@ -119,31 +127,46 @@ class StepBuilder {
   }
 
  private:
-  [[nodiscard]] StageParameters parameters_of(const std::vector<StageContent>& chunks) const {
-    return stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks);
+  [[nodiscard]] HeldParameters parameters_of(const std::vector<StageContent>& chunks) const {
+    return {
+        stage_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks),
+        learning_parameters(layers_.weights, scenario_.model, plan_, scenario_.software, chunks)};
   }
 
-  [[nodiscard]] const Traffic& communicated(const StageParameters& parameters) {
-    if (!last_traffic_ || parameters.dense != last_traffic_->parameters.dense ||
-        parameters.experts != last_traffic_->parameters.experts) {
-      last_traffic_ = {parameters,
-                       {parameter_gather_time(scenario_, parameters),
-                        gradient_reduce_time(scenario_, parameters),
-                        layer_by_layer(gathers_of(plan_, scenario_.software))
-                            ? shard_copy_times(scenario_, parameters)
-                            : ShardCopyTimes{}}};
+  /// Bytes of a weight that is gathered; the mean where frozen ones are stored otherwise.
+  [[nodiscard]] double gathered_bytes(const HeldParameters& held) const {
+    return mean_weight_bytes(plan_, held.all, held.learning,
+                             state_bytes(plan_, scenario_.software).gathered);
+  }
+
+  /// Layers that are gathered one by one bring frozen weights along; else what was updated travels.
+  [[nodiscard]] const Traffic& communicated(const HeldParameters& held) {
+    if (!last_traffic_ || !(held == last_traffic_->parameters)) {
+      const bool layers = layer_by_layer(gathers_of(plan_, scenario_.software));
+      const double element =
+          layers ? gathered_bytes(held) : state_bytes(plan_, scenario_.software).gathered;
+      last_traffic_ = {
+          held,
+          {parameter_gather_time(scenario_, layers ? held.all : held.learning, element),
+           gradient_reduce_time(scenario_, held.learning),
+           layers ? shard_copy_times(scenario_, held.all, held.learning, element)
+                  : ShardCopyTimes{}}};
     }
     return last_traffic_->traffic;
   }
 
   /// Offloaded weights come from the host's memory each time, every rank its part.
-  [[nodiscard]] Traffic traffic(const StageParameters& parameters) {
-    Traffic between = communicated(parameters);
+  [[nodiscard]] Traffic traffic(const HeldParameters& held) {
+    Traffic between = communicated(held);
     if (plan_.offload == Offload::optimizer_params) {
-      between.gather.all = offloaded_weights_time(scenario_, parameters) + between.gather.all;
+      between.gather.all =
+          offloaded_weights_time(scenario_, held.all, gathered_bytes(held)) + between.gather.all;
     }
     return between;
   }
+
+  /// What a pass has for a collective beside it to slow down: while it waits for the host, nothing.
+  [[nodiscard]] static double running(const PassCost& pass) { return pass.total() - pass.host; }
 
   /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
   [[nodiscard]] double contention(double compute, double communication) const {
@@ -154,12 +177,12 @@ class StepBuilder {
   void add_layers() {
     const Transformer& model = scenario_.model;
     const StageContent all = whole_model(model);
-    const StageParameters parameters = parameters_of({all});
-    StageParameters root_share = parameters;
+    const HeldParameters parameters = parameters_of({all});
+    HeldParameters root_share = parameters;
     StageContent root{0, true, true, all.parts};
     const LayerKinds kinds(model);
     std::optional<Part> told;
-    StageParameters share;
+    HeldParameters share;
     Traffic between;
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
       const StageContent block = one_block(model, layer);
@@ -169,13 +192,18 @@ class StepBuilder {
         share = parameters_of({block});
         between = traffic(share);
       }
-      root_share.dense -= share.dense;
-      root_share.experts -= share.experts;
+      for (const auto held : {&HeldParameters::all, &HeldParameters::learning}) {
+        (root_share.*held).dense -= (share.*held).dense;
+        (root_share.*held).experts -= (share.*held).experts;
+      }
       --root.parts[part];
       step_.blocks.push_back({block, layer, chunk_costs(layers_, block)});
       add_gathered_layer(static_cast<std::uint32_t>(layer), layers_[part], between);
     }
-    root_share.experts = std::max(0.0, root_share.experts);
+    for (StageParameters* left : {&root_share.all, &root_share.learning}) {
+      left->experts = std::max(0.0, left->experts);
+    }
+    root_share.learning.dense = std::max(0.0, root_share.learning.dense);
     const Traffic of_root = traffic(root_share);
     const ChunkCosts costs = chunk_costs(layers_, root);
     step_.blocks.push_back({root, 0, costs});
@@ -185,7 +213,7 @@ class StepBuilder {
     set(TaskKind::backward, unit, costs.backward.total() + of_root.copies.reduce.value);
     communicate(TaskKind::gradient_reduce, 0, unit, of_root.reduce);
     set(TaskKind::optimizer, 0,
-        optimizer_time(scenario_, layers_.orthogonal, {all}, parameters).value);
+        optimizer_time(scenario_, layers_.orthogonal, {all}, parameters.learning).value);
   }
 
   void set(TaskKind kind, std::uint32_t unit, double seconds) {
@@ -220,7 +248,8 @@ class StepBuilder {
   void add_gathered_layer(std::uint32_t unit, const PartCost& costs, const Traffic& between) {
     const double forward = costs.forward.total();
     const double backward = costs.backward.total();
-    const Losses losses = add_gathers(0, unit, forward, backward, between);
+    const Losses losses =
+        add_gathers(0, unit, running(costs.forward), running(costs.backward), between);
     set(TaskKind::forward, unit, forward + losses.forward);
     set(TaskKind::backward, unit, backward + losses.backward);
     set(TaskKind::offload_activations, unit, costs.forward.copies);
@@ -255,7 +284,7 @@ class StepBuilder {
   }
 
   void add_end(std::uint32_t stage, const std::vector<StageContent>& chunks, const CommTime& tied) {
-    const StageParameters parameters = parameters_of(chunks);
+    const HeldParameters parameters = parameters_of(chunks);
     const bool is_end = stage == 0 || stage + 1 == step_.shape.stages;
     if (step_.shape.buckets == 0) {
       const Traffic& all = communicated(parameters);
@@ -268,12 +297,12 @@ class StepBuilder {
     }
     if (is_end) communicate(TaskKind::embedding_reduce, stage, 0, tied);
     step_.durations.at(TaskKind::optimizer, stage) =
-        optimizer_time(scenario_, layers_.orthogonal, chunks, parameters).value;
+        optimizer_time(scenario_, layers_.orthogonal, chunks, parameters.learning).value;
   }
 
   struct PricedChunk {
     StageContent content;
-    StageParameters parameters;
+    HeldParameters parameters;
     ChunkCosts costs;  ///< of its layers, and of what a micro batch adds to its gradients
   };
 
@@ -281,7 +310,7 @@ class StepBuilder {
   [[nodiscard]] const PricedChunk& priced(const StageContent& chunk) {
     if (!last_chunk_ || last_chunk_->content != chunk) {
       last_chunk_ = {chunk, parameters_of({chunk}), chunk_costs(layers_, chunk)};
-      const double added = accumulation_time(scenario_, last_chunk_->parameters).value;
+      const double added = accumulation_time(scenario_, last_chunk_->parameters.learning).value;
       PassCost& backward = last_chunk_->costs.backward;
       backward.compute += added;
       backward.stream += added;
@@ -322,15 +351,20 @@ class StepBuilder {
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {
     const std::uint32_t buckets = step_.shape.buckets;
-    StageParameters parameters = priced(block(stage, chunk).content).parameters;
-    parameters.dense /= buckets;
-    parameters.experts /= buckets;
+    HeldParameters parameters = priced(block(stage, chunk).content).parameters;
+    for (StageParameters* some : {&parameters.all, &parameters.learning}) {
+      some->dense /= buckets;
+      some->experts /= buckets;
+      some->tables /= buckets;
+    }
     const auto at = [&](TaskKind kind) -> double& {
       return step_.durations.at(kind, stage, chunk);
     };
     const double forward = at(TaskKind::forward) / buckets;
     const double backward = at(TaskKind::backward) / buckets;
-    const Losses losses = add_gathers(stage, chunk, forward, backward, traffic(parameters));
+    const ChunkCosts& costs = block(stage, chunk).costs;
+    const Losses losses = add_gathers(stage, chunk, running(costs.forward) / buckets,
+                                      running(costs.backward) / buckets, traffic(parameters));
     at(TaskKind::forward_bucket) = forward + losses.forward;
     at(TaskKind::backward_bucket) = backward + losses.backward;
     at(TaskKind::weight_gradient_bucket) =
@@ -355,7 +389,7 @@ class StepBuilder {
   const LayerCosts& layers_;
   Step step_;
   struct PricedTraffic {
-    StageParameters parameters;
+    HeldParameters parameters;
     Traffic traffic;
   };
   std::optional<PricedTraffic> last_traffic_;

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/answer/prediction.hpp"
+#include "sim/answer/timeline.hpp"
 #include "tests/scenarios.hpp"
 
 namespace prequel {
@@ -20,6 +21,20 @@ void predict_job(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(predict_job)->Name("predict/384_gpus")->Unit(benchmark::kMillisecond);
+
+/// What every stage of a job holds over time, played. An item is a moment.
+void memory_timeline(benchmark::State& state) {
+  const Library library({PREQUEL_DATA_DIR});
+  JobRequest request;
+  request.job = "bloom-176b-jean-zay";
+  const Scenario scenario = resolve(read_job(library, request)).scenario;
+  std::int64_t moments = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    for (const auto& stage : timeline(scenario).memory) moments += std::ssize(stage);
+  }
+  state.SetItemsProcessed(moments);
+}
+BENCHMARK(memory_timeline)->Name("memory/timeline")->Unit(benchmark::kMillisecond);
 
 /// One evaluation of a model with experts on 1,024 GPUs whose layers are priced. An item is one.
 void clock_deepseek(benchmark::State& state) {

@@ -249,16 +249,15 @@ TEST_CASE("experts and batches by the names of other programs") {
   CHECK(batches.plan.attention == AttentionKind::flash);
 }
 
-TEST_CASE("what trains adapters, or beside other models, is told") {
-  for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True"}) {
+TEST_CASE("adapters are trained where a flag asks for them, and what trains beside other models is told") {
+  for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True", "--lora-dim 128"}) {
     CAPTURE(flags);
-    CHECK(lists_part(job_of_script(kFlags + flags + "\n").report.left_out,
-                     "adapters alone are trained; what is predicted is training all weights"));
+    CHECK(job_of_script(kFlags + flags + "\n").plan.tuning == Tuning::lora);
   }
-  CHECK_FALSE(
-      lists_part(job_of_script(kFlags + "--q_lora False\n").report.left_out, "adapters alone"));
-  CHECK(lists_part(job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n").report.left_out,
-                   "adapters alone"));
+  CHECK(job_of_script(kFlags + "--q_lora True\n").plan.base_precision == BaseFormat::nf4);
+  CHECK_FALSE(job_of_script(kFlags + "--q_lora False\n").plan.tuning);
+  CHECK(job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n").plan.tuning ==
+        Tuning::lora);
   const ImportedJob full = job_of_files(
       {{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
   CHECK(full.plan.recompute == Recompute::full);

@@ -1,12 +1,17 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/mcp/call_queue.hpp"
 #include "cli/mcp/server.hpp"
 #include "models/job/file_cache.hpp"
 #include "tests/cli/program.hpp"
@@ -48,13 +53,44 @@ TEST_CASE("a client says hello, lists the tools and is answered") {
   for (const Json& each : listed.at("result").at("tools")) {
     names.push_back(each.at("name"));
     CHECK(each.at("inputSchema").at("type") == "object");
-    CHECK(each.at("outputSchema").at("type") == "object");
-    CHECK(each.at("outputSchema").dump().find(".json#") == std::string::npos);
     CHECK(each.at("annotations").at("openWorldHint") == false);
     CHECK(each.at("annotations").at("readOnlyHint") == true);
   }
   CHECK(names == std::vector<std::string>{"predict", "search", "compare", "explain", "validate",
                                           "calibrate_runs", "import", "show"});
+  CHECK(listed.dump().size() <= 15'000);
+  const Json& predict = listed.at("result").at("tools")[0].at("inputSchema").at("properties");
+  CHECK(predict.at("tp").at("type") == "integer");
+  CHECK(predict.at("recompute").at("enum") == Json{"none", "selective", "full"});
+  CHECK(predict.at("more").at("description").get<std::string>().find("vpp") != std::string::npos);
+}
+
+TEST_CASE("an answer costs an agent a few kilobytes, and the whole one as many as it has") {
+  const Json question{{"model", "llama-3-70b"},
+                      {"cluster", "dgx-h100"},
+                      {"nodes", 16},
+                      {"gbs", 512},
+                      {"seq_len", 8192}};
+  Json plan = question;
+  plan["tp"] = 8;
+  plan["pp"] = 4;
+  plan["more"] = {{"vpp", 4}};
+  const Json predicted = tool("predict", plan);
+  CHECK(predicted.at("isError") == false);
+  CHECK(predicted.dump().size() <= 2'500);
+  CHECK(predicted.at("structuredContent").at("plan").at("vpp") == 4);
+  const Json found = tool("search", question);
+  CHECK(found.dump().size() <= 4'000);
+  const Json& answer = found.at("structuredContent");
+  CHECK(answer.at("plans").size() == 5);
+  CHECK(answer.at("plans")[1].at("plan").size() < answer.at("plans")[0].at("plan").size());
+  CHECK(answer.at("recommendation").at("text").get<std::string>().starts_with("Take rank 1, "));
+  plan["detail"] = true;
+  const Json whole = tool("predict", plan);
+  CHECK(whole.at("structuredContent").at("plan").contains("dispatcher"));
+  plan["more"] = {{"vppp", 4}};
+  CHECK(tool("predict", plan).at("content")[0].at("text").get<std::string>().find("did you mean") !=
+        std::string::npos);
 }
 
 TEST_CASE("tools answer what the program answers, in short") {
@@ -62,9 +98,11 @@ TEST_CASE("tools answer what the program answers, in short") {
   CHECK(predicted.at("isError") == false);
   const Json& answer = predicted.at("structuredContent");
   const Json whole = Json::parse(run_prequel("predict bloom-176b-jean-zay --json").out);
-  CHECK(answer.at("sec_per_iter") == whole.at("sec_per_iter"));
+  CHECK(answer.at("sec_per_iter").get<double>() ==
+        doctest::Approx(whole.at("sec_per_iter").get<double>()).epsilon(1e-3));
   CHECK(answer.at("memory").at("verdict") == "fits");
-  CHECK(Json::parse(predicted.at("content")[0].at("text").get<std::string>()) == answer);
+  CHECK(predicted.at("content")[0].at("text").get<std::string>().find("s per iteration") !=
+        std::string::npos);
   CHECK(answer.dump().size() < whole.dump().size());
   const Json found =
       tool("search",
@@ -88,13 +126,70 @@ TEST_CASE("what prequel refuses comes with its remedy, what the protocol refuses
   CHECK(refused.at("content")[0].at("text").get<std::string>().find("did you mean") !=
         std::string::npos);
   const auto code = [](const Json& reply) { return reply.at("error").at("code"); };
-  CHECK(code(asked("tools/call", {{"name", "predcit"}})) == -32602);
+  for (const Json& question :
+       {Json{{"name", "predcit"}}, Json{{"name", "predict"}, {"arguments", {{"tpp", 8}}}}}) {
+    const Json reply = asked("tools/call", question).at("result");
+    CHECK(reply.at("isError") == true);
+    CHECK(reply.at("content")[0].at("text").get<std::string>().find("did you mean") !=
+          std::string::npos);
+  }
   CHECK(code(asked("tools/call", Json::object())) == -32602);
-  CHECK(code(asked("tools/call", {{"name", "predict"}, {"arguments", {{"tpp", 8}}}})) == -32602);
   CHECK(code(asked("resources/list", Json::object())) == -32601);
   CHECK(code(Json::parse(*answer_message("{", session()))) == -32700);
   CHECK(code(Json::parse(*answer_message("[1]", session()))) == -32600);
   CHECK(code(Json::parse(*answer_message(R"({"id":1})", session()))) == -32600);
+  CHECK(code(Json::parse(*answer_message(R"({"id":1,"method":"ping"})", session()))) == -32600);
+}
+
+TEST_CASE("what a tool cannot do without is named") {
+  const Json refused = tool("calibrate_runs", Json::object());
+  CHECK(refused.at("isError") == true);
+  CHECK(refused.at("content")[0].at("text") == "files: missing");
+}
+
+TEST_CASE("pings are answered while a call runs, and a call that is cancelled is not") {
+  std::vector<std::string> printed;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool begun = false;
+  const auto print = [&](const std::string& reply) { printed.push_back(reply); };
+  CallQueue queue(print, std::chrono::hours(1));
+  const auto until_stopped = [&](const std::atomic<bool>& stop) -> std::optional<std::string> {
+    {
+      const std::lock_guard lock(mutex);
+      begun = true;
+      changed.notify_all();
+    }
+    while (!stop) std::this_thread::yield();
+    return "stopped";
+  };
+  queue.add("1", until_stopped, "late");
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return begun; });
+  }
+  queue.print("pong");
+  queue.add(
+      "2", [](const std::atomic<bool>&) { return std::optional<std::string>("two"); }, "late");
+  queue.add(
+      "3", [](const std::atomic<bool>&) { return std::optional<std::string>("three"); }, "late");
+  queue.cancel("3");
+  queue.cancel("1");
+  CHECK(queue.finish());
+  CHECK(printed == std::vector<std::string>{"pong", "two"});
+}
+
+TEST_CASE("a call that takes longer than it may is refused, and the next one answered") {
+  std::vector<std::string> printed;
+  const auto print = [&](const std::string& reply) { printed.push_back(reply); };
+  CallQueue queue(print, std::chrono::milliseconds(1));
+  const auto until_stopped = [](const std::atomic<bool>& stop) -> std::optional<std::string> {
+    while (!stop) std::this_thread::yield();
+    return "stopped";
+  };
+  queue.add("1", until_stopped, "late");
+  CHECK(queue.finish());
+  CHECK(printed == std::vector<std::string>{"late"});
 }
 
 TEST_CASE("answers are saved in the folder that was opened, and nowhere else") {

@@ -259,7 +259,9 @@ TEST_CASE("without a batch there is nothing to search for") {
   const ProgramResult result =
       run_prequel("search --model bloom-176b --cluster jean-zay-a100 --nodes 48");
   CHECK(result.status == 2);
-  CHECK(result.err == "prequel: gbs: missing; the global batch size in sequences is needed\n");
+  CHECK(result.err ==
+        "prequel: gbs: missing; the global batch size is needed, in sequences (512) or tokens "
+        "(4M)\n");
 }
 
 TEST_CASE("each of the best plans says which resource holds it up") {

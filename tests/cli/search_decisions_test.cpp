@@ -1,6 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <set>
+#include <sstream>
+#include <tuple>
+
 #include <nlohmann/json.hpp>
+
+#include "cli/text/table.hpp"
 
 #include "tests/cli/program.hpp"
 
@@ -66,8 +72,8 @@ TEST_CASE("the fewest GPUs come first, the fastest plan of them before the other
 
 TEST_CASE("with a risk only plans are told that fit with that probability") {
   const std::string arguments = "--model bloom-176b --cluster jean-zay-a100 --gbs 2048 --nodes 48 ";
-  const Json all = searched(arguments + "--top 10");
-  const Json safe = searched(arguments + "--risk 0.9 --top 10");
+  const Json all = searched(arguments + "--risk 0 --unfold --top 10");
+  const Json safe = searched(arguments + "--risk 0.9 --unfold --top 10");
   for (const Json& plan : safe.at("plans")) CHECK(plan.at("fits_probability") >= 0.9);
   // The first plan of all that is safe is the first of the safe ones.
   for (const Json& plan : all.at("plans")) {
@@ -76,6 +82,61 @@ TEST_CASE("with a risk only plans are told that fit with that probability") {
     break;
   }
   CHECK(run_prequel("search " + arguments + "--risk 1.5").status == 2);
+}
+
+const std::string kLlama =
+    "--model llama-3-70b --cluster dgx-h100 --nodes 16 --gbs 512 --seq-len 8192 ";
+
+TEST_CASE("plans that surely fit are ranked, one of each family, and what risk gains is told") {
+  const Json answer = searched(kLlama);
+  const Json all = searched(kLlama + "--risk 0 --unfold --top 30");
+  std::set<int> families;
+  for (const Json& plan : answer.at("plans")) {
+    CHECK(plan.at("fits_probability") >= 0.95);
+    CHECK(families.insert(plan.at("family").get<int>()).second);
+  }
+  const Json& risky = answer.at("risky");
+  CHECK(risky.at("plan") == all.at("plans")[0].at("plan"));
+  CHECK(risky.at("fits_probability") < 0.95);
+  const double best = answer.at("plans")[0].at("sec_per_iter");
+  CHECK(risky.at("gain").get<double>() ==
+        doctest::Approx(1 - all.at("plans")[0].at("sec_per_iter").get<double>() / best));
+  // No plan of the first rows of all is as fast and as sure.
+  for (const Json& plan : all.at("plans")) {
+    if (plan.at("sec_per_iter") < best) CHECK(plan.at("fits_probability") < 0.95);
+  }
+}
+
+TEST_CASE("a search ends with what to take, what if memory runs out, and what to measure") {
+  const Json answer = searched(kLlama);
+  const Json& what = answer.at("recommendation");
+  const Json& plans = answer.at("plans");
+  CHECK(what.at("plan") == plans[0].at("plan"));
+  const auto fallback = std::find_if(plans.begin(), plans.end(), [&](const Json& plan) {
+    return plan.at("plan") == what.at("fallback");
+  });
+  REQUIRE(fallback != plans.end());
+  CHECK(fallback->at("memory").at("peak_gib") < plans[0].at("memory").at("peak_gib"));
+  for (const Json& rank : what.at("measure")) CHECK(rank <= plans.size());
+  CHECK(what.at("text").get<std::string>().starts_with("Take rank 1, 16 nodes"));
+}
+
+TEST_CASE("columns that are the same in all rows stand above the table, which fits the terminal") {
+  const std::string text = run_prequel("search " + kLlama).out;
+  CHECK(text.find("  in all rows: nodes 16, ") != std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 120);
+  CHECK(text.find("\nTake rank 1, 16 nodes") != std::string::npos);
+  CHECK(text.find("riskier: ") != std::string::npos);
+}
+
+TEST_CASE("another kind of plan has a row where it is within reach") {
+  std::set<std::tuple<bool, int, int>> kinds;
+  for (const Json& plan : searched(kLlama).at("plans")) {
+    const Json& its = plan.at("plan");
+    kinds.insert({its.at("zero") == 3, its.at("tp").get<int>(), its.at("pp").get<int>()});
+  }
+  CHECK(kinds.size() > 1);
 }
 
 TEST_CASE("several clusters are searched at once, each at its price") {

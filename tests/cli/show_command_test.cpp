@@ -20,6 +20,26 @@ TEST_CASE("show lists all kinds, or the names of one") {
   CHECK(run_prequel("show device").out == devices.out);
 }
 
+TEST_CASE("show models tells sizes and years, this year's first, and each shape once") {
+  const std::string models = run_prequel("show models").out;
+  const std::size_t qwen = models.find("\nqwen3-32b ");
+  REQUIRE(qwen != std::string::npos);
+  CHECK(models.substr(qwen + 1, 54) == "qwen3-32b                32.8 B                   2025");
+  CHECK(qwen < models.find("\ngpt2-xl "));
+  CHECK(models.find("3.35 B active") != std::string::npos);
+  CHECK(models.find("\nllama-3-70b ") != std::string::npos);
+  CHECK(models.find("\nllama3-70b ") == std::string::npos);
+  CHECK(models.find("also llama3-70b") != std::string::npos);
+}
+
+TEST_CASE("show KIND --json is JSON, as show is") {
+  for (const char* kind : {"models", "devices", "clusters", "software", "jobs"}) {
+    const auto names =
+        nlohmann::json::parse(run_prequel("show " + std::string(kind) + " --json").out);
+    CHECK(names.at(kind).size() > 0);
+  }
+}
+
 TEST_CASE("show prints a file with the origin of each number") {
   const ProgramResult cluster = run_prequel("show cluster jean-zay-a100");
   CHECK(cluster.status == 0);

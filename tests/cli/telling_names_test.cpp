@@ -114,12 +114,11 @@ TEST_CASE("brief words for batches, steps and degrees are numbers by their names
   CHECK(job.plan.seq_len == 8192);
   const ImportedJob other = job_of_script(
       "torchrun --nproc-per-node 8 train.py --model-path /ckpts/Meta-Llama-3-8B "
-      "--predict_batch_size 2 --map_batch_size 1000 --n_layer_norm 3 --lora_dim 128\n");
+      "--predict_batch_size 2 --map_batch_size 1000 --n_layer_norm 3\n");
   CHECK_FALSE(other.plan.mbs);
   CHECK(other.model.layers == 32);
-  CHECK(lists(other.report.left_out,
-              "--lora-dim 128: adapters alone are trained; what is predicted is training all "
-              "weights"));
+  CHECK(other.plan.tuning == Tuning::lora);
+  CHECK(other.plan.lora_rank == 128);
 }
 
 TEST_CASE("a format that is switched off leaves products in fp32") {

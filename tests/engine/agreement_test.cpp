@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -15,6 +16,7 @@
 #include "sim/schedule/least_time.hpp"
 #include "sim/schedule/ranks.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "tests/engine/most_in_flight.hpp"
 
 namespace prequel {
 namespace {
@@ -421,7 +423,7 @@ TEST_CASE("what a pipeline takes it gives back, and never holds less than nothin
     for (int plan = 0; plan < 100; ++plan) {
       CAPTURE(plan);
       const auto shape = plans.shape(schedule);
-      for (const double held : in_flight(schedule, shape)) {
+      for (const double held : most_in_flight(schedule, shape)) {
         REQUIRE(held >= 1);
         REQUIRE(held <= shape.micro_batches * shape.chunks);
       }
@@ -465,6 +467,40 @@ TEST_CASE("what is held at the most is that of all micro batches, though few are
   }
 }
 
+TEST_CASE("the moments of a stage hold the most bytes that it ever holds, whatever chunks weigh") {
+  for (const Schedule schedule : all_of<Schedule>()) {
+    CAPTURE(name(schedule));
+    RandomPlans plans(12);
+    for (int plan = 0; plan < 100; ++plan) {
+      CAPTURE(plan);
+      const auto shape = plans.shape(schedule);
+      BlockTable changes(shape);
+      for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+        for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+          const double bytes = std::floor(plans.between(0, 1000));
+          changes.at(TaskKind::forward, stage, chunk) = bytes;
+          changes.at(TaskKind::backward, stage, chunk) = -bytes;
+          changes.at(TaskKind::weight_gradient, stage, chunk) = -bytes;
+        }
+      }
+      const auto stages = in_flight(schedule, shape);
+      const auto peaks = peak_held(schedule, shape, changes);
+      for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+        double most = 0;
+        for (const ChunkMoment& moment : stages[stage].moments) {
+          double held = 0;
+          for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+            held += static_cast<double>(moment.held[chunk]) *
+                    changes.at(TaskKind::forward, stage, chunk);
+          }
+          most = std::max(most, held);
+        }
+        REQUIRE(most == peaks[stage]);
+      }
+    }
+  }
+}
+
 /// Tells how many tasks a peak is told of.
 class CountingPeak : public Peak {
  public:
@@ -491,7 +527,7 @@ TEST_CASE("a peak is told no more of a billion micro batches than of a thousand"
     };
     CHECK(told(1'000'000'000) == told(1000));
   }
-  CHECK(in_flight(Schedule::gpipe, {4, 1'000'000'000}).front() == 1e9);
+  CHECK(most_in_flight(Schedule::gpipe, {4, 1'000'000'000}).front() == 1e9);
 }
 
 TEST_CASE("the time of a step grows by the same for each further micro batch, however many") {

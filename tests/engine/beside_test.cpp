@@ -9,6 +9,7 @@
 #include <random>
 
 #include "sim/schedule/schedule.hpp"
+#include "tests/engine/most_in_flight.hpp"
 
 namespace prequel {
 namespace {
@@ -140,13 +141,13 @@ TEST_CASE("DualPipe-V's bubble counts pairs as they overlap: (p - 1)(F&B + B - 3
 
 TEST_CASE("one more micro batch is held where a forward runs beside a backward") {
   PipelineShape shape{4, 16, 2};
-  const auto inside = in_flight(Schedule::interleaved, shape);
+  const auto inside = most_in_flight(Schedule::interleaved, shape);
   shape.exchanges = Exchanges::beside;
-  const auto beside = in_flight(Schedule::interleaved, shape);
+  const auto beside = most_in_flight(Schedule::interleaved, shape);
   for (std::size_t stage = 0; stage < 4; ++stage) CHECK(beside[stage] == inside[stage] + 1);
   PipelineShape one{1, 8};
   one.exchanges = Exchanges::beside;
-  CHECK(in_flight(Schedule::one_f_one_b, one)[0] == 2);
+  CHECK(most_in_flight(Schedule::one_f_one_b, one)[0] == 2);
 }
 
 }  // namespace

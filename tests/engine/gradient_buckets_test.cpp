@@ -4,6 +4,7 @@
 
 #include "sim/engine/event_queue.hpp"
 #include "sim/schedule/schedule.hpp"
+#include "tests/engine/most_in_flight.hpp"
 
 namespace prequel {
 namespace {
@@ -77,9 +78,9 @@ TEST_CASE("what a stage holds is the same with buckets") {
   for (const Schedule schedule : all_of<Schedule>()) {
     PipelineShape shape{4, 12, chunks_of(schedule, 1)};
     if (schedule == Schedule::interleaved || traits(schedule).folded) shape.chunks = 2;
-    const auto held = in_flight(schedule, shape);
+    const auto held = most_in_flight(schedule, shape);
     shape.buckets = 3;
-    CHECK(in_flight(schedule, shape) == held);
+    CHECK(most_in_flight(schedule, shape) == held);
   }
 }
 

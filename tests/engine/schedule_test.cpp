@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/engine/event_queue.hpp"
+#include "tests/engine/most_in_flight.hpp"
 
 namespace prequel {
 namespace {
@@ -39,8 +40,8 @@ TEST_CASE("GPipe and 1F1B take (m + p - 1)(F + B) on equal stages") {
 TEST_CASE("1F1B holds min(m, p - s) micro batches on stage s, GPipe all") {
   for (std::uint32_t micro_batches : {1, 3, 4, 100}) {
     const PipelineShape shape{4, micro_batches};
-    const auto held = in_flight(Schedule::one_f_one_b, shape);
-    const auto all = in_flight(Schedule::gpipe, shape);
+    const auto held = most_in_flight(Schedule::one_f_one_b, shape);
+    const auto all = most_in_flight(Schedule::gpipe, shape);
     for (std::uint32_t stage = 0; stage < 4; ++stage) {
       CHECK(held[stage] == std::min(micro_batches, 4 - stage));
       CHECK(all[stage] == micro_batches);
@@ -123,9 +124,9 @@ TEST_CASE("interleaving divides the bubble of 1F1B by the number of chunks") {
 }
 
 TEST_CASE("interleaved 1F1B holds p·v + p - 1 - 2s chunks on stage s, all of them if m = p") {
-  const auto held = in_flight(Schedule::interleaved, {4, 16, 3});
+  const auto held = most_in_flight(Schedule::interleaved, {4, 16, 3});
   CHECK(held == std::vector<double>{15, 13, 11, 9});
-  const auto all = in_flight(Schedule::interleaved, {4, 4, 3});
+  const auto all = most_in_flight(Schedule::interleaved, {4, 4, 3});
   CHECK(all == std::vector<double>{12, 12, 12, 12});
 }
 
@@ -187,8 +188,8 @@ TEST_CASE("ZB-H1 has the bubble (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2W)") 
 }
 
 TEST_CASE("all stages hold p micro batches in ZB-H1 and 2p - 1 in ZB-H2") {
-  CHECK(in_flight(Schedule::zb_h1, {4, 20}) == std::vector<double>{4, 4, 4, 4});
-  CHECK(in_flight(Schedule::zb_h2, {4, 20}) == std::vector<double>{7, 7, 7, 7});
+  CHECK(most_in_flight(Schedule::zb_h1, {4, 20}) == std::vector<double>{4, 4, 4, 4});
+  CHECK(most_in_flight(Schedule::zb_h2, {4, 20}) == std::vector<double>{7, 7, 7, 7});
 }
 
 TEST_CASE("DualPipe has the bubble (p/2 - 1)(F + B + B - 3W)") {
@@ -205,7 +206,7 @@ TEST_CASE("DualPipe has the bubble (p/2 - 1)(F + B + B - 3W)") {
 }
 
 TEST_CASE("DualPipe holds p + 1 activations on every device") {
-  CHECK(in_flight(Schedule::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
+  CHECK(most_in_flight(Schedule::dualpipe, {4, 20, 2}) == std::vector<double>{5, 5, 5, 5});
 }
 
 TEST_CASE("DualPipe-V has the bubble (p - 1)(F + B + B - 3W) and holds 2p + 1 activations") {
@@ -218,7 +219,7 @@ TEST_CASE("DualPipe-V has the bubble (p - 1)(F + B + B - 3W) and holds 2p + 1 ac
       CHECK(run_clock(Schedule::dualpipe_v, shape, durations).seconds ==
             2 * micro_batches * 11.0 + (stages - 1.0) * (4 + 7 + 7 - 3 * 3));
     }
-    const auto held = in_flight(Schedule::dualpipe_v, {stages, 100, 2});
+    const auto held = most_in_flight(Schedule::dualpipe_v, {stages, 100, 2});
     CHECK(std::ranges::max(held) == 2 * stages + 1);
   }
 }
@@ -230,7 +231,7 @@ TEST_CASE("ZB-V has no bubble where F = B = W, and holds 2p activations of a chu
       CAPTURE(stages);
       CAPTURE(micro_batches);
       CHECK(bubble(Schedule::zb_v, shape, split_stages(shape, 1, 1, 1)) == 0);
-      CHECK(std::ranges::max(in_flight(Schedule::zb_v, shape)) == 2 * stages);
+      CHECK(std::ranges::max(most_in_flight(Schedule::zb_v, shape)) == 2 * stages);
     }
   }
 }
@@ -243,7 +244,7 @@ TEST_CASE("V-half holds p activations of a chunk and few more, and has half the 
       CAPTURE(micro_batches);
       // 1F1B holds 2p of a chunk, and its bubble is 6(p - 1) of their passes.
       const std::uint32_t even = stages % 2 == 0 ? 1 : 0;
-      CHECK(std::ranges::max(in_flight(Schedule::v_half, shape)) == stages + 2 + even);
+      CHECK(std::ranges::max(most_in_flight(Schedule::v_half, shape)) == stages + 2 + even);
       const double idle = bubble(Schedule::v_half, shape, split_stages(shape, 1, 1, 1));
       CHECK(idle >= 3 * (stages - 1) - (even == 1 ? 0 : 1));
       CHECK(idle <= 3 * stages + 2 * even);
@@ -258,7 +259,7 @@ TEST_CASE("V-min holds a third of the activations of 1F1B and few more, and has 
       CAPTURE(stages);
       CAPTURE(micro_batches);
       // 1F1B holds 2p of a chunk, and its bubble is 6(p - 1) of their passes.
-      const double held = std::ranges::max(in_flight(Schedule::v_min, shape));
+      const double held = std::ranges::max(most_in_flight(Schedule::v_min, shape));
       CHECK(held >= 2 * stages / 3.0);
       CHECK(held < 2 * stages / 3.0 + 3);
       const double idle = bubble(Schedule::v_min, shape, split_stages(shape, 1, 1, 1));
@@ -292,7 +293,8 @@ TEST_CASE("interleaved groups may be larger than p, and the last one smaller") {
         // The bubble is that of groups of p; larger ones hold more.
         const auto result = run_clock(Schedule::interleaved, shape, equal_stages(shape, 1, 2));
         CHECK(result.seconds == 3 * (micro_batches * 3 + stages - 1));
-        CHECK(in_flight(Schedule::interleaved, shape).front() == 2 * (stages - 1) + 2 * group + 1);
+        CHECK(most_in_flight(Schedule::interleaved, shape).front() ==
+              2 * (stages - 1) + 2 * group + 1);
       }
     }
   }

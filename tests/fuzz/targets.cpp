@@ -104,6 +104,7 @@ void deepspeed_config(std::string_view text) {
 
 void yaml_config(std::string_view text) {
   (void)looks_like_yaml(text);
+  (void)commands_of_yaml("config.yaml", text);
   ImportedJob job;
   read_yaml_config("config.yaml", text, job);
   assume_megatron_defaults(job);

@@ -100,7 +100,8 @@ TEST_CASE("copies of gradients for the update show only where activations take l
   wide.plan.mbs = narrow.plan.mbs = 1;
   wide.plan.seq_len = narrow.plan.seq_len = 64;
   const StageMemory update = narrow.memory();
-  CHECK((update.activations + update.buffers).value == doctest::Approx(4 * narrow.parameters()));
+  CHECK((update.activations + update.buffers - narrow.software.memory.workspaces).value ==
+        doctest::Approx(4 * narrow.parameters()));
   narrow.plan.offload = Offload::optimizer;
   CHECK(narrow.memory().buffers.value < update.buffers.value);
 }
@@ -185,7 +186,8 @@ TEST_CASE("activations grow from full over selective to no recompute") {
   CHECK(full < selective);
   CHECK(selective < none);
   // arXiv 2205.05198: 34·s·b·h without scores, 5·a·s²·b for them.
-  CHECK(selective == 24 * 34.0 * 2 * 1024 * 1024);
+  // Beside that the mask of the embedding's dropout, and the final norm's input and result.
+  CHECK(selective == (24 * 34.0 + 1 + 4) * 2 * 1024 * 1024);
   CHECK(none - selective == 24 * 5.0 * 16 * 1024 * 1024 * 2);
 }
 
@@ -205,7 +207,7 @@ TEST_CASE("sequence parallelism shares all activations of a block") {
   split.plan.tp = 4;
   split.plan.recompute = Recompute::none;
   split.plan.sequence_parallel = true;
-  CHECK(split.memory().activations.value == 24 * 34.0 * 2 * 1024 * 1024 / 4);
+  CHECK(split.memory().activations.value == (24 * 34.0 + 1 + 4) * 2 * 1024 * 1024 / 4);
 }
 
 TEST_CASE("checkpoints of every third block: a third of them, three blocks live") {
@@ -255,6 +257,72 @@ TEST_CASE("offload moves the optimizer to the host") {
   offloaded.plan.zero = 1;
   offloaded.plan.offload = Offload::optimizer;
   CHECK(offloaded.memory().optimizer.value == 0);
+}
+
+TEST_CASE(
+    "scores without dropout are kept once, in 16 bits; with it a mask and what it leaves, too") {
+  Case kept;
+  kept.plan.attention = AttentionKind::fused_softmax;
+  kept.plan.recompute = Recompute::none;
+  const double scores = 24 * 16.0 * 1024 * 1024 * 2;
+  const double dropped = kept.memory().activations.value;
+  kept.model.score_dropout = false;
+  CHECK(dropped - kept.memory().activations.value == 3 * scores);
+}
+
+TEST_CASE("a loss and a layer's backward are moments of their own: the larger one counts") {
+  Case one;
+  one.software = shipped_software("megatron-core-2024");
+  one.plan.recompute = Recompute::none;
+  const double spaces = one.software.memory.workspaces.value;
+  const double logits = 2.0 * 1024 * 50304;
+  CHECK((one.memory().buffers.value - spaces) == 6 * logits);
+  one.plan.loss = LossForm::compiled;
+  CHECK((one.memory().buffers.value - spaces) == 10 * logits);
+  one.plan.loss = LossForm::fused;
+  CHECK((one.memory().buffers.value - spaces) == 4 * logits);
+  // Without logits, gradients of an MLP's result and input.
+  one.chunks = {{24, true, false}};
+  CHECK((one.memory().buffers.value - spaces) == 2.0 * 2 * 1024 * 2 * 4096);
+}
+
+TEST_CASE("of chunks that weigh differently, each counts as often as its schedule holds it") {
+  Case two;
+  two.software = shipped_software("megatron-core-2024");
+  two.plan.recompute = Recompute::none;
+  two.plan.pp = 4;
+  two.plan.vpp = 2;
+  two.chunks = {{1, false, false}, {0, false, true}};
+  const auto memory = [&](InFlight in_flight) {
+    return stage_memory(part_weights(two.model, two.plan, two.software), two.model, two.plan,
+                        two.software, with_parts(two.chunks, two.model), in_flight);
+  };
+  InFlight one_of_each;
+  one_of_each.moments = {{1, {1, 1}}};
+  InFlight four_and_one;
+  four_and_one.moments = {{1, {4, 1}}};
+  const double layer = 34.0 * 2 * 1024 * 1024 + 2.0 * 2 * 1024 * 1024;  // its context twice
+  CHECK(memory(four_and_one).activations.value - memory(one_of_each).activations.value ==
+        3 * layer);
+}
+
+TEST_CASE("weights without a copy in fp32 take 8 bytes a parameter, and 10 in PyTorch's update") {
+  Case pure;
+  pure.software.memory.unsharded_bytes = 0;
+  pure.plan.master_weights = MasterWeights::none;
+  pure.plan.moments_precision = Precision::bf16;
+  const StageMemory memory = pure.memory();
+  CHECK((memory.weights + memory.gradients + memory.optimizer).value == 8 * pure.parameters());
+  pure.software.memory.frees_gradients = true;
+  pure.software.memory.update_copies = 1;
+  pure.plan.mbs = 1;
+  pure.plan.gbs = 1;
+  pure.plan.seq_len = 8;
+  const StageMemory update = pure.memory();
+  CHECK((update.allocated() - pure.software.memory.workspaces).value ==
+        doctest::Approx(10 * pure.parameters()));
+  pure.plan.optimizer = Optimizer::adam_8bit;
+  CHECK(pure.memory().optimizer.value == doctest::Approx(2 * (1 + 4.0 / 256) * pure.parameters()));
 }
 
 TEST_CASE("a plan is tight from 88 % of the card, and out of memory beyond its allocation") {

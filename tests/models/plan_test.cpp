@@ -125,7 +125,8 @@ TEST_CASE("more nodes than the cluster has are refused") {
 TEST_CASE("a missing global batch is refused") {
   Question question;
   question.request.gbs = {};
-  CHECK(question.problems() == "plan: gbs: missing; the global batch size in sequences is needed");
+  CHECK(question.problems() ==
+        "plan: gbs: missing; the global batch size is needed, in sequences (512) or tokens (4M)");
 }
 
 TEST_CASE("a global batch that does not divide is refused with its neighbours") {

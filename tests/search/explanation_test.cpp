@@ -75,7 +75,7 @@ TEST_CASE("a layout that is too large says what the smallest of its plans lacks"
   CHECK(explanation.needed > explanation.room);
   const Prediction& predicted = *explanation.predicted;
   CHECK(predicted.verdict == MemoryVerdict::oom);
-  CHECK(predicted.stages[predicted.fullest_stage].memory.allocated().value ==
+  CHECK(predicted.stages[predicted.fullest_stage].memory.needed().value ==
         explanation.needed.value);
 }
 

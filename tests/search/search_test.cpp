@@ -200,7 +200,7 @@ TEST_CASE("a requirement tells variants of a plan apart") {
 
 /// How many plans are played to find the best ten, of how many that fit.
 std::pair<std::size_t, std::size_t> check_pruned(const SearchInputs& inputs, const SearchAxes& axes,
-                                                 Objective objective = Objective::time) {
+                                                 SearchGoal objective = SearchGoal::time) {
   const Candidates candidates = legal_plans(axes, inputs);
   SearchLimits limits;
   limits.objective = objective;
@@ -228,11 +228,11 @@ TEST_CASE("plans that cannot be among the best are passed over, and the best sta
   const SearchInputs bloom = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
   const auto [played, fitting] = check_pruned(bloom, axes_for(bloom, 48, true));
   CHECK(played < fitting / 2);
-  check_pruned(bloom, axes_for(bloom, 48, true), Objective::efficiency);
+  check_pruned(bloom, axes_for(bloom, 48, true), SearchGoal::efficiency);
   SearchAxes any = axes_for(bloom, 48, true);
   any.nodes = {12, 24, 36, 44, 48, 52};
   check_pruned(bloom, any);
-  check_pruned(bloom, any, Objective::efficiency);
+  check_pruned(bloom, any, SearchGoal::efficiency);
   const SearchInputs gpt = shipped_inputs("gpt-18b", "selene", 256);
   check_pruned(gpt, axes_for(gpt, 4, true));
   const SearchInputs llama = shipped_inputs("llama-3-70b", "dgx-h100", 512, "megatron-core-2024");
@@ -268,7 +268,7 @@ TEST_CASE("by efficiency, fewer nodes win, by time, more do") {
   const Candidates candidates = legal_plans(axes, inputs);
   SearchLimits limits;
   CHECK(search(candidates, inputs, limits).plans.front().plan.nodes == 8);
-  limits.objective = Objective::efficiency;
+  limits.objective = SearchGoal::efficiency;
   CHECK(search(candidates, inputs, limits).plans.front().plan.nodes < 8);
 }
 
@@ -279,8 +279,8 @@ TEST_CASE("where nothing fits, the smallest plans are told") {
   CHECK(result.legal > 0);
   CHECK(result.plans.empty());
   REQUIRE(result.nearest_misses.size() == 3);
-  CHECK(result.nearest_misses.front().allocated > inputs.device.memory);
-  CHECK(result.nearest_misses[0].allocated <= result.nearest_misses[1].allocated);
+  CHECK(result.nearest_misses.front().needed > inputs.device.memory);
+  CHECK(result.nearest_misses[0].needed <= result.nearest_misses[1].needed);
 }
 
 TEST_CASE("one that is stopped on the way has the best so far, and says so") {

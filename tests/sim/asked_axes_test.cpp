@@ -117,7 +117,7 @@ Told told(const Base& base, const Asked& more) {
                            prediction.warnings.end());
     result.numbers = {prediction.sec_per_iter.value, prediction.flops.hardware.value};
     for (const StagePrediction& stage : prediction.stages) {
-      result.numbers.push_back(stage.memory.allocated().value);
+      result.numbers.push_back(stage.memory.needed().value);
       result.numbers.push_back(stage.time.total() - stage.time.bubble);
     }
   } catch (const InputError& error) {

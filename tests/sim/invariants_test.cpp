@@ -115,12 +115,12 @@ TEST_CASE("all ranks together hold the model's parameters, each once") {
       tables += one.tables;
     }
     CHECK(tables > 0);
-    const PerPart<ParameterCount> parts = part_parameters(model, plan.seq_len);
+    const PerPart<PartParameters> parts = part_parameters(model, plan.seq_len);
     const PartCounts counts = parts_of(model);
     double all = 0;
     each_part([&](Part part) {
       if (!is_block(part) && part != Part::next_token) return;
-      all += static_cast<double>(counts[part] * (parts[part].dense + parts[part].experts));
+      all += static_cast<double>(counts[part] * parts[part].all.total());
     });
     CHECK(held == doctest::Approx(all).epsilon(1e-12));
   });
@@ -143,11 +143,10 @@ TEST_CASE("every token reaches its experts and comes back, once, however experts
     const Plan& plan = scenario.plan;
     const Transformer& model = scenario.model;
     if (!model.has_experts() || plan.imbalance != 1.0) return;
-    // Without sequence parallelism tensor ranks have the same tokens, and each its copy of them.
-    const std::int64_t repeated = plan.sequence_parallel ? 1 : plan.tp;
+    // Whether or not tensor ranks have the same tokens, experts get each of them once.
     const double stage_ranks = static_cast<double>(plan.tp * plan.cp * plan.dp);
     const double chosen =
-        static_cast<double>(plan.dp * plan.mbs * plan.seq_len * model.experts.top_k * repeated);
+        static_cast<double>(plan.dp * plan.mbs * plan.seq_len * model.experts.top_k);
     // A token's row is worked on by all expert-tensor ranks, each with its columns.
     CHECK(expert_rows(scenario) * stage_ranks / static_cast<double>(plan.etp) ==
           doctest::Approx(chosen));
@@ -160,7 +159,7 @@ TEST_CASE("every token reaches its experts and comes back, once, however experts
       (transfer->what.combine ? returned : sent) += transfer->what.tokens;
     }
     CHECK(sent == returned);
-    if (plan.ep * plan.etp == 1) {
+    if (plan.ep == 1) {
       CHECK(sent == 0);
     } else {
       CHECK(sent * stage_ranks * static_cast<double>(model.experts.top_k) ==
@@ -249,6 +248,80 @@ TEST_CASE("one expert that every token passes is the MLP, but for finding it") {
     CHECK(found.peak_memory.value == doctest::Approx(plain.peak_memory.value).epsilon(0.03));
     CHECK(found.flops.model.value == doctest::Approx(plain.flops.model.value).epsilon(0.001));
   }
+}
+
+/// Floating-point operations of a block's products on one rank, forward.
+double product_flops(const Scenario& scenario, LayerKind kind) {
+  const Layer layer =
+      tell_block(scenario.model, kind, layer_setting(scenario.plan), scenario.software);
+  double flops = 0;
+  for (const LayerPiece& piece : layer.pieces) {
+    const auto* linear = std::get_if<LinearLayer>(&piece.what);
+    if (!linear || piece.name == "router") continue;
+    flops += 2.0 * static_cast<double>(linear->rows * linear->outputs) *
+             static_cast<double>(linear->inputs);
+  }
+  return flops;
+}
+
+TEST_CASE("one expert costs what the MLP does however tensor ranks split it and its tokens") {
+  Scenario dense = asked("llama-3-8b");
+  Scenario one = dense;
+  one.model.experts.count = 1;
+  one.model.experts.ffn_hidden = dense.model.ffn_hidden;
+  for (const std::int64_t tp : {1, 2, 8}) {
+    for (const std::int64_t etp : {std::int64_t{1}, tp}) {
+      for (const bool sequence_parallel : {false, true}) {
+        CAPTURE(tp);
+        CAPTURE(etp);
+        CAPTURE(sequence_parallel);
+        PlanRequest request;
+        request.tp = tp;
+        request.dp = 8 / tp;
+        request.mbs = 1;
+        request.gbs = 8;
+        request.seq_len = 4096;
+        request.sequence_parallel = sequence_parallel;
+        request.overlap = WordSet<Overlapped>{};
+        dense.plan = resolve_plan(request, dense.model, dense.cluster, dense.software).plan;
+        request.etp = etp;
+        request.router_balance = "dropped";  // shapes that are known beforehand
+        one.plan = resolve_plan(request, one.model, one.cluster, one.software).plan;
+        CHECK(product_flops(one, {Feed::experts}) ==
+              doctest::Approx(product_flops(dense, {Feed::mlp})));
+        const Prediction plain = predict(dense);
+        const Prediction found = predict(one);
+        CHECK(found.breakdown.compute == doctest::Approx(plain.breakdown.compute).epsilon(0.1));
+        // What goes between ranks is the same where they share its columns: the sum of the MLP is
+        // gathered and scattered for it, too.
+        const auto exchanged = [](const Prediction& of) {
+          return of.breakdown.tp_comm + of.breakdown.ep_comm;
+        };
+        if (etp == tp && tp > 1) {
+          CHECK(exchanged(found) == doctest::Approx(exchanged(plain)).epsilon(0.25));
+        }
+        // A plan without sequence parallelism does not do the experts' work more than once.
+        CHECK(found.sec_per_iter.value <= 1.15 * plain.sec_per_iter.value);
+      }
+    }
+  }
+}
+
+TEST_CASE("experts of PyTorch-native stacks are split over the tensor group, or shared out") {
+  JobRequest request;
+  request.model = "mixtral-8x7b";
+  request.cluster = "nvidia-dgx-h100";
+  request.software = "torchtitan-2025";
+  const Job job = read_job(shipped_library(), request);
+  PlanRequest plan;
+  plan.nodes = 2;
+  plan.tp = 8;
+  plan.gbs = 64;
+  plan.seq_len = 4096;
+  CHECK(resolve(job, plan).scenario.plan.etp == 8);
+  CHECK(resolve(job, plan).scenario.plan.sequence_parallel);
+  plan.ep = 8;
+  CHECK(resolve(job, plan).scenario.plan.etp == 1);
 }
 
 }  // namespace

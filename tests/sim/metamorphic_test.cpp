@@ -141,7 +141,7 @@ double seconds(const Scenario& scenario) {
 double peak(const Scenario& scenario) {
   return plan_memory(scenario, weights_of(scenario),
                      chunks_in_flight(scenario.plan, scenario.software))
-      .allocated()
+      .needed()
       .value;
 }
 
@@ -151,7 +151,7 @@ double kept(const Scenario& scenario) {
   const PlanMemory memory = plan_memory(scenario, weights_of(scenario),
                                         chunks_in_flight(scenario.plan, scenario.software));
   for (const StageMemory& stage : memory.stages) {
-    most = std::max(most, (stage.allocated() - stage.buffers).value);
+    most = std::max(most, (stage.needed() - stage.buffers).value);
   }
   return most;
 }

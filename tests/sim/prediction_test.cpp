@@ -576,14 +576,16 @@ TEST_CASE("copies between shards and layers cost their traffic in every pass of 
     return price(scenario.device, Stream{StreamKind::copy, {1e9 * bytes}}).value;
   };
   // A gathered weight is read and written in 16 bits; a gradient is read so, and written in fp32.
-  const ShardCopyTimes times = shard_copy_times(scenario, parameters);
+  const ShardCopyTimes times = shard_copy_times(scenario, parameters, parameters, 2);
   CHECK(times.gather.value == doctest::Approx(seconds(4)));
   CHECK(times.reduce.value == doctest::Approx(seconds(6)));
   copies = {.gathered = 0, .gradients = 2, .reduced = 2, .casts = true};
-  CHECK(shard_copy_times(scenario, parameters).gather.value == 0);
-  CHECK(shard_copy_times(scenario, parameters).reduce.value == doctest::Approx(seconds(4 + 8 + 6)));
+  CHECK(shard_copy_times(scenario, parameters, parameters, 2).gather.value == 0);
+  CHECK(shard_copy_times(scenario, parameters, parameters, 2).reduce.value ==
+        doctest::Approx(seconds(4 + 8 + 6)));
   scenario.plan.grad_precision = Precision::bf16;  // nothing to cast
-  CHECK(shard_copy_times(scenario, parameters).reduce.value == doctest::Approx(seconds(4 + 4)));
+  CHECK(shard_copy_times(scenario, parameters, parameters, 2).reduce.value ==
+        doctest::Approx(seconds(4 + 4)));
 
   // In the step: forward, backward, and with the reductions, all of it exposed.
   const auto step = [&](const ShardCopies& some) {

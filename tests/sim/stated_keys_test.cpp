@@ -106,6 +106,21 @@ const std::vector<Base>& bases() {
        "plan.nodes=1 plan.gbs=32 plan.seq_len=8192 plan.zero=3"},
       {"gpt2-2.5b", "dgx-a100-40gb", "deepspeed-megatron-2020",
        "plan.nodes=1 plan.gbs=64 plan.zero=3 plan.offload=optimizer+params"},
+      // Adapters beside frozen matrices.
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.seq_len=128 plan.tuning=lora"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=fp8"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=int8"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=nf4"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=nf4-double"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=gptq-int4"},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=nvfp4"},
       {"gpt-30b", "fugaku", "megatron-a64fx-2022",
        "plan.nodes=1024 plan.tp=4 plan.pp=8 plan.gbs=1024"},
       // Mixers that are no plain attention.
@@ -290,7 +305,7 @@ std::optional<Told> told(const Base& base, const std::vector<Override>& more, bo
                       prediction.flops.model.value, prediction.peak.value,
                       prediction.peak_memory.value};
     for (const StagePrediction& stage : prediction.stages) {
-      result.numbers.push_back(stage.memory.allocated().value);
+      result.numbers.push_back(stage.memory.needed().value);
       result.numbers.push_back(stage.memory.total().value);
       result.numbers.push_back(stage.time.total() - stage.time.bubble);
     }

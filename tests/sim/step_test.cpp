@@ -85,8 +85,9 @@ TEST_CASE("hybrid sharding gathers inside nodes and sums the shares between them
   CHECK(hybrid.stages[0].memory.optimizer.value ==
         doctest::Approx(16 * spread.stages[0].memory.optimizer.value).epsilon(1e-9));
   const StageParameters parameters{8e9, 0};
-  CHECK(parameter_gather_time(node, parameters).all < parameter_gather_time(all, parameters).all);
-  CHECK(parameter_gather_time(node, parameters).network.value == 0);
+  CHECK(parameter_gather_time(node, parameters, 2).all <
+        parameter_gather_time(all, parameters, 2).all);
+  CHECK(parameter_gather_time(node, parameters, 2).network.value == 0);
   // Gradients in fp32: an eighth of them crosses the network, on its way to all nodes.
   const CollectivePrice sum = price(node.cluster, CollectiveOp::all_reduce,
                                     group_shape(node.cluster, 128, 16, 8), Bytes{4 * 8e9 / 8});

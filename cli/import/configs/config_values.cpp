@@ -287,6 +287,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     const std::size_t said = words.size();
     if (key == "rank" && path.ends_with("lora.rank"))
       words.insert(words.end(), {"--lora-rank", value});
+    if (values.contains("peft_type")) {  // PEFT's adapter_config.json
+      if (key == "r") words.insert(words.end(), {"--lora-rank", value});
+      if (key == "base_model_name_or_path") job.model_named = value;
+    }
     add_flag(*job.names, path, key, resolved(values, job.environment, path, value), words);
     if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
   }

@@ -235,6 +235,18 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
   if (!model.full_every && family.full_every > 0) model.full_every = family.full_every;
   if (const auto types = fields.find({"layer_types"}); types && types->is_array()) {
     const auto layers = types->items();
+    for (const Cursor& layer : layers) {
+      const std::string kind = layer.is_text() ? layer.text() : "";
+      if (kind.empty() || kind == "full_attention" || kind == "sliding_attention" ||
+          kind == "chunked_attention") {
+        continue;
+      }
+      layer.problem(
+          fmt::format("layers of {} are not priced; full_attention, sliding_attention "
+                      "and chunked_attention are",
+                      in_quotes(kind)));
+      break;
+    }
     const auto full = std::ranges::count_if(layers, [](const Cursor& layer) {
       return layer.is_text() && layer.text() == "full_attention";
     });
@@ -362,6 +374,14 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
         file, *width, *model.hidden));
   }
   const auto ignored = fields.unused();
+  for (const std::string& key : ignored) {
+    const auto value = fields.root().find(key);
+    if (!value) continue;  // null
+    const std::string text = value->is_text() ? value->text() : value->json().dump();
+    if (const UnpricedRow* row = asked_for(job.names->unpriced, key, text, NameSource::config)) {
+      throw InputError(fmt::format("{}: /{}: {}", file, key, unpriced_text(*row)));
+    }
+  }
   job.report.ignored.insert(job.report.ignored.end(), ignored.begin(), ignored.end());
   (void)document.root().members();
   document.finish();

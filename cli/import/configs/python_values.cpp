@@ -17,15 +17,15 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/portable_math.hpp"
 #include "hw/base/text.hpp"
+#include "hw/base/walk_budget.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kLongestPython = 1u << 20;
 constexpr std::size_t kMostValues = 1u << 18;  // with those that names stand for
-constexpr int kDeepest = 64;
-constexpr std::size_t kLongestTold = 40;    // of what is not known
-constexpr double kMostExact = 9.007199e15;  // whole numbers that a double holds
+constexpr std::size_t kLongestTold = 40;       // of what is not known
+constexpr double kMostExact = 9.007199e15;     // whole numbers that a double holds
 
 /// Words that begin statements of a program.
 constexpr std::string_view kStatements[] = {"def",   "class", "if",     "for",    "while",
@@ -125,7 +125,11 @@ std::optional<Value> called(std::string_view name, std::span<const Value> argume
 
 class Reader {
  public:
-  Reader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
+  Reader(std::string file, std::string_view text)
+      : file_(std::move(file)),
+        text_(text),
+        budget_(file_ + ": Python",
+                {.units = kMostValues, .too_many = "of more than 262,144 values"}) {}
 
   ConfigValues read() {
     while (to_next_statement()) statement();
@@ -171,28 +175,6 @@ class Reader {
     while (end < text_.size() && is_name_letter_of_python(text_[end])) ++end;
     return text_.substr(at_, end - at_);
   }
-
-  void spend(std::size_t values) {
-    spent_ += values;
-    if (spent_ > kMostValues) throw InputError(file_ + ": Python of more than 262,144 values");
-  }
-
-  /// One level deeper for as long as it lives.
-  class Level {
-   public:
-    explicit Level(Reader& reader) : depth_(reader.depth_) {
-      if (depth_ >= kDeepest) {
-        throw InputError(reader.file_ + ": Python nested deeper than 64 levels");
-      }
-      ++depth_;
-    }
-    ~Level() { --depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-
-   private:
-    int& depth_;
-  };
 
   bool to_next_statement() {
     do skip(true);
@@ -325,7 +307,7 @@ class Reader {
   }
 
   Value expression() {
-    const Level level(*this);
+    const auto level = budget_.deeper();
     Value left = product();
     for (;;) {
       skip();
@@ -349,7 +331,7 @@ class Reader {
 
   /// `-2**2` is -(2**2), and `2**-1` a half.
   Value power() {
-    const Level level(*this);
+    const auto level = budget_.deeper();
     skip();
     if (take("-")) return combined("-", number_of(0, true), power());
     if (take("+")) return power();
@@ -404,7 +386,7 @@ class Reader {
     }
     if (const auto known = names_.find(name); known != names_.end() && here() != '(') {
       used_.insert(known->first);
-      spend(known->second.size);
+      budget_.spend(known->second.size);
       return known->second;
     }
     while (take(".")) at_ += name_here().size();
@@ -462,7 +444,7 @@ class Reader {
 
   /// The values between brackets, or those with names or keys.
   Value in_brackets(bool& comma) {
-    const Level level(*this);
+    const auto level = budget_.deeper();
     ++brackets_;
     Value all;
     all.kind = here() == '{' ? Value::Kind::table : Value::Kind::list;
@@ -475,7 +457,7 @@ class Reader {
       skip();
       if (take(",")) comma = true;
       if (at_ == before) ++at_;
-      spend(1);
+      budget_.spend(1);
     }
     ++at_;
     --brackets_;
@@ -547,9 +529,8 @@ class Reader {
   std::string file_;
   std::string_view text_;
   std::size_t at_{0};
-  int depth_{0};
   int brackets_{0};  ///< open, inside of which lines do not count
-  std::size_t spent_{0};
+  WalkBudget budget_;
   std::map<std::string, Value, std::less<>> names_;
   std::set<std::string, std::less<>> used_;  ///< names that values were made of
 };

@@ -8,6 +8,7 @@
 #include "cli/import/configs/config_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
+#include "hw/base/walk_budget.hpp"
 
 namespace prequel {
 namespace {
@@ -23,14 +24,31 @@ std::string scalar(const toml::node& node) {
   return {};
 }
 
-/// toml++ bounds the depth.
-void collect(const toml::node& node, const std::string& path, ConfigValues& values) {
+/// Refuses keys of many parts, `[a.a.a.…]`, before toml++ makes a table of each: it bounds the
+/// depth of values, not of keys.
+void refuse_deep_keys(const std::string& file, std::string_view text) {
+  constexpr std::ptrdiff_t kMostParts = 64;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const std::string_view key = line.substr(0, line.find_first_of("=#"));
+    if (std::ranges::count(key, '.') > kMostParts) {
+      throw InputError(file + ": TOML nested deeper than 64 levels");
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+void collect(const toml::node& node, const std::string& path, WalkBudget& budget,
+             ConfigValues& values) {
+  const auto level = budget.deeper();
+  budget.spend(path.size() + 16);
   if (const auto* table = node.as_table()) {
     for (const auto& [name, value] : *table) {
       std::string key(name.str());
       std::replace(key.begin(), key.end(), '-', '_');
       if (is_other_section(key)) continue;
-      collect(value, path.empty() ? key : path + "." + key, values);
+      collect(value, path.empty() ? key : path + "." + key, budget, values);
     }
     return;
   }
@@ -50,7 +68,9 @@ void read_toml_config(const std::string& file, std::string_view text, ImportedJo
   if (text.size() > kLongestText) throw InputError(file + ": TOML of over 1 MiB");
   ConfigValues values;
   try {
-    collect(toml::parse(text), "", values);
+    refuse_deep_keys(file, text);
+    WalkBudget budget(file + ": TOML");
+    collect(toml::parse(text), "", budget, values);
   } catch (const toml::parse_error& problem) {
     throw InputError(fmt::format("{}: not TOML: line {}: {}", file, problem.source().begin.line,
                                  printable(problem.description())));

@@ -12,24 +12,24 @@
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
+#include "hw/base/walk_budget.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kLongestYaml = 1u << 20;
-constexpr std::size_t kMostExpanded = 4u << 20;  // with aliases, which may hold aliases
-constexpr int kDeepest = 64;
 
 class Reader {
  public:
-  Reader(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
+  Reader(std::string file, ImportedJob& job)
+      : file_(std::move(file)), job_(job), budget_(file_ + ": YAML") {}
 
   void read(std::string_view text) {
     if (text.size() > kLongestYaml) throw InputError(file_ + ": YAML of over 1 MiB");
     try {
       const YAML::Node root = loaded(std::string(text));
       if (!root.IsMap()) throw InputError(file_ + ": YAML without keys");
-      collect(root, "", 0);
+      collect(root, "");
     } catch (const YAML::Exception& problem) {
       throw InputError(fmt::format("{}: not YAML: line {}: {}", file_, problem.mark.line + 1,
                                    printable(problem.msg)));
@@ -70,9 +70,9 @@ class Reader {
     return true;
   }
 
-  void collect(const YAML::Node& node, const std::string& path, int depth) {
-    if (depth > kDeepest) throw InputError(file_ + ": YAML nested deeper than 64 levels");
-    spend(path.size() + 16);
+  void collect(const YAML::Node& node, const std::string& path) {
+    const auto level = budget_.deeper();
+    budget_.spend(path.size() + 16);
     if (node.IsMap()) {
       for (const auto& member : node) {
         if (!member.first.IsScalar()) continue;
@@ -80,8 +80,12 @@ class Reader {
         key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
         std::replace(key.begin(), key.end(), '-', '_');
         if (key == "peft") adapters(member.second);
+        if (key == "MODEL_ARGS" && member.second.IsMap()) {
+          add_flags(member.second);
+          continue;
+        }
         if (is_other_section(key)) continue;
-        collect(member.second, path.empty() ? key : path + "." + key, depth + 1);
+        collect(member.second, path.empty() ? key : path + "." + key);
       }
       return;
     }
@@ -92,16 +96,16 @@ class Reader {
     if (node.IsSequence()) {
       for (const auto& item : node) {
         if (item.IsScalar()) value += (value.empty() ? "" : " ") + item.Scalar();
-        spend(item.IsScalar() ? item.Scalar().size() + 1 : 1);
-        if (item.IsMap()) collect(item, path, depth + 1);
+        budget_.spend(item.IsScalar() ? item.Scalar().size() + 1 : 1);
+        if (item.IsMap()) collect(item, path);
         if (item.IsSequence()) {  // GPT-NeoX: attention-config: [[["flash"], 32]]
-          collect(item, path, depth + 1);
+          collect(item, path);
           const auto inner = values_.find(path);
           if (inner != values_.end()) value += (value.empty() ? "" : " ") + inner->second;
         }
       }
     }
-    spend(value.size());
+    budget_.spend(value.size());
     if (!value.empty()) values_[path] = value;
   }
 
@@ -124,31 +128,50 @@ class Reader {
   void add_words(const YAML::Node& node) {
     for (const auto& item : node) {
       if (!item.IsScalar()) continue;
-      spend(item.Scalar().size() + 1);
+      budget_.spend(item.Scalar().size() + 1);
       words_.push_back(item.Scalar());
     }
   }
 
-  void spend(std::size_t bytes) {
-    spent_ += bytes;
-    if (spent_ > kMostExpanded) throw InputError(file_ + ": YAML that expands to over 4 MiB");
+  /// Flags as keys, as Megatron-LM's tests list them: switches are true, lists have several words.
+  void add_flags(const YAML::Node& flags) {
+    const auto add = [&](const std::string& word) {
+      budget_.spend(word.size() + 1);
+      words_.push_back(word);
+    };
+    for (const auto& member : flags) {
+      if (!member.first.IsScalar() || !member.first.Scalar().starts_with("--")) continue;
+      const YAML::Node& value = member.second;
+      const std::string word = value.IsScalar() ? value.Scalar() : std::string();
+      if (value.IsNull() || word == "false") continue;
+      add(member.first.Scalar());
+      if (value.IsScalar() && word != "true") add(word);
+      if (!value.IsSequence()) continue;
+      for (const auto& item : value) {
+        if (item.IsScalar()) add(item.Scalar());
+      }
+    }
   }
 
   std::string file_;
   ImportedJob& job_;
   ConfigValues values_;
   std::vector<std::string> words_;
-  std::size_t spent_{0};
+  WalkBudget budget_;
 };
 
 /// What configurations of a launch run, and the variables that they set first.
 struct Commands {
-  std::string variables, commands;
+  explicit Commands(const std::string& file) : budget(file + ": YAML") {}
 
-  void collect(const YAML::Node& node, const std::string& key, int depth) {
+  std::string variables, commands;
+  WalkBudget budget;
+
+  void collect(const YAML::Node& node, const std::string& key) {
+    const auto level = budget.deeper();
+    budget.spend(node.IsScalar() ? node.Scalar().size() + 16 : 16);
     const bool runs = std::find(std::begin(kRun), std::end(kRun), key) != std::end(kRun);
     const bool sets = std::find(std::begin(kSet), std::end(kSet), key) != std::end(kSet);
-    if (depth > kDeepest || commands.size() + variables.size() > kMostExpanded) return;
     if (node.IsScalar() && runs && node.Scalar().find(' ') != std::string::npos) {
       commands += node.Scalar() + "\n";
     } else if (node.IsSequence()) {
@@ -156,13 +179,13 @@ struct Commands {
         const bool pair = sets && item.IsMap() && item["name"] && item["value"];
         if (sets && item.IsScalar()) set(item.Scalar());  // as dstack has it
         if (pair) set(item["name"], item["value"]);       // as Kubernetes has it
-        if (!pair) collect(item, key, depth + 1);
+        if (!pair) collect(item, key);
       }
     } else if (node.IsMap()) {
       for (const auto& member : node) {
         if (!member.first.IsScalar()) continue;
         if (sets) set(member.first, member.second);
-        if (!sets) collect(member.second, member.first.Scalar(), depth + 1);
+        if (!sets) collect(member.second, member.first.Scalar());
       }
     }
   }
@@ -242,18 +265,16 @@ bool is_yaml_in_braces(std::string_view text) {
 
 std::string commands_of_yaml(const std::string& file, std::string_view text) {
   if (text.size() > kLongestYaml) return {};
-  Commands found;
+  Commands found(file);
   try {
-    found.collect(YAML::Load(std::string(text)), "", 0);
+    found.collect(YAML::Load(std::string(text)), "");
   } catch (const YAML::Exception&) {
     return {};  // read_yaml_config says what is wrong
   }
   const bool flags = found.commands.find(" --") != std::string::npos;
   const bool writes = found.commands.find("<<") != std::string::npos;  // what it then reads
   if (!flags && !writes) return {};
-  std::string script = found.variables + found.commands;
-  if (script.size() > kMostExpanded) throw InputError(file + ": YAML that expands to over 4 MiB");
-  return script;
+  return found.variables + found.commands;
 }
 
 void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {

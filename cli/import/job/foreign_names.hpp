@@ -6,6 +6,9 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "models/job/unpriced.hpp"
 
 namespace prequel {
 
@@ -42,6 +45,7 @@ struct ForeignNames {
   Names keys_off;       ///< and the flag that says the same where such a key is false
   Names numbers;        ///< names, whole, that are not known and tell what a number is of
   Names shape_numbers;  ///< of a model's shape, where they may stand behind other words
+  std::vector<UnpricedRow> unpriced;  ///< names that are refused: data/import/unpriced.json
 
   /// What a number is of by a name that is one of these or ends in one; null if it does not.
   [[nodiscard]] const std::string* shape_number(std::string_view name) const;

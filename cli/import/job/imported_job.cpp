@@ -64,6 +64,8 @@ void each_field(Model& model, const Visit& visit) {
   visit("final_logit_softcapping", model.logit_cap);
   visit("tie_word_embeddings", model.tied_embeddings);
   visit("embedding_norm", model.embedding_norm);
+  visit("dropout", model.dropout);
+  visit("attention_dropout", model.score_dropout);
   visit("sliding_window", model.window);
   visit("attention_chunk_size", model.chunk);
   visit("full_attention_every", model.full_every);

@@ -50,6 +50,7 @@ struct ImportedModel {
   std::optional<Norm> norm;
   std::optional<bool> linear_bias, tied_embeddings, embedding_norm;
   std::optional<bool> qkv_bias, qk_norm, post_norms, attention_sinks, parallel_block;
+  std::optional<bool> dropout, score_dropout;
   std::optional<std::int64_t> window, chunk, full_every, next_token_layers;
   std::optional<double> score_cap, logit_cap;  ///< soft-caps
   ImportedExperts experts;

@@ -7,19 +7,25 @@
 
 #include "cli/import/settings/flag_effects.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
 
-/// Words of an enumeration, by its own names.
+/// Words of an enumeration, by its own names; those that are not known are left out, one by one.
 template <class Enum>
-bool take_words(std::optional<WordSet<Enum>>& field, const std::vector<std::string>& words) {
+bool take_words(const char* flag, ImportedJob& job, std::optional<WordSet<Enum>>& field,
+                const std::vector<std::string>& words) {
   WordSet<Enum> set;
   for (const std::string& word : words) {
-    const auto value = named<Enum>(word);
-    if (!value) return false;
-    set.add(*value);
+    if (const auto value = named<Enum>(word)) {
+      set.add(*value);
+    } else {
+      job.report.left_out.push_back(
+          fmt::format("{} {} is not known; predicted without it", flag, printable(word)));
+    }
   }
+  if (set.empty() && !words.empty()) return false;
   field = set;
   return true;
 }
@@ -270,18 +276,18 @@ constexpr ListFlag kLists[] = {
     {"--moe-num-experts", experts_of},
     {"--recompute-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
-       return take_words(job.plan.recompute_modules, words);
+       return take_words("--recompute-modules", job, job.plan.recompute_modules, words);
      }},
     {"--offload-modules",
      [](ImportedJob& job, const std::vector<std::string>& words) {
-       return take_words(job.plan.offload_modules, words);
+       return take_words("--offload-modules", job, job.plan.offload_modules, words);
      }},
-    {"--cuda-graph-scope", graphs_of},
+    {"--cuda-graph-scope", graphs_of, true},
     {"--cp-comm-type", context_comm},
     {"--window-size", window},
     {"--attention-config", attention_of},
     {"--pipeline-parallel-schedule", schedule_of},
-    {"--converters", converters},
+    {"--converters", converters, true},
 };
 
 }  // namespace

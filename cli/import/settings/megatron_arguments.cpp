@@ -11,6 +11,7 @@
 
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/tuning_flags.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -30,6 +31,7 @@ bool is_switch(const std::string& flag) {
 /// Whether what stands behind the flag may be more than one word.
 bool takes_list(std::string flag) {
   std::replace(flag.begin(), flag.end(), '_', '-');
+  if (flag == "--spec") return true;  // a module and a name in it
   return std::ranges::any_of(list_flags(),
                              [&](const ListFlag& known) { return flag == known.flag; });
 }
@@ -53,15 +55,9 @@ constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-nam
 /// Flags that name a model where no other does.
 constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--pretrained",
                                             "--model-variant"};
-/// What trains a few weights beside those of the model.
-constexpr const char* kAdapters[] = {
-    "--train-type", "--tuner-type",   "--sft-type",   "--finetuning-type", "--adapter",
-    "--lora-r",     "--lora-rank",    "--use-lora",   "--use-peft",        "--q-lora",
-    "--qlora",      "--load-in-4bit", "--peft-scheme"};
 /// What generates the text to learn from.
 constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
                                        "--n-samples-per-prompt"};
-constexpr std::string_view kNoAdapters[] = {"full", "none", "null", "None", "False", "false", "0"};
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
                                             "one_in_four",  "two_in_three", "three_in_four"};
@@ -74,7 +70,8 @@ std::optional<long long> whole(std::string text) {
 
 class Arguments {
  public:
-  Arguments(std::string file, ImportedJob& job) : file_(std::move(file)), job_(job) {}
+  Arguments(std::string file, NameSource source, ImportedJob& job)
+      : file_(std::move(file)), source_(source), job_(job) {}
 
   void take(const std::string& spelt, std::string value) {
     std::string flag = spelt;
@@ -103,6 +100,7 @@ class Arguments {
     for (const ListFlag& known : list_flags()) {
       if (flag == known.flag) return list(known, value);
     }
+    if (refuse_unpriced(flag, value)) return;
     if (read_special(flag, value)) return;
     const bool resolved = value.find('$') == std::string::npos;
     if (resolved && note_by_name(flag, value)) return;
@@ -128,7 +126,6 @@ class Arguments {
       return true;
     }
     note_file(flag, value);
-    note_adapters(flag, value);
     for (const char* part :
          {"model", "ckpt", "checkpoint", "pretrain", "restore-from", "load", "arch", "config",
           "weights", "init-from", "resume", "backbone", "llm", "lm-path", "base"}) {
@@ -144,7 +141,8 @@ class Arguments {
     const auto has = [&](const char* part) { return flag.find(part) != std::string::npos; };
     const bool trains = has("rank") || has("dim") || has("use") || has("enable");
     if (!has("lora") || !trains || value.empty()) return;
-    if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
+    const bool rank = has("rank") || has("dim");
+    static_cast<void>(take_tuning(rank ? "--lora-rank" : "--use-lora", value, job_));
   }
 
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
@@ -190,6 +188,10 @@ class Arguments {
       capacity(flag, value);
     } else if (flag == "--optimizer-offload-fraction") {
       fraction(flag, value, job_.plan.optimizer_offload);
+    } else if (flag == "--hidden-dropout") {
+      drops(flag, value, job_.model.dropout);
+    } else if (flag == "--attention-dropout") {
+      drops(flag, value, job_.model.score_dropout);
     } else if (flag == "--hidden-dim-multiplier" || flag == "--ffn-dim-multiplier") {
       scale(flag, value);
     } else if (flag == "--deepspeed-config") {
@@ -221,9 +223,7 @@ class Arguments {
       job_.said.try_emplace(recipe ? "--recipe" : flag, 1);
     } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
       if (job_.model_named.empty()) job_.model_named = value;
-    } else if (std::ranges::find(kAdapters, flag) != std::end(kAdapters)) {
-      job_.said.try_emplace(flag, 1);
-      if (std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) adapters(flag, value);
+    } else if (take_tuning(flag, value, job_)) {
     } else if (flag == "--config-name" || flag == "--config") {
       // Hydra's is a name; that of Hugging Face's scripts is a model's.
       const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
@@ -244,18 +244,6 @@ class Arguments {
       job_.files_named.push_back(value);
       if (flag == "--config-file") job_.accelerate_file = value;
     } else {
-      for (const auto& [refused, what, neutral] : refused_flags()) {
-        if (flag != refused || (*neutral != '\0' && value == neutral)) continue;
-        throw InputError(fmt::format("{}: {}: {}; only decoders of attention and MLPs are modelled",
-                                     file_, flag, what));
-      }
-      constexpr std::string_view kSees = "--vision-";
-      if (flag.starts_with(kSees) && !value.empty() &&
-          std::ranges::find(kNoAdapters, value) == std::end(kNoAdapters)) {
-        throw InputError(fmt::format(
-            "{}: {}: a vision-language model; only decoders of attention and MLPs are modelled",
-            file_, flag));
-      }
       return not_modelled(flag, value);
     }
     return true;
@@ -318,11 +306,19 @@ class Arguments {
                     flag, printable(value)));
   }
 
-  void adapters(const std::string& flag, const std::string& value) {
-    if (!seen_.insert("adapters").second) return;
-    job_.report.left_out.push_back(
-        fmt::format("{} {}: adapters alone are trained; what is predicted is training all weights",
-                    flag, printable(value)));
+  /// Refuses what asks for another model or training than is priced. A value that nothing resolves
+  /// may be any, so that it is only told. Returns whether the flag is of that kind.
+  bool refuse_unpriced(const std::string& flag, const std::string& value) {
+    if (!is_named(job_.names->unpriced, flag)) return false;
+    job_.said.try_emplace(flag, 1);
+    const UnpricedRow* row = asked_for(job_.names->unpriced, flag, value, source_);
+    if (row == nullptr) return true;
+    if (value.find('$') != std::string::npos) {
+      leave_out(flag, value, "could not be resolved; predicted without it");
+      return true;
+    }
+    throw InputError(fmt::format("{}: {}{}{}: {}", file_, flag, value.empty() ? "" : " ",
+                                 printable(value), unpriced_text(*row)));
   }
 
   /// Whether a list of words in any case has this one, in small letters, in it.
@@ -369,11 +365,28 @@ class Arguments {
       at = std::min(value.find_first_of(kBetweenWords, begin), value.size());
       words.push_back(value.substr(begin, at - begin));
     }
+    if (known.each_word && !words.empty()) {
+      keep_known(known, words);
+      if (words.empty()) return;
+    }
     if (known.take(job_, words)) {
       job_.said.try_emplace(known.flag, 1);
     } else {
       leave_out(known.flag, value, "is not known; predicted without it");
     }
+  }
+
+  /// Drops and tells the words that are not known, so that the others count.
+  void keep_known(const ListFlag& known, std::vector<std::string>& words) {
+    const auto unknown = std::ranges::stable_partition(words, [&](const std::string& word) {
+      ImportedJob alone = job_;
+      return known.take(alone, {word});
+    });
+    for (const std::string& word : unknown) {
+      job_.report.left_out.push_back(
+          fmt::format("{} {}: not known; predicted without it", known.flag, printable(word)));
+    }
+    words.erase(unknown.begin(), words.end());
   }
 
   void fraction(const std::string& flag, const std::string& value, std::optional<double>& field) {
@@ -383,6 +396,13 @@ class Arguments {
     }
     field = *found;
     job_.said.try_emplace(flag, 1);
+  }
+
+  /// Whether a share is dropped at all.
+  void drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
+    std::optional<double> share;
+    fraction(flag, value, share);
+    if (share) field = *share > 0;
   }
 
   void scale(const std::string& flag, const std::string& value) {
@@ -530,6 +550,7 @@ class Arguments {
   }
 
   std::string file_;
+  NameSource source_;
   ImportedJob& job_;
   Count train_batch_;  ///< of a device or of all: see follow_train_batch
   std::set<std::string> seen_;
@@ -539,8 +560,8 @@ class Arguments {
 }  // namespace
 
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
-                             ImportedJob& job) {
-  Arguments arguments(file, job);
+                             ImportedJob& job, NameSource source) {
+  Arguments arguments(file, source, job);
   for (std::size_t i = 0; i < words.size(); ++i) {
     // What stands alone, behind no flag that could take it, may have been flags.
     if (words[i].starts_with('$') &&

@@ -11,7 +11,9 @@
 #include "cli/import/settings/megatron_flags.hpp"
 #include "cli/import/settings/nanogpt.hpp"
 #include "cli/import/settings/torchtitan.hpp"
+#include "cli/import/settings/tuning_flags.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
 #include "models/plan/router_balance.hpp"
@@ -174,11 +176,9 @@ void assume_trainer_defaults(ImportedJob& job) {
   if (job.says("--merge-file") && !job.says("--tokenizer-type")) {
     job.tokenizer.emplace_back("GPT2BPETokenizer");
   }
-  const bool full = job.says("--train-type") || job.says("--tuner-type") || job.says("--sft-type");
-  if (job.says(kSwift) && !full) {
-    job.report.left_out.emplace_back(
-        "ms-swift trains adapters alone, as no --train_type says otherwise; what is predicted is "
-        "training all weights");
+  if (job.says(kSwift) && !job.plan.tuning) {
+    job.plan.tuning = Tuning::lora;
+    job.report.assumed.emplace_back("tuning lora: ms-swift's, as no --train_type says otherwise");
   }
   const bool swift = job.says(kSwiftMegatron);
   if (swift && !job.plan.etp) {
@@ -236,6 +236,16 @@ void assume_graphs(ImportedJob& job) {
   constexpr WordSet<GraphedModule> kLayers{GraphedModule::attn, GraphedModule::mlp,
                                            GraphedModule::moe};
   job.plan.cuda_graphs = *job.graphs ? job.graphed.value_or(kLayers) : WordSet<GraphedModule>{};
+}
+
+/// Megatron drops a tenth of hidden states and of scores where no flag says otherwise, and fuses no
+/// loss that it is not told to.
+void assume_megatron_model(ImportedJob& job) {
+  const bool megatron = job.says("--transformer-impl") || job.says("--use-mcore-models");
+  if (!megatron || job.deepspeed) return;
+  if (!job.model.dropout) job.model.dropout = true;
+  if (!job.model.score_dropout) job.model.score_dropout = true;
+  if (!job.says("--cross-entropy-loss-fusion")) job.plan.loss = LossForm::whole;
 }
 
 void assume_query_groups(ImportedJob& job) {
@@ -525,6 +535,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
   assume_trainer_defaults(job);
+  assume_tuning_defaults(job);
   follow_softmax(job);
   if (!plan.zero && job.says("--use-fsdp")) {
     plan.zero = 3;
@@ -558,7 +569,7 @@ void assume_megatron_defaults(ImportedJob& job) {
     plan.recompute_first = std::exchange(plan.recompute_layers, std::nullopt);
   }
   if (job.says("--use-custom-fsdp") || job.says("--use-megatron-fsdp")) {
-    plan.zero = job.value(kShardingStrategy).value_or(0);
+    plan.zero = job.value(kShardingStrategy).value_or(plan.zero.value_or(0));
   }
   if (!plan.zero && !job.deepspeed) {
     plan.zero = 0;
@@ -583,6 +594,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   assume_moments(job);
   assume_host_memory(job);
   assume_graphs(job);
+  assume_megatron_model(job);
   assume_query_groups(job);
   assume_experts(job);
   assume_width(job);

@@ -34,17 +34,11 @@ struct WordFlag {
 struct ListFlag {
   const char* flag;
   bool (*take)(ImportedJob& job, const std::vector<std::string>& words);
+  bool each_word = false;  ///< words mean something alone: those that are known count
 };
 /// Flags that change time or memory and are not modelled, and the value with which they do not.
 struct UnmodelledFlag {
   const char* flag;
-  const char* neutral = "";
-};
-/// Flags of what is no decoder, or no layout of one, that prequel could predict; with the value
-/// `neutral` they ask for nothing.
-struct RefusedFlag {
-  const char* flag;
-  const char* what;
   const char* neutral = "";
 };
 
@@ -55,7 +49,6 @@ std::span<const SwitchFlag> switch_flags();
 std::span<const WordFlag> word_flags();
 std::span<const ListFlag> list_flags();
 std::span<const UnmodelledFlag> unmodelled_flags();
-std::span<const RefusedFlag> refused_flags();
 
 /// The dispatcher `flex` leaves it to its backend who carries tokens.
 inline constexpr const char* kFlexDispatcher = "--moe-token-dispatcher-type flex";

@@ -120,6 +120,8 @@ constexpr SwitchFlag kSwitches[] = {
     {"--mesh-dim", [](ImportedJob&) {}},  // of JAX's programs, whose batches are of all devices
     {"--gpt-j-residual", [](ImportedJob& job) { job.model.parallel_block = true; }},
     {"--parallel-attn", [](ImportedJob& job) { job.model.parallel_block = true; }},
+    {"--cross-entropy-loss-fusion",
+     [](ImportedJob& job) { job.plan.loss = job.plan.loss.value_or(LossForm::compiled); }},
     {"--optimizer-cpu-offload", [](ImportedJob& job) { job.plan.offload = Offload::optimizer; }},
     {"--disable-bias-linear", [](ImportedJob& job) { job.model.linear_bias = false; }},
     {"--untie-embeddings-and-output-weights",

@@ -6,7 +6,6 @@ namespace {
 constexpr UnmodelledFlag kUnmodelled[] = {
     {"--align-grad-reduce"},
     {"--checkpoint-in-cpu"},
-    {"--cross-entropy-loss-fusion"},
     {"--ddp-bucket-size"},
     {"--DDP-impl", "local"},
     {"--defer-embedding-wgrad-compute"},
@@ -40,28 +39,14 @@ constexpr UnmodelledFlag kUnmodelled[] = {
     {"--use-lf-gate"},
     {"--use-tp-pp-dp-mapping"},
     {"--kd"},
+    {"--export-kd-teacher-load"},
     {"--num-layers-teacher"},
-};
-
-/// Flags of what is no dense decoder, or no layout of one, that prequel could predict.
-constexpr RefusedFlag kRefused[] = {
-    {"--hybrid-attention-ratio", "a hybrid whose pattern no flag gives (hybrid-layer-pattern)",
-     "0.0"},
-    {"--retro-add-retriever", "a model with retrieval"},
-    {"--decoder-num-layers", "an encoder and a decoder"},
-    {"--seq-length-dec", "an encoder and a decoder"},
-    {"--vision-tower", "a vision-language model"},
-    {"--mm-projector-type", "a vision-language model"},
-    {"--head-size-a", "a model without attention (RWKV)"},
 };
 
 }  // namespace
 
 std::span<const UnmodelledFlag> unmodelled_flags() {
   return kUnmodelled;
-}
-std::span<const RefusedFlag> refused_flags() {
-  return kRefused;
 }
 
 }  // namespace prequel

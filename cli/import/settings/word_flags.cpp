@@ -163,6 +163,8 @@ constexpr WordFlag kWords[] = {
     {"--attention-backend", "unfused",
      [](ImportedJob& job) { job.plan.attention = AttentionKind::unfused; }},
     {"--attention-backend", "local", without_flash},
+    {"--cross-entropy-fusion-impl", "native", [](ImportedJob&) {}},
+    {"--cross-entropy-fusion-impl", "te", [](ImportedJob& job) { job.plan.loss = LossForm::fused; }},
     {"--transformer-impl", "local", without_flash},
     {"--moe-token-dispatcher-type", "allgather", dispatches<Dispatcher::allgather>},
     {"--moe-token-dispatcher-type", "alltoall", dispatches<Dispatcher::alltoall>},

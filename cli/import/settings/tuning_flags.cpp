@@ -1,0 +1,161 @@
+#include "cli/import/settings/tuning_flags.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/import/job/imported_job.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/lower_case.hpp"
+#include "hw/base/text.hpp"
+#include "models/axes/adapter_targets.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::int64_t kMostRank = 1 << 13;
+
+bool is_one_of(const auto& words, std::string_view word) {
+  return std::ranges::find(words, word) != std::end(words);
+}
+
+bool is_off(const std::string& value) {
+  constexpr std::string_view kOff[] = {"false", "0", "none", "null", "no", ""};
+  return is_one_of(kOff, lower_case(value));
+}
+
+void leave_out(ImportedJob& job, const std::string& flag, const std::string& value,
+               std::string_view why) {
+  job.report.left_out.push_back(fmt::format("{} {}: {}", flag, printable(value), why));
+}
+
+/// How a model is trained, in one word.
+void take_way(const std::string& flag, const std::string& value, ImportedJob& job) {
+  constexpr std::string_view kFull[] = {"full", "pt", "pretrain", "none", "null"};
+  const std::string word = lower_case(value);
+  PlanRequest& plan = job.plan;
+  if (is_off(word) || is_one_of(kFull, word)) {
+    plan.tuning = Tuning::full;
+  } else if (word.starts_with("dora")) {
+    plan.tuning = Tuning::dora;
+  } else if (word == "lora" || word == "true" || word == "1") {
+    if (plan.tuning != Tuning::dora) plan.tuning = Tuning::lora;
+  } else if (word == "qlora") {
+    plan.tuning = Tuning::lora;
+    if (!plan.base_precision) plan.base_precision = BaseFormat::nf4;
+  } else {
+    plan.tuning = Tuning::lora;
+    leave_out(job, flag, value, "another kind of adapter; what is predicted is LoRA");
+  }
+}
+
+/// Bits of the weights that do not learn, in bitsandbytes' formats.
+void take_bits(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (value == "4") {
+    job.plan.base_precision = BaseFormat::nf4;
+  } else if (value == "8") {
+    job.plan.base_precision = BaseFormat::int8;
+  } else if (!is_off(value) && value != "16") {
+    leave_out(job, flag, value, "4 or 8 bits are priced; what is predicted is 16");
+  }
+}
+
+void take_rank(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (is_off(value)) return;
+  const auto rank = parse_integer(value);
+  if (!rank || *rank < 1 || *rank > kMostRank) {
+    return leave_out(job, flag, value, fmt::format("no rank from 1 to {}", kMostRank));
+  }
+  job.plan.lora_rank = *rank;
+  if (!job.plan.tuning) job.plan.tuning = Tuning::lora;
+}
+
+void take_targets(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (is_off(value)) return;
+  const WordSet<AdapterTarget> targets = named_targets(value);
+  if (targets.empty()) {
+    return leave_out(job, flag, value, "no modules that are known; what is predicted is all");
+  }
+  WordSet<AdapterTarget> all = job.plan.lora_targets.value_or(WordSet<AdapterTarget>{});
+  for (const AdapterTarget each : all_of<AdapterTarget>()) {
+    if (targets.has(each)) all.add(each);
+  }
+  job.plan.lora_targets = all;
+}
+
+}  // namespace
+
+bool take_tuning(const std::string& flag, const std::string& value, ImportedJob& job) {
+  constexpr std::string_view kWayFlags[] = {"--finetuning-type", "--adapter",     "--train-type",
+                                            "--tuner-type",      "--sft-type",    "--peft-scheme",
+                                            "--peft-type",       "--peft-method", "--use-lora",
+                                            "--use-peft",        "--lora-enable", "--enable-lora"};
+  constexpr std::string_view kRankFlags[] = {"--lora-r", "--lora-rank", "--lora-dim"};
+  constexpr std::string_view kTargetFlags[] = {"--lora-target",  "--lora-target-modules",
+                                               "--lora-targets", "--target-modules",
+                                               "--lora-modules", "--lora-attn-modules"};
+  constexpr std::string_view kNoCost[] = {"--lora-alpha",          "--use-rslora",
+                                          "--bnb-4bit-quant-type", "--quantization-type",
+                                          "--quantization-method", "--loraplus-lr-ratio"};
+  PlanRequest& plan = job.plan;
+  const bool on = !is_off(value);
+  if (is_one_of(kWayFlags, flag)) {
+    take_way(flag, value, job);
+  } else if (is_one_of(kRankFlags, flag)) {
+    take_rank(flag, value, job);
+  } else if (is_one_of(kTargetFlags, flag)) {
+    take_targets(flag, value, job);
+  } else if (flag == "--lora-target-linear") {
+    if (on) plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::all};
+  } else if (flag == "--apply-lora-to-mlp") {  // of torchtune
+    if (on) take_targets(flag, "gate up down", job);
+  } else if (flag == "--lora-dropout" || flag == "--lora-dropout-p") {
+    if (const auto share = parse_number(value); share && *share >= 0 && *share <= 1) {
+      plan.lora_dropout = *share;
+    }
+  } else if (flag == "--use-dora") {
+    if (on) plan.tuning = Tuning::dora;
+  } else if (flag == "--q-lora" || flag == "--qlora" || flag == "--load-in-4bit") {
+    if (on) take_bits(flag, "4", job);
+    if (on && flag != "--load-in-4bit") plan.tuning = Tuning::lora;
+  } else if (flag == "--load-in-8bit") {
+    if (on) take_bits(flag, "8", job);
+  } else if (flag == "--quantization-bit" || flag == "--quant-bits") {
+    take_bits(flag, value, job);
+  } else if (flag == "--double-quantization" || flag == "--bnb-4bit-use-double-quant") {
+    if (on) job.said.try_emplace("--double-quantization", 1);
+  } else if (!is_one_of(kNoCost, flag)) {
+    return false;
+  }
+  job.said.try_emplace(flag, 1);
+  return true;
+}
+
+void assume_tuning_defaults(ImportedJob& job) {
+  constexpr std::int64_t kUsualRank = 8;
+  PlanRequest& plan = job.plan;
+  if (!plan.tuning && plan.base_precision) plan.tuning = Tuning::lora;  // nothing else could learn
+  if (!plan.tuning) return;
+  if (plan.base_precision == BaseFormat::nf4 && job.says("--double-quantization")) {
+    plan.base_precision = BaseFormat::nf4_double;
+  }
+  if (*plan.tuning == Tuning::full) {
+    plan.lora_rank.reset();
+    plan.lora_targets.reset();
+    plan.lora_dropout.reset();
+    return;
+  }
+  if (!plan.lora_rank) {
+    plan.lora_rank = kUsualRank;
+    job.report.assumed.emplace_back("lora_rank 8: PEFT's and LLaMA-Factory's, as none is said");
+  }
+  if (!plan.lora_targets && job.says("--finetuning-type")) {
+    plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::all};
+    job.report.assumed.emplace_back("lora_targets all: LLaMA-Factory's, as none are said");
+  }
+}
+
+}  // namespace prequel

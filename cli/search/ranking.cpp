@@ -1,0 +1,228 @@
+#include "cli/search/ranking.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "hw/base/parallel.hpp"
+#include "sim/search/pareto.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::size_t kBlock = 16;        // plans that are judged at once
+constexpr std::size_t kMostFound = 1024;  // plans that a search is asked for, to find enough
+constexpr double kOneFamily = 0.01;       // by which seconds of one family differ at most
+constexpr double kWithinReach = 0.25;     // by which another kind may be slower than the best
+/// Of two plans the one that needs so much more memory fits less surely, whatever their doubts.
+constexpr double kSurelyMore = 1.1;
+
+/// What makes a plan another kind: how the model is split over devices.
+auto kind_of(const FoundPlan& found) {
+  return std::tuple(found.plan.zero == 3, found.plan.tp, found.plan.pp);
+}
+
+/// Whether two plans have the same values on all axes but those that are `free`.
+bool are_same(const FoundPlan& first, const FoundPlan& second,
+              std::initializer_list<std::string_view> free = {}) {
+  bool same = first.shape == second.shape;
+  each_axis([&](const auto& axis) {
+    same = same && (std::ranges::find(free, axis.name) != free.end() ||
+                    axis.of(first.plan) == axis.of(second.plan));
+  });
+  return same;
+}
+
+}  // namespace
+
+bool are_of_one_family(const FoundPlan& first, const FoundPlan& second) {
+  return are_same(first, second, {"layout", "vpp", "recompute_modules"});
+}
+
+/// Plans that fit as surely as is asked for, one of each family.
+struct Ranker::Judged {
+  std::vector<FoundPlan> plans;
+  std::vector<Interval> intervals;
+  std::vector<std::size_t> families, folded;
+  std::optional<RiskyPlan> risky;  ///< with the gain still to be said
+  Bytes least_refused{std::numeric_limits<double>::infinity()};
+
+  /// The ranked plan whose family a plan belongs to; -1 if none is.
+  [[nodiscard]] std::ptrdiff_t head_of(const FoundPlan& found) const {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (found.value <= plans[i].value * (1 + kOneFamily) && are_of_one_family(plans[i], found)) {
+        return static_cast<std::ptrdiff_t>(i);
+      }
+    }
+    return -1;
+  }
+};
+
+Ranker::Ranker(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
+               const SearchWatch& watch)
+    : options_(options),
+      inputs_(inputs),
+      watch_(watch),
+      uncertainty_(shipped_uncertainty(library)) {}
+
+Interval Ranker::interval_of(const FoundPlan& found) const {
+  const Scenario scenario = scenario_of(inputs_, found.plan, found.shape);
+  return interval(scenario, predict(scenario), uncertainty_);
+}
+
+/// Goes through the plans, the best first, until `wanted` are ranked.
+Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ranked,
+                             std::size_t wanted) const {
+  Judged judged;
+  std::size_t families = 0;
+  for (std::size_t begin = 0; begin < ranked && judged.plans.size() < wanted;) {
+    std::vector<std::size_t> block;
+    for (; begin < ranked && block.size() < kBlock; ++begin) {
+      const FoundPlan& found = plans[begin];
+      if (found.peak_memory > kSurelyMore * judged.least_refused) continue;
+      const std::ptrdiff_t head = folds() ? judged.head_of(found) : -1;
+      if (head >= 0) {
+        ++judged.folded[static_cast<std::size_t>(head)];
+      } else {
+        block.push_back(begin);
+      }
+    }
+    std::vector<Interval> intervals(block.size());
+    const bool judges = threshold() > 0 || judged.plans.size() < kJudged;
+    if (judges) {
+      parallel_for(block.size(),
+                   [&](std::size_t i) { intervals[i] = interval_of(plans[block[i]]); });
+    }
+    for (std::size_t i = 0; i < block.size() && judged.plans.size() < wanted; ++i) {
+      const FoundPlan& found = plans[block[i]];
+      const double probability = judges ? intervals[i].fits_probability : 0.0;
+      if (probability < threshold()) {
+        judged.least_refused = std::min(judged.least_refused, found.peak_memory);
+        if (!judged.risky && judged.plans.empty()) judged.risky = RiskyPlan{found, probability, 0};
+        continue;
+      }
+      const std::ptrdiff_t head = judged.head_of(found);
+      if (head >= 0 && folds()) {
+        ++judged.folded[static_cast<std::size_t>(head)];
+        continue;
+      }
+      judged.families.push_back(head >= 0 ? judged.families[static_cast<std::size_t>(head)]
+                                          : ++families);
+      judged.plans.push_back(found);
+      if (judges) judged.intervals.push_back(std::move(intervals[i]));
+      judged.folded.push_back(0);
+    }
+  }
+  return judged;
+}
+
+/// Puts the best plan of another kind into the last of the rows that are shown, if all of these
+/// are of one kind and it is not much slower.
+void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
+                            Judged& judged) const {
+  if (judged.plans.empty() || !folds()) return;
+  const FoundPlan& best = judged.plans.front();
+  const auto is_other = [&](const FoundPlan& one) { return kind_of(one) != kind_of(best); };
+  const auto end =
+      judged.plans.begin() + static_cast<std::ptrdiff_t>(std::min(shown, judged.plans.size()));
+  if (std::any_of(judged.plans.begin(), end, is_other)) return;
+  const auto later = std::find_if(end, judged.plans.end(), is_other);
+  if (later == judged.plans.end()) {
+    limits.requirements.push_back(
+        Requirement::parse(fmt::format("tp != {} || pp != {}", best.plan.tp, best.plan.pp)));
+    limits.best = kBlock;
+    limits.front = false;
+    const SearchResult others = search(candidates, inputs_, limits, watch_);
+    Judged other = judge(others.plans, others.ranked, 1);
+    if (other.plans.empty() || other.plans.front().value > best.value * (1 + kWithinReach)) return;
+    judged.plans.push_back(std::move(other.plans.front()));
+    judged.intervals.push_back(std::move(other.intervals.front()));
+    judged.families.push_back(judged.families.back() + 1);
+    judged.folded.push_back(0);
+  } else if (later->value > best.value * (1 + kWithinReach)) {
+    return;
+  }
+  // What stood there is left out, so that rows stay in order.
+  const std::size_t from = later == judged.plans.end()
+                               ? judged.plans.size() - 1
+                               : static_cast<std::size_t>(later - judged.plans.begin());
+  const std::size_t place = std::min(shown, judged.plans.size()) - 1;
+  const auto cut = [&](auto& list) {
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(place),
+               list.begin() + static_cast<std::ptrdiff_t>(from));
+  };
+  if (from <= place) return;
+  cut(judged.plans);
+  cut(judged.intervals);
+  cut(judged.families);
+  cut(judged.folded);
+}
+
+Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::size_t wanted) const {
+  Ranking ranking;
+  const bool all = limits.best == 0;
+  SearchResult result = search(candidates, inputs_, limits, watch_);
+  Judged judged = judge(result.plans, result.ranked, wanted);
+  SearchLimits surer = limits;
+  surer.front = false;
+  surer.also.clear();
+  while (!all && !result.interrupted && judged.plans.size() < wanted &&
+         surer.best < std::max(kMostFound, wanted)) {
+    surer.best = std::max(4 * surer.best, wanted);
+    const Bytes capacity = inputs_.device.memory;
+    if (judged.least_refused < capacity) {
+      const double room = 1 - kSurelyMore * (judged.least_refused / capacity);
+      surer.memory_headroom = std::max(limits.memory_headroom, room);
+    }
+    const SearchResult more = search(candidates, inputs_, surer, watch_);
+    auto risky = std::move(judged.risky);
+    judged = judge(more.plans, more.ranked, wanted);
+    judged.risky = std::move(risky);
+    if (more.interrupted || more.plans.size() < surer.best) break;
+  }
+  if (judged.plans.empty() && !options_.risk && !result.plans.empty()) {
+    // None is sure: the best are told as they are, with their odds.
+    ranking.notes.push_back(
+        fmt::format("no plan fits with a probability of {:.0f} %; those that may fit are ranked",
+                    100 * kSurelyFits));
+    judged.risky.reset();
+    for (std::size_t i = 0; i < std::min(result.ranked, wanted); ++i) {
+      judged.plans.push_back(result.plans[i]);
+      judged.families.push_back(i + 1);
+      judged.folded.push_back(0);
+    }
+    judged.intervals.resize(judged.plans.size());
+    parallel_for(judged.plans.size(),
+                 [&](std::size_t i) { judged.intervals[i] = interval_of(judged.plans[i]); });
+  } else if (!result.interrupted) {
+    add_other_kind(candidates, limits, options_.top, judged);
+  }
+  if (judged.risky && !judged.plans.empty()) {
+    judged.risky->gain = 1 - judged.risky->found.value / judged.plans.front().value;
+    if (judged.risky->gain > 0) ranking.risky = std::move(judged.risky);
+  }
+  // The front is of all plans that fit: it stands behind those that are ranked.
+  std::vector<FoundPlan> front;
+  if (limits.front) {
+    for (const std::size_t place : pareto_front(result.plans)) {
+      const FoundPlan& one = result.plans[place];
+      const auto is_same = [&](const FoundPlan& other) { return are_same(one, other); };
+      if (std::ranges::none_of(judged.plans, is_same)) front.push_back(one);
+    }
+  }
+  result.ranked = judged.plans.size();
+  result.plans = std::move(judged.plans);
+  std::ranges::move(front, std::back_inserter(result.plans));
+  ranking.result = std::move(result);
+  ranking.intervals = std::move(judged.intervals);
+  ranking.families = std::move(judged.families);
+  ranking.folded = std::move(judged.folded);
+  return ranking;
+}
+
+}  // namespace prequel

@@ -1,0 +1,113 @@
+#include "models/layers/adapter.hpp"
+
+namespace prequel {
+namespace {
+
+/// Passes over the input and the result that eager kernels add to the products themselves. Forward:
+/// dropout reads and writes (and writes a mask of one byte); scale and sum read three times and
+/// write three times. Backward: the scale reads and writes; dropout reads, writes and reads its
+/// mask; the gradient of the input is added to that of the frozen product.
+constexpr double kEagerSum = 6, kEagerSumBackward = 2, kEagerInputBackward = 3;
+constexpr double kDropout = 2;
+/// Fused kernels add to what is there: one read more.
+constexpr double kFusedSum = 1;
+/// DoRA, in passes over the matrix: the product of the factors is written, added to the matrix
+/// (two reads, one write) and normed (arXiv 2402.09353, section 4.1, as PEFT computes it).
+constexpr double kDoraPasses = 5;
+
+constexpr double kMask = 1;  // byte of an element
+
+bool reads_format(BaseFormat base, Precision products) {
+  if (base == BaseFormat::bf16) return true;
+  if (base == BaseFormat::nvfp4) return products == Precision::fp4;
+  return base == BaseFormat::fp8 && is_quantized(products) && products != Precision::fp4;
+}
+
+}  // namespace
+
+std::int64_t adapter_parameters(const Learning& learning, std::int64_t outputs,
+                                std::int64_t inputs) {
+  return learning.rank * (outputs + inputs) + (learning.tuning == Tuning::dora ? outputs : 0);
+}
+
+void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting& setting,
+                  const Software& software) {
+  const Learning& learning = setting.learning;
+  const double element = bytes_per_element(setting.precision);
+  const std::int64_t inputs = matrix.splits_inputs ? matrix.inputs / matrix.ranks : matrix.inputs;
+  const std::int64_t outputs =
+      matrix.splits_inputs ? matrix.outputs : matrix.outputs / matrix.ranks;
+  const double read = real(matrix.rows * inputs);
+  const double written = real(matrix.rows * outputs);
+  const bool fused = software.kernels.fused_adapters;
+  const double factor = software.kernels.pointwise_traffic_factor;
+  const auto add = [&](LayerPiece piece) {
+    piece.module = matrix.module;
+    piece.of_experts = matrix.experts > 0;
+    layer.pieces.push_back(piece);
+  };
+  const auto pass = [&](std::string_view name, double forward, double backward, double kept = 0) {
+    add({.name = name,
+         .what = PointwiseKernels{StreamKind::fused_pointwise, forward, backward},
+         .kept = kept});
+  };
+  if (learning.dropout) {
+    const double bytes = fused ? 0 : read * (kDropout * element + kMask);
+    pass("adapter dropout", bytes, bytes, read * (element + kMask));
+  }
+  const double narrow = real(matrix.rows * learning.rank) * element;
+  add({.name = "adapter in",
+       .what = LinearLayer{matrix.rows, learning.rank, inputs, setting.precision, matrix.experts},
+       .parameters = matrix.copies * learning.rank * matrix.inputs,
+       .kept = narrow});
+  if (matrix.ranks > 1) {
+    const auto sum = std::optional(CollectiveOp::all_reduce);
+    const bool forward = matrix.splits_inputs;
+    add({.name = "adapter all-reduce",
+         .what = LayerCollective{matrix.experts > 0 ? GroupAxis::expert_tensor : GroupAxis::tensor,
+                                 {narrow},
+                                 forward ? sum : std::nullopt,
+                                 forward ? std::nullopt : sum}});
+  }
+  add({.name = "adapter out",
+       .what = LinearLayer{matrix.rows, outputs, learning.rank, setting.precision, matrix.experts},
+       .parameters = matrix.copies * (adapter_parameters(learning, matrix.outputs, matrix.inputs) -
+                                      learning.rank * matrix.inputs)});
+  const double backward =
+      fused ? kFusedSum * read : kEagerInputBackward * read + kEagerSumBackward * written;
+  pass("adapter sum", factor * (fused ? kFusedSum : kEagerSum) / 2 * element * written,
+       factor * backward * element);
+  if (learning.tuning == Tuning::dora) {
+    const double weights = real(inputs * outputs * std::max<std::int64_t>(1, matrix.experts));
+    const double bytes = kDoraPasses * weights * element;
+    pass("adapter norm", bytes + 2 * written * element, 3 * written * element);
+  }
+  layer.adapters += std::max<std::int64_t>(1, matrix.experts);
+}
+
+void tell_dequantisation(Layer& layer, double weights, Module module, const LayerSetting& setting,
+                         const Software& software) {
+  const Learning& learning = setting.learning;
+  if (learning.model_learns() || reads_format(learning.base, setting.products)) return;
+  const double element = bytes_per_element(setting.precision);
+  const double bytes = weights * (stored_bytes(learning.base, element) + element) /
+                       software.kernels.dequantise_rate(learning.base);
+  layer.pieces.push_back({.name = "dequantise",
+                          .what = PointwiseKernels{StreamKind::copy, bytes, bytes},
+                          .module = module});
+}
+
+double stored_bytes(BaseFormat base, double element) {
+  switch (base) {
+    case BaseFormat::bf16: return element;
+    case BaseFormat::fp8: return 1.0;
+    case BaseFormat::int8: return 1.0;
+    case BaseFormat::nf4: return 0.5 + 4.0 / 64;
+    case BaseFormat::nf4_double: return 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+    case BaseFormat::gptq_int4: return 0.5 + (2.0 + 0.5) / 128;
+    case BaseFormat::nvfp4: return 0.5 + 1.0 / 16;
+  }
+  return element;
+}
+
+}  // namespace prequel

@@ -1,0 +1,44 @@
+#pragma once
+
+/// What stands beside a frozen matrix: its adapter, and what widens it where it is stored narrow.
+
+#include "models/layers/layer.hpp"
+
+namespace prequel {
+
+/// Parameters of an adapter of `rank` beside a matrix: A (inputs to rank) and B (rank to outputs),
+/// and with DoRA a magnitude for each output.
+std::int64_t adapter_parameters(const Learning& learning, std::int64_t outputs,
+                                std::int64_t inputs);
+
+/// A matrix that gets an adapter, and how tensor ranks split it.
+struct AdaptedMatrix {
+  std::int64_t rows{};
+  std::int64_t outputs{}, inputs{};  ///< of the whole matrix
+  bool splits_inputs{};              ///< over `ranks`; else outputs are split
+  std::int64_t ranks{1};
+  Module module{Module::other};
+  std::int64_t experts{};  ///< of the rank, each with an adapter; 0: no experts
+  std::int64_t copies{1};  ///< of the adapter in the model: as many as there are experts
+};
+
+/// Tells the pieces of an adapter (arXiv 2106.09685): two thin products; unless they are fused, a
+/// pass that scales the result and adds it to that of the frozen matrix, and where something is
+/// dropped a copy of the input and its mask. A column-parallel matrix has A on every rank and B
+/// split, so that the gradient of the narrow result is summed over ranks; of a row-parallel one A
+/// is split and the narrow result is summed. DoRA norms the sum of the matrix and both factors.
+void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting& setting,
+                  const Software& software);
+
+/// Tells the kernel that widens `weights` elements of a frozen matrix at each use (forward,
+/// repeated and for the gradient of the input), where products do not read its format.
+void tell_dequantisation(Layer& layer, double weights, Module module, const LayerSetting& setting,
+                         const Software& software);
+
+/// Bytes of an element of a frozen matrix, with its share of scales: blocks of 64 with an fp32
+/// scale for nf4 (arXiv 2305.14314, section 3: 0.5 + 4/64, doubly quantised 0.516), groups of 128
+/// with a 16-bit scale and zero point for GPTQ, 16 with an 8-bit one for nvfp4. `element`: of one
+/// that is stored as computed.
+double stored_bytes(BaseFormat base, double element);
+
+}  // namespace prequel

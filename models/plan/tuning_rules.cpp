@@ -1,0 +1,134 @@
+#include "models/plan/ruling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hw/base/errors.hpp"
+#include "models/axes/axis_text.hpp"
+#include "models/plan/lengths.hpp"
+
+namespace prequel {
+namespace {
+
+constexpr std::int64_t kUsualRank = 16;  // of Megatron-Bridge's and torchtune's recipes
+
+/// Frozen matrices may be stored narrow; those that learn may not.
+void check_base(Ruling& its) {
+  if (its.plan.tuning != Tuning::full || its.plan.base_precision == BaseFormat::bf16) return;
+  if (!its.request.base_precision) {
+    its.plan.base_precision = BaseFormat::bf16;
+    return;
+  }
+  its.problem([&] {
+    return fmt::format(
+        "base_precision {}: weights that learn are not stored so; tuning lora would do",
+        name(its.plan.base_precision));
+  });
+}
+
+/// Plans without adapters say nothing of them.
+void drop_adapters(Ruling& its) {
+  const auto drop = [&](const auto& axis, bool named) {
+    const auto& asked = axis.of(its.request);
+    const auto plain = plainest(axis.domain);
+    if (named && asked && *asked != plain) {
+      its.warn("{} {}: no effect with tuning {}", axis.name, cell_of(*asked),
+               name(its.plan.tuning));
+    }
+    if (named) axis.of(its.plan) = plain;
+  };
+  each_axis([&](const auto& axis) {
+    constexpr std::string_view kOfAdapters[] = {"lora_rank", "lora_targets", "adapter_precision",
+                                                "lora_dropout", "train_embeddings"};
+    drop(axis, std::ranges::find(kOfAdapters, axis.name) != std::end(kOfAdapters));
+  });
+}
+
+void fill_adapters(Ruling& its) {
+  using enum AdapterTarget;
+  WordSet<AdapterTarget>& targets = its.plan.lora_targets;
+  if (its.plan.lora_rank == 0 && !its.request.lora_rank) its.plan.lora_rank = kUsualRank;
+  if (targets.empty() && !its.request.lora_targets) targets.add(all);
+  const auto warn_of = [&](AdapterTarget word, std::string_view why) {
+    if (its.request.lora_targets && targets.has(word)) {
+      its.warn("lora_targets {}: no effect, {}", name(word), why);
+    }
+  };
+  if (!its.model.has_experts()) {
+    warn_of(experts, "the model has no experts");
+    warn_of(router, "the model has no experts");
+  }
+  if (!is_gated(its.model.mlp)) warn_of(gate, "the MLP has no gate");
+  for (const AdapterTarget table : {embedding, head}) {
+    if (!targets.has(table)) continue;
+    its.problem([&] {
+      return fmt::format(
+          "lora_targets {}: adapters of tables are not priced; train_embeddings would train them",
+          name(table));
+    });
+  }
+  if (targets.empty() && its.plan.lora_rank > 0) {
+    its.problem([&] {
+      return fmt::format("lora_targets none: tuning {} adapts nothing; all would do",
+                         name(its.plan.tuning));
+    });
+  }
+}
+
+/// Axes whose other values nothing prices yet.
+void check_not_priced(Ruling& its) {
+  const auto check = [&](std::string_view axis, bool is_priced, const std::string& value,
+                         std::string_view other) {
+    if (is_priced) return;
+    its.problem(
+        [&] { return fmt::format("{} {}: not priced yet; {} would do", axis, value, other); });
+  };
+  const Plan& plan = its.plan;
+  check("learning_layers", plan.learning_layers == 0, cell_of(plan.learning_layers), "0");
+}
+
+/// The mean of what rows of unequal length compute.
+void fill_lengths(Ruling& its) {
+  constexpr double kRows = 8192;  // drawn for a mean
+  Plan& plan = its.plan;
+  std::optional<Lengths> lengths;
+  try {
+    lengths = read_lengths(plan.lengths);
+  } catch (const InputError& error) {
+    return its.problem([&] { return error.problems().front(); });
+  }
+  if (!lengths) {
+    const auto idle = [&](const char* axis, bool asked, std::string_view value) {
+      if (asked) its.warn("{} {}: no effect where all lengths are fixed", axis, value);
+    };
+    idle("packing", plan.packing != Packing::none, name(plan.packing));
+    idle("balance", plan.balance != Balance::none, name(plan.balance));
+    return;
+  }
+  if (!its.is_legal || !its.request.gbs) return;
+  if (plan.cp > 1) {
+    return its.problem("lengths: rows of unequal length are not priced with cp; cp 1 would do");
+  }
+  const double rows = real(plan.dp * plan.micro_batches() * plan.mbs);
+  const MicroBatchLoad mean =
+      mean_load(*lengths, filling_of(plan), static_cast<int>(std::ceil(kRows / rows)));
+  plan.computed_len = std::llround(mean.computed / real(plan.mbs * plan.sequences_of_sample()));
+  plan.seen_len = std::llround(mean.squares / mean.computed);
+}
+
+}  // namespace
+
+void check_tuning(Ruling& its) {
+  check_base(its);
+  const bool adapts = its.plan.tuning == Tuning::lora || its.plan.tuning == Tuning::dora;
+  adapts ? fill_adapters(its) : drop_adapters(its);
+  check_not_priced(its);
+  fill_lengths(its);
+}
+
+}  // namespace prequel

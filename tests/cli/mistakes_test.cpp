@@ -1,0 +1,85 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/cli/program.hpp"
+
+namespace prequel {
+namespace {
+
+/// What people type, and the part of the message that says what would do.
+struct Mistake {
+  const char* typed;
+  const char* fix;
+};
+
+constexpr Mistake kMistakes[] = {
+    {"predict --model llama-3-8b --cluster H100 --gbs 64", "did you mean \"dgx-h100\""},
+    {"predict --model llama-3-8b --cluster 8xH100 --gbs 64", "did you mean \"dgx-h100\""},
+    {"predict --model llama-3-8b --cluster a100 --gbs 64", "did you mean \"dgx-a100\""},
+    {"predict --model llama-3-8b --cluster dgx-h10 --gbs 64", "did you mean \"dgx-h100\""},
+    {"predict --model llama-3-8b --cluster dgx-h100,dgx-a100 --gbs 64",
+     "prequel search for several"},
+    {"predict --model llama-3-8 --cluster dgx-h100 --gbs 64", "did you mean \"llama-3-8b\""},
+    {"predict --model Qwen/Qwen3-33B --cluster dgx-h100 --gbs 64", "did you mean \"qwen3-32b\""},
+    {"predict --model lama-3-8b --cluster dgx-h100 --gbs 64", "did you mean \"llama-3-8b\""},
+    {"predict --model mine.json --cluster dgx-h100 --gbs 64", "mine.json"},
+    {"predict --cluster dgx-h100 --gbs 64", "prequel show models"},
+    {"predict --model llama-3-8b --gbs 64", "prequel show clusters"},
+    {"predict --model llama-3-8b --cluster dgx-h100 --nodes 1", "sequences (512) or tokens (4M)"},
+    {"predict llama-3-8b --cluster dgx-h100", "prequel show jobs"},
+    {"predict --modle llama-3-8b", "did you mean \"--model\""},
+    {"predict --tensor-parallel 8", "did you mean \"--tensor-model-parallel-size\""},
+    {"predcit --model llama-3-8b", "did you mean \"predict\""},
+    {"", "the commands are predict"},
+    {"predict bloom-176b-jean-zay --nodes 8k", "expected a whole number"},
+    {"predict bloom-176b-jean-zay --tp 3", "would do"},
+    {"predict bloom-176b-jean-zay --tp 8 --pp 7", "would do"},
+    {"predict bloom-176b-jean-zay --mbs 3", "would do"},
+    {"predict bloom-176b-jean-zay --gbs 2047", "would do"},
+    {"predict bloom-176b-jean-zay --nodes 100000", "would do"},
+    {"predict bloom-176b-jean-zay --gpus 100", "96 or 104 would do"},
+    {"predict bloom-176b-jean-zay --recompute ful", "did you mean \"full\""},
+    {"predict bloom-176b-jean-zay --precision float16", "did you mean \"fp16\""},
+    {"predict bloom-176b-jean-zay --set plan.mbz=2", "did you mean \"mbs\""},
+    {"predict bloom-176b-jean-zay --set mbs=2", "begins with model., device."},
+    {"predict bloom-176b-jean-zay --price 2", "--tokens"},
+    {"predict bloom-176b-jean-zay --tokens lots", "300B or 15T"},
+    {"predict bloom-176b-jean-zay --slow-node 7", "NODE:SPEED"},
+    {"predict bloom-176b-jean-zay --emit megtron", "megatron"},
+    {"search --model llama-3-8b --cluster dgx-h100 --nodes 2", "sequences (512) or tokens (4M)"},
+    {"search --model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --tp 1-8", "1,2,4"},
+    {"search --model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --objective costs", "time"},
+    {"search --model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --objective cost",
+     "needs --tokens"},
+    {"search --model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --software a,b",
+     "in a call for each"},
+    {"import README.md", "looks like a page of text"},
+    {"validate", "runs: missing"},
+    {"show modls", "did you mean \"models\""},
+};
+
+TEST_CASE("a typical mistake is answered with what would do") {
+  for (const auto& [typed, fix] : kMistakes) {
+    CAPTURE(std::string(typed));
+    const ProgramResult result = run_prequel(typed);
+    CHECK(result.status == 2);
+    CHECK(result.out.empty());
+    CAPTURE(result.err);
+    CHECK(result.err.find(fix) != std::string::npos);
+  }
+}
+
+TEST_CASE("names of clouds and of clusters in capitals are understood") {
+  for (const char* cluster : {"p5.48xlarge", "DGX-H100", "a3-megagpu-8g", "BM.GPU.H100.8"}) {
+    CAPTURE(std::string(cluster));
+    const ProgramResult result = run_prequel(
+        "predict --model llama-3-8b --gbs 64 --nodes 1 --quiet "
+        "--tp 8 --recompute full --cluster " +
+        std::string(cluster));
+    CHECK(result.status <= 1);
+  }
+}
+
+}  // namespace
+}  // namespace prequel
