@@ -132,6 +132,8 @@ void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, s
       judged.plans.begin() + static_cast<std::ptrdiff_t>(std::min(shown, judged.plans.size()));
   if (std::any_of(judged.plans.begin(), end, is_other)) return;
   const auto later = std::find_if(end, judged.plans.end(), is_other);
+  // Its place outlasts what is added below; an iterator would not.
+  const auto from = static_cast<std::size_t>(later - judged.plans.begin());
   if (later == judged.plans.end()) {
     limits.requirements.push_back(
         Requirement::parse(fmt::format("tp != {} || pp != {}", best.plan.tp, best.plan.pp)));
@@ -148,9 +150,6 @@ void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, s
     return;
   }
   // What stood there is left out, so that rows stay in order.
-  const std::size_t from = later == judged.plans.end()
-                               ? judged.plans.size() - 1
-                               : static_cast<std::size_t>(later - judged.plans.begin());
   const std::size_t place = std::min(shown, judged.plans.size()) - 1;
   const auto cut = [&](auto& list) {
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(place),
