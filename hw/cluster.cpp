@@ -173,8 +173,11 @@ GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int6
   shape.groups = groups;
   shape.ranks = size;
   shape.ranks_in_node = members_within(groups, cluster.devices_per_node);
+  // Without a fabric, device links end at the node.
   shape.ranks_in_domain =
-      members_within(groups, cluster.fabric->description(groups.ranks).node.devices);
+      cluster.fabric
+          ? members_within(groups, cluster.fabric->description(groups.ranks).node.devices)
+          : shape.ranks_in_node;
   return shape;
 }
 

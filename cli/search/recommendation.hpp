@@ -10,8 +10,6 @@
 
 namespace prequel {
 
-struct SearchAnswer;
-
 /// Ranks among the plans of the answer, from 0.
 struct Recommendation {
   std::size_t plan{};
@@ -19,8 +17,5 @@ struct Recommendation {
   std::vector<std::size_t> measure;     ///< those that cannot be told apart; empty if one is ahead
   std::string text;                     ///< three sentences
 };
-
-/// Returns what the ranked plans of an answer recommend, with its odds; nothing where none is.
-std::optional<Recommendation> recommend(const SearchAnswer& answer);
 
 }  // namespace prequel

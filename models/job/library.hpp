@@ -12,6 +12,7 @@
 
 #include "models/job/inputs.hpp"
 #include "models/job/model_names.hpp"
+#include "models/job/override.hpp"
 #include "models/job/what_if_question.hpp"
 
 namespace prequel {
@@ -82,14 +83,6 @@ class Library {
   std::size_t own_directories_{};  ///< of these, the first: folders of the user's own
   LibrarySources sources_;
   std::shared_ptr<Opened> opened_;
-};
-
-/// One field set by the caller: `path` begins with model, device, cluster, software, plan or
-/// what_if.
-struct Override {
-  std::string path;
-  std::string value;
-  std::string from{"override"};  ///< what said it, for messages
 };
 
 /// Applies the overrides whose path begins with `input` ("device") to its document.

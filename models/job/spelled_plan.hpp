@@ -8,7 +8,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/job/library.hpp"
+#include "hw/cluster.hpp"
+#include "models/job/override.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/shape/transformer.hpp"
+#include "models/shape/layer_kind.hpp"
 
 namespace prequel {
 

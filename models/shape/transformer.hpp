@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/shape/layer_kind.hpp"
 #include "models/shape/mixer_shapes.hpp"
 
 namespace prequel {
@@ -49,56 +50,6 @@ struct LatentAttention {
   std::int64_t value{};    ///< size of a value head
 
   bool operator==(const LatentAttention&) const = default;
-};
-
-/// Which of the tokens before it a token attends to: all, the last of them, or those of its own
-/// chunk, the first of which sees itself alone (Llama 4).
-enum class AttentionSpan : std::uint8_t { full, window, chunk };
-
-/// What mixes the tokens of a sequence in a sublayer.
-enum class Mixer : std::uint8_t {
-  none,
-  attention,                  ///< softmax attention; latent where the model has it
-  sparse,                     ///< of it a sparse core, over keys that an indexer chooses
-  sparse_shared,              ///< the same over what an earlier layer chose
-  state_space,                ///< Mamba
-  delta_net,                  ///< gated delta net
-  kimi_delta,                 ///< Kimi delta attention
-  lightning,                  ///< linear attention with a fixed decay
-  attention_and_state_space,  ///< side by side on one norm
-  window_alone,               ///< compressed attention without compressed keys
-  compressed,                 ///< by 4, with an indexer
-  compressed_far              ///< by 128
-};
-
-/// Whether softmax attention, dense or sparse, is all or a part of the mixer.
-constexpr bool is_softmax(Mixer mixer) {
-  switch (mixer) {
-    case Mixer::none:
-    case Mixer::state_space:
-    case Mixer::delta_net:
-    case Mixer::kimi_delta:
-    case Mixer::lightning: return false;
-    default: return true;
-  }
-}
-
-/// What works token by token in a sublayer.
-enum class Feed : std::uint8_t { none, mlp, experts };
-
-/// What tells the sublayers of one model apart. A usual transformer block has a mixer and a feed;
-/// layers of hybrid models have one of the two.
-struct LayerKind {
-  Feed feed{Feed::mlp};
-  Mixer mixer{Mixer::attention};
-  AttentionSpan span{};
-
-  [[nodiscard]] bool has_experts() const { return feed == Feed::experts; }
-  /// Norms with something behind them.
-  [[nodiscard]] int sublayers() const {
-    return (mixer == Mixer::none ? 0 : 1) + (feed == Feed::none ? 0 : 1);
-  }
-  auto operator<=>(const LayerKind&) const = default;
 };
 
 /// A decoder-only transformer.

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "calibrate/measure/program.hpp"
+#include "calibrate/measure/measure_program.hpp"
 #include "tests/measure/told/machine.hpp"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-#include "calibrate/measure/program.hpp"
+#include "calibrate/measure/measure_program.hpp"
 
 #include <fmt/format.h>
 
