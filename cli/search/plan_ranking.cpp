@@ -126,14 +126,13 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
 void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
                             Judged& judged) const {
   const bool all_judged = judged.intervals.size() == judged.plans.size();
-  if (judged.plans.empty() || !folds() || !all_judged) return;
+  if (judged.plans.empty() || !folds() || !all_judged || shown < 2) return;
   const FoundPlan best = judged.plans.front();
   const auto is_other = [&](const FoundPlan& one) { return kind_of(one) != kind_of(best); };
   const double most = best.value * (1 + kWithinReach);
-  const std::size_t place = std::min(shown, judged.plans.size()) - 1;  // of the last row
   std::size_t other = 0;
   while (other < judged.plans.size() && !is_other(judged.plans[other])) ++other;
-  if (other <= place) return;
+  if (other < std::min(shown, judged.plans.size())) return;
   if (other == judged.plans.size()) {
     limits.requirements.push_back(
         Requirement::parse(fmt::format("tp != {} || pp != {}", best.plan.tp, best.plan.pp)));
@@ -150,10 +149,10 @@ void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, s
   } else if (judged.plans[other].value > most) {
     return;
   }
-  // What stood there is left out, so that rows stay in order. A single row is the best's.
-  if (place == 0) return;
+  if (other < shown) return;  // there was room
+  // What stood in the last row and behind is left out, so that rows stay in order.
   const auto cut = [&](auto& list) {
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(place),
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(shown - 1),
                list.begin() + static_cast<std::ptrdiff_t>(other));
   };
   cut(judged.plans);
