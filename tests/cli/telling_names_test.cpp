@@ -114,7 +114,7 @@ TEST_CASE("brief words for batches, steps and degrees are numbers by their names
   CHECK(job.plan.seq_len == 8192);
   const ImportedJob other = job_of_script(
       "torchrun --nproc-per-node 8 train.py --model-path /ckpts/Meta-Llama-3-8B "
-      "--predict_batch_size 2 --map_batch_size 1000 --n_layer_norm 3\n");
+      "--predict_batch_size 2 --map_batch_size 1000 --n_layer_norm 3 --lora_dim 128\n");
   CHECK_FALSE(other.plan.mbs);
   CHECK(other.model.layers == 32);
   CHECK(other.plan.tuning == Tuning::lora);

@@ -62,7 +62,8 @@ TEST_CASE("packing loses no token and counts squares as a loop over sequences do
   const Filling filling{Packing::packed, Balance::none, 1000, 1, 1, 40};
   double squares = 0;
   double real_tokens = 0;
-  for (const MicroBatchLoad& load : draw_step(lengths, filling, ours)[0]) {
+  const auto step = draw_step(lengths, filling, ours);
+  for (const MicroBatchLoad& load : step[0]) {
     squares += load.squares;
     real_tokens += load.real;
     CHECK(load.real <= load.computed);
