@@ -160,8 +160,10 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& asked
     // What a setting moves, it moves in one draw, too.
     if (answer.job.what_if.any()) other.overrides.push_back({"what_if.samples", "1"});
     PredictOptions once = options;  // what a setting moves, few replications tell
-    once.run.reservation.replications =
-        std::min<std::int64_t>(kTold, options.run.reservation.replications);
+    if (options.run.reservation.is_asked()) {  // another number of them asks for one
+      once.run.reservation.replications =
+          std::min<std::int64_t>(kTold, options.run.reservation.replications);
+    }
     const PredictAnswer of = answer_of(once, library, other, {});
     return prediction_json(of.scenario, of.prediction, std::nullopt, of.details);
   };

@@ -143,6 +143,11 @@ std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& un
   const auto add = [&](std::string what, double sd) {
     if (sd > 0) news.push_back({std::move(what), sd * sd});
   };
+  const bool other_mixers =
+      std::ranges::any_of(distinct_kinds(scenario.model), [](const LayerKind& kind) {
+        return kind.mixer != Mixer::none && kind.mixer != Mixer::attention;
+      });
+  if (other_mixers) add("mixers whose kernels few runs tell of", terms.mixers);
   if (level.of_site) add("a cluster that its runs are not of", terms.site);
   if (level.of_release) add("a release that its runs are not of", terms.release);
   const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {
@@ -252,7 +257,9 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
     const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));
     const double share = i < kUncertainOfTime ? level.time.level : level.memory.level;
     deviation[i] = stated.value_or(share * uncertainty.constants[i].sd);
-    if (edited[i]) deviation[i] = std::max(deviation[i], uncertainty.constants[i].sd);
+    if (edited[i] && !stated) {  // an edit that says how sure it is is believed
+      deviation[i] = std::max(deviation[i], uncertainty.constants[i].sd);
+    }
     spread.covariance[i][i] = deviation[i] * deviation[i];
   }
   const auto correlate = [&](Uncertain first, Uncertain second, double value) {
