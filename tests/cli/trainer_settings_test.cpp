@@ -392,5 +392,23 @@ TEST_CASE("torchtune trains whatever its configuration is called") {
   CHECK(job.model.layers == 80);
 }
 
+TEST_CASE("flags that Megatron-LM's tests list under MODEL_ARGS are read as its arguments") {
+  const ImportedJob job = job_of_yaml(
+      "ENV_VARS:\n  CUDA_DEVICE_MAX_CONNECTIONS: 1\nMODEL_ARGS:\n  --num-layers: 12\n"
+      "  --hidden-size: 512\n  --num-attention-heads: 8\n  --micro-batch-size: 4\n"
+      "  --seq-length: 1024\n  --bf16: true\n  --fp16: false\n"
+      "  --transformer-impl: transformer_engine\n  --attention-dropout: 0.0\n"
+      "  --cross-entropy-loss-fusion: true\n  --recompute-granularity: selective\n"
+      "  --recompute-modules: [layernorm, unheard_of]\nTEST_TYPE: ckpt-resume\n");
+  CHECK(job.model.layers == 12);
+  CHECK(job.plan.mbs == 4);
+  CHECK(job.plan.precision == Precision::bf16);
+  CHECK(job.model.dropout == true);
+  CHECK(job.model.score_dropout == false);
+  CHECK(job.plan.loss == LossForm::compiled);
+  CHECK(job.plan.recompute_modules == WordSet<RecomputeModule>{RecomputeModule::layernorm});
+  CHECK(lists_part(job.report.left_out, "--recompute-modules unheard_of is not known"));
+}
+
 }  // namespace
 }  // namespace prequel

@@ -248,6 +248,13 @@ const std::vector<Base>& bases() {
        "software.communication.context_ring.contention=0.1"},
       {"llama-3-70b", "nvidia-dgx-h100", "nanotron-2025",
        "plan.nodes=4 plan.tp=16 plan.pp=2 plan.gbs=128"},
+      // Gradients that are freed, updates that copy, kernels that keep copies, logits that wait.
+      {"llama-3-8b", "nvidia-dgx-h100", "hf-trainer-fsdp-2025",
+       "plan.nodes=1 plan.gbs=8 plan.seq_len=2048"},
+      {"llama-3-8b", "nvidia-dgx-h100", "torchtune-2024",
+       "plan.nodes=1 plan.gbs=8 plan.zero=3 plan.recompute=none plan.seq_len=8192"},
+      {"gpt2-345m", "dgx-a100", "megatron-core-2024",
+       "plan.nodes=1 plan.gbs=64 plan.pp=4 plan.schedule=gpipe plan.loss=compiled"},
       {"bloom-176b", "jean-zay-a100", "megatron-deepspeed-bf16-2022",
        "plan.nodes=48 plan.tp=4 plan.pp=12 plan.gbs=2048 plan.mbs=2 plan.recompute=full "
        "plan.precision=bf16 cluster.host.memory=1GB"},
@@ -640,6 +647,7 @@ constexpr Elsewhere kElsewhere[]{
     {"software.choices.overlap", "what a search tries"},
     {"software.choices.recompute_modules", "what a search tries"},
     {"software.framework", "whose flags are written: --emit"},
+    {"software.memory.prints", "what a run's memory is compared with: validate"},
     {"software.memory.prints_first_stage", "what a run's memory is compared with: validate"},
 };
 
