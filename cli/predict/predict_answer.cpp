@@ -66,8 +66,7 @@ std::vector<NodesPoint> over_nodes(const Library& library, const JobRequest& req
           real(scenario.plan.gbs * scenario.plan.seq_len) / prediction.sec_per_iter.value;
       point.reservation =
           reserve(scenario, prediction, *whole.run, scale,
-                  site_of(library, scenario.cluster, question.reservation.maturity, "--maturity"),
-                  question);
+                  site_of(library, scenario.cluster, question.reservation.maturity), question);
     } catch (const InputError& error) {
       point.refused = error.what();
     }
@@ -109,8 +108,7 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   if (options.run.reservation.is_asked()) {
     details.reservation =
         reserve(scenario, prediction, *details.whole.run, details.interval->time_scale,
-                site_of(library, scenario.cluster, options.run.reservation.maturity, "--maturity"),
-                options.run);
+                site_of(library, scenario.cluster, options.run.reservation.maturity), options.run);
   }
   if (options.verbose || !options.explain.empty()) {
     details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].parts);
@@ -159,7 +157,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& asked
   const auto told = [&](JobRequest other) {
     // What a setting moves, it moves in one draw, too.
     if (answer.job.what_if.any()) other.overrides.push_back({"what_if.samples", "1"});
-    PredictOptions once = options;  // what a setting moves, few replications tell
+    PredictOptions once = options;             // what a setting moves, few replications tell
     if (options.run.reservation.is_asked()) {  // another number of them asks for one
       once.run.reservation.replications =
           std::min<std::int64_t>(kTold, options.run.reservation.replications);

@@ -368,7 +368,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   }
   std::optional<Site> site;
   if (asks_for_reservations(options)) {
-    site = site_of(library, inputs.cluster, options.reservation.maturity, "--maturity");
+    site = site_of(library, inputs.cluster, options.reservation.maturity);
     limits.counted = counted_by_nodes(inputs, *site, options, candidates);
   }
   set_wanted(options, candidates, limits);

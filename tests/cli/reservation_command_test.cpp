@@ -143,7 +143,7 @@ TEST_CASE("questions about a reservation that cannot be are refused") {
   };
   CHECK(refused("--reservation 30d").find("--tokens") != std::string::npos);
   CHECK(refused("--tokens 1e9 --reservation never").find("such as 30d") != std::string::npos);
-  CHECK(refused("--tokens 1e9 --maturity old").find("--maturity: unknown site \"old\"") !=
+  CHECK(refused("--tokens 1e9 --maturity old").find("--maturity: unknown class of site \"old\"") !=
         std::string::npos);
   CHECK(refused("--tokens 1e9 --saving later").find("sync") != std::string::npos);
   CHECK(refused("--tokens 1e9 --reservation 1d --walltime 1m").find("a day would do") !=
