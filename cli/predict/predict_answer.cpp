@@ -159,7 +159,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& asked
   const auto told = [&](JobRequest other) {
     // What a setting moves, it moves in one draw, too.
     if (answer.job.what_if.any()) other.overrides.push_back({"what_if.samples", "1"});
-    PredictOptions once = options;  // what a setting moves, few replications tell
+    PredictOptions once = options;             // what a setting moves, few replications tell
     if (options.run.reservation.is_asked()) {  // another number of them asks for one
       once.run.reservation.replications =
           std::min<std::int64_t>(kTold, options.run.reservation.replications);
