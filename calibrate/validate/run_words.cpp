@@ -118,7 +118,9 @@ void translate_formats(CellTexts& cells) {
 void translate_attention(CellTexts& cells) {
   const std::string said = text_of(cells, "attention");
   const auto begins = [&](const char* word) { return said.starts_with(word); };
-  if (attention_kernel(said) || begins("flash") || said == "sdpa") cells["attention"] = "flash";
+  if (attention_kernel(said) || begins("flash") || said == "sdpa" || said == "te") {
+    cells["attention"] = "flash";
+  }
   if (said == "math" || said == "eager" || said == "naive") cells["attention"] = "unfused";
 }
 
@@ -166,7 +168,9 @@ void translate_adapters(CellTexts& cells) {
   }
   if (says("qlora")) cells.try_emplace("base_precision", "nf4");
   if (!cells.contains("lora_targets")) return;
-  WordSet<AdapterTarget> targets = named_targets(text_of(cells, "lora_targets"));
+  // "q v + wte lm_head trained": tables that learn themselves stand behind the plus.
+  const std::string said = text_of(cells, "lora_targets");
+  WordSet<AdapterTarget> targets = named_targets(said.substr(0, said.find(" + ")));
   // A configuration names modules of several models: those of GPT-2's are fused.
   using enum AdapterTarget;
   if (targets.has(qkv) && targets.has(q)) {
@@ -200,10 +204,15 @@ void translate_kernels(CellTexts& cells) {
 
 void translate_tuning(CellTexts& cells) {
   translate_mean_tokens(cells);
+  translate(cells, "offload", {{"see config", ""}, {"activations", ""}});
   translate_kernels(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;
+  // A variable of MLPerf's scripts that only notes hold.
+  if (notes.find("fp8_act=1") != std::string::npos) {
+    cells.try_emplace("fp8_activation_store", "1");
+  }
   translate(cells, "base_precision",
             {{"bf16", "bf16"},
              {"int4 gptq", "gptq-int4"},

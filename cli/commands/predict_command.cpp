@@ -81,9 +81,10 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
 std::string flags_between(const Plan& from, const Plan& to) {
   std::string flags;
   each_axis([&](const auto& axis) {
-    const std::string value = cell_of(axis.of(to));
+    std::string value = cell_of(axis.of(to));
     if (value == cell_of(axis.of(from))) return;
     if (axis.name == "dp" && from.nodes == to.nodes) return;  // follows
+    std::ranges::replace(value, ' ', ',');                    // lists
     flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + value;
   });
   return flags;

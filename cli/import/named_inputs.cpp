@@ -34,7 +34,9 @@ NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
   }
   try {
     std::optional<std::string> software = job.software;
-    if (!software && inputs.cluster) software = inputs.cluster->software;
+    if (!software && inputs.cluster) {
+      software = usual_software(*inputs.cluster, job.model.experts.count.value_or(0) > 1);
+    }
     if (software)
       inputs.software = names.library->open("software", *software).read_once(read_software);
   } catch (const InputError&) {

@@ -125,53 +125,70 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
 /// are of one kind and it is not much slower.
 void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
                             Judged& judged) const {
-  if (judged.plans.empty() || !folds()) return;
-  const FoundPlan& best = judged.plans.front();
+  const bool all_judged = judged.intervals.size() == judged.plans.size();
+  if (judged.plans.empty() || !folds() || !all_judged) return;
+  const FoundPlan best = judged.plans.front();
   const auto is_other = [&](const FoundPlan& one) { return kind_of(one) != kind_of(best); };
-  const auto end =
-      judged.plans.begin() + static_cast<std::ptrdiff_t>(std::min(shown, judged.plans.size()));
-  if (std::any_of(judged.plans.begin(), end, is_other)) return;
-  const auto later = std::find_if(end, judged.plans.end(), is_other);
-  if (later == judged.plans.end()) {
+  const double most = best.value * (1 + kWithinReach);
+  const std::size_t place = std::min(shown, judged.plans.size()) - 1;  // of the last row
+  std::size_t other = 0;
+  while (other < judged.plans.size() && !is_other(judged.plans[other])) ++other;
+  if (other <= place) return;
+  if (other == judged.plans.size()) {
     limits.requirements.push_back(
         Requirement::parse(fmt::format("tp != {} || pp != {}", best.plan.tp, best.plan.pp)));
     limits.best = kBlock;
     limits.front = false;
     const SearchResult others = search(candidates, inputs_, limits, watch_);
-    Judged other = judge(others.plans, others.ranked, 1);
-    if (other.plans.empty() || other.plans.front().value > best.value * (1 + kWithinReach)) return;
-    judged.plans.push_back(std::move(other.plans.front()));
-    judged.intervals.push_back(std::move(other.intervals.front()));
-    judged.families.push_back(judged.families.back() + 1);
+    Judged found = judge(others.plans, others.ranked, 1);
+    if (found.plans.empty() || found.plans.front().value > most) return;
+    const std::size_t last_family = judged.families.back();
+    judged.plans.push_back(std::move(found.plans.front()));
+    judged.intervals.push_back(std::move(found.intervals.front()));
+    judged.families.push_back(last_family + 1);
     judged.folded.push_back(0);
-  } else if (later->value > best.value * (1 + kWithinReach)) {
+  } else if (judged.plans[other].value > most) {
     return;
   }
-  // What stood there is left out, so that rows stay in order.
-  const std::size_t from = later == judged.plans.end()
-                               ? judged.plans.size() - 1
-                               : static_cast<std::size_t>(later - judged.plans.begin());
-  const std::size_t place = std::min(shown, judged.plans.size()) - 1;
+  // What stood there is left out, so that rows stay in order. A single row is the best's.
+  if (place == 0) return;
   const auto cut = [&](auto& list) {
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(place),
-               list.begin() + static_cast<std::ptrdiff_t>(from));
+               list.begin() + static_cast<std::ptrdiff_t>(other));
   };
-  if (from <= place) return;
   cut(judged.plans);
   cut(judged.intervals);
   cut(judged.families);
   cut(judged.folded);
 }
 
+/// All plans that fit, as they were found.
+Ranking Ranker::as_found(SearchResult result, std::size_t wanted) const {
+  Ranking ranking;
+  ranking.intervals.resize(std::min(result.ranked, kJudged));
+  parallel_for(ranking.intervals.size(),
+               [&](std::size_t i) { ranking.intervals[i] = interval_of(result.plans[i]); });
+  std::size_t families = 0;
+  for (std::size_t i = 0; i < std::min(result.ranked, wanted); ++i) {
+    std::size_t head = 0;
+    while (head < i && !are_of_one_family(result.plans[head], result.plans[i])) ++head;
+    ranking.families.push_back(head < i ? ranking.families[head] : ++families);
+    ranking.folded.push_back(0);
+  }
+  ranking.result = std::move(result);
+  return ranking;
+}
+
 Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::size_t wanted) const {
   Ranking ranking;
   const bool all = limits.best == 0;
   SearchResult result = search(candidates, inputs_, limits, watch_);
+  if (threshold() == 0 && !folds()) return as_found(std::move(result), wanted);
   Judged judged = judge(result.plans, result.ranked, wanted);
   SearchLimits surer = limits;
   surer.front = false;
   surer.also.clear();
-  while (!all && !result.interrupted && judged.plans.size() < wanted &&
+  while (!all && !result.interrupted && judged.plans.size() < std::min(wanted, options_.top) &&
          surer.best < std::max(kMostFound, wanted)) {
     surer.best = std::max(4 * surer.best, wanted);
     const Bytes capacity = inputs_.device.memory;
@@ -199,7 +216,7 @@ Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::siz
     judged.intervals.resize(judged.plans.size());
     parallel_for(judged.plans.size(),
                  [&](std::size_t i) { judged.intervals[i] = interval_of(judged.plans[i]); });
-  } else if (!result.interrupted) {
+  } else if (!result.interrupted && wanted > 1) {
     add_other_kind(candidates, limits, options_.top, judged);
   }
   if (judged.risky && !judged.plans.empty()) {

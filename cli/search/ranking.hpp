@@ -62,6 +62,7 @@ class Ranker {
   [[nodiscard]] Interval interval_of(const FoundPlan& found) const;
   [[nodiscard]] Judged judge(const std::vector<FoundPlan>& plans, std::size_t ranked,
                              std::size_t wanted) const;
+  [[nodiscard]] Ranking as_found(SearchResult result, std::size_t wanted) const;
   void add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
                       Judged& judged) const;
 

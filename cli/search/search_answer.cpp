@@ -346,7 +346,10 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Explanation explanation = explain(layouts[i], axes, inputs, limits, candidates, result);
-    const bool behind = explanation.verdict == LayoutVerdict::ranked && explanation.rank == 0;
+    // Its place is among all plans that fit, not among the rows alone.
+    const bool all_rows = options.plans || (options.unfold && options.risk == 0.0);
+    const bool behind =
+        explanation.verdict == LayoutVerdict::ranked && (explanation.rank == 0 || !all_rows);
     if (behind && options.risk.value_or(0) == 0 && !result.interrupted) {
       const auto before = plans_before(explanation.value, candidates, inputs, limits, watch);
       if (before) explanation.rank = *before + 1;

@@ -353,7 +353,8 @@ std::vector<Column> columns_of(const SearchAnswer& answer) {
       [&](std::size_t i) { return std::string(plan(i).sequence_parallel ? "on" : "off"); });
   add("schedule", true, false, [&](std::size_t i) { return std::string(name(plan(i).schedule)); });
   for (ColumnOfAxis& column : further_columns(plans_of(answer), answer.inputs)) {
-    columns.push_back({std::move(column.name), std::move(column.cells), true, false});
+    const bool is_long = column.name == "layout";  // --json and --csv have it
+    columns.push_back({std::move(column.name), std::move(column.cells), true, is_long});
   }
   add("sec/it", false, false, [&](std::size_t i) { return fmt::format("{:.2f}", step(i)); });
   if (answer.options.tokens) {
@@ -367,7 +368,8 @@ std::vector<Column> columns_of(const SearchAnswer& answer) {
   }
   add("TFLOPs", false, true, [&](std::size_t i) { return fmt::format("{:.1f}", rate(i) / kTera); });
   share("MFU %", false, [&](std::size_t i) { return rate(i) / answer.best[i].peak.value; });
-  add("GiB", false, false, [&](std::size_t i) { return gib_text(answer.result.plans[i].peak_memory); });
+  add("GiB", false, false,
+      [&](std::size_t i) { return gib_text(answer.result.plans[i].peak_memory); });
   share("free %", true,
         [&](std::size_t i) { return headroom(answer.inputs, answer.result.plans[i].peak_memory); });
   share("bubble %", true, [&](std::size_t i) { return answer.best[i].breakdown.bubble / step(i); });

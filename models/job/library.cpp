@@ -398,10 +398,10 @@ Document Library::find(const std::string& kind, const std::string& name,
                                (kind == "clusters" ? " would do, or prequel search for several"
                                                    : " would do, in a call for each"));
   }
-  const std::string problem =
-      "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
-      (is_file(file) ? "; the file here is called " + file : "") +
-      "; prequel show " + kind + " lists them" + (nearest.empty() ? own_file(kind) : "");
+  const std::string problem = "unknown " + singular(kind) + " " + in_quotes(name) + nearest +
+                              (is_file(file) ? "; the file here is called " + file : "") +
+                              "; prequel show " + kind + " lists them" +
+                              (nearest.empty() ? own_file(kind) : "");
   const bool is_place = from.find('/') != std::string::npos;
   throw is_place ? InputError(from + ": " + problem) : InputError(from, problem);
 }

@@ -23,14 +23,17 @@ class RecurrentTeller {
     // Context ranks beyond the groups of states have copies of these.
     const double copies = std::max(1.0, real(ranks) / real(shape.groups));
     tell_in("in projection", shape.in_width(), 0);
+    tell_reorder(real(shape.in_width()), 1);
     tell_exchange(real(2 * inner + shape.heads) + 2 * copies * real(shape.groups * shape.state));
-    tell_convolution(shape.conv_width(), shape.conv, true, 0);
+    // Its backward pass computes it again, as its results are not kept.
+    tell_convolution(shape.conv_width(), shape.conv, true, 0, 4);
     if (shape.is_selective()) tell_time_steps();
     Scan scan = scan_of(ScanKind::ssd, shape.heads, shape.groups, shape.state, shape.head_dim);
     scan.chunk = shape.chunk;
     if (shape.is_selective()) scan.kind = ScanKind::selective;
     const std::int64_t own = shape.is_selective() ? inner * shape.state + inner : 3 * shape.heads;
     tell_scan(scan, own, inner);
+    tell_reorder(real(inner), 1);
     tell_exchange(real(inner));
     // The gate multiplies in either case; its norm keeps what it reads.
     const std::int64_t norm = shape.gated_norm && !shape.is_selective() ? inner : 0;
@@ -45,6 +48,7 @@ class RecurrentTeller {
     tell_in("in projection", all, 0);
     tell_exchange(real(all));
     const std::int64_t channels = 2 * shape.keys() + shape.values();
+    tell_reorder(real(channels), 2);
     tell_convolution(channels, shape.conv, false, 2 * real(channels));
     // Norms of queries and keys, which are then copied for each head of values; two gates a head.
     const double repeated = 2 * real(shape.value_heads * shape.key_dim);
@@ -142,11 +146,21 @@ class RecurrentTeller {
     teller_.tell_linear("projection", teller_.tokens, model_.hidden, inputs, last);
   }
 
-  /// Four bytes an element and channel; backward the inputs again, and gradients.
-  void tell_convolution(std::int64_t channels, std::int64_t width, bool bias, double kept) {
+  /// Megatron has tokens of all sequences beside each other and scans want sequences one by one:
+  /// copies where there are several. Its gated delta net brings channels together for the
+  /// convolution and apart again in any case (two `copies`).
+  void tell_reorder(double width, int copies) {
+    const bool ordered = copies == 1 && teller_.setting.mbs == 1;
+    if (ordered || teller_.software.framework != "megatron-lm") return;
+    tell_elements("token order", 2 * copies * width, 1, 0, 0);
+  }
+
+  /// Four bytes an element and channel; backward `factor` times that: inputs again, gradients.
+  void tell_convolution(std::int64_t channels, std::int64_t width, bool bias, double kept,
+                        double factor = 3) {
     if (width == 0) return;
     const double bytes = 2 * tokens_ * real(channels) / tp_ * teller_.element;
-    teller_.tell({"convolution", PointwiseKernels{StreamKind::convolution, bytes, 3 * bytes},
+    teller_.tell({"convolution", PointwiseKernels{StreamKind::convolution, bytes, factor * bytes},
                   Module::other, channels * (width + (bias ? 1 : 0)), false, tokens_ * kept / tp_});
   }
 

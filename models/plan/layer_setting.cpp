@@ -88,6 +88,11 @@ Learning learning_of(const Plan& plan) {
   return learning;
 }
 
+std::int64_t updated_layers(const Transformer& model, const Plan& plan) {
+  if (!learning_of(plan).model_learns()) return 0;
+  return plan.learning_layers > 0 ? std::min(plan.learning_layers, model.layers) : model.layers;
+}
+
 LayerSetting layer_setting(const Plan& plan) {
   LayerSetting setting;
   setting.mbs = plan.mbs * plan.sequences_of_sample();

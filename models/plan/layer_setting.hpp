@@ -14,6 +14,9 @@ LayerSetting layer_setting(const Plan& plan);
 LayerSetting mean_layer_setting(const Plan& plan);
 /// Which matrices learn, groups of targets taken apart.
 Learning learning_of(const Plan& plan);
+/// Returns how many layers' own matrices the optimizer updates: all, the last so many, or none
+/// where adapters alone learn.
+std::int64_t updated_layers(const Transformer& model, const Plan& plan);
 /// The format of activations, and of all products but those of linear layers in 8 or 4 bits.
 Precision activation_precision(const Plan& plan);
 /// What the backward pass computes again.

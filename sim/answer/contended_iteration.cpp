@@ -312,7 +312,9 @@ ContendedIteration contended_iteration(const Scenario& asked, const WhatIf& ques
   const Scenario scenario = with_degraded_links(asked, question.link_fractions);
   ContendedIteration result = contended(scenario);
   result.seconds +=
-      beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp).value;
+      beside_the_passes(scenario.software.host, updated_layers(scenario.model, scenario.plan),
+                        scenario.plan.pp)
+          .value;
   return result;
 }
 

@@ -143,6 +143,11 @@ std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& un
   const auto add = [&](std::string what, double sd) {
     if (sd > 0) news.push_back({std::move(what), sd * sd});
   };
+  const bool other_mixers =
+      std::ranges::any_of(distinct_kinds(scenario.model), [](const LayerKind& kind) {
+        return kind.mixer != Mixer::none && kind.mixer != Mixer::attention;
+      });
+  if (other_mixers) add("mixers whose kernels few runs tell of", terms.mixers);
   if (level.of_site) add("a cluster that its runs are not of", terms.site);
   if (level.of_release) add("a release that its runs are not of", terms.release);
   const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {

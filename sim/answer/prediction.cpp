@@ -48,7 +48,9 @@ void add_times(const Scenario& scenario, const LayerCosts& layers, Prediction& p
 void warn_of_fixed_time(const Scenario& scenario, Prediction& prediction) {
   constexpr double kLarge = 0.2;  // of the step
   const double fixed =
-      beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp).value;
+      beside_the_passes(scenario.software.host, updated_layers(scenario.model, scenario.plan),
+                        scenario.plan.pp)
+          .value;
   const double share = fixed / prediction.sec_per_iter.value;
   if (share <= kLarge) return;
   prediction.warnings.push_back(fmt::format(

@@ -331,6 +331,9 @@ Uncertainty read_uncertainty(const Document& document) {
     uncertainty.news = {
         news->at("cell").number(kNonNegative), news->at("release").number(kNonNegative),
         news->at("site").number(kNonNegative), news->at("doubling").number(kNonNegative)};
+    if (const auto mixers = news->find("mixers")) {
+      uncertainty.news.mixers = mixers->number(kNonNegative);
+    }
   }
   if (const auto families = root.find("families")) {
     for (const Cursor& item : families->items()) {

@@ -134,6 +134,7 @@ struct NewTerms {
   double release{};   ///< sd of a release that no file is known of
   double site{};      ///< sd of a cluster on which the stack was not checked
   double doubling{};  ///< sd for each doubling beyond the runs' nodes, EP, context ranks, length
+  double mixers{};    ///< sd of layers whose mixer is no softmax attention over all keys
 };
 
 /// Model and card by what they are, not by their names: "32x4096x14336 h100-sxm".

@@ -3,8 +3,9 @@
 /// Interleaved 1F1B (Narayanan et al. 2021, Megatron-LM): each stage has v chunks of layers, which
 /// a micro batch visits in v rounds. Micro batches go round in groups of g, at least p and as a
 /// rule p; fewer may be left for the last group, if they still fill the pipeline. Stage s runs 2(p
-/// − 1 − s) + (v − 1)g chunk forwards to warm up (all of them if m = p), then one forward and one
-/// backward in turn. The bubble is that of 1F1B over v.
+/// − 1 − s) + (v − 1)g chunk forwards to warm up, then one forward and one backward in turn
+/// (Megatron-Core until 2024 ran all forwards first where m = p; peaks of its later tests do not
+/// show it). The bubble is that of 1F1B over v.
 ///
 /// Where a forward runs beside a backward it must not be of the same micro batch, so each stage
 /// warms up with one more (Megatron-Core: overlap_moe_expert_parallel_comm).
@@ -57,10 +58,8 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
 
   // In slot t stage s runs forward t − s and, `first_backward` − s slots later, the backwards. What
   // it waits for ran in a slot before, at its neighbour or, between rounds, at the other end.
-  const std::uint32_t all_forwards_first =
-      shape.chunks > 1 && shape.micro_batches == shape.stages ? shape.stages : 0;
-  const std::uint64_t first_backward = 2 * last + (shape.chunks - 1) * shape.group_size() +
-                                       all_forwards_first + (emit.exchanges_beside() ? 1 : 0);
+  const std::uint64_t first_backward =
+      2 * last + (shape.chunks - 1) * shape.group_size() + (emit.exchanges_beside() ? 1 : 0);
 
   // What each stage runs, if it is one of all passes; what arrives at stage s (`activations[s]` and
   // `gradients[s + 1]`), handed on in the slot before; what awaits its next round.

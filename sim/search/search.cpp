@@ -446,8 +446,10 @@ Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
 
 namespace {
 
-/// So many candidates are looked at where the search was stopped before any was played.
-constexpr std::size_t kRescued = 64;
+/// So many candidates are weighed, and of those that fit so many played, where a search was stopped
+/// before any was.
+constexpr std::size_t kRescued = 4096;
+constexpr std::size_t kRescuedPlayed = 64;
 
 /// Returns candidates that are spread evenly over all.
 Candidates spread_over(const Candidates& all) {
@@ -473,6 +475,8 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
     // Somebody who waited long enough to stop it wants the best of a few, not nothing.
     SearchResult few;
     fitting = fitting_plans(spread_over(candidates), inputs, limits, {}, few);
+    fitting.plans.resize(std::min(fitting.plans.size(), kRescuedPlayed));
+    fitting.fits.resize(fitting.plans.size());
     result.required = few.required;
     result.fitting = few.fitting;
     result.nearest_misses = few.nearest_misses;

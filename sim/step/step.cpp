@@ -109,8 +109,8 @@ class StepBuilder {
     const PipelineShape& shape = step_.shape = shape_of(scenario, layers);
     step_.schedule = plan_.schedule;
     step_.durations = step_.network = BlockTable(shape);
-    step_.fixed =
-        beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp);
+    step_.fixed = beside_the_passes(
+        scenario.software.host, updated_layers(scenario.model, scenario.plan), scenario.plan.pp);
     // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
     // other.
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&

@@ -12,7 +12,8 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kSearch =
-    "search --model bloom-176b --cluster jean-zay-a100 --nodes 24,36,48 --gbs 2048 ";
+    "search --model bloom-176b --cluster jean-zay-a100 --nodes 24,36,48 --gbs 2048 --risk 0 "
+    "--unfold ";
 
 struct Cost {
   double seconds{}, memory{};

@@ -39,9 +39,10 @@ TEST_CASE("layers, hidden and heads are columns where they are free, and names i
   CHECK(result.status == 0);
   CHECK(result.out.find("5 of 5 shapes searched: those of 176.2e9 parameters, give or take 5 %") !=
         std::string::npos);
-  CHECK(result.out.find("  rank  layers  hidden  heads  nodes  ") != std::string::npos);
-  CHECK(result.out.find("  72   14336    112  ") != std::string::npos);
-  CHECK(result.out.find("  70   14336    112  ") == std::string::npos);
+  CHECK(result.out.find("in all rows: layers 72, hidden 14336, heads 112, nodes 48, ") !=
+        std::string::npos);
+  const ProgramResult free = run_prequel(kBloom + "--layers 68:72 --tp 8 --pp 6,12 --risk 0");
+  CHECK(free.out.find("  rank  layers  ") != std::string::npos);
 }
 
 TEST_CASE("a shape that the model cannot have is illegal, with what would do") {

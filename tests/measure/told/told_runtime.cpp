@@ -174,9 +174,9 @@ cudaError_t cudaMallocHost(void** memory, size_t bytes) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-  PREQUEL_ENTER("cudaFreeHost")
   std::free(memory);
   --machine().alive;
+  PREQUEL_ENTER("cudaFreeHost")
   return cudaSuccess;
 }
 
@@ -204,8 +204,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const cudaError_t gone = destroy<prequel::told::Stream>(stream);  // of a lost device, too
   PREQUEL_ENTER("cudaStreamDestroy")
-  return destroy<prequel::told::Stream>(stream);
+  return gone;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -268,8 +269,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const cudaError_t gone = destroy<prequel::told::Event>(event);  // of a lost device, too
   PREQUEL_ENTER("cudaEventDestroy")
-  return destroy<prequel::told::Event>(event);
+  return gone;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
