@@ -12,7 +12,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
 #include "cli/predict/prediction_format.hpp"
-#include "cli/search/ranking.hpp"
+#include "cli/search/plan_ranking.hpp"
 #include "cli/search/search_axes.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/translate/idle_settings.hpp"
@@ -363,7 +363,8 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
 /// What is predicted of the best plans of `answer` where the options ask.
 std::string told_of_best(const Library& library, const SearchOptions& options,
                          const SearchAnswer& answer) {
-  const SearchInputs inputs = read_inputs(library, options, [](const std::string&) {});
+  SearchInputs inputs = read_inputs(library, options, [](const std::string&) {});
+  inputs.edited.clear();  // that something was set is no effect of it
   const Uncertainty uncertainty = shipped_uncertainty(library);
   std::string told;
   for (std::size_t i = 0; i < answer.best.size(); ++i) {

@@ -8,7 +8,7 @@
 
 #include "cli/json/context.hpp"
 #include "cli/search/explanation_format.hpp"
-#include "cli/search/ranking.hpp"
+#include "cli/search/plan_ranking.hpp"
 #include "cli/search/recommendation.hpp"
 #include "cli/search/reserved_plans.hpp"
 #include "cli/search/search_options.hpp"

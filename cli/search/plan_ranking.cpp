@@ -1,4 +1,4 @@
-#include "cli/search/ranking.hpp"
+#include "cli/search/plan_ranking.hpp"
 
 #include <algorithm>
 #include <initializer_list>
