@@ -92,8 +92,10 @@ ComparedSide predicted(const Library& library, const CompareOptions& options,
   request.job = words.job;
   for (const auto& [field, value] : words.fields) set_field(request, side, field, value);
   request = translated(request, options.script, library, tell);
-  const auto answer_of = [&](const JobRequest& asked) {
+  // Held against an answer without a setting, that something was set is no effect of it.
+  const auto answer_of = [&](const JobRequest& asked, bool compares) {
     ResolvedScenario resolved = resolve(read_job(library, asked));
+    if (compares) resolved.scenario.edited.clear();
     ComparedSide result;
     result.scenario = std::move(resolved.scenario);
     result.prediction = predict(result.scenario);
@@ -103,12 +105,12 @@ ComparedSide predicted(const Library& library, const CompareOptions& options,
     return result;
   };
   const auto told = [&](const JobRequest& asked) {
-    const ComparedSide of = answer_of(asked);
+    const ComparedSide of = answer_of(asked, true);
     PredictionDetails details;
     details.interval = of.interval;
     return prediction_json(of.scenario, of.prediction, std::nullopt, details);
   };
-  ComparedSide result = answer_of(request);
+  ComparedSide result = answer_of(request, false);
   result.asked = side;
   for (std::string& idle : idle_settings(request, {told})) {
     result.prediction.warnings.push_back(std::move(idle));

@@ -120,10 +120,14 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
   return details;
 }
 
+/// `compares` where the answer is held against one without a setting: that something was set is
+/// then no effect of it.
 PredictAnswer answer_of(const PredictOptions& options, const Library& library,
-                        const JobRequest& request, const Progress& progress) {
+                        const JobRequest& request, const Progress& progress,
+                        bool compares = false) {
   PredictAnswer answer;
   answer.job = read_job(library, request);
+  if (compares) answer.job.edited.clear();
   const Job& job = answer.job;
   ResolvedScenario resolved = resolve(job);
   answer.scenario = std::move(resolved.scenario);
@@ -162,7 +166,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& asked
       once.run.reservation.replications =
           std::min<std::int64_t>(kTold, options.run.reservation.replications);
     }
-    const PredictAnswer of = answer_of(once, library, other, {});
+    const PredictAnswer of = answer_of(once, library, other, {}, true);
     return prediction_json(of.scenario, of.prediction, std::nullopt, of.details);
   };
   for (std::string& idle : idle_settings(request, {told})) {

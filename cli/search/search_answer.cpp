@@ -428,7 +428,8 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
 /// What is predicted of the best plans of `answer` where the options ask.
 std::string told_of_best(const Library& library, const SearchOptions& options,
                          const SearchAnswer& answer) {
-  const SearchInputs inputs = read_inputs(library, options, [](const std::string&) {});
+  SearchInputs inputs = read_inputs(library, options, [](const std::string&) {});
+  inputs.edited.clear();  // that something was set is no effect of it
   const Uncertainty uncertainty = shipped_uncertainty(library);
   std::string told;
   for (std::size_t i = 0; i < answer.best.size(); ++i) {

@@ -39,9 +39,9 @@ struct SearchOptions {
   std::map<std::string, double> prices;  ///< the same of one cluster by its name
   std::optional<double> within;          ///< seconds that the whole training may take
   bool fewest_gpus{};                    ///< ranked by devices, then seconds
-  std::optional<double> risk;  ///< probability with which a plan has to fit; 0.95 if not said
-  bool unfold{};               ///< a row for each plan of a family
-  ReservationQuestion reservation;       ///< of the first plans, where it is asked for
+  std::optional<double> risk;       ///< probability with which a plan has to fit; 0.95 if not said
+  bool unfold{};                    ///< a row for each plan of a family
+  ReservationQuestion reservation;  ///< of the first plans, where it is asked for
   std::size_t top{10};
   std::size_t try_first{3};  ///< plans that are named to be run first
   std::string emit;          ///< the framework to print the best plan for; empty: none

@@ -63,7 +63,7 @@ TEST_CASE("degrees that do not fit get those that do") {
 TEST_CASE("what is priced otherwise than it was asked for is said") {
   const std::string asked = "predict --model llama-3-70b --cluster dgx-h100 --nodes 8 --tp 8 ";
   check({(asked + "--pp 2 --gbs 256 --offload optimizer").c_str(), 0,
-         "megatron-core-2025 offers none; priced all the same"});
+         "megatron-core-2026 offers none; priced all the same"});
   check({(asked + "--pp 4 --gbs 256 --recompute selective").c_str(), 0,
          "frees next to nothing with flash attention"});
   check({(asked + "--pp 2 --gbs 256 --set cluster.fabric.node.interconnect.kind=host "
@@ -95,7 +95,7 @@ TEST_CASE("a generic cluster is priced by a generic stack") {
   const ProgramResult result =
       run_prequel("predict --model gpt2-345m --cluster dgx-a100 --nodes 1 --gbs 64");
   CHECK(result.status == 0);
-  CHECK(result.out.find("megatron-core-2024") != std::string::npos);
+  CHECK(result.out.find("megatron-core-a100-2026") != std::string::npos);
 }
 
 }  // namespace

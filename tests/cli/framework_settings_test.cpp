@@ -339,7 +339,7 @@ TEST_CASE("a script takes the stack of its cluster where that suits it") {
   const auto stack = [&](const std::string& flags) {
     return job_of_files({{"s.sh", kFlags + flags}}, names).software;
   };
-  CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2025");
+  CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2026");
   CHECK(stack("--deepspeed --zero-stage 1\n") == "megatron-deepspeed-2023");
   names.cluster = "jean-zay-a100";
   CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2024");

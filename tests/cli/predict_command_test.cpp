@@ -136,9 +136,8 @@ TEST_CASE("the two errors of an answer say of what they are") {
   CHECK(own.find("\nHow sure of this plan: 80 % intervals ") != std::string::npos);
   const std::string foreign =
       text("--model llama-3-8b --cluster mi300x-node --nodes 1 --gbs 64 --seq-len 8192");
-  CHECK(
-      foreign.find(" % is to be expected of this plan: constants of megatron-core-2025 were not") !=
-      std::string::npos);
+  CHECK(foreign.find(" % is to be expected of this plan: constants of primus-2025 were not") !=
+        std::string::npos);
 }
 
 TEST_CASE("constants that no equation would read are refused") {
@@ -181,8 +180,9 @@ TEST_CASE("the second line says all that is not plain of a plan") {
                 "mxfp8 --recompute selective --recompute-modules moe_act,layernorm --layout "
                 "'Et*23|t*25L' --cuda-graphs attn") ==
         "dp 16  tp 1  pp 2  ep 16  mbs 1  gbs 512  seq 4096  fp8  zero 1  recompute selective  "
-        "attention flash  1f1b  fp8 recipe mxfp8  layout Et*23|t*25L  recompute modules moe_act "
-        "layernorm  cuda graphs attn  dispatcher alltoall  router balance forced (equal loads)");
+        "attention flash  1f1b  fp8 recipe mxfp8  loss fused  layout Et*23|t*25L  recompute "
+        "modules moe_act layernorm  cuda graphs attn  dispatcher alltoall  router balance forced "
+        "(equal loads)");
   CHECK(plan_of("--model llama-3-70b --cluster nvidia-dgx-h100 --nodes 4 --tp 8 --cp 2 --gbs 128 "
                 "--cp-comm all-gather")
             .find("1f1b  sequence parallel  cp comm all-gather") != std::string::npos);

@@ -79,10 +79,10 @@ TEST_CASE("a row says all that predict would take otherwise, also where all rows
   const std::string asked =
       "--model qwen3-30b-a3b --cluster dgx-h100 --nodes 2 --gbs 256 --seq-len 4096 --top 1";
   const Json plan = searched(asked).at("plans")[0].at("plan");
-  CHECK(plan.at("dispatcher") == "deepep");
+  CHECK(plan.at("dispatcher") == "hybridep");
   const std::string text = run_prequel("search " + asked).out;
   CHECK(text.find("dispatcher") != std::string::npos);
-  CHECK(text.find("deepep") != std::string::npos);
+  CHECK(text.find("hybridep") != std::string::npos);
   CHECK(text.find(plan.at("layout").get<std::string>()) != std::string::npos);
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a search states the error of its best plan, which is wider where nobo
   const Json unchecked = searched(asked + "--cluster mi300x-node").at("error");
   const Json checked = searched(asked + "--cluster nvidia-dgx-h100").at("error");
   CHECK(unchecked.at("sec_per_iter") > checked.at("sec_per_iter"));
-  CHECK(unchecked.at("basis") == "constants of megatron-core-2025 were not checked on mi300x-node");
+  CHECK(unchecked.at("basis") == "constants of primus-2025 were not checked on mi300x-node");
 }
 
 TEST_CASE("what plans are ranked by stands in the table, too") {

@@ -55,8 +55,13 @@ void check_listed(const std::string& section, const std::string& word,
 
 TEST_CASE("the list of what an axis touches is true of a searched one and of a degree") {
   check_listed("An axis of plans", "recompute_layers", {});
-  // A breakdown has a part of that name.
-  check_listed("An axis of plans", "cp", {"cli/predict/prediction_text.cpp"});
+  // A breakdown has a part of that name; how far runs reach, what people spell and what agents ask
+  // for most are said by axis.
+  check_listed("An axis of plans", "cp",
+               {"calibrate/runs/stack_spread.cpp", "calibrate/validate/validation.cpp",
+                "calibrate/validate/validation.hpp", "cli/commands/calibrate_spread_command.cpp",
+                "cli/mcp/tools.cpp", "cli/predict/prediction_text.cpp",
+                "models/job/spelled_plan.cpp", "sim/search/nearest_plan.cpp"});
 }
 
 TEST_CASE("beside its physics and other tools' names, an axis is named in three files at most") {

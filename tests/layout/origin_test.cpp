@@ -14,13 +14,15 @@ namespace {
 using Json = nlohmann::json;
 
 /// Adds the JSON pointer of each number below `value` that has no `origin` in its own object or in
-/// one around it.
+/// one around it. Counts of rows that constants were chosen on are origins themselves.
 void add_orphans(const Json& value, const Json::json_pointer& pointer,
                  std::vector<std::string>& orphans) {
   if (value.is_number()) orphans.push_back(pointer.to_string());
   if (value.is_object()) {
     if (value.contains("origin") && value["origin"].is_string()) return;
-    for (const auto& [key, member] : value.items()) add_orphans(member, pointer / key, orphans);
+    for (const auto& [key, member] : value.items()) {
+      if (key != "chosen_on") add_orphans(member, pointer / key, orphans);
+    }
   }
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) add_orphans(value[i], pointer / i, orphans);

@@ -338,7 +338,8 @@ TEST_CASE("a timeline ends with the iteration") {
     CHECK(told.seconds == doctest::Approx(seconds(scenario)).epsilon(1e-9));
     double end = 0;
     for (const TimelineSlice& slice : told.slices) end = std::max(end, slice.end_s);
-    CHECK(end + scenario.software.host.fixed_per_iteration.value ==
+    CHECK(end + beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp)
+                    .value ==
           doctest::Approx(told.seconds).epsilon(1e-9));
   });
 }

@@ -146,6 +146,8 @@ const std::vector<Base>& bases() {
        "plan.nodes=4 plan.ep=16 plan.gbs=64 plan.seq_len=8192 model.swa_num_attention_heads=32"},
       {"mimo-v2-flash", "nvidia-dgx-gb200", "nemo-26.04",
        "plan.nodes=16 plan.ep=64 plan.gbs=64 plan.seq_len=8192"},
+      {"llama-3-8b", "gb300-nvl72", "megatron-core-2026",
+       "plan.nodes=2 plan.tp=2 plan.gbs=64 plan.seq_len=8192"},
       // Kernels.
       {"llama-3-8b", "nvidia-dgx-b200", "megatron-core-2026",
        "plan.nodes=1 plan.gbs=8 plan.precision=fp4 plan.seq_len=128 model.intermediate_size=131072 "
@@ -304,7 +306,8 @@ std::optional<Told> told(const Base& base, const std::vector<Override>& more, bo
   }
   Told result;
   try {
-    const ResolvedScenario resolved = resolve(*job);
+    ResolvedScenario resolved = resolve(*job);
+    resolved.scenario.edited.clear();  // that something was set is no effect of what
     const Prediction prediction = predict(resolved.scenario);
     result.warnings.insert(resolved.warnings.begin(), resolved.warnings.end());
     result.warnings.insert(prediction.warnings.begin(), prediction.warnings.end());
@@ -628,6 +631,7 @@ constexpr Elsewhere kElsewhere[]{
     {"cluster.storage", "how a site saves: predict with a reservation"},
     {"cluster.facility", "what a building adds to power: predict with a reservation"},
     {"cluster.builds", "how a site's tables of runs name releases: validate"},
+    {"cluster.expert_software", "the stack of experts, where a job names none: read_job"},
     {"cluster.changes", "a site's history, by the date of a run: validate"},
     {"cluster.fabric.network.switches", "names, which edges and attachments call"},
     {"device.power", "energy of a whole training: search --tokens"},
@@ -646,6 +650,7 @@ constexpr Elsewhere kElsewhere[]{
     {"software.choices.cuda_graphs", "what a search tries"},
     {"software.choices.overlap", "what a search tries"},
     {"software.choices.recompute_modules", "what a search tries"},
+    {"software.chosen_on", "on which runs constants were chosen: show constants"},
     {"software.framework", "whose flags are written: --emit"},
     {"software.memory.prints", "what a run's memory is compared with: validate"},
     {"software.memory.prints_first_stage", "what a run's memory is compared with: validate"},

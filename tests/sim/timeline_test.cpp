@@ -58,7 +58,9 @@ TEST_CASE("the timeline of every schedule takes as long as predicted") {
     CHECK(played.seconds == predict(scenario).sec_per_iter.value);
     double end = 0;
     for (const TimelineSlice& slice : played.slices) end = std::max(end, slice.end_s);
-    CHECK(end + scenario.software.host.fixed_per_iteration.value == played.seconds);
+    CHECK(end + beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp)
+                    .value ==
+          played.seconds);
   }
 }
 
@@ -128,7 +130,8 @@ TEST_CASE("what a stage does and what it waits for add up to the iteration") {
 TEST_CASE("the critical path has no gap: its slices add up to the iteration") {
   for (const Scenario& scenario : plans()) {
     const Timeline played = timeline(scenario);
-    double slices = scenario.software.host.fixed_per_iteration.value;
+    double slices =
+        beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp).value;
     double stages = slices;
     for (const TimelineSlice& slice : played.slices) {
       if (slice.critical) slices += slice.end_s - slice.start_s;
