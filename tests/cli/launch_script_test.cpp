@@ -408,8 +408,8 @@ TEST_CASE("a file that is no job is refused by what it looks like") {
 
 TEST_CASE("what is no decoder of attention and MLPs is refused by its flag") {
   CHECK(error_text([] {
-          (void)job_with("--hybrid-override-pattern M-M*-");
-        }).find("s.sh: --hybrid-override-pattern M-M*-: asks for state-space layers") !=
+          (void)job_with("--retro-add-retriever");
+        }).find("s.sh: --retro-add-retriever: asks for a model with retrieval") !=
         std::string::npos);
 }
 

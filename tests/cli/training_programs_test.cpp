@@ -20,7 +20,6 @@ TEST_CASE("programs that train no decoder are refused by name") {
       {"pretrain_ict.py", "encoders for retrieval (ICT)"},
       {"tools/retro/pretrain_retro.py", "a decoder with retrieval (Retro)"},
       {"train_esm2", "an encoder (ESM)"},
-      {"pretrain_mamba.py", "state-space layers (Mamba)"},
       {"pretrain_vlm.py", "a vision-language model"},
       {"examples/multimodal/train.py", "a vision-language model"}};
   for (const auto& [program, what] : refused) {
@@ -87,7 +86,8 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
   CHECK(with("--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup zb").plan.schedule ==
         Schedule::zb_v);
   CHECK(refusal_of_script(script_of("pretrain_gpt.py --hybrid-attention-ratio 0.08"))
-            .starts_with("s.sh: --hybrid-attention-ratio 0.08: asks for state-space layers"));
+            .starts_with("s.sh: --hybrid-attention-ratio 0.08: asks for a hybrid whose pattern no "
+                         "flag gives"));
 }
 
 TEST_CASE("learning by reinforcement is named where no shape is said") {
