@@ -87,7 +87,8 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
   CHECK(with("--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup zb").plan.schedule ==
         Schedule::zb_v);
   CHECK(refusal_of_script(script_of("pretrain_gpt.py --hybrid-attention-ratio 0.08"))
-            .starts_with("s.sh: --hybrid-attention-ratio 0.08: asks for state-space layers"));
+            .starts_with("s.sh: --hybrid-attention-ratio 0.08: asks for a hybrid whose pattern no "
+                         "flag gives"));
 }
 
 TEST_CASE("learning by reinforcement is named where no shape is said") {

@@ -56,7 +56,11 @@ void check_listed(const std::string& section, const std::string& word,
 TEST_CASE("the list of what an axis touches is true of a searched one and of a degree") {
   check_listed("An axis of plans", "recompute_layers", {});
   // A breakdown has a part of that name.
-  check_listed("An axis of plans", "cp", {"cli/predict/prediction_text.cpp"});
+  check_listed("An axis of plans", "cp",
+               {"cli/predict/prediction_text.cpp",
+                // How far tables reach is told by degree, too.
+                "calibrate/runs/stack_spread.cpp", "calibrate/validate/validation.cpp",
+                "calibrate/validate/validation.hpp", "cli/commands/calibrate_spread_command.cpp"});
 }
 
 TEST_CASE("beside its physics and other tools' names, an axis is named in three files at most") {
@@ -72,9 +76,14 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
         std::set<std::string>{"models/axes/axes.hpp", "sim/search/space.cpp"});
   CHECK(elsewhere("optimizer_offload") == std::set<std::string>{"models/axes/axes.hpp"});
   // A breakdown has a part of that name.
-  CHECK(elsewhere("cp") == std::set<std::string>{"cli/predict/prediction_text.cpp",
-                                                 "cli/text/layout_text.cpp", "models/axes/axes.hpp",
-                                                 "sim/search/space.cpp"});
+  // Degrees are told apart where GPUs are counted, plans varied and agents asked.
+  CHECK(elsewhere("cp") ==
+        std::set<std::string>{
+            "calibrate/runs/stack_spread.cpp", "calibrate/validate/validation.cpp",
+            "calibrate/validate/validation.hpp", "cli/commands/calibrate_spread_command.cpp",
+            "cli/mcp/tools.cpp", "cli/predict/prediction_text.cpp", "cli/text/layout_text.cpp",
+            "models/axes/axes.hpp", "models/job/spelled_plan.cpp", "sim/search/nearest_plan.cpp",
+            "sim/search/space.cpp"});
 }
 
 TEST_CASE("the list of what a schedule touches is true") {
