@@ -22,9 +22,11 @@ void ProgressLine::show(std::string_view what, std::size_t done, std::size_t of)
   if (!shown_ || done == 0 || now < next_) return;
   next_ = now + kBetweenLines;
   if (what != what_) {  // another kind of work takes another time
+    if (!what_.empty()) {
+      since_ = now;
+      done_before_ = done;
+    }
     what_ = what;
-    since_ = now;
-    done_before_ = done;
   }
   const std::chrono::duration<double> spent = now - since_;
   const auto begun = static_cast<double>(done - done_before_);

@@ -122,8 +122,8 @@ std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
   const std::string next =
       fmt::format("next bottleneck of the best: {}; 10 % more of it saves {:.1f} %{}",
                   gains.front().resource, 100 * gains.front().saved, plan_of(gains.front()));
-  return fmt::format("  {}\n    of others, in %: {}\n", wrapped(next, width, "    "),
-                     wrapped(others, width, "      "));
+  return fmt::format("  {}\n    {}\n", wrapped(next, width, "    "),
+                     wrapped("of others, in %: " + others, width - 4, "      "));
 }
 
 /// The probability that the best plan is among those to run first.

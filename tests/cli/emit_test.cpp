@@ -353,12 +353,13 @@ TEST_CASE("what a framework leaves to the model's code is said of experts, forma
 
 TEST_CASE("search --emit prints the launch of the best plan, and nothing else on stdout") {
   const std::string search =
-      "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 ";
+      "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 --risk 0 ";
   const ProgramResult result = run_prequel(search + "--emit megatron");
   CHECK(result.status == 0);
   CHECK(result.out.starts_with("export CUDA_LAUNCH_BLOCKING=1\ntorchrun --nnodes 48 "));
   CHECK(result.out.find("  --tensor-model-parallel-size 8 \\\n") != std::string::npos);
-  CHECK(result.err.starts_with("the best of 45: 48 nodes, dp 4 tp 8 pp 12 "));
+  CHECK(result.err.starts_with("the best of "));
+  CHECK(result.err.find(": 48 nodes, dp 4 tp 8 pp 12 ") != std::string::npos);
   CHECK(result.err.ends_with("left out: ds_config.json: --emit deepspeed prints it\n"));
   CHECK(run_prequel("-q " + search + "--emit megatron").err.empty());
   const ProgramResult none = run_prequel(search + "--tp 8 --pp 13 --emit megatron");

@@ -54,7 +54,7 @@ constexpr Mistake kMistakes[] = {
      "needs --tokens"},
     {"search --model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --software a,b",
      "in a call for each"},
-    {"import README.md", "looks like a page of text"},
+    {"import CHANGELOG.md", "looks like a page of text"},
     {"validate", "runs: missing"},
     {"show modls", "did you mean \"models\""},
 };

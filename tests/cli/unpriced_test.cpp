@@ -42,7 +42,7 @@ TEST_CASE("the same flags that ask for nothing, and names that only look alike, 
 }
 
 TEST_CASE("the rank of an output projection is no adapter") {
-  for (const char* flags : {"--o-lora-rank 1024", "--attn-o-lora-rank 1024"}) {
+  for (const char* flags : {"--output-lora-rank 1024", "--attn-o-lora-rank 1024"}) {
     const std::string said = refusal_of_script(kGpt + flags);
     CHECK(said.find("low-rank projections") != std::string::npos);
     CHECK(said.find("adapters") == std::string::npos);
@@ -56,10 +56,11 @@ TEST_CASE("a configuration of a model is refused for what it asks for and is not
   const auto said = [&](const std::string& more) {
     return error_text([&] { (void)job_of_files({{"config.json", llama + more + "}"}}); });
   };
-  CHECK(said(R"("index_topk": 2048)").find("/index_topk: asks for learned sparse attention") !=
+  CHECK(said(R"("csa_topk": 2048)").find("/csa_topk: asks for learned sparse attention") !=
         std::string::npos);
-  CHECK(said(R"("hc_mult": 4)").find("other than one residual stream") != std::string::npos);
-  CHECK(said(R"("attn_output_gate": false, "hc_mult": null)") == "no error");
+  CHECK(said(R"("num_residual_streams": 4)").find("other than one residual stream") !=
+        std::string::npos);
+  CHECK(said(R"("use_attention_output_gate": false, "num_residual_streams": null)") == "no error");
   CHECK(said(R"("layer_types": ["linear_attention", "full_attention", "full_attention",
                  "full_attention"])")
             .find("layers of \"linear_attention\" are not priced") != std::string::npos);
@@ -71,5 +72,5 @@ TEST_CASE("of a list with one unknown word the known ones count") {
   REQUIRE(job.plan.recompute_modules);
   CHECK(job.plan.recompute_modules->has(RecomputeModule::mlp));
   CHECK(lists(job.report.left_out,
-              "--recompute-modules warp_drive: not known; predicted without it"));
+              "--recompute-modules warp_drive is not known; predicted without it"));
 }
