@@ -1,6 +1,7 @@
 #include "models/memory/memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "models/layers/adapter.hpp"
@@ -137,7 +138,8 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
       // gradients of hidden states and of the table at once.
       const double parts = std::ceil(vocab / real(model.hidden));
-      const double rows = std::exp2(std::ceil(std::log2(std::ceil(tokens / parts))));
+      const double rows = real(static_cast<std::int64_t>(
+          std::bit_ceil(static_cast<std::uint64_t>(std::ceil(tokens / parts)))));
       return stack.logit_bytes * std::min(rows, tokens) * vocab +
              element * real(model.hidden) * (tokens + vocab);
     }
