@@ -1,6 +1,7 @@
 #include "models/memory/memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "models/layers/adapter.hpp"
@@ -108,12 +109,13 @@ double updated_copies(const Plan& plan, const MemoryStack& stack) {
 /// What one model chunk of a stage holds for each micro batch between its passes, and beside that
 /// while it computes.
 struct ChunkLoad {
-  double kept{};       ///< activations of its layers
-  double waiting{};    ///< of `kept`, what the loss keeps until its backward begins
-  double offloaded{};  ///< that wait in host memory instead
-  double loss{};       ///< most of the loss, with what it keeps
-  double layer{};      ///< most of a layer's backward: what is repeated, and gradients
-  double received{};   ///< the input that another stage sent, where the stack keeps it apart
+  double kept{};        ///< activations of its layers
+  double waiting{};     ///< of `kept`, what the loss keeps until its backward begins
+  double offloaded{};   ///< that wait in host memory instead
+  double in_transit{};  ///< most of these that are on their way
+  double loss{};        ///< most of the loss, with what it keeps
+  double layer{};       ///< most of a layer's backward: what is repeated, and gradients
+  double received{};    ///< the input that another stage sent, where the stack keeps it apart
 };
 
 /// Bytes of the most that a loss holds of the logits of one head.
@@ -136,7 +138,8 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
       // gradients of hidden states and of the table at once.
       const double parts = std::ceil(vocab / real(model.hidden));
-      const double rows = std::exp2(std::ceil(std::log2(std::ceil(tokens / parts))));
+      const double rows = real(static_cast<std::int64_t>(
+          std::bit_ceil(static_cast<std::uint64_t>(std::ceil(tokens / parts)))));
       return stack.logit_bytes * std::min(rows, tokens) * vocab +
              element * real(model.hidden) * (tokens + vocab);
     }
@@ -184,8 +187,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
         std::max(load.layer, backward) +
         stack.layer_workspace_factor * (full ? repeated * heaviest.whole : heaviest.repeated);
     // One layer's are on their way to the host while the next one's are made.
-    load.layer += std::min(
-        load.offloaded, 2 * (heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0)));
+    load.in_transit = 2 * (heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0));
     if (const std::int64_t heads = chunk.parts[Part::head]; heads > 0) {
       const double most = loss_bytes(model, plan, software);
       const double kept =
@@ -243,6 +245,9 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
     // Its own logits are in what the loss takes, and no layer's backward begins before they are
     // gone.
     if (computing.waiting > 0 && moment.held[moment.computing] > 0) kept -= computing.waiting;
+    const double in_transit = std::min(offloaded, computing.in_transit);
+    kept += in_transit;
+    offloaded -= in_transit;
     const double live = std::max(computing.loss, computing.layer);
     if (kept + live > fullest.activations + fullest.live) fullest = {kept, live, offloaded};
   }

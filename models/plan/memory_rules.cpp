@@ -98,8 +98,26 @@ void check_master_weights(Ruling& its) {
 
 }  // namespace
 
+namespace {
+
+/// Forms of the loss that a stack does not tell apart.
+void check_loss(Ruling& its) {
+  if (!its.request.loss) return;
+  const MemoryStack& stack = its.software.memory;
+  const double narrow = 2 * bytes_per_element(activation_precision(its.plan));
+  const bool alike = (its.plan.loss == LossForm::compiled && !stack.compiled_logit_bytes) ||
+                     (its.plan.loss == LossForm::chunked && stack.logit_bytes <= narrow);
+  if (alike) {
+    its.warn("loss {}: {} holds as much of its logits as with loss whole", name(its.plan.loss),
+             its.software.name);
+  }
+}
+
+}  // namespace
+
 void check_optimizer(Ruling& its) {
   check_master_weights(its);
+  check_loss(its);
   const bool kept_in_8_bits =
       its.plan.optimizer == Optimizer::adam_8bit || its.plan.optimizer == Optimizer::adam_paged;
   if (kept_in_8_bits && its.request.moments_precision) {

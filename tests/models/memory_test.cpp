@@ -259,8 +259,7 @@ TEST_CASE("offload moves the optimizer to the host") {
   CHECK(offloaded.memory().optimizer.value == 0);
 }
 
-TEST_CASE(
-    "scores without dropout are kept once, in 16 bits; with it a mask and what it leaves, too") {
+TEST_CASE("scores are kept once in 16 bits, and with dropout a mask and what it leaves, too") {
   Case kept;
   kept.plan.attention = AttentionKind::fused_softmax;
   kept.plan.recompute = Recompute::none;

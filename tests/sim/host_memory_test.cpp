@@ -7,6 +7,7 @@
 
 #include "sim/answer/prediction.hpp"
 #include "sim/answer/timeline.hpp"
+#include "sim/step/plan_memory.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -102,7 +103,7 @@ TEST_CASE("a share of the layers leaves the device, but for two on their way") {
   scenario.plan.dp = 16;
   const Prediction kept = predict(scenario);
   const double whole = first_stage(kept).activations.value;
-  const double layer = whole / static_cast<double>(scenario.model.layers);
+  const double layer = weights_of(scenario)[Part::first_block].kept;
   for (const std::int64_t layers : {1, 2, 12, 47}) {
     CAPTURE(layers);
     scenario.plan.offload_layers = layers;

@@ -245,7 +245,10 @@ TEST_CASE("one expert that every token passes is the MLP, but for finding it") {
     CHECK(found.sec_per_iter.value >= plain.sec_per_iter.value);
     CHECK(found.sec_per_iter.value <= 1.06 * plain.sec_per_iter.value);
     CHECK(found.breakdown.optimizer == doctest::Approx(plain.breakdown.optimizer).epsilon(0.005));
-    CHECK(found.peak_memory.value == doctest::Approx(plain.peak_memory.value).epsilon(0.03));
+    // Experts keep the tokens that they are sent beside those that the router reads: at most a
+    // twentieth of what a layer keeps.
+    CHECK(found.peak_memory.value >= plain.peak_memory.value);
+    CHECK(found.peak_memory.value <= 1.05 * plain.peak_memory.value);
     CHECK(found.flops.model.value == doctest::Approx(plain.flops.model.value).epsilon(0.001));
   }
 }

@@ -97,10 +97,8 @@ TEST_CASE("experts that are shared out are gathered, whether or not dense parame
 
 TEST_CASE("more in flight is more memory, by the activations alone") {
   const Scenario scenario = job_with("1f1b");
-  const PlanMemory few =
-      plan_memory(scenario, weights_of(scenario), std::vector<InFlight>(6, 1));
-  const PlanMemory many =
-      plan_memory(scenario, weights_of(scenario), std::vector<InFlight>(6, 5));
+  const PlanMemory few = plan_memory(scenario, weights_of(scenario), std::vector<InFlight>(6, 1));
+  const PlanMemory many = plan_memory(scenario, weights_of(scenario), std::vector<InFlight>(6, 5));
   for (std::size_t stage = 0; stage < 6; ++stage) {
     const StageMemory& small = few.stages[stage];
     const StageMemory& large = many.stages[stage];

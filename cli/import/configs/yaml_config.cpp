@@ -80,10 +80,6 @@ class Reader {
         key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
         std::replace(key.begin(), key.end(), '-', '_');
         if (key == "peft") adapters(member.second);
-        if (key == "MODEL_ARGS" && member.second.IsMap()) {
-          add_flags(member.second);
-          continue;
-        }
         if (is_other_section(key)) continue;
         collect(member.second, path.empty() ? key : path + "." + key);
       }
@@ -130,26 +126,6 @@ class Reader {
       if (!item.IsScalar()) continue;
       budget_.spend(item.Scalar().size() + 1);
       words_.push_back(item.Scalar());
-    }
-  }
-
-  /// Flags as keys, as Megatron-LM's tests list them: switches are true, lists have several words.
-  void add_flags(const YAML::Node& flags) {
-    const auto add = [&](const std::string& word) {
-      budget_.spend(word.size() + 1);
-      words_.push_back(word);
-    };
-    for (const auto& member : flags) {
-      if (!member.first.IsScalar() || !member.first.Scalar().starts_with("--")) continue;
-      const YAML::Node& value = member.second;
-      const std::string word = value.IsScalar() ? value.Scalar() : std::string();
-      if (value.IsNull() || word == "false") continue;
-      add(member.first.Scalar());
-      if (value.IsScalar() && word != "true") add(word);
-      if (!value.IsSequence()) continue;
-      for (const auto& item : value) {
-        if (item.IsScalar()) add(item.Scalar());
-      }
     }
   }
 
