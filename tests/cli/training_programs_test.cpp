@@ -20,7 +20,6 @@ TEST_CASE("programs that train no decoder are refused by name") {
       {"pretrain_ict.py", "encoders for retrieval (ICT)"},
       {"tools/retro/pretrain_retro.py", "a decoder with retrieval (Retro)"},
       {"train_esm2", "an encoder (ESM)"},
-      {"pretrain_mamba.py", "state-space layers (Mamba)"},
       {"pretrain_vlm.py", "a vision-language model"},
       {"examples/multimodal/train.py", "a vision-language model"}};
   for (const auto& [program, what] : refused) {
