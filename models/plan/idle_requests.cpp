@@ -126,6 +126,12 @@ class IdleRequests {
         tell("cuda_graphs moe_preprocess: no effect, as its launches are not counted apart");
       }
     }
+    const bool recurrent = std::ranges::any_of(distinct_kinds(model_), [](const LayerKind& kind) {
+      return kind.mixer != Mixer::none && !is_softmax(kind.mixer);
+    });
+    if (graphs.has(mamba) && !recurrent) {
+      tell("cuda_graphs mamba: no effect without layers that go along the sequence with a state");
+    }
     const bool all_experts = std::ranges::all_of(distinct_kinds(model_), &LayerKind::has_experts);
     if (graphs.has(mlp) && all_experts) tell("cuda_graphs mlp: no effect, all are experts");
   }

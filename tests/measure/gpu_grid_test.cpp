@@ -216,8 +216,9 @@ TEST_CASE("the vocabulary of a cross-entropy is wide, and every kind has points 
     if (stream->kind != StreamKind::cross_entropy) continue;
     CHECK(stream_shape(*stream, stream_traffic(stream->kind)->bytes_per_element).width >= 32000);
   }
-  // All but rotary positions, routers and casts by fused or rotated amax.
-  CHECK(points.size() == kStreamKinds - 4);
+  // All but rotary positions, routers, casts by fused or rotated amax, short convolutions and the
+  // two mixes of residual streams.
+  CHECK(points.size() == kStreamKinds - 7);
   for (const auto& [kind, count] : points) CHECK_MESSAGE(count >= 12, name(kind));
 }
 

@@ -427,6 +427,7 @@ void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
   each_expert_field(model.experts, fill);
   each_latent_field(model.latent, fill);
   if (model.mixers.empty()) model.mixers = known.mixers;
+  if (!model.layers) model.layers = known.layers;  // which letters tell, too
 }
 
 std::string model_json(const ImportedModel& model, const std::string& origin) {
