@@ -92,8 +92,8 @@ struct KernelStack {
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
-  /// The backward of windowed attention takes this share of full attention's at least: kernels that
-  /// skip what lies outside of the window forward skip less of it backward.
+  /// Share of full attention's backward that windowed attention takes at 4,096 tokens: kernels skip
+  /// less backward at the edges of a window. What is longer costs in proportion to its length.
   double windowed_backward_share{};
   /// Per token and head, what the backward of windowed attention with sinks moves beside its
   /// kernel, in builds whose kernel has none for both.
