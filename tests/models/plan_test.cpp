@@ -183,7 +183,7 @@ TEST_CASE("expert ranks divide the experts and a stage, context ranks the halves
       question.problems() ==
       "plan: sequence_parallel: seq_len 2048 is not a multiple of tp x cp = 24; seq_len 2040 or 2064 would "
       "do\n"
-      "plan: cp 3: seq_len 2048 is not a multiple of 2 cp = 6; seq_len 2046 or 2052 would do");
+      "plan: cp 3: seq_len 2048 is not a multiple of 2 cp = 6; 2046 or 2052 would do");
 }
 
 TEST_CASE("weights leave the device only where they are sharded, checkpoints lie inside a stage") {
