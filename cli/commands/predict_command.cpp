@@ -6,6 +6,8 @@
 #include "cli/call/call_commands.hpp"
 #include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"
+#include "cli/flags/call_text.hpp"
+#include "cli/flags/call_text.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/predict/memory_snapshot.hpp"
@@ -85,7 +87,7 @@ std::string flags_between(const Plan& from, const Plan& to) {
     if (value == cell_of(axis.of(from))) return;
     if (axis.name == "dp" && from.nodes == to.nodes) return;  // follows
     std::ranges::replace(value, ' ', ',');                    // lists
-    flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + value;
+    flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + shell_quoted(value);
   });
   return flags;
 }

@@ -15,23 +15,11 @@ constexpr std::array<std::string_view, 11> kOfOutput{
     "--json",   "--csv",   "--color",  "--quiet",  "--trace",     "--memory-snapshot",
     "--report", "--ranks", "--detail", "--output", "--output-dir"};
 
-/// A word as a shell takes it.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain = "@%+=:,./-_";
-  const bool plain = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
-    return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
-
 std::string option_text(const CLI::Option& option) {
   const std::string name = option.get_single_name();
   if (option.get_positional()) {
     std::string text;
-    for (const std::string& word : option.results()) text += " " + quoted(word);
+    for (const std::string& word : option.results()) text += " " + shell_quoted(word);
     return text;
   }
   const std::string flag = " --" + name;
@@ -41,7 +29,7 @@ std::string option_text(const CLI::Option& option) {
     return off && !option.get_fnames().empty() ? " --" + option.get_fnames().front() : flag;
   }
   std::string text;
-  for (const std::string& word : option.results()) text += flag + " " + quoted(word);
+  for (const std::string& word : option.results()) text += flag + " " + shell_quoted(word);
   return text;
 }
 
@@ -55,6 +43,17 @@ std::string options_text(const CLI::App& command) {
 }
 
 }  // namespace
+
+std::string shell_quoted(const std::string& word) {
+  constexpr std::string_view kPlain = "@%+=:,./-_";
+  const bool plain = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
+    return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
 
 std::string call_text(const CLI::App& program) {
   std::string text = program.get_name();

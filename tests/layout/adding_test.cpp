@@ -83,8 +83,9 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
             "calibrate/runs/stack_spread.cpp", "calibrate/validate/validation.cpp",
             "calibrate/validate/validation.hpp", "cli/commands/calibrate_spread_command.cpp",
             "cli/mcp/tools.cpp", "cli/predict/prediction_text.cpp", "cli/text/layout_text.cpp",
-            "models/axes/axes.hpp", "models/job/spelled_plan.cpp", "sim/search/nearest_plan.cpp",
-            "sim/search/space.cpp"});
+            "models/axes/axes.hpp", "models/job/spelled_plan.cpp", "sim/answer/known_spread.cpp",
+            "sim/answer/uncertainty.cpp", "sim/answer/uncertainty.hpp",
+            "sim/search/nearest_plan.cpp", "sim/search/space.cpp"});
 }
 
 TEST_CASE("the list of what a schedule touches is true") {

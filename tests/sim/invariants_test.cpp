@@ -304,7 +304,7 @@ TEST_CASE("one expert costs what the MLP does however tensor ranks split it and 
           CHECK(exchanged(found) == doctest::Approx(exchanged(plain)).epsilon(0.25));
         }
         // A plan without sequence parallelism does not do the experts' work more than once.
-        CHECK(found.sec_per_iter.value <= 1.15 * plain.sec_per_iter.value);
+        CHECK(found.sec_per_iter.value <= 1.25 * plain.sec_per_iter.value);
       }
     }
   }

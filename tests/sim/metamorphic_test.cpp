@@ -173,7 +173,10 @@ TEST_CASE("parts of time and memory add up, none below 0, and the peak is the fu
     CHECK(found.peak_memory.value == doctest::Approx(most));
     CHECK(found.hardware_flops_rate(scenario.plan) >=
           found.model_flops_rate(scenario.plan) * (1 - kRounding));
-    CHECK(found.hardware_flops_rate(scenario.plan) <= found.peak.value);
+    // An indexer works in 16 bits, whatever the plan's format, whose peak this is.
+    if (scenario.model.indexer.heads == 0) {
+      CHECK(found.hardware_flops_rate(scenario.plan) <= found.peak.value);
+    }
     CHECK(predict(scenario).sec_per_iter == found.sec_per_iter);
   });
 }

@@ -22,7 +22,7 @@ bool take_words(const char* flag, ImportedJob& job, std::optional<WordSet<Enum>>
       set.add(*value);
     } else {
       job.report.left_out.push_back(
-          fmt::format("{} {}: not known; predicted without it", flag, printable(word)));
+          fmt::format("{} {} is not known; predicted without it", flag, printable(word)));
     }
   }
   if (set.empty() && !words.empty()) return false;
