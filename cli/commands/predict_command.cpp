@@ -7,7 +7,6 @@
 #include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"
 #include "cli/flags/call_text.hpp"
-#include "cli/flags/call_text.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/predict/memory_snapshot.hpp"

@@ -44,8 +44,7 @@ void add_inputs(CLI::App& command, JobRequest& request);
 void add_script(CLI::App& command, ScriptInputs& script);
 
 /// Adds flags of what all plans of a search share, but for the axis that is named.
-void add_shared_axes(CLI::App& command, std::vector<Override>& overrides,
-                     std::string_view but_for);
+void add_shared_axes(CLI::App& command, std::vector<Override>& overrides, std::string_view but_for);
 
 /// What may be said beside a job's file: inputs, all axes of the plan, `--set`.
 void add_job_fields(CLI::App& command, JobRequest& request);

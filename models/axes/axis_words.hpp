@@ -133,7 +133,7 @@ inline constexpr std::array<std::string_view, 2> kWordsOf<MasterWeights>{"fp32",
 enum class LossForm : std::uint8_t { whole, chunked, fused, compiled };
 template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<LossForm>{"whole", "chunked", "fused",
-                                                                "compiled"};
+                                                                    "compiled"};
 
 /// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
 enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess, mamba };

@@ -27,7 +27,7 @@ struct SearchLimits {
   /// How many of the best plans are wanted; 0: all that fit. Where it is a few, those that cannot
   /// be among them are passed over.
   std::size_t best{};
-  bool front{};                 ///< with those, the Pareto front of all
+  bool front{};                  ///< with those, the Pareto front of all
   std::vector<SearchGoal> also;  ///< the best plan by each of these is wanted, too
   /// Share of time that counts on so many nodes, by their number; empty: all of it.
   std::vector<double> counted;

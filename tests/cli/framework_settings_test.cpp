@@ -249,7 +249,9 @@ TEST_CASE("experts and batches by the names of other programs") {
   CHECK(batches.plan.attention == AttentionKind::flash);
 }
 
-TEST_CASE("adapters are trained where a flag asks for them, and what trains beside other models is told") {
+TEST_CASE(
+    "adapters are trained where a flag asks for them, and what trains beside other models is "
+    "told") {
   for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True", "--lora-dim 128"}) {
     CAPTURE(flags);
     CHECK(job_of_script(kFlags + flags + "\n").plan.tuning == Tuning::lora);

@@ -64,8 +64,8 @@ TEST_CASE("names of tests are single sentences") {
 bool may_print(const std::string& file) {
   return file.starts_with("cli/commands/") || file == "cli/command_line.cpp" ||
          file == "cli/mcp/server.cpp" || file == "cli/text/terminal.cpp" ||
-         file == "calibrate/measure/measure_program.cpp" || file == "calibrate/measure/end_hung.cpp" ||
-         file == "calibrate/measure/progress_bar.cpp";
+         file == "calibrate/measure/measure_program.cpp" ||
+         file == "calibrate/measure/end_hung.cpp" || file == "calibrate/measure/progress_bar.cpp";
 }
 
 TEST_CASE("answers are made without printing") {

@@ -95,7 +95,8 @@ TEST_CASE("expert ranks share the experts' products, and their parameters") {
   LayerSetting shared = setting();
   shared.ep = 4;
   const auto grouped = [&](const LayerSetting& of) {
-    for (const Operator& op : forward_operators(tell_block(model, {Feed::experts}, of, stack), stack)) {
+    for (const Operator& op :
+         forward_operators(tell_block(model, {Feed::experts}, of, stack), stack)) {
       if (const auto* found = std::get_if<GroupedGemm>(&op.what)) return *found;
     }
     return GroupedGemm{};
@@ -122,7 +123,8 @@ TEST_CASE("what goes to the experts comes back, in the backward pass the other w
   };
   CHECK(transfers(forward_operators(layer, stack)) == std::vector{false, true});
   CHECK(transfers(backward_operators(layer, stack)) == std::vector{false, true});
-  CHECK(transfers(forward_operators(tell_block(model, {Feed::experts}, setting(), stack), stack)).empty());
+  CHECK(transfers(forward_operators(tell_block(model, {Feed::experts}, setting(), stack), stack))
+            .empty());
 }
 
 TEST_CASE("what NCCL brings by rank is sorted by expert once more") {
@@ -131,7 +133,8 @@ TEST_CASE("what NCCL brings by rank is sorted by expert once more") {
   LayerSetting shared = setting();
   const auto permuted = [&] {
     double bytes = 0;
-    for (const Operator& op : forward_operators(tell_block(model, {Feed::experts}, shared, stack), stack)) {
+    for (const Operator& op :
+         forward_operators(tell_block(model, {Feed::experts}, shared, stack), stack)) {
       const auto* found = std::get_if<Stream>(&op.what);
       if (found && found->kind == StreamKind::permute) bytes += found->bytes.value;
     }
@@ -430,7 +433,8 @@ TEST_CASE("chunked layers are a kind of their own, and attend within their chunk
   const auto core = [&](AttentionSpan span, std::int64_t cp) {
     LayerSetting shared = long_one;
     shared.cp = cp;
-    for (const LayerPiece& piece : tell_block(model, {Feed::mlp, Mixer::attention, span}, shared, Software{}).pieces) {
+    for (const LayerPiece& piece :
+         tell_block(model, {Feed::mlp, Mixer::attention, span}, shared, Software{}).pieces) {
       if (const auto* found = std::get_if<AttentionCore>(&piece.what)) return found->shape;
     }
     return FusedAttention{};

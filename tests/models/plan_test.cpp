@@ -179,11 +179,11 @@ TEST_CASE("expert ranks divide the experts and a stage, context ranks the halves
   question.request.nodes = {};
   question.software = shipped_software("megatron-core-2024");
   question.request.cp = 3;
-  CHECK(
-      question.problems() ==
-      "plan: sequence_parallel: seq_len 2048 is not a multiple of tp x cp = 24; seq_len 2040 or 2064 would "
-      "do\n"
-      "plan: cp 3: seq_len 2048 is not a multiple of 2 cp = 6; 2046 or 2052 would do");
+  CHECK(question.problems() ==
+        "plan: sequence_parallel: seq_len 2048 is not a multiple of tp x cp = 24; seq_len 2040 or "
+        "2064 would "
+        "do\n"
+        "plan: cp 3: seq_len 2048 is not a multiple of 2 cp = 6; 2046 or 2052 would do");
 }
 
 TEST_CASE("weights leave the device only where they are sharded, checkpoints lie inside a stage") {
@@ -415,7 +415,8 @@ TEST_CASE("sequence parallelism needs a sequence that the tensor ranks share eve
   question.request.sequence_parallel = true;
   question.request.seq_len = 2044;
   CHECK(question.problems() ==
-        "plan: sequence_parallel: seq_len 2044 is not a multiple of tp 8; seq_len 2040 or 2048 would do");
+        "plan: sequence_parallel: seq_len 2044 is not a multiple of tp 8; seq_len 2040 or 2048 "
+        "would do");
 }
 
 TEST_CASE("all broken rules are told at once") {
