@@ -27,7 +27,9 @@ def output_of(program, command):
     done = subprocess.run(["sh", "-c", f"'{program}' {command}"], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"prequel {command}: exit status {done.returncode}\n{done.stderr}")
-    lines = done.stdout.rstrip().splitlines()
+    # How long a search took changes from run to run.
+    lines = [re.sub(r"(combinations considered.*); [0-9.]+ s$", r"\1", line)
+             for line in done.stdout.rstrip().splitlines()]
     for cut in cuts:
         name, number = cut.split(" -")
         if name == "head":
