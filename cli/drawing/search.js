@@ -35,14 +35,14 @@ const searchDrawing = (() => {
     if (s.plans.length === 0) return misses(s);
     const axes = differing([...s.pareto, ...s.plans].map((p) => p.plan));
     const describe = (plan) => axes.map((axis) => `${axis} ${plan[axis]}`).join(", ");
-    const shown = new Map([...s.pareto, ...s.plans].map((p) => [p.rank, p]));
+    const shown = new Map([...s.pareto, ...s.plans].map((p) => [JSON.stringify(p.plan), p]));
     const points = [...shown.values()].map((p) => ({ x: p.memory.peak_gib, y: p.sec_per_iter, plan: p })).sort((a, b) => a.x - b.x || a.y - b.y);
     let best = Infinity;
     for (const point of points) {
       point.front = point.y < best;
       if (point.front) best = point.y;
       point.colour = point.front ? "communication" : "compute";
-      point.text = `rank ${point.plan.rank}${point.front ? ", on the Pareto front" : ""}\n${describe(point.plan.plan)}\n` +
+      point.text = `${point.plan.rank ? `rank ${point.plan.rank}` : "not ranked"}${point.front ? ", on the Pareto front" : ""}\n${describe(point.plan.plan)}\n` +
         `${seconds(point.y)}, ${point.x.toFixed(1)} GiB`;
     }
     const xs = points.map((p) => p.x), ys = points.map((p) => p.y);

@@ -50,14 +50,14 @@ def value(choose, depth=0):
             for _ in range(choose.randrange(4))}
 
 
-def line(choose, known):
-    """One message; `known`: the names of each tool's arguments."""
+def line(choose, known, number):
+    """One message, the `number`th; `known`: the names of each tool's arguments."""
     tool = choose.choice(list(TOOLS))
     arguments = dict(TOOLS[tool]) if choose.random() < 0.8 else {}
     for _ in range(choose.choice([0, 1, 1, 2, 4])):
         names = known.get(tool, NAMES) if choose.random() < 0.9 else NAMES
         arguments[choose.choice(names)] = value(choose)
-    message = {"jsonrpc": "2.0", "id": choose.choice([1] * 9 + ["a", None, 1.5, [], {}]),
+    message = {"jsonrpc": "2.0", "id": choose.choice([number] * 9 + ["a", None, 1.5, [], {}]),
                "method": choose.choice(["tools/call"] * 8 + ["tools/list", "ping", "initialize", "x", 3]),
                "params": choose.choice([{"name": tool, "arguments": arguments}] * 8 + [value(choose)])}
     text = json.dumps(message if choose.random() < 0.95 else value(choose)).encode()
@@ -87,9 +87,9 @@ def test_garbage_gets_errors(tmp_path):
     known = {tool["name"]: list(tool["inputSchema"]["properties"]) for tool in tools}
     answered = 0
     for number in range(LINES):
-        sent = line(choose, known)
+        sent = line(choose, known, number)
         ask(sent + json.dumps({"jsonrpc": "2.0", "id": f"ping {number}", "method": "ping"}).encode())
-        while True:  # at most one reply to the line, then the ping's
+        while True:  # pings are answered during calls, whose replies may come later
             reply = server.stdout.readline()
             assert reply, (number, sent, server.stderr.read())
             answer = json.loads(reply)
@@ -98,6 +98,12 @@ def test_garbage_gets_errors(tmp_path):
             answered += not answer.get("result", {}).get("isError", True)
             if answer.get("id") == f"ping {number}":
                 break
+    ask(b'{"jsonrpc": "2.0", "id": "last", "method": "tools/call", "params": {"name": "show", "arguments": {}}}')
+    while True:  # calls are answered in their order
+        answer = json.loads(server.stdout.readline())
+        answered += not answer.get("result", {}).get("isError", True)
+        if answer.get("id") == "last":
+            break
     assert answered > LINES // 100  # some of it makes sense
     server.stdin.close()
     assert server.wait(timeout=60) == 0
