@@ -19,6 +19,7 @@ FOLDERS = {"model": "models", "device": "devices", "cluster": "clusters", "softw
 BETWEEN_FIELDS = re.compile(
     "multiple|ascending|no switch is named|are known|unknown (model|device|cluster|software)|no such file"
     "|as this is a few bytes|join at most|expected at most|expected the switch of each|two different switches"
+    "|/num_attention_heads: (missing|expected .* got null)"  # models without attention have none
 )
 
 
