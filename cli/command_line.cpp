@@ -172,7 +172,6 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
        .check = command([&] { return run_calibrate_check(common, calibrate.check); }),
        .compare = command([&] { return run_calibrate_compare(common, calibrate.compare); }),
        .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); }),
-       .spread = command([&] { return run_calibrate_spread(common, calibrate.spread); }),
        .advise = command([&] { return run_calibrate_advise(common, calibrate.advise); })},
       add_job);
   add_mcp(app, mcp, command([&] { return run_mcp(common, mcp); }));

@@ -65,13 +65,6 @@ struct CalibrateRunsOptions {
   OutputFormat format{};
 };
 
-struct CalibrateSpreadOptions {
-  std::vector<std::string> files;
-  std::string output;  ///< the priors with the new spreads; empty: no file
-  bool stacks_only{};  ///< leave the constants' spreads as they are
-  OutputFormat format{};
-};
-
 struct CalibrateAdviseOptions {
   JobRequest request;
   int top{8};

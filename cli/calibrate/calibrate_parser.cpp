@@ -100,25 +100,6 @@ void add_compare(CLI::App& app, CalibrateCompareOptions& options,
   command.callback(action);
 }
 
-void add_spread(CLI::App& app, CalibrateSpreadOptions& options,
-                const std::function<void()>& action) {
-  CLI::App& command = *app.add_subcommand(
-      "spread", "How far constants are from one stack to the next, from tables of measured runs");
-  command.footer(
-      "  prequel calibrate spread data/runs/*.csv --stacks-only --output priors.json\n"
-      "  prequel calibrate spread mine.csv theirs.csv\n");
-  command.add_option("files", options.files, "tables of measured runs (CSV)")->required();
-  command
-      .add_option("--output", options.output, "write data/uncertainty/priors.json with them here")
-      ->check(file_beside_answer());
-  command.add_flag("--stacks-only", options.stacks_only,
-                   "find only how well each stack is known; the spreads of constants stay");
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; },
-      "print the report as one JSON document");
-  command.callback(action);
-}
-
 void add_advise(CLI::App& app, CalibrateAdviseOptions& options, const std::function<void()>& action,
                 const AddJob& add_job) {
   CLI::App& command =
@@ -198,7 +179,6 @@ void add_calibrate(CLI::App& app, CalibrateOptions& options, const CalibrateActi
   add_check(command, options.check, actions.check);
   add_compare(command, options.compare, actions.compare);
   add_calibrate_runs(command, options.runs, actions.runs);
-  add_spread(command, options.spread, actions.spread);
   add_advise(command, options.advise, actions.advise, add_job);
 }
 

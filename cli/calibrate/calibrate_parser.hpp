@@ -19,11 +19,10 @@ struct CalibrateOptions {
   CalibrateCheckOptions check;
   CalibrateCompareOptions compare;
   CalibrateRunsOptions runs;
-  CalibrateSpreadOptions spread;
   CalibrateAdviseOptions advise;
 };
 struct CalibrateActions {
-  std::function<void()> measure, fit, check, compare, runs, spread, advise;
+  std::function<void()> measure, fit, check, compare, runs, advise;
 };
 
 /// Adds to a command what names a job: its file, its inputs and its plan.

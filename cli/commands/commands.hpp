@@ -33,7 +33,6 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
 int run_calibrate_measure(const CommonOptions& common, const CalibrateMeasureOptions& options);
 int run_calibrate_compare(const CommonOptions& common, const CalibrateCompareOptions& options);
 int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& options);
-int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptions& options);
 int run_calibrate_advise(const CommonOptions& common, const CalibrateAdviseOptions& options);
 
 }  // namespace prequel

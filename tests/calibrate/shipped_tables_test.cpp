@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "calibrate/runs/stack_spread.hpp"
+#include "calibrate/spread/stack_spread.hpp"
 #include "calibrate/validate/validation.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 

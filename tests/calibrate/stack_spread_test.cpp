@@ -1,4 +1,4 @@
-#include "calibrate/runs/stack_spread.hpp"
+#include "calibrate/spread/stack_spread.hpp"
 
 #include <doctest/doctest.h>
 

@@ -137,7 +137,7 @@ TEST_CASE("help begins with examples, for the program and for each command") {
   for (const char* command :
        {"", "predict", "search", "compare", "import", "show", "validate", "calibrate",
         "calibrate measure", "calibrate fit", "calibrate check", "calibrate compare",
-        "calibrate runs", "calibrate spread", "calibrate advise", "manual"}) {
+        "calibrate runs", "calibrate advise", "manual"}) {
     const ProgramResult help = run_prequel(std::string(command) + " --help");
     CAPTURE(command);
     CHECK(help.status == 0);

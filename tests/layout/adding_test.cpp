@@ -58,8 +58,8 @@ TEST_CASE("the list of what an axis touches is true of a searched one and of a d
   // A breakdown has a part of that name; how far runs reach, what people spell and what agents ask
   // for most are said by axis.
   check_listed("An axis of plans", "cp",
-               {"calibrate/runs/stack_spread.cpp", "calibrate/validate/validation.cpp",
-                "calibrate/validate/validation.hpp", "cli/commands/calibrate_spread_command.cpp",
+               {"calibrate/spread/stack_spread.cpp", "calibrate/validate/validation.cpp",
+                "calibrate/validate/validation.hpp", "cli/maintain/spread_program.cpp",
                 "cli/mcp/tools.cpp", "cli/predict/prediction_text.cpp",
                 "models/job/spelled_plan.cpp", "sim/search/nearest_plan.cpp"});
 }
@@ -80,8 +80,8 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
   // Degrees are told apart where GPUs are counted, plans varied and agents asked.
   CHECK(elsewhere("cp") ==
         std::set<std::string>{
-            "calibrate/runs/stack_spread.cpp", "calibrate/validate/validation.cpp",
-            "calibrate/validate/validation.hpp", "cli/commands/calibrate_spread_command.cpp",
+            "calibrate/spread/stack_spread.cpp", "calibrate/validate/validation.cpp",
+            "calibrate/validate/validation.hpp", "cli/maintain/spread_program.cpp",
             "cli/mcp/tools.cpp", "cli/predict/prediction_text.cpp", "cli/text/layout_text.cpp",
             "models/axes/axes.hpp", "models/job/spelled_plan.cpp", "sim/answer/known_spread.cpp",
             "sim/answer/uncertainty.cpp", "sim/answer/uncertainty.hpp",

@@ -1,4 +1,4 @@
-#include "calibrate/runs/constant_spread.hpp"
+#include "calibrate/spread/constant_spread.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,15 +1,13 @@
-#include "cli/commands/commands.hpp"
+#include "cli/maintain/spread_program.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/runs/constant_spread.hpp"
-#include "calibrate/runs/stack_spread.hpp"
-#include "cli/calibrate/calibrate_options.hpp"
+#include "calibrate/spread/constant_spread.hpp"
+#include "calibrate/spread/stack_spread.hpp"
 #include "cli/json/errors_json.hpp"
-#include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -184,14 +182,14 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
                         {"cells", one.cells}});
   }
   json["families"] = std::move(families);
-  json["levels"]["origin"] = fmt::format("`prequel calibrate spread` over {} tables", tables);
+  json["levels"]["origin"] = fmt::format("`prequel-maintain spread` over {} tables", tables);
   return laid_out(json, 500);
 }
 
 }  // namespace
 
-int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptions& options) {
-  const Library library(common.data_directories);
+void run_spread(const SpreadOptions& options) {
+  const Library library(options.data_directories);
   std::vector<MeasuredRun> runs;
   for (const std::string& file : options.files) {
     std::vector<MeasuredRun> table = read_measured_runs(file);
@@ -204,7 +202,7 @@ int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptio
   const Uncertainty found = with_spreads(present, report);
   const StackSpreadReport stacks =
       stack_spreads(validate_runs(library, std::move(runs), {}, found, {}), found);
-  if (options.format == OutputFormat::json) {
+  if (options.json) {
     fmt::print("{}", report_json(report, stacks));
   } else {
     fmt::print("{}{}", options.stacks_only ? "" : report_text(report) + "\n", stacks_text(stacks));
@@ -212,7 +210,6 @@ int run_calibrate_spread(const CommonOptions& common, const CalibrateSpreadOptio
   if (!options.output.empty()) {
     write_file(options.output, updated_priors(priors, report, stacks, options.files.size()));
   }
-  return kExitDone;
 }
 
 }  // namespace prequel

@@ -1,4 +1,4 @@
-#include "calibrate/runs/constant_spread.hpp"
+#include "calibrate/spread/constant_spread.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/runs/stack_spread.hpp"
+#include "calibrate/spread/stack_spread.hpp"
 #include "calibrate/statistics/error_statistics.hpp"
 #include "calibrate/validate/coverage.hpp"
 #include "calibrate/validate/run_inputs.hpp"
