@@ -8,12 +8,7 @@ namespace {
 using Coefficients = std::array<double, 8>;  // of x^0 … x^7
 
 double ratio(const Coefficients& above, const Coefficients& below, double x) {
-  double upper = above[7], lower = below[7];
-  for (std::size_t i = 7; i-- > 0;) {
-    upper = upper * x + above[i];
-    lower = lower * x + below[i];
-  }
-  return upper / lower;
+  return series::sum(above, x) / series::sum(below, x);
 }
 
 constexpr Coefficients kMiddleAbove{3.3871328727963666080e0, 1.3314166789178437745e2,

@@ -42,11 +42,15 @@ inline constexpr auto kOverFactorial = [] {
   for (std::size_t n = 1; n < terms.size(); ++n) terms[n] = terms[n - 1] / static_cast<double>(n);
   return terms;
 }();
+/// Returns Σ terms[i]·x^i: four sums in x⁴ side by side, as a processor adds while it multiplies.
 template <std::size_t n>
 constexpr double sum(const std::array<double, n>& terms, double x) {
-  double value = 0;
-  for (std::size_t i = n; i-- > 0;) value = value * x + terms[i];
-  return value;
+  std::array<double, 4> part{};
+  const double square = x * x, fourth = square * square;
+  for (std::size_t i = (n + 3) / 4 * 4; i-- > 0;) {
+    part[i % 4] = part[i % 4] * fourth + (i < n ? terms[i] : 0.0);
+  }
+  return (part[0] + part[1] * x) + (part[2] + part[3] * x) * square;
 }
 }  // namespace series
 

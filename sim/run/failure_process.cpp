@@ -31,7 +31,7 @@ double gamma_of_mean_one(std::uint64_t key, double shape) {
 
 }  // namespace
 
-PoissonProcess::PoissonProcess(std::uint64_t key, double rate) : key_(key) {
+PoissonProcess::PoissonProcess(std::uint64_t key, double rate) {
   rate_[0] = kLowestLayer;
   double below = 0, width = kLowestLayer;
   while (below + width < rate && layers_ < kMostLayers) {
@@ -41,7 +41,10 @@ PoissonProcess::PoissonProcess(std::uint64_t key, double rate) : key_(key) {
   }
   kept_ = (rate - below) / rate_[layers_ - 1];
   std::fill_n(next_.begin(), layers_, 0.0);
-  for (std::size_t layer = 0; layer < layers_; ++layer) draw(layer);
+  for (std::size_t layer = 0; layer < layers_; ++layer) {
+    stream_[layer] = draws::key(key, layer);
+    draw(layer);
+  }
   find_first();
 }
 
@@ -50,9 +53,8 @@ void PoissonProcess::draw(std::size_t layer) {
     next_[layer] = kNever;
     return;
   }
-  const std::uint64_t stream = draws::key(key_, layer);
   while (true) {
-    const std::uint64_t word = draws::key(stream, index_[layer]++);
+    const std::uint64_t word = draws::key(stream_[layer], index_[layer]++);
     next_[layer] += draws::exponential(word) / rate_[layer];
     if (layer + 1 < layers_ || draws::share(draws::mixed(word)) < kept_) return;
   }
@@ -67,7 +69,7 @@ void PoissonProcess::find_first() {
 
 ChanceEvent PoissonProcess::pop() {
   const ChanceEvent event{next_[first_],
-                          draws::key(draws::key(key_, first_), ~std::uint64_t{index_[first_]}), 0};
+                          draws::key(stream_[first_], ~std::uint64_t{index_[first_]}), 0};
   draw(first_);
   find_first();
   return event;

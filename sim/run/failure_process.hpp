@@ -38,10 +38,10 @@ class PoissonProcess {
   void draw(std::size_t layer);
   void find_first();
 
-  std::uint64_t key_;
   std::size_t layers_{1}, first_{0};
   double kept_{0};  ///< of the candidates in the last layer
   std::array<double, kMostLayers> rate_{}, next_{};
+  std::array<std::uint64_t, kMostLayers> stream_{};  ///< keys of their draws
   std::array<std::uint32_t, kMostLayers> index_{};
 };
 
