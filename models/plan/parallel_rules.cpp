@@ -84,7 +84,7 @@ void check_recurrent_heads(Ruling& its) {
   }
 }
 
-/// Whether some layer has a mixer that keeps `test`.
+/// Tests whether some layer has a mixer that keeps `test`.
 template <class Test>
 bool some_layer(const Ruling& its, const Test& test) {
   return std::ranges::any_of(distinct_kinds(its.model), test);
@@ -211,8 +211,8 @@ void check_context_parallel(Ruling& its) {
 
 namespace {
 
-/// A vocabulary whose embedding outweighs half a layer unbalances the end stages, where layers are
-/// not dealt by what they cost. What would do is what the framework knows.
+/// Warns of a vocabulary whose embedding outweighs half a layer: it unbalances the end stages where
+/// layers are not dealt by cost. The remedy is the one that the framework knows.
 void warn_of_heavy_embedding(Ruling& its) {
   if (its.software.stage_dealing == StageDealing::by_cost) return;
   const double weight =

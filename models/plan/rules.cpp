@@ -61,7 +61,7 @@ void fill_defaults(Ruling& its) {
       offers_sequence_parallel(its)) {
     its.plan.sequence_parallel = true;
   }
-  // What a stack does by default it leaves where a model has nothing of the kind.
+  // A default of the stack is off where a model has nothing of the kind.
   if (!its.request.fp8_activation_store && its.model.mlp != Mlp::swiglu) {
     its.plan.fp8_activation_store = false;
   }
@@ -87,7 +87,7 @@ void fill_defaults(Ruling& its) {
   }
 }
 
-/// What would fill whole nodes in place of the degrees that were asked for.
+/// Returns degrees that would fill whole nodes in place of those that were asked for.
 std::string fitting_degrees(const Ruling& its, std::int64_t devices) {
   const std::int64_t model_parallel = its.plan.tp * its.plan.pp * its.plan.cp;
   if (devices >= model_parallel && devices % model_parallel == 0) {
@@ -209,7 +209,7 @@ std::string plain(const auto& value) {
   return cell_of(value);
 }
 
-/// Of a plan that nobody can run on this stack, the price is still worth knowing.
+/// Only warns of a plan that nobody can run on this stack: its price is still worth knowing.
 void check_offered(Ruling& its) {
   each_axis([&](const auto& axis) {
     if constexpr (!std::is_scalar_v<typename std::decay_t<decltype(axis)>::Value>) return;
