@@ -21,7 +21,8 @@ std::vector<Observation> seen_of(const std::vector<ObservedRun>& runs) {
   return seen;
 }
 
-/// Of logarithms of evidences, the weights that sum to 1; and the logarithm of their sum.
+/// Replaces logarithms of evidences by the weights that sum to 1. Returns the logarithm of their
+/// sum.
 double normalise(std::vector<double>& logs) {
   const double most = *std::ranges::max_element(logs);
   double sum = 0.0;
@@ -156,7 +157,7 @@ LinearModel RunFit::start_of(const std::vector<std::size_t>& rows) const {
   return part;
 }
 
-/// Whether a choice changes what any row takes with another one.
+/// Tests whether a choice changes the value of any row against another one.
 bool RunFit::tells(const std::vector<ObservedRun>& part, const StackChoice& choice,
                    const StackChoice& other) const {
   constexpr double kFelt = 0.002;

@@ -22,7 +22,7 @@ double grid(int index, int count, double least, double most) {
   return least * std::pow(most / least, index / (count - 1.0));
 }
 
-/// What a row says of an error: its value, or that it left what is needed on one side of the card.
+/// The form of a row's error: its value, or that it left what is needed on one side of the card.
 enum class Says : std::uint8_t { value, ran, ran_out };
 
 /// One error beside the spread that the priors alone would give it.
@@ -79,15 +79,15 @@ std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
   return rows;
 }
 
-/// What is assumed of every stack before its rows.
+/// The assumptions about every stack before its rows.
 struct Common {
   double level{};
   double shared{};  ///< sd of what the rows of a cluster share
   NoisePrior noise;
 };
 
-/// What the rows of one cluster share, at most probable, its variance, and the logarithm of how
-/// probable they are with it integrated out (Laplace).
+/// The most probable offset that the rows of one cluster share, its variance, and the logarithm of
+/// their evidence with it integrated out (Laplace).
 struct Shared {
   double offset{}, variance{}, log_evidence{};
 
@@ -193,8 +193,8 @@ std::set<Key> keys_of(const std::vector<Row>& rows) {
   return keys;
 }
 
-/// What stacks that tell enough have in common. The prior of scatter stays where `finds_noise` is
-/// false.
+/// Returns what stacks that tell enough have in common. The prior of scatter stays where
+/// `finds_noise` is false.
 Common common_of(const std::vector<Row>& rows, Of of, Common common, bool finds_noise) {
   const double level_guess = common.level;
   const NoisePart noise_guess = common.noise.front();

@@ -2,7 +2,7 @@
 
 /// Errors that reach the user: one message each, with place, value and what would do.
 ///
-/// What a caller sets has one name for all callers: an axis' name, a key of Python's arguments
+/// A setting has one name for all callers: an axis' name, a key of Python's arguments
 /// ("gbs_ramp"). Programs with other names put these in its place.
 
 #include <stdexcept>
