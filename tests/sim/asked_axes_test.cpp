@@ -1,5 +1,5 @@
-/// What a plan asks for: every value of every axis changes the prediction, is refused, or brings a
-/// warning, on plans of several kinds.
+/// Effect of every axis: each value changes the prediction, is refused, or brings a warning, on
+/// plans of several kinds.
 
 #include <doctest/doctest.h>
 
@@ -89,7 +89,7 @@ const std::vector<Base>& bases() {
   return all;
 }
 
-/// What a plan is told to be, or why it is refused.
+/// The answer about a plan: as it resolves, or why it is refused.
 struct Told {
   std::string refusal;
   std::vector<std::string> warnings;
@@ -154,8 +154,8 @@ std::vector<std::string> values_of(const Domain<std::string>& domain) {
   return {"forced", "dropped", "dropped:1.25", "natural"};
 }
 
-/// Whether two plans are one to the hardware: formats of equal bytes and rates, overlap that the
-/// stack has by itself, sets that name what is there by default.
+/// Tests whether two plans are one to the hardware: formats of equal bytes and rates, overlap that
+/// the stack has by itself, sets that name what is there by default.
 bool alike(const Plan& first, const Plan& second, const Software& software) {
   Plan one = first;
   Plan other = second;
