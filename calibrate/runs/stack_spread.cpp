@@ -23,14 +23,14 @@ double grid(int index, int count, double least, double most) {
 }
 
 /// The form of a row's error: its value, or that it left what is needed on one side of the card.
-enum class Says : std::uint8_t { value, ran, ran_out };
+enum class MissKind : std::uint8_t { value, ran, ran_out };
 
 /// One error beside the spread that the priors alone would give it.
 struct Miss {
   double error{};   ///< ln(predicted / measured); of a verdict, ln of the card over what is needed
   double prior{};   ///< scale by all constants at the priors' full spread
   double device{};  ///< scale by what nobody measured on the device, whatever the stack
-  Says says{};
+  MissKind kind{};
 
   [[nodiscard]] double scale(const KnownSpread& known) const {
     return std::hypot(known.level * prior, known.noise, device);
@@ -42,7 +42,7 @@ using Misses = std::map<std::string, std::vector<Miss>>;  ///< of a stack, by cl
 std::size_t count(const Misses& misses) {
   std::size_t rows = 0;
   for (const auto& [cluster, each] : misses) {
-    rows += static_cast<std::size_t>(std::ranges::count(each, Says::value, &Miss::says));
+    rows += static_cast<std::size_t>(std::ranges::count(each, MissKind::value, &Miss::kind));
   }
   return rows;
 }
@@ -73,7 +73,7 @@ std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
     row.memory = run.memory_error
                      ? Miss{std::log1p(*run.memory_error), run.interval->memory_prior, 0.0}
                      : Miss{run.interval->memory_room, run.interval->memory_prior, kCardScatter,
-                            ran ? Says::ran : Says::ran_out};
+                            ran ? MissKind::ran : MissKind::ran_out};
     rows.push_back(std::move(row));
   }
   return rows;
@@ -101,12 +101,12 @@ struct Term {
 };
 
 Term term(const Miss& miss, double scale, double offset) {
-  if (miss.says == Says::value) {
+  if (miss.kind == MissKind::value) {
     const double z = (miss.error - offset) / scale;
     const double weight = 5.0 / (4.0 + z * z) / (scale * scale);
     return {log_t4(z) - std::log(scale), weight * (miss.error - offset), weight};
   }
-  const double side = miss.says == Says::ran ? 1.0 : -1.0;
+  const double side = miss.kind == MissKind::ran ? 1.0 : -1.0;
   const double z = side * (miss.error + offset) / scale;
   const double chance = std::clamp(t4_below(z), 1e-12, 1.0 - 1e-12);
   const double density = std::exp(log_t4(z)) / scale;
@@ -174,7 +174,7 @@ using Key = std::pair<std::string, bool>;  ///< stack, and whether of experts
 using Of = std::optional<Miss> Row::*;
 
 bool has_value(const Row& row, Of of) {
-  return row.*of && (row.*of)->says == Says::value;
+  return row.*of && (row.*of)->kind == MissKind::value;
 }
 
 Misses misses_of(const std::vector<Row>& rows, const Key& key, Of of,

@@ -107,7 +107,7 @@ void check_tensor_parallel(Ruling& its) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
   if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
-  if (its.tells == Tells::all && its.plan.tp > 1 && its.is_legal &&  // only to warn of it
+  if (its.wording == Wording::all && its.plan.tp > 1 && its.is_legal &&  // only to warn of it
       group_shape(its.cluster, its.plan.gpus, its.plan.tp, 1).crosses_network()) {
     its.warn(
         "tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
@@ -279,7 +279,7 @@ void check_pipeline(Ruling& its) {
     its.problem([&] { return refusal; });
     return;
   }
-  if (its.tells == Tells::all && its.plan.pp > 1 && its.plan.layout.empty())
+  if (its.wording == Wording::all && its.plan.pp > 1 && its.plan.layout.empty())
     warn_of_uneven_stages(its);
 }
 

@@ -19,7 +19,7 @@
 namespace prequel {
 
 /// The part of a judgement that is put into words: texts take longer than the rules.
-enum class Tells : std::uint8_t { nothing, problems, all };
+enum class Wording : std::uint8_t { nothing, problems, all };
 
 /// A plan that is judged, beside what it is judged by.
 struct Ruling {
@@ -27,7 +27,7 @@ struct Ruling {
   const Transformer& model;
   const Cluster& cluster;
   const Software& software;
-  Tells tells{};
+  Wording wording{};
   Plan plan{};
   bool is_legal{true};
   std::vector<std::string> problems{};
@@ -37,14 +37,16 @@ struct Ruling {
   template <class Text>
   void problem(const Text& text) {
     is_legal = false;
-    if (tells != Tells::nothing) problems.push_back("plan: " + text());
+    if (wording != Wording::nothing) problems.push_back("plan: " + text());
   }
   void problem(const char* text) {
     problem([&] { return std::string(text); });
   }
   template <class... Values>
   void warn(fmt::format_string<Values...> text, Values&&... values) {
-    if (tells == Tells::all) warnings.push_back(fmt::format(text, std::forward<Values>(values)...));
+    if (wording == Wording::all) {
+      warnings.push_back(fmt::format(text, std::forward<Values>(values)...));
+    }
   }
 };
 

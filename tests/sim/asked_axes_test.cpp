@@ -90,7 +90,7 @@ const std::vector<Base>& bases() {
 }
 
 /// The answer about a plan: as it resolves, or why it is refused.
-struct Told {
+struct PlanAnswer {
   std::string refusal;
   std::vector<std::string> warnings;
   Plan plan;
@@ -98,7 +98,7 @@ struct Told {
   std::vector<double> numbers;  ///< seconds and bytes
 };
 
-Told told(const Base& base, const Asked& more) {
+PlanAnswer answer_to(const Base& base, const Asked& more) {
   JobRequest request;
   request.model = base.model;
   request.cluster = base.cluster;
@@ -106,7 +106,7 @@ Told told(const Base& base, const Asked& more) {
   Asked plan = base.plan;
   for (const auto& [axis, value] : more) plan[axis] = value;
   for (const auto& [axis, value] : plan) request.overrides.push_back({"plan." + axis, value});
-  Told result;
+  PlanAnswer result;
   try {
     const ResolvedScenario resolved = resolve(read_job(shipped_library(), request));
     const Prediction prediction = predict(resolved.scenario);
@@ -188,14 +188,14 @@ bool alike(const Plan& first, const Plan& second, const Software& software) {
 
 TEST_CASE("every value of every axis is priced, refused or warned of") {
   for (const Base& base : bases()) {
-    const Told before = told(base, {});
+    const PlanAnswer before = answer_to(base, {});
     REQUIRE(before.refusal == "");
     each_axis([&](const auto& axis) {
       for (const std::string& value : values_of(axis.domain)) {
         const std::string asked =
             fmt::format("{} on {}: {} {}", base.model, base.software, axis.name, value);
         CAPTURE(asked);
-        const Told after = told(base, {{std::string(axis.name), value}});
+        const PlanAnswer after = answer_to(base, {{std::string(axis.name), value}});
         if (!after.refusal.empty()) continue;
         if (alike(before.plan, after.plan, before.software)) continue;
         if (axis.of(after.plan) == plainest(axis.domain)) continue;  // what is off needs no word

@@ -281,14 +281,15 @@ std::vector<Override> settings_of(const Base& base) {
   return settings;
 }
 
-struct Told {
+struct JobAnswer {
   std::string refusal;
   std::set<std::string> warnings;
   std::vector<double> numbers;  ///< seconds, bytes and FLOPs
 };
 
 /// Returns what is told of the job; nothing where a file cannot hold the settings.
-std::optional<Told> told(const Base& base, const std::vector<Override>& more, bool how_sure) {
+std::optional<JobAnswer> answer_to(const Base& base, const std::vector<Override>& more,
+                                   bool how_sure) {
   static const Library library = shipped_library();
   static const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
   JobRequest request;
@@ -302,9 +303,9 @@ std::optional<Told> told(const Base& base, const std::vector<Override>& more, bo
     job = read_job(library, request);
   } catch (const InputError& error) {
     if (!more.empty()) return std::nullopt;
-    return Told{error.what(), {}, {}};
+    return JobAnswer{error.what(), {}, {}};
   }
-  Told result;
+  JobAnswer result;
   try {
     ResolvedScenario resolved = resolve(*job);
     resolved.scenario.edited.clear();  // that something was set is no effect of what
@@ -567,7 +568,7 @@ std::map<std::string, Json> files_of(const Base& base) {
 class Case {
  public:
   explicit Case(const Base& base) : base_(&base), files_(files_of(base)) {
-    plain_ = told(base, {}, false).value();
+    plain_ = answer_to(base, {}, false).value();
     REQUIRE_MESSAGE(plain_.refusal == "", base.settings);
   }
 
@@ -586,7 +587,7 @@ class Case {
     for (const Path& place : places(files_.at(kind), path)) {
       const std::string key = fmt::format("{}.{}", kind, fmt::join(place, "."));
       for (const std::string& other : others(value_at(files_.at(kind), place), words)) {
-        const auto after = told(*base_, {{key, other}}, how_sure);
+        const auto after = answer_to(*base_, {{key, other}}, how_sure);
         if (!after && words.empty()) continue;
         // A word may be one that other keys of the file forbid.
         if (!after || differs(*after, how_sure ? sure() : plain_)) return true;
@@ -597,12 +598,12 @@ class Case {
   }
 
  private:
-  const Told& sure() {
-    if (!sure_) sure_ = told(*base_, {}, true);
+  const JobAnswer& sure() {
+    if (!sure_) sure_ = answer_to(*base_, {}, true);
     return *sure_;
   }
 
-  static bool differs(const Told& after, const Told& before) {
+  static bool differs(const JobAnswer& after, const JobAnswer& before) {
     if (!after.refusal.empty() || after.numbers != before.numbers) return true;
     return std::ranges::any_of(after.warnings, [&](const std::string& warning) {
       return !before.warnings.contains(warning);
@@ -611,8 +612,8 @@ class Case {
 
   const Base* base_;
   std::map<std::string, Json> files_;
-  Told plain_;
-  std::optional<Told> sure_;
+  JobAnswer plain_;
+  std::optional<JobAnswer> sure_;
 };
 
 /// Keys that say something else than what a prediction tells, or what other keys may stand there;
