@@ -96,7 +96,7 @@ void let_flags_stand_alone(CLI::App& command) {
   for (CLI::App* sub : command.get_subcommands(nullptr)) let_flags_stand_alone(*sub);
 }
 
-/// Whether `flag` is, in one of the commands, one that takes no value.
+/// Tests whether any command has `flag` as a flag without a value.
 bool stands_alone(CLI::App& command, const std::string& flag) {
   const CLI::Option* option = command.get_option_no_throw(flag);
   if (option != nullptr) return option->get_items_expected_max() == 0;

@@ -1,6 +1,6 @@
 # `cmake --install` and the package that find_package(prequel) finds: headers, libraries, data and
-# the program. Each library says install() where it is made (prequel_library). What is made to be
-# taken away (PREQUEL_STATIC) has no libraries.
+# the program. Each library says install() where it is made (prequel_library). A static build
+# (PREQUEL_STATIC) has no libraries.
 include(CMakePackageConfigHelpers)
 
 if(NOT PREQUEL_STATIC)
@@ -25,8 +25,8 @@ install(DIRECTORY data/ DESTINATION ${PREQUEL_INSTALL_DATADIR} OPTIONAL)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# `cpack -G DEB` in the build folder makes a Debian package of all that. Of libraries the program
-# needs only these at run time.
+# `cpack -G DEB` in the build folder makes a Debian package of all that. The program needs only
+# these libraries at run time.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_CONTACT "the developers of prequel <prequel@localhost>")

@@ -4,7 +4,7 @@ option(PREQUEL_PYTHON_MODULE "Build the Python module where pybind11 is there" O
 
 set(PREQUEL_PYTHON_MODULE_MISSING "PREQUEL_PYTHON_MODULE is off")
 if(PREQUEL_PYTHON_MODULE)
-  # Whether or not the module can be built yet: what is compiled now serves once it can.
+  # This holds even if the module cannot be built yet: what is compiled now serves once it can.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   if(NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
     set(Python_EXECUTABLE /usr/bin/python3)  # python3 on PATH may be another than Debian's

@@ -1,6 +1,6 @@
-# What is made to be taken away (PREQUEL_STATIC): a static program, and a Python module that links
-# nothing but glibc. fmt comes from its headers and yaml-cpp from its static library, as Debian has
-# them; threads are the standard library's (hw/base/parallel.cpp).
+# Builds to be taken away (PREQUEL_STATIC): a static program, and a Python module that links nothing
+# but glibc. fmt comes from its headers and yaml-cpp from its static library, as Debian has them;
+# threads are the standard library's (hw/base/parallel.cpp).
 find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)
 add_library(fmt::fmt INTERFACE IMPORTED)
 target_include_directories(fmt::fmt INTERFACE ${FMT_INCLUDE_DIR})

@@ -51,12 +51,12 @@ install_packages() {
     --no-install-recommends $missing >/dev/null
 }
 
-# What reports and their browser tests are made with, where the machine has not got it otherwise.
+# Packages for reports and their browser tests, where the machine has not got them otherwise.
 report_packages() {
   command -v npm >/dev/null 2>&1 || echo nodejs npm
 }
 
-# What the page's engine is compiled with and from.
+# Packages for the compilation of the page's engine.
 page_packages='cmake ninja-build libboost-dev nlohmann-json3-dev libcli11-dev libfmt-dev emscripten'
 
 # Builds the page in build/web. Emscripten's own scripts want Debian's modules of Node, whichever Node
@@ -109,7 +109,7 @@ build() {
   if grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$root/build/$1/CMakeCache.txt"; then
     fresh=
   fi
-  # What users run comes with the Python module; under sanitizers it could not be loaded.
+  # Builds for users come with the Python module; under sanitizers it could not be loaded.
   module=
   [ "$1" != release ] || module=-DPREQUEL_PYTHON_MODULE=ON
   (

@@ -108,8 +108,8 @@ Cluster read_cluster(const Document& file) {
     }
   }
   cluster.site = read_stated_site(root);
-  // Of the site's history, which validation reads: what changed from a day on, and which build of a
-  // release its tables of runs mean.
+  // The file also holds the site's history for validation: changes from a day on, and the build of
+  // a release that its tables of runs mean.
   if (const auto changes = root.find("changes")) {
     for (const Cursor& change : changes->items()) {
       (void)change.at("from").text();

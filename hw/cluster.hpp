@@ -22,13 +22,13 @@ namespace prequel {
 class Document;
 struct DispatchModels;  // hw/dispatch_model.hpp
 
-/// What carries messages between nodes, as libraries that do without NCCL ask for it.
+/// The network's transport between nodes, as libraries that do without NCCL ask for it.
 enum class Transport : std::uint8_t { infiniband, roce, efa, slingshot, omni_path, tcp, tofu };
 template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<Transport>{
     "infiniband", "roce", "efa", "slingshot", "omni-path", "tcp", "tofu"};
 
-/// What collectives get of the network, and what they wait for.
+/// The share of the network that collectives get, and their waits.
 struct NetworkModel {
   double efficiency{1.0};  ///< share of the fabric's rate that collectives reach
   /// Constants; its bandwidth follows from the fabric, the group and what else communicates.
@@ -44,7 +44,7 @@ struct HostModel {
   BytesPerSecond memory_bandwidth{};
   double launch_factor{1.0};  ///< time of a launch over that on the hosts that stacks speak of
 
-  /// Whether the cluster's file tells of it.
+  /// Tests whether the cluster's file tells of it.
   [[nodiscard]] bool known() const { return memory_bandwidth.value > 0; }
 };
 
@@ -84,11 +84,12 @@ inline const std::string& usual_software(const Cluster& cluster, bool has_expert
 /// Reads a `prequel/cluster/1` file. Throws InputError with every problem of the file.
 Cluster read_cluster(const Document& file);
 
-/// What to tell of a cluster whose parts contradict each other, as where collectives are faster
+/// Returns a remark on a cluster whose parts contradict each other, as where collectives are faster
 /// than the links that carry them; empty where they agree.
 std::string contradiction(const Cluster& cluster);
 
-/// What to tell of a cluster that states what no prediction uses; empty where it does not.
+/// Returns a remark on numbers that a cluster states and no prediction uses; empty where it has
+/// none.
 std::string unused_numbers(const Cluster& cluster);
 
 /// The cluster with collectives and dispatch over device links at `fraction` of their rate.
@@ -116,8 +117,9 @@ GroupShape group_shape(const Cluster& cluster, std::int64_t job_ranks, std::int6
 /// One group alone, the same number of its ranks on each of `nodes`, as nccl-tests runs.
 GroupShape lone_group_shape(const Cluster& cluster, std::int64_t ranks, std::int64_t nodes);
 
-/// What each member sends when a group crosses the network: the fabric's links are loaded with the
-/// routes of all groups at once. Throws InputError when the network cannot hold the ranks.
+/// Returns the rate at which each member sends when a group crosses the network: the fabric's links
+/// are loaded with the routes of all groups at once. Throws InputError when the network cannot hold
+/// the ranks.
 BytesPerSecond network_rate(const Cluster& cluster, const GroupShape& group,
                             TrafficPattern pattern);
 

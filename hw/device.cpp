@@ -48,7 +48,7 @@ std::string path_of_model(const Device& device, Precision precision) {
                                            : "device.gemm";
 }
 
-/// What the device file states of the model of products.
+/// Returns the error that the device file states of the model of products.
 double error_of_model(const Device& device, Precision precision) {
   const Precision model = modelled(device, precision);
   return device.gemm_formats[place(model)] ? device.errors.gemm_formats[place(model)]
@@ -63,7 +63,7 @@ const StreamModel& model_of(const Device& device, StreamKind kind) {
   return device.streams[static_cast<std::size_t>(kind)];
 }
 
-/// What a device file says of a kind of mixer's kernel.
+/// Returns the constants that a device file states of a kind of mixer's kernel.
 template <class Kernel>
 const Kernel& known(const Device& device, const std::optional<Kernel>& kernel,
                     std::string_view what) {

@@ -50,7 +50,7 @@ struct Device {
   double power{};                           ///< W that its board may draw; 0: not known
   PlugPower plug_power;                     ///< 0: not known
   std::array<double, kPrecisions> peaks{};  ///< FLOP/s, dense, by Precision; 0: not there
-  /// Whether products take 8-bit operands in any order; else the sum must run along memory.
+  /// True where products take 8-bit operands in any order; else the sum must run along memory.
   bool fp8_in_any_order{};
 
   GemmModel gemm;  ///< of 16-bit formats, and of those without a model of their own
@@ -109,7 +109,7 @@ std::string stand_in(const Device& device, const FusedAttention& attention,
 /// if it has none at all.
 const AttentionKernel& attention_kernel(const Device& device, std::string_view kernel);
 
-/// What models of 16-bit kernels know of the device.
+/// Returns the rates of the device that models of 16-bit kernels need.
 DeviceRates rates_of(const Device& device);
 
 /// Time of `bytes` over the link between host and device (PCIe, NVLink-C2C), one direction.

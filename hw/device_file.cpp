@@ -38,7 +38,7 @@ Seconds seconds(const Cursor& cursor) {
   return {cursor.number(kNonNegative)};
 }
 
-/// Of products some of which `may_leave` the tensor cores, or none.
+/// Reads a model of products; `may_leave` tells whether some of them leave the tensor cores.
 GemmModel read_gemm(const Cursor& cursor, bool may_leave = true) {
   if (cursor.at("model").choice({"tiled", "flat"}) == 1) {
     FlatGemm flat;
@@ -115,7 +115,7 @@ StreamModels read_streams(const Cursor& cursor) {
 
 AttentionPass read_pass(const Cursor& cursor) {
   AttentionPass pass;
-  // Of the 16-bit peak, which 8-bit kernels may pass.
+  // Efficiency is a share of the 16-bit peak, which 8-bit kernels may pass.
   pass.efficiency = cursor.at("efficiency").number({0.0, 2.0, true});
   pass.saturation_tokens = cursor.at("saturation_tokens").number(kNonNegative);
   pass.launch = seconds(cursor.at("launch_s"));

@@ -13,7 +13,7 @@ Bytes token_bytes(const Dispatch& dispatch) {
   return {real(dispatch.hidden) * bytes_per_element(dispatch.precision)};
 }
 
-/// Of `bins` that are equally likely, how many `draws` hit.
+/// Returns the expected number of `bins`, all equally likely, that `draws` hit.
 double distinct(double bins, double draws) {
   return bins * (1.0 - portable::pow(1.0 - 1.0 / bins, draws));
 }
@@ -49,7 +49,7 @@ DispatchModel read_model(const Cursor& cursor) {
   return model;
 }
 
-/// What NCCL takes: the buffers of the collectives that carry the same.
+/// Returns NCCL's price: that of collectives whose buffers carry the same.
 CollectivePrice by_collectives(const Cluster& cluster, const GroupShape& group,
                                const Dispatch& dispatch, const DispatchBytes& bytes) {
   const double ranks = real(group.ranks);
@@ -62,7 +62,8 @@ CollectivePrice by_collectives(const Cluster& cluster, const GroupShape& group,
   return price(cluster, CollectiveOp::all_to_all, group, sent * (ranks / (ranks - 1.0)));
 }
 
-/// What a rank sends out of its domain while all do: of an all-to-all only the part to others.
+/// Returns the rate at which a rank sends out of its domain while all do: of an all-to-all only the
+/// part to others.
 BytesPerSecond outgoing_rate(const Cluster& cluster, const GroupShape& group) {
   const double outside = real(group.ranks - group.ranks_in_domain) / real(group.ranks - 1);
   return network_rate(cluster, group, TrafficPattern::all_to_all) * outside;

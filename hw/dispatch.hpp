@@ -18,7 +18,7 @@ namespace prequel {
 /// n (1 - prod_{i<t} (g - g/n - i) / (g - i)).
 double hits(double blocks, const Dispatch& dispatch);
 
-/// What one rank sends, in bytes.
+/// The bytes that one rank sends.
 struct DispatchBytes {
   Bytes device{};   ///< over device links
   Bytes network{};  ///< over the network
@@ -26,15 +26,15 @@ struct DispatchBytes {
   bool operator==(const DispatchBytes&) const = default;
 };
 
-/// What each rank of a group of `ranks`, `in_domain` of them joined by device links, sends in one
-/// transfer, its own part left out:
+/// Returns the bytes that each rank of a group of `ranks`, `in_domain` of them joined by device
+/// links, sends in one transfer, its own part left out:
 ///
 ///     allgather          every token to every rank
 ///     alltoall           a copy a chosen expert
 ///     deepep, hybridep   a copy a rank that holds a chosen expert, over the network one a domain
 DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::int64_t in_domain);
 
-/// Whether the network has the RDMA verbs that dispatchers ask for which do without NCCL, as far as
+/// Tests whether the network has the RDMA verbs that dispatchers without NCCL ask for, as far as
 /// the cluster's file tells.
 bool network_carries(const Cluster& cluster, Dispatcher dispatcher);
 

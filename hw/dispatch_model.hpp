@@ -24,8 +24,8 @@ struct TransferModel {
   BytesPerSecond link_rate{};  ///< of a rank
 };
 
-/// One dispatcher. What crosses the network and what crosses device links go on at the same time as
-/// far as `network_beside` says; the rest waits, as copies do that are forwarded once they arrived.
+/// One dispatcher. Transfers over the network and over device links go on at the same time as far
+/// as `network_beside` says; the rest waits, as copies do that are forwarded once they arrived.
 struct DispatchModel {
   TransferModel dispatch;          ///< to the experts
   TransferModel combine;           ///< back

@@ -13,7 +13,8 @@
 
 namespace prequel {
 
-/// What stops a job, or slows it, and what that takes. Rates are medians of what sites have.
+/// The events that stop or slow a job, and the time that they take. Rates are medians of what sites
+/// have.
 struct Reliability {
   double node_failures{};       ///< 1/s a node
   double rate_sigma{};          ///< deviation of ln of the rates, from site to site
@@ -70,14 +71,14 @@ struct Site {
 template <class Part>
 using StatedFigures = std::vector<std::pair<double Part::*, double>>;
 
-/// What a cluster states of its site.
+/// The figures that a cluster states of its site.
 struct StatedSite {
   std::optional<std::string> maturity;  ///< its class
   StatedFigures<Reliability> reliability;
   StatedFigures<Storage> storage;
   StatedFigures<Facility> facility;
 
-  /// Whether the cluster has any figure of its own.
+  /// Tests whether the cluster has any figure of its own.
   [[nodiscard]] bool has_figures() const {
     return !reliability.empty() || !storage.empty() || !facility.empty();
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tests of bad input share.
+/// Helper that the tests of bad input share.
 
 #include <string>
 

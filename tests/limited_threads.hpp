@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tests of parallel work share.
+/// Limit of threads that the tests of parallel work share.
 
 #ifndef __SANITIZE_THREAD__
 #include <tbb/global_control.h>

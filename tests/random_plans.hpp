@@ -45,7 +45,7 @@ class PlanDice {
   std::mt19937 random_;
 };
 
-/// What was drawn for a model, on up to four nodes; not all of it is legal.
+/// Returns a request drawn for a model, on up to four nodes; not every one is legal.
 inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const Cluster& cluster) {
   PlanRequest plan;
   plan.nodes = dice.one_of<std::int64_t>({1, 2, 4});
@@ -99,7 +99,7 @@ inline PlanRequest drawn_request(PlanDice& dice, const Transformer& model, const
   constexpr auto kSwitchedOn = static_cast<std::size_t>(Overlapped::no_grads);
   plan.overlap = dice.below(2) == 0 ? dice.some<Overlapped>(kSwitchedOn) : WordSet<Overlapped>{};
   plan.cuda_graphs = dice.below(2) == 0 ? dice.some<GraphedModule>() : WordSet<GraphedModule>{};
-  // What few of these plans allow is said of every second one that does.
+  // Every second plan that allows a rare value gets it.
   using enum Overlapped;
   const bool switched =
       plan.overlap->has(grads) || plan.overlap->has(params) || plan.overlap->has(p2p);

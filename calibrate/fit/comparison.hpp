@@ -1,6 +1,6 @@
 #pragma once
 
-/// What changed between two measurements of the same points.
+/// Changes between two measurements of the same points.
 
 #include <cstddef>
 #include <string>
@@ -40,8 +40,8 @@ struct Comparison {
   [[nodiscard]] double median() const { return groups.empty() ? 1.0 : groups.front().median; }
 };
 
-/// Points are the same when all their fields are but the times. Of points measured twice in a
-/// file the last counts.
+/// Points are the same when all their fields are but the times. The last of several measurements of
+/// a point in a file counts.
 Comparison compare(const std::vector<Measurement>& reference,
                    const std::vector<Measurement>& other);
 

@@ -75,8 +75,8 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device);
 
-/// What products of experts cost beside their tiles, and the permutation of tokens where whole
-/// layers were timed, from at least `kFewestExperts` points; weight shapes are held out whole.
+/// Fits the cost of experts' products beside their tiles and, where whole layers were timed, of the
+/// permutation of tokens, from at least `kFewestExperts` points; weight shapes are held out whole.
 std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 
@@ -90,7 +90,7 @@ std::vector<FitReport> fit_host_link(const std::vector<Measurement>& points,
 std::vector<FitReport> fit_overlap(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device);
 
-/// What was fitted of a device, by the section of its file.
+/// The fits of a device, by the section of its file.
 struct DeviceFits {
   std::vector<FitReport> gemm;
   std::vector<FitReport> streams;
@@ -107,20 +107,21 @@ DeviceFits fit_device(const std::vector<Measurement>& points, const FitOptions& 
 /// Every report, in the order of the members.
 std::vector<FitReport> all_reports(const DeviceFits& fits);
 
-/// What a fit of a device leaves as it was although it was measured: "gelu: 4 of 8 points
-/// needed; as in the base file".
+/// Returns the measured kernels whose constants a fit of a device leaves as they were: "gelu: 4 of
+/// 8 points needed; as in the base file".
 std::vector<std::string> not_fitted(const std::vector<Measurement>& points,
                                     const std::vector<FitReport>& fitted = {});
 
 /// Constants of collectives inside one node: a ring for all operations, others for all_to_all and
 /// what the ring does not fit, and a reduction in the switch where all_reduce outruns the ring.
 /// Points whose samples scatter (a median above 1.5 times the tenth percentile) are left out.
-/// Message sizes are held out. Of one group and several at once, those at once count.
+/// Message sizes are held out. Where one group was measured alone and several at once, those at
+/// once count.
 std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
                                        const FitOptions& options, CollectiveModel& node);
 
-/// What collectives across nodes get of the cluster's network, from points of two nodes or more,
-/// with what its nodes do inside as it stands. Message sizes are held out.
+/// Fits the share of the cluster's network that collectives across nodes get, from points of two
+/// nodes or more; the constants inside its nodes stay. Message sizes are held out.
 std::vector<FitReport> fit_network(const std::vector<Measurement>& points,
                                    const FitOptions& options, Cluster& cluster);
 

@@ -42,7 +42,7 @@ AttentionPass with_values(AttentionPass pass, const std::vector<double>& values)
   return pass;
 }
 
-/// What constants are fitted for, besides the pass.
+/// The sizes that constants are fitted for, besides the pass.
 struct HeadSizes {
   double head_dim{};
   double value_dim{};
@@ -160,7 +160,7 @@ WindowedAttention window_of(const std::optional<WindowedAttention>& known,
   return window;
 }
 
-/// What windowed forward passes cost beside the arithmetic, which stays as it stands.
+/// Fits the cost of windowed forward passes beside the arithmetic, which stays as it is.
 FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measurement*>& points,
                      const FitOptions& options, const Device& device) {
   const auto model_of = [&](const std::vector<double>& values) -> Predictor {

@@ -66,7 +66,7 @@ LinkModel with_values(const std::vector<double>& values, bool many_sizes) {
   return link;
 }
 
-/// Of a ring, or of what has no steps.
+/// Returns the time of a ring, or of an algorithm without steps.
 Seconds link_time(const LinkModel& link, const MeasuredCollective& what) {
   const Seconds transfer = transfer_time(link, what.op, what.ranks, what.bytes);
   return transfer + waiting_time(link, ring_steps(what.op, what.ranks), transfer);

@@ -57,7 +57,8 @@ double most_efficiency(const Device& device, const std::vector<const Measurement
   return std::max(1.0, 1.0 / most);
 }
 
-/// What holds an expert's tiles to those of single products where layers do not tell them apart.
+/// Spread that ties an expert's tiles to those of single products where layers do not tell them
+/// apart.
 constexpr double kLikeSingle = 0.3;
 
 /// Launches and rates; the last, of casts to blocks, may be left out.

@@ -14,7 +14,7 @@ namespace {
 constexpr double kSmallestFlop = 1e9;  ///< below, launch and timer dominate
 constexpr std::int64_t kFewestRows = 64;
 constexpr std::size_t kFewestProducts = 30;
-/// Of one device, for its rate alone.
+/// Fewest points of one device for its rate alone.
 constexpr std::size_t kFewestForRate = 3;
 
 bool is_half_precision(Precision precision) {

@@ -19,7 +19,8 @@ std::string environment(const Measurement& point, const FitOptions& options) {
   return found == point.fields.end() ? std::string() : found->second;
 }
 
-/// Of predicted / measured, with one factor an environment taken out where there are several.
+/// Returns the errors of predicted / measured, with one factor an environment taken out where there
+/// are several.
 ErrorStatistics errors_of(const std::vector<Measurement>& points, std::vector<double> ratios,
                           const FitOptions& options) {
   std::map<std::string, std::vector<double>> environments;

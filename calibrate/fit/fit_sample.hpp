@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the fits of calibrate/fit.hpp have in common.
+/// Parts that the fits of calibrate/fit.hpp share.
 
 #include <functional>
 #include <string>
@@ -34,9 +34,10 @@ FitReport fit_sample(const std::string& what, const FitSample& sample,
                      const std::vector<Parameter>& parameters, const ModelOf& model_of,
                      const FitOptions& options);
 
-/// What products are held out by: n and k, the shape of the weights of a forward pass.
+/// Returns the key by which products are held out: n and k, the shape of the weights of a forward
+/// pass.
 std::string weight_shape(const Gemm& gemm);
-/// What collectives are held out by: the bytes of the message.
+/// Returns the key by which collectives are held out: the bytes of the message.
 std::string message_size(const Measurement& point);
 
 /// The mean of `stated_error` over all points of the reports; 0 where there are none.
@@ -45,7 +46,8 @@ double mean_stated_error(const std::vector<FitReport>& reports);
 /// The error that a device file states: that of the held-out shapes where there are any.
 double stated_error(const FitReport& report);
 
-/// Of `points`, where all constants take `needed`: "3 of 30 points needed for all constants: …".
+/// Returns the note on a fit from `points` where all constants take `needed`: "3 of 30 points
+/// needed for all constants: …".
 std::string rate_alone(std::size_t points, std::size_t needed);
 
 /// The values of a report's constants, in their order.

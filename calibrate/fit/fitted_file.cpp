@@ -51,7 +51,8 @@ std::string intervals_text(const std::vector<FitReport>& reports) {
   return fmt::format("80 % intervals by the scatter of the points: {}", fmt::join(parts, ", "));
 }
 
-/// Of products some of which `may_leave` the tensor cores, or none.
+/// Returns the section of a model of products; `may_leave` tells whether some of them leave the
+/// tensor cores.
 json gemm_section(const GemmModel& fitted, double error, const FitOrigin& origin,
                   const FitReport& report, bool may_leave = true) {
   if (const auto* flat = std::get_if<FlatGemm>(&fitted)) {

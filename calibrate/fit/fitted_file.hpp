@@ -11,7 +11,7 @@
 
 namespace prequel {
 
-/// What is made, by which command.
+/// The name of a fitted file and the command that makes it.
 struct FitOrigin {
   std::string name;      ///< of the new device or cluster
   std::string command;   ///< that makes the file again

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a training step asks of one device, as points to measure.
+/// Kernels of a training step on one device, as points to measure.
 
 #include <vector>
 

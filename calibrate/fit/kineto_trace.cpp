@@ -100,8 +100,8 @@ bool contains(std::string_view text, std::initializer_list<std::string_view> wor
       words, [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-/// What a kernel does, by its operator where that tells, else by its own name. Names are those of
-/// PyTorch, cuBLAS, CUTLASS, FlashAttention, NCCL, Triton and Transformer Engine.
+/// Returns the kind of a kernel, by its operator where that tells it, else by its own name. Names
+/// are those of PyTorch, cuBLAS, CUTLASS, FlashAttention, NCCL, Triton and Transformer Engine.
 std::string kind_of(const DeviceEvent& event, const Operator* by) {
   const std::string name = lower_case(event.name);
   const std::string op = by ? lower_case(by->name) : "";

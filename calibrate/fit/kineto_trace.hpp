@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// What all kernels, copies and fills of one kind took on the device, one after another.
+/// The time of all kernels, copies and fills of one kind on the device, one after another.
 struct KernelSum {
   std::string kind;
   Seconds time{};
@@ -24,9 +24,9 @@ struct KinetoTrace {
   MeasurementFile file;
 };
 
-/// Traces of PyTorch 1.8 on. What an operator worked on is known where `record_shapes` was on,
-/// which way a product of a backward pass went by the strides that PyTorch 2.1 and later write, and
-/// of collectives since 2.2. Throws InputError for what is no trace, or one that is cut off.
+/// Reads traces of PyTorch 1.8 on. An operator's shapes are known where `record_shapes` was on, the
+/// direction of a backward pass' product by the strides that PyTorch 2.1 and later write, and
+/// collectives since 2.2. Throws InputError for a file that is no trace, or that is cut off.
 KinetoTrace read_kineto_trace(std::istream& in, const std::string& file);
 
 }  // namespace prequel

@@ -52,7 +52,7 @@ Seconds measured_time(const Fields& fields) {
   return {positive(fields, "time_us") * 1e-6};
 }
 
-/// Of work that may be given by its rate instead.
+/// Returns the time of work that may be given by its rate instead.
 Seconds measured_time(const Fields& fields, Flops flop) {
   const bool by_rate = !cell(fields, "time_s") && !cell(fields, "time_ms") &&
                        !cell(fields, "time_us") && cell(fields, "tflops");
@@ -162,16 +162,17 @@ double tokens_with_copies(double tokens, double copies, double top_k, double ran
   return std::min({tokens, copies, std::max(expected, copies / top_k)});
 }
 
-/// Whether the library casts a token once, before it is copied for its experts, not each copy:
-/// SGLang, and TensorRT-LLM but with a scale for 128 elements.
+/// Tests whether the library casts a token once, before it is copied for its experts, not each
+/// copy: SGLang, and TensorRT-LLM but with a scale for 128 elements.
 bool casts_tokens(const std::string& library, Precision precision) {
   const auto has = [&](std::string_view text) { return library.find(text) != std::string::npos; };
   return has("sglang") || (has("trtllm") && precision != Precision::fp8_block);
 }
 
-/// What a library fills the rows of an expert up to: DeepGEMM 128; TensorRT-LLM's generated kernels
-/// their tile of rows, a power of two from 8 to 64 that holds the mean expert's (as SGLang chooses
-/// it, from memory of its source; with 64 the tables are met better than with 128).
+/// Returns the multiple to which a library fills the rows of an expert: DeepGEMM 128;
+/// TensorRT-LLM's generated kernels their tile of rows, a power of two from 8 to 64 that holds the
+/// mean expert's (as SGLang chooses it, from memory of its source; with 64 the tables are met
+/// better than with 128).
 std::int64_t row_padding(const std::string& library, const GroupedGemm& product) {
   if (library.starts_with("deepgemm")) return 128;
   if (!library.starts_with("trtllm-gen")) return 1;
@@ -188,7 +189,7 @@ std::int64_t used_experts(const Fields& fields) {
   throw InputError(fmt::format("used_experts: {} of {} experts; at most all of them", used, all));
 }
 
-/// Whether experts have a gate beside the up-projection, as is usual.
+/// Tests whether experts have a gate beside the up-projection, as is usual.
 bool gated(const Fields& fields) {
   const std::string* text = cell(fields, "gated");
   if (!text || *text == "1" || *text == "true") return true;
@@ -197,9 +198,9 @@ bool gated(const Fields& fields) {
 }
 
 /// A layer of experts forward on one device of a group: tokens into their order, casts, (gated)
-/// up-projection, activation, down-projection, and back; without the router. Of the group's tokens
-/// those with copies here are read and their copies written; on the way back copies are read and
-/// all of the group's tokens written.
+/// up-projection, activation, down-projection, and back; without the router. The group's tokens
+/// with copies here are read and their copies written; on the way back copies are read and all of
+/// the group's tokens written.
 MeasuredKernels expert_layer(const Fields& fields) {
   const std::string* dtype = cell(fields, "dtype");
   const double tokens = positive(fields, "tokens");

@@ -58,7 +58,7 @@ struct MeasuredBeside {
   Gemm gemm;
 };
 
-/// What measuring programs time and no model prices: launches, chains of kernels.
+/// A kernel that measuring programs time and no model prices: launches, chains of kernels.
 struct MeasuredOther {
   std::string op;
 };
@@ -74,23 +74,23 @@ struct Measurement {
   Fields fields;  ///< of the row, and `operator` and `size_class` where the row lacks them
 };
 
-/// What a row says. Which operator it is follows from `op` where that names one of the last three,
-/// else from its columns: `topk` and `op` or `phase` (dispatch, combine) for tokens on their way to
-/// experts, whose `library` says the dispatcher; `ranks` for a collective; `m_per_group`, `n`, `k`
-/// for a grouped product; `m`, `n`, `k` for a GEMM, where `recipe` says how its activation was cast
-/// in the same time; `local_rows` and `inter` for a layer of experts; `seq` and `heads` for
-/// attention; `op` and `bytes` for a memory-bound kernel. Times in `time_us`, `time_ms` or
-/// `time_s`, or as `tflops` of products and attention, or as `gb_s` of dispatches: of the copies
-/// that a token makes, one for each rank (or node, where `level` is rdma) that holds a chosen
-/// expert, its own too. Throws InputError (without place) that says which cell is missing or not
-/// sound.
+/// Reads the measurement of a row. Which operator it is follows from `op` where that names one of
+/// the last three, else from its columns: `topk` and `op` or `phase` (dispatch, combine) for tokens
+/// on their way to experts, whose `library` says the dispatcher; `ranks` for a collective;
+/// `m_per_group`, `n`, `k` for a grouped product; `m`, `n`, `k` for a GEMM, where `recipe` says how
+/// its activation was cast in the same time; `local_rows` and `inter` for a layer of experts; `seq`
+/// and `heads` for attention; `op` and `bytes` for a memory-bound kernel. Times in `time_us`,
+/// `time_ms` or `time_s`, or as `tflops` of products and attention, or as `gb_s` of dispatches: of
+/// the copies that a token makes, one for each rank (or node, where `level` is rdma) that holds a
+/// chosen expert, its own too. Throws InputError (without place) that says which cell is missing or
+/// not sound.
 Measurement read_measurement(Fields fields);
 
 /// A row that times a dispatch and its combine (`dispatch_us`, `combine_us`) as one of each; any
 /// other as it is.
 std::vector<Fields> both_ways(Fields fields);
 
-/// What a file of measured points says.
+/// The content of a file of measured points.
 struct MeasurementFile {
   std::vector<Measurement> points;
   std::vector<std::string> unread;             ///< "FILE:LINE: why", for every row left out

@@ -96,7 +96,8 @@ Format format_of(std::istream& in) {
     if (first.is_object() && !first.contains("results") && !first.contains("traceEvents")) {
       return Format::json_lines;
     }
-    // What goes over several lines is a log of nccl-tests, or a trace, whose head names its events.
+    // A document over several lines is a log of nccl-tests, or a trace, whose head names its
+    // events.
     std::string more(kHead, '\0');
     in.read(more.data(), static_cast<std::streamsize>(more.size()));
     more.resize(static_cast<std::size_t>(in.gcount()));

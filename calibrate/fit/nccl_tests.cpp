@@ -34,7 +34,7 @@ struct Row {
   double bus_rate{};        ///< GB/s
 };
 
-/// What a log says besides its rows.
+/// The content of a log besides its rows.
 struct Run {
   std::optional<CollectiveOp> op;
   int ranks{0};

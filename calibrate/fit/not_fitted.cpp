@@ -38,7 +38,7 @@ struct KindOf {
   Kind operator()(const MeasuredOther& other) const { return {other.op}; }
 };
 
-/// Of few points some move a rate alone.
+/// Tests whether a kind has a report: few points may move a rate alone.
 bool has_report(const std::vector<FitReport>& fitted, const std::string& kind) {
   return std::ranges::any_of(fitted, [&](const FitReport& report) {
     return report.what == kind || "attention " + report.what == kind;

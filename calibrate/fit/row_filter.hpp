@@ -19,10 +19,10 @@ struct RowFilter {
 /// Throws InputError that shows the form when `text` is not of it.
 RowFilter parse_row_filter(std::string_view text);
 
-/// Whether the row meets all filters; a row without the column has an empty cell there.
+/// Tests whether the row meets all filters; a row without the column has an empty cell there.
 bool meets(const Fields& fields, const std::vector<RowFilter>& filters);
 
-/// Whether `text` is of the pattern, in which `*` stands for any text.
+/// Tests whether `text` is of the pattern, in which `*` stands for any text.
 bool matches(std::string_view text, std::string_view pattern);
 
 }  // namespace prequel

@@ -24,7 +24,7 @@ std::string first_word_in(const std::filesystem::path& file) {
   return word;
 }
 
-/// Of a file with a line a level of a clock, "1: 2100Mhz *".
+/// Returns the highest level of a clock from a file with a line a level, "1: 2100Mhz *".
 std::optional<double> highest_level(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::optional<double> highest;
@@ -60,7 +60,7 @@ std::map<std::string, std::string> AmdSensors::settings() const {
 
 std::map<std::string, double> AmdSensors::state() const {
   std::map<std::string, double> told;
-  // Of several files that tell the same the last that is there counts.
+  // The last file that is there counts where several tell the same.
   const auto tell = [&](const char* key, const char* file, double unit) {
     if (const auto value = number_in(monitor_ / file)) told[key] = *value / unit;
   };

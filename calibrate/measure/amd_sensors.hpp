@@ -1,6 +1,6 @@
 #pragma once
 
-/// What AMD's driver says of a GPU.
+/// Sensors of a GPU that AMD's driver reads.
 
 #include <filesystem>
 #include <map>

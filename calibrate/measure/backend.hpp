@@ -1,6 +1,6 @@
 #pragma once
 
-/// What measures: a processor, a GPU, or a group of processes.
+/// Back ends that measure: a processor, a GPU, or a group of processes.
 
 #include <functional>
 #include <map>
@@ -36,7 +36,7 @@ class OutOfMemory : public SkippedPoint {
   using SkippedPoint::SkippedPoint;
 };
 
-/// What no test could see, as no device was there.
+/// Kernels that no test could prove, as no device was there.
 struct Unproven {
   std::string kernels;  ///< as a measurement file calls them
   std::string what;     ///< is checked without a device, and what is not
@@ -52,13 +52,14 @@ class Backend {
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
 
-  /// What the numbers depend on: versions, clocks, settings.
+  /// Returns the context that the numbers depend on: versions, clocks, settings.
   [[nodiscard]] virtual std::map<std::string, std::string> context() const = 0;
-  /// What of its kernels has not been seen on a device; told first.
+  /// Returns those of its kernels that nobody has seen on a device; told first.
   [[nodiscard]] virtual std::vector<Unproven> unproven() const { return {}; }
-  /// What may differ from point to point, after one: clocks, temperature.
+  /// Returns the state after a point, which may differ from point to point: clocks, temperature.
   [[nodiscard]] virtual std::map<std::string, double> state() const { return {}; }
-  /// What the file calls the kernel, for works that kernels of different names do; else nothing.
+  /// Returns the file's name of the kernel, for works that kernels of different names do; else
+  /// nothing.
   [[nodiscard]] virtual std::string kernel(const Work& work) const {
     (void)work;
     return {};
@@ -68,7 +69,7 @@ class Backend {
   /// Random data in place, ready to run. Throws SkippedPoint for what this back end cannot measure
   /// or hold, DeviceError.
   virtual Run prepare(const Work& work) = 0;
-  /// Of a group of processes: what the first says. All call it at the same point.
+  /// Returns what the first of a group of processes says. All call it at the same point.
   virtual bool agree(bool here) { return here; }
   /// The first of a group of processes writes the file.
   [[nodiscard]] virtual bool is_first() const { return true; }

@@ -18,7 +18,7 @@ namespace {
 /// its operands in memory, as in training, and not in the cache.
 constexpr double kRotatedBytes = 3.2e7;
 
-/// Of a memory-bound kernel's arrays: far beyond any cache, and quick to fill.
+/// Most elements of a memory-bound kernel's arrays: far beyond any cache, and quick to fill.
 constexpr double kMostElements = 8.5e6;
 
 /// Linux promises more memory than there is and kills who uses it.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What all sources for GPUs share: no call goes unchecked, nothing leaks.
+/// Checks and owners for all sources for GPUs: no call goes unchecked, nothing leaks.
 
 #include <cstddef>
 #include <string>

@@ -32,7 +32,8 @@ GpuAbilities abilities_of(int device);
 /// The size of the last cache before memory.
 std::size_t cache_bytes_of(int device);
 
-/// What the device, its driver and the runtime are, beside what its sensors and the host say.
+/// Returns versions and properties of the device, its driver and the runtime, beside what its
+/// sensors and the host say.
 std::map<std::string, std::string> context_of(int device, const GpuSensors& sensors);
 
 }  // namespace prequel

@@ -21,7 +21,7 @@ Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream);
 /// another, each with operands of its own.
 Launch prepare_cuda_grouped(const GroupedGemm& product, cudaStream_t stream);
 
-/// What a measurement file calls the library, and its version.
+/// Returns the name of the library in a measurement file, and its version.
 std::pair<std::string, std::string> product_library();
 
 }  // namespace prequel

@@ -10,8 +10,8 @@
 
 namespace prequel {
 
-/// What random bits shall be sound numbers as: bf16 of [-1, 1), which are sound as fp16 and, by
-/// twos, as fp32, too; or e4m3 of (-2, 2).
+/// The format in which random bits shall be sound numbers: bf16 of [-1, 1), which are sound as fp16
+/// and, by twos, as fp32, too; or e4m3 of (-2, 2).
 enum class RandomNumbers { bf16, fp8 };
 
 /// Fills `bytes` with random numbers: zeros would be multiplied with less power, so faster.

@@ -155,7 +155,7 @@ class AttentionBuilder {
 
   [[nodiscard]] Sizes square() const { return {what_.batch, what_.heads, what_.seq, what_.seq}; }
   [[nodiscard]] Sizes rows() const { return {what_.batch, what_.heads, what_.seq, 1}; }
-  /// Of the sizes batch, heads, positions, elements.
+  /// Returns the strides of the sizes batch, heads, positions, elements.
   [[nodiscard]] Sizes strides_of(std::int64_t heads, std::int64_t width, bool heads_inside) const {
     const std::int64_t batch = heads * what_.seq * width;
     if (heads_inside) return {batch, width, heads * width, 1};

@@ -122,8 +122,8 @@ class CudnnGraph {
   [[nodiscard]] const std::vector<std::size_t>& arrays() const { return arrays_; }
   [[nodiscard]] const std::vector<CudnnDescriptor>& operations() const { return operations_; }
 
-  /// What a plan runs on: the arrays, at these addresses on the device, and its workspace. Refers
-  /// to this graph, which must outlive it and get no more constants.
+  /// Returns the variant pack that a plan runs on: the arrays, at these addresses on the device,
+  /// and its workspace. It refers to this graph, which must outlive it and get no more constants.
   [[nodiscard]] CudnnDescriptor bind(const std::vector<void*>& arrays, void* workspace);
 
  private:

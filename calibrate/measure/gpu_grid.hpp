@@ -1,7 +1,7 @@
 #pragma once
 
-/// What is measured on a GPU, and how memory-bound kernels lie in its memory: all of it that needs
-/// no GPU.
+/// Grid of kernels to measure on a GPU, and the place of memory-bound kernels' arrays in its
+/// memory: all of it that needs no GPU.
 
 #include <cstddef>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace prequel {
 
-/// What a GPU and the libraries beside it can do.
+/// The abilities of a GPU and the libraries beside it.
 struct GpuAbilities {
   std::set<Precision> formats;     ///< of products
   bool fused_attention{};          ///< there is a library of it
@@ -32,8 +32,8 @@ GpuAbilities nvidia_abilities(int capability, bool cudnn);
 /// whose scales are of whole tensors or, on gfx950, of 32 elements.
 GpuAbilities amd_abilities(std::string_view architecture, bool hipblaslt);
 
-/// Whether e4m3 is the one without infinities and minus zero, of twice the bias ("fnuz"), as on
-/// MI300X.
+/// Tests whether e4m3 is the one without infinities and minus zero, of twice the bias ("fnuz"), as
+/// on MI300X.
 bool has_fnuz(std::string_view architecture);
 
 /// Products in all formats and passes, strided-batched ones over aligned and misaligned head sizes,
@@ -41,7 +41,7 @@ bool has_fnuz(std::string_view architecture);
 /// launches.
 std::vector<Work> gpu_grid(const GpuAbilities& abilities);
 
-/// What of a grid's kernels was checked without a GPU, and what of them nobody has seen on one.
+/// Returns which of a grid's kernels were checked without a GPU, and which nobody has seen on one.
 std::vector<Unproven> unproven_kernels(const std::vector<Work>& grid, std::string_view library);
 
 /// Rows of `width` elements that one memory-bound kernel works on.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What CUDA and HIP have by different names in device code. A test brings the same for a processor
+/// Names in device code that differ between CUDA and HIP. A test brings the same for a processor
 /// (tests/measure/emulated).
 
 #ifdef __HIP_PLATFORM_AMD__

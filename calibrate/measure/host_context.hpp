@@ -7,8 +7,8 @@
 
 namespace prequel {
 
-/// Host, processor, cores, clock and its governor, load, kernel and date. What the machine does
-/// not tell is left out.
+/// Host, processor, cores, clock and its governor, load, kernel and date. Facts that the machine
+/// does not tell are left out.
 std::map<std::string, std::string> host_context();
 
 }  // namespace prequel

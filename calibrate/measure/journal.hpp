@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// Holds the file locked against other writers. What `add` was given is on disk when it returns.
+/// Holds the file locked against other writers. Data given to `add` are on disk when it returns.
 class Journal {
  public:
   /// Opens a new file and writes `context` (a JSON object) as its head, or, to resume, an old one:

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What memory-bound kernels do with one element, in functions that compile for processors and GPUs
-/// alike. As narrow_formats.hpp.
+/// Arithmetic of memory-bound kernels on one element, in functions that compile for processors and
+/// GPUs alike. As narrow_formats.hpp.
 
 #include <cmath>
 #include <cstddef>

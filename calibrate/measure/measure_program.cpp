@@ -44,8 +44,8 @@ std::string context_text(const Backend& backend) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// What the device or a library that this program was built without would have had, and what of
-/// the rest nobody has seen on a device yet.
+/// Tells what is not measured, as the device or a library that this program was built without lacks
+/// it, and which of the rest nobody has seen on a device yet.
 void tell_limits(const Backend& backend) {
   const auto context = backend.context();
   const auto lacks = context.find("not_measured");

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What all MPI sources of the measuring program share: no call goes unchecked.
+/// Checks that all MPI sources of the measuring program share: no call goes unchecked.
 
 #include <fmt/format.h>
 #include <mpi.h>

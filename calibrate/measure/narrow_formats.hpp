@@ -94,8 +94,8 @@ PREQUEL_ANYWHERE inline float from_narrow(unsigned code, const NarrowFormat& for
   return (code & sign_bit) != 0 ? -value : value;
 }
 
-/// What numbers of a block are multiplied with, so that the largest of them becomes the largest of
-/// the format.
+/// Returns the factor for the numbers of a block by which the largest of them becomes the largest
+/// of the format.
 PREQUEL_ANYWHERE inline float block_factor(float largest, float most) {
   return most / (largest > 1e-12F ? largest : 1e-12F);
 }

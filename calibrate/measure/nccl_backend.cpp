@@ -154,7 +154,7 @@ class NcclBackend final : public Backend {
     return unproven_kernels(grid(), kName);
   }
 
-  /// Of the first process' device.
+  /// Returns the state of the first process' device.
   [[nodiscard]] std::map<std::string, double> state() const override { return sensors_->state(); }
 
   [[nodiscard]] std::vector<Work> grid() const override {
@@ -269,7 +269,7 @@ class NcclBackend final : public Backend {
     };
   }
 
-  /// What `make` makes, if it can on all processes; else all throw.
+  /// Returns what `make` makes, if it succeeds on all processes; else all throw.
   template <typename Make>
   auto all_or_none(const Make& make) -> decltype(make()) {
     decltype(make()) made;
@@ -286,8 +286,8 @@ class NcclBackend final : public Backend {
     return made;
   }
 
-  /// What the library has found out about its connections while collectives run: a process that
-  /// died, a link that is down.
+  /// Returns the problems of connections that the library found while collectives run: a process
+  /// that died, a link that is down.
   [[nodiscard]] std::string trouble() const {
     for (const auto& [shape, group] : groups_) {
       ncclResult_t status = ncclSuccess;

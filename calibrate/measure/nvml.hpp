@@ -1,6 +1,6 @@
 #pragma once
 
-/// What NVIDIA's management library says of a GPU.
+/// Facts about a GPU from NVIDIA's management library.
 
 #include <map>
 #include <string>

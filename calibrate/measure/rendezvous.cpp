@@ -19,7 +19,7 @@ namespace prequel {
 namespace {
 
 constexpr Seconds kPatience{120.0};
-/// What torchrun takes when it is told no other.
+/// Torchrun's port where it is told no other.
 constexpr int kUsualPort = 29500;
 
 int whole(const Environment& environment, const char* name, int least, int most) {

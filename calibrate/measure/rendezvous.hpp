@@ -21,7 +21,7 @@ struct ProcessPlace {
   int local_rank{};     ///< among those of its node: its GPU
   std::string address;  ///< of the first process
   int port{};
-  /// What the processes of one job know and strangers do not; equal in all of them.
+  /// Number that the processes of one job know and strangers do not; equal in all of them.
   std::uint64_t secret{};
 };
 
@@ -50,7 +50,7 @@ class Rendezvous {
   [[nodiscard]] virtual int local_rank() const = 0;
   /// Fills `data` with what the first process has in it. Throws DeviceError when one is gone.
   virtual void broadcast(void* data, std::size_t bytes) = 0;
-  /// What all processes gave, by rank. Throws DeviceError when one is gone.
+  /// Returns the numbers of all processes, by rank. Throws DeviceError when one is gone.
   virtual std::vector<std::uint64_t> all_gather(std::uint64_t own) = 0;
 };
 

@@ -247,7 +247,7 @@ class TcpRendezvous final : public Rendezvous {
     return got > 0;
   }
 
-  /// Whether the visitor is one of ours that was missing.
+  /// Admits the visitor if it is one of ours that was missing; else returns false.
   bool admit(Visitor one) {
     const Greeting& hello = one.hello;
     if (hello.greeting != kGreeting || hello.secret != place_.secret) return false;

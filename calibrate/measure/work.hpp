@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a back end may be asked to measure, and how a measurement file tells it.
+/// Works that a back end may be asked to measure, and their form in a measurement file.
 
 #include <string>
 #include <string_view>

@@ -88,7 +88,7 @@ Json calibration_json(const RunFitReport& report, const std::string& origin) {
           {"correlations", correlations}};
 }
 
-/// What the runs made most probable of the names that a stack has.
+/// Sets the names of a stack that the runs made most probable.
 void set_choice(Document& software, const StackChoice& choice) {
   constexpr std::array<const char*, 3> kOverlaps{"none", "no-pipeline", "always"};
   if (choice.flash_kernel) software.set("kernels.flash_kernel", *choice.flash_kernel);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a calibration from few runs is worth: some random rows of a table fitted, its others told.
+/// Worth of a calibration from few runs: some random rows of a table fitted, its others told.
 
 #include <atomic>
 #include <vector>

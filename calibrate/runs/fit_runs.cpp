@@ -20,7 +20,7 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-/// Of a constant that moves several numbers, one that the scenario uses.
+/// Returns the path of a constant; where it moves several numbers, one that the scenario uses.
 std::string shown_path(const Scenario& scenario, Uncertain constant) {
   const std::vector<UncertainField> fields = fields_of(scenario, constant);
   const std::string used = "." + scenario.software.kernels.flash_kernel + ".";
@@ -77,7 +77,7 @@ struct Errors {
   }
 };
 
-/// What the row has in common with those of its fold.
+/// Returns the value that the row shares with those of its fold.
 std::string shared_by(const ObservedRun& row, const std::string& fold_by) {
   if (fold_by == "card") return row.scenario.device.name;
   if (fold_by == "cluster") return own_name(row.scenario.cluster);

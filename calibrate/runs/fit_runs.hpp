@@ -1,7 +1,7 @@
 #pragma once
 
 /// The most probable constants of device, cluster and software from measured runs: any number of
-/// them, one is enough to help. What the runs do not tell keeps its prior.
+/// them, one is enough to help. A constant that the runs do not tell keeps its prior.
 
 #include <atomic>
 #include <optional>
@@ -14,8 +14,9 @@
 
 namespace prequel {
 
-/// One constant after the fit. Of those that move several numbers, `path` is one that they all
-/// follow; of those that stand in no file ("all"), their name, and the value is a factor.
+/// One constant after the fit. `path` is the number of a file that it moves, or one that they all
+/// follow where it moves several. A constant that stands in no file ("all") has its name there, and
+/// a factor as value.
 struct CalibratedConstant {
   Uncertain constant{};
   std::string path;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What could explain that runs took another time than predicted: the odds of single causes.
+/// Possible causes why runs took another time than predicted: the odds of single ones.
 
 #include <string>
 #include <vector>

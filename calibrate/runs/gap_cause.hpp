@@ -4,8 +4,7 @@
 
 namespace prequel {
 
-/// What alone could explain that runs took another time than predicted, and how large it would have
-/// to be.
+/// A cause that could alone explain why runs took another time than predicted, and its size.
 struct GapCause {
   std::string what;               ///< "network between nodes 0.55 of its rate (0.48-0.63)"
   std::string path;               ///< the number of a file that it moves; empty: all times, or none

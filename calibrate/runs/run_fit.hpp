@@ -18,7 +18,7 @@ struct Hypothesis {
   double weight{};
 };
 
-/// What a fit says of one row that it did not see.
+/// The fit's answer for one row that it did not see.
 struct Forecast {
   double log_median{};
   double scale{};  ///< of a Student t
@@ -37,7 +37,7 @@ class RunFit {
   [[nodiscard]] double as_files_say(std::size_t row) const {
     return start_.values[static_cast<Eigen::Index>(row)];
   }
-  /// Whether the constant moves any row.
+  /// Tests whether the constant moves any row.
   [[nodiscard]] bool felt(Eigen::Index constant) const {
     return !start_.slopes.col(constant).isZero();
   }

@@ -227,7 +227,7 @@ WhatIsKnown what_is_known(const std::vector<ObservedRun>& runs, const Uncertaint
   }
   const auto site = std::ranges::find(constants, Uncertain::all) - constants.begin();
   if (static_cast<std::size_t>(site) < constants.size()) {
-    // What runs of a stack share on a cluster holds what a site drifts by.
+    // The part that runs of a stack share on a cluster includes the site's drift.
     double& shared = known.covariance(site, site);
     shared = std::max(shared, uncertainty.levels.drift * uncertainty.levels.drift);
   }

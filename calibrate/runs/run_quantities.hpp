@@ -23,7 +23,7 @@ struct StackChoice {
 /// "flash_kernel flash-2, launch async", or "as the files say".
 std::string text(const StackChoice& choice);
 
-/// Of which of a prediction's logarithms an observation is.
+/// The logarithm of a prediction that an observation is of.
 using AnswerPart = double LogAnswer::*;
 
 /// One thing that was measured of one run, and the inputs of its prediction.
@@ -60,7 +60,7 @@ struct WeighedPrior {
   Prior prior;
   double weight{};
 };
-/// What is known before the runs.
+/// The prior knowledge before the runs.
 struct WhatIsKnown {
   std::vector<WeighedPrior> priors;  ///< the widest is last
   double other_name{};               ///< odds that a name in the files is another one; 0: never

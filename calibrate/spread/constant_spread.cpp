@@ -29,7 +29,7 @@ constexpr int kFixedPointRounds = 14;
 constexpr double kPriorCases = 2.0;
 constexpr double kHeld = 0.01;  ///< spread of what is as good as known
 
-/// What tables tell of: times of seconds, memory of printed bytes.
+/// The quantity that tables tell of: times of seconds, memory of printed bytes.
 enum class RunQuantity : std::uint8_t { time, memory };
 
 bool tells(const MeasuredRun& run, RunQuantity told) {
@@ -90,8 +90,8 @@ Exchanged exchanged_in(const Library& library, const std::vector<MeasuredRun>& r
   return exchanged;
 }
 
-/// What is assumed before any table tells of it. Constants of devices and clusters are the table's
-/// own in every case, so that what a foreign stack errs by is not theirs.
+/// Returns the uncertainty before any table tells of it. Constants of devices and clusters are the
+/// table's own in every case, so that the error of a foreign stack is not theirs.
 Uncertainty before_tables(const Uncertainty& present, const Exchanged& exchanged) {
   Uncertainty before = present;
   before.memory_noise = {kMemoryNoiseGuess};
@@ -171,7 +171,7 @@ std::vector<std::string> foreign_stacks(const Library& library, const Software& 
   return stacks;
 }
 
-/// Whether the stack, or a release that stands in for it, has a file.
+/// Tests whether the stack, or a release that stands in for it, has a file.
 bool is_known(const Library& library, const std::string& software) {
   try {
     (void)library.open("software", software);
@@ -203,7 +203,8 @@ struct Moments {
   }
 };
 
-/// Of cases of times by the constants of their own or of other stacks, or of memory.
+/// Returns the moments of cases: of times by the constants of their own or of other stacks, or of
+/// memory.
 Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, RunQuantity told,
                    bool own) {
   Moments moments;

@@ -22,15 +22,15 @@ double grid(int index, int count, double least, double most) {
   return least * std::pow(most / least, index / (count - 1.0));
 }
 
-/// What a row says of an error: its value, or that it left what is needed on one side of the card.
-enum class Says : std::uint8_t { value, ran, ran_out };
+/// The form of a row's error: its value, or that it left what is needed on one side of the card.
+enum class MissKind : std::uint8_t { value, ran, ran_out };
 
 /// One error beside the spread that the priors alone would give it.
 struct Miss {
   double error{};   ///< ln(predicted / measured); of a verdict, ln of the card over what is needed
   double prior{};   ///< scale by all constants at the priors' full spread
   double device{};  ///< scale by what nobody measured on the device, whatever the stack
-  Says says{};
+  MissKind kind{};
 
   [[nodiscard]] double scale(const KnownSpread& known) const {
     return std::hypot(known.level * prior, known.noise, device);
@@ -42,7 +42,7 @@ using Misses = std::map<std::string, std::vector<Miss>>;  ///< of a stack, by cl
 std::size_t count(const Misses& misses) {
   std::size_t rows = 0;
   for (const auto& [cluster, each] : misses) {
-    rows += static_cast<std::size_t>(std::ranges::count(each, Says::value, &Miss::says));
+    rows += static_cast<std::size_t>(std::ranges::count(each, MissKind::value, &Miss::kind));
   }
   return rows;
 }
@@ -73,21 +73,21 @@ std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
     row.memory = run.memory_error
                      ? Miss{std::log1p(*run.memory_error), run.interval->memory_prior, 0.0}
                      : Miss{run.interval->memory_room, run.interval->memory_prior, kCardScatter,
-                            ran ? Says::ran : Says::ran_out};
+                            ran ? MissKind::ran : MissKind::ran_out};
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-/// What is assumed of every stack before its rows.
+/// The assumptions about every stack before its rows.
 struct Common {
   double level{};
   double shared{};  ///< sd of what the rows of a cluster share
   NoisePrior noise;
 };
 
-/// What the rows of one cluster share, at most probable, its variance, and the logarithm of how
-/// probable they are with it integrated out (Laplace).
+/// The most probable offset that the rows of one cluster share, its variance, and the logarithm of
+/// their evidence with it integrated out (Laplace).
 struct Shared {
   double offset{}, variance{}, log_evidence{};
 
@@ -101,12 +101,12 @@ struct Term {
 };
 
 Term term(const Miss& miss, double scale, double offset) {
-  if (miss.says == Says::value) {
+  if (miss.kind == MissKind::value) {
     const double z = (miss.error - offset) / scale;
     const double weight = 5.0 / (4.0 + z * z) / (scale * scale);
     return {log_t4(z) - std::log(scale), weight * (miss.error - offset), weight};
   }
-  const double side = miss.says == Says::ran ? 1.0 : -1.0;
+  const double side = miss.kind == MissKind::ran ? 1.0 : -1.0;
   const double z = side * (miss.error + offset) / scale;
   const double chance = std::clamp(t4_below(z), 1e-12, 1.0 - 1e-12);
   const double density = std::exp(log_t4(z)) / scale;
@@ -174,7 +174,7 @@ using Key = std::pair<std::string, bool>;  ///< stack, and whether of experts
 using Of = std::optional<Miss> Row::*;
 
 bool has_value(const Row& row, Of of) {
-  return row.*of && (row.*of)->says == Says::value;
+  return row.*of && (row.*of)->kind == MissKind::value;
 }
 
 Misses misses_of(const std::vector<Row>& rows, const Key& key, Of of,
@@ -193,8 +193,8 @@ std::set<Key> keys_of(const std::vector<Row>& rows) {
   return keys;
 }
 
-/// What stacks that tell enough have in common. The prior of scatter stays where `finds_noise` is
-/// false.
+/// Returns what stacks that tell enough have in common. The prior of scatter stays where
+/// `finds_noise` is false.
 Common common_of(const std::vector<Row>& rows, Of of, Common common, bool finds_noise) {
   const double level_guess = common.level;
   const NoisePart noise_guess = common.noise.front();

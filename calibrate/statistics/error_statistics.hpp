@@ -7,7 +7,7 @@
 
 namespace prequel {
 
-/// Of errors predicted / measured - 1, as fractions; all 0 for an empty list.
+/// The statistics of errors predicted / measured - 1, as fractions; all 0 for an empty list.
 struct ErrorStatistics {
   std::size_t n{};
   double mape{};    ///< mean of the absolute values

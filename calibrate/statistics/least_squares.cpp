@@ -162,7 +162,7 @@ void judge(const LogProblem& problem, const Minimum& best, LeastSquaresFit& fit)
                                 first_held > 0 ? scores.head(first_held).mean() : 0.0);
   for (Index i = first_held; i < scores.size(); ++i) scores[i] = std::max(scores[i], usual);
   if (first_held <= best.x.size()) {
-    // Of no more points than constants nothing scatters: each is known as a measurement usually is.
+    // Points do not scatter where constants are as many: each is known as a measurement usually is.
     scores.head(first_held).array() = usual;
   } else {
     // Points that pull the fit towards themselves leave small residuals (MacKinnon and White, "Some

@@ -52,7 +52,7 @@ Interval80 interval80(const FittedConstant& constant);
 struct LeastSquaresFit {
   std::vector<FittedConstant> constants;
   double loss{};
-  /// What the data cannot tell, in words: a constant that nothing depends on, two constants that
+  /// Doubts that the data leave, in words: a constant that nothing depends on, two constants that
   /// only occur together, a constant at its bound.
   std::vector<std::string> warnings;
 

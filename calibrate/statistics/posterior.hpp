@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// What was seen of a quantity, as a natural logarithm: a value, or that it lay on one side.
+/// The observation of a quantity, as a natural logarithm: a value, or that it lay on one side.
 struct Observation {
   enum class Kind : std::uint8_t { value, at_most, at_least };
   Kind kind{};

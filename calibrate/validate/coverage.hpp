@@ -1,6 +1,6 @@
 #pragma once
 
-/// Whether intervals hold: how many measured values lie in those of three levels.
+/// Coverage of intervals: how many measured values lie in those of three levels.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Coverage {
   std::array<double, kCoverageLevels.size()> inside{};  ///< shares of n, by level
 };
 
-/// Of distances |ln(measured / median)| over the scale of their Student t.
+/// Returns the coverage of distances |ln(measured / median)| over the scale of their Student t.
 Coverage coverage(const std::vector<double>& distances);
 
 }  // namespace prequel

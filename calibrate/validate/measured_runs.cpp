@@ -27,7 +27,7 @@ constexpr std::string_view kJobColumns[] = {
     "id",         "source", "table",  "cluster", "framework", "software",
     "gpus",       "model",  "layers", "hidden",  "heads",     "kv_heads",
     "ffn_hidden", "vocab",  "params", "mlp",     "position",  "tied_embeddings"};
-/// Of models with experts, and what tables say of a plan by flags of its parts.
+/// Columns of models with experts, and of a plan's parts as tables flag them.
 constexpr std::string_view kMoreJobColumns[] = {
     "head_dim",         "experts",        "top_k",           "expert_ffn",
     "moe_layers",       "shared_experts", "shared_ffn",      "mtp",

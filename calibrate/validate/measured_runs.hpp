@@ -15,7 +15,7 @@ namespace prequel {
 
 enum class RunStatus : std::uint8_t { ok, oom, failed };
 
-/// One row. What the cells say, before software defaults.
+/// The cells of one row, before software defaults.
 struct MeasuredRun {
   std::string file;
   std::size_t line{};
@@ -41,7 +41,7 @@ struct MeasuredRun {
   std::string apart;
 };
 
-/// What the row has in a column; empty where it says nothing there.
+/// Returns the row's cell in a column; empty where it says nothing there.
 std::string cell(const MeasuredRun& run, const std::string& column);
 
 /// The model of a row whose name is that of a shipped one: what its columns leave out is as there.

@@ -11,7 +11,7 @@
 
 namespace prequel {
 
-/// What a tool says of one run.
+/// The prediction of another tool for one run.
 struct OtherPrediction {
   std::string id;
   std::optional<double> sec_per_iter;

@@ -27,7 +27,8 @@ namespace {
 
 constexpr long long kMostDevices = 1024;  ///< of a node
 
-/// What of a row says which files it is predicted from, and with which of their fields replaced.
+/// Returns the cells of a row that decide which files it is predicted from, and with which of their
+/// fields replaced.
 std::string files_key(const MeasuredRun& run, bool has_experts) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
@@ -120,8 +121,8 @@ Document on_day(Document cluster, const std::string& day) {
   return Document::from(cluster.file(), value);
 }
 
-/// What a site's tables mean by a release, where its file says so: of all, "RELEASE", or of those
-/// whose source has a word, "RELEASE in WORD".
+/// Returns the build that a site's tables mean by a release, where its file says so: for all,
+/// "RELEASE", or for those whose source has a word, "RELEASE in WORD".
 std::string build_of(const Document& cluster, const std::string& release,
                      const std::string& source) {
   const nlohmann::json& value = cluster.json();
@@ -149,7 +150,7 @@ std::vector<std::string> parts_of_name(const std::string& name) {
   return parts;
 }
 
-/// Whether a name is a known one but for a letter or two; another site has another word.
+/// Tests whether a name is a known one but for a letter or two; another site has another word.
 bool is_mistyped_site(const std::string& asked, const std::vector<std::string>& known) {
   const auto other = nearest(asked, known);
   if (!other) return false;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the rows of a table of measured runs are predicted from: the files that they name.
+/// Inputs of predictions for the rows of a table of measured runs: the files that they name.
 
 #include <map>
 #include <memory>
@@ -31,8 +31,8 @@ class RunInputs {
 
   /// May be asked by several threads; each file is read once.
   [[nodiscard]] ResolvedScenario scenario(const MeasuredRun& run);
-  /// What a row says that its prediction does not heed: a card that its cluster does not have,
-  /// columns that nobody knows.
+  /// Returns what a row says and its prediction does not heed: a card that its cluster does not
+  /// have, columns that nobody knows.
   [[nodiscard]] std::vector<std::string> unheeded(const MeasuredRun& run, const Scenario& scenario);
   /// Throws InputError where the overrides fit the files of none of `runs`.
   void check_overrides(const std::vector<MeasuredRun>& runs) const;

@@ -145,7 +145,7 @@ void translate_overlap(CellTexts& cells) {
   set_or_erase(cells, "overlap", overlap);
 }
 
-/// What tables say of adapters: "lora rank 16 on q_proj v_proj", "qlora", "lora+emb".
+/// Translates tables' words for adapters: "lora rank 16 on q_proj v_proj", "qlora", "lora+emb".
 void translate_adapters(CellTexts& cells) {
   const std::string adapter = text_of(cells, "adapter");
   const auto says = [&](const char* word) { return adapter.find(word) != std::string::npos; };

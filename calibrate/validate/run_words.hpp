@@ -1,6 +1,7 @@
 #pragma once
 
-/// What published tables call the values of a plan's axes, in the words of the axes.
+/// Translation of published tables' names for the values of a plan's axes into the words of the
+/// axes.
 
 #include <map>
 #include <optional>

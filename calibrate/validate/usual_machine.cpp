@@ -43,7 +43,8 @@ std::vector<double> gigabytes_of(const std::string& text) {
   return sizes;
 }
 
-/// Whether sizes of memory are the same, by 10^9 or 2^30 bytes, whole or without what is reserved.
+/// Tests whether sizes of memory are the same, by 10^9 or 2^30 bytes, whole or without what is
+/// reserved.
 bool is_as_large(double bytes, Bytes memory) {
   constexpr double kSlack = 0.15;
   return std::abs(bytes / memory.value - 1.0) <= kSlack;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a machine that no file describes is taken for.
+/// Machines that stand in for one that no file describes.
 
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ struct UsualMachine {
 /// words. Empty where no card is named, or cards of two kinds are.
 std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text);
 
-/// Whether a text names another card than the device: one of another name and other peaks or
+/// Tests whether a text names another card than the device: one of another name and other peaks or
 /// memory, or the same with memory of another size. A text that names none is of no other.
 bool is_other_card(const Library& library, const std::string& text, const Device& device);
 

@@ -27,7 +27,7 @@ std::string without_generation(std::string framework) {
   return framework;
 }
 
-/// Whether a name is one of a known framework, but for a letter or two.
+/// Tests whether a name is one of a known framework, but for a letter or two.
 bool is_mistyped(const std::string& asked, const std::vector<std::string>& known) {
   const std::string framework = release_of(asked).framework;
   std::vector<std::string> frameworks;

@@ -130,7 +130,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   return result;
 }
 
-/// Whether the row is in errors, verdicts and rankings.
+/// Tests whether the row is in errors, verdicts and rankings.
 bool is_counted(const ValidatedRun& run) {
   return run.run.apart.empty();
 }

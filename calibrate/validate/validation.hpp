@@ -83,7 +83,7 @@ struct RankingQuality {
   std::size_t worst_place{};  ///< of the measured best in the predicted order, over the sets
 };
 
-/// What odds are worth in sets of layouts that were all measured.
+/// The worth of odds in sets of layouts that were all measured.
 struct LayoutOdds {
   std::size_t sets{};
   std::size_t tried{};  ///< of them, those whose best was among the three that `--try 3` names

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says to the sub-commands of `prequel calibrate`.
+/// Options of the sub-commands of `prequel calibrate`.
 
 #include <optional>
 #include <string>

@@ -12,7 +12,7 @@ class App;
 
 namespace prequel {
 
-/// What each sub-command is told, and what runs it.
+/// The options of each sub-command, and what runs it.
 struct CalibrateOptions {
   CalibrateMeasureOptions measure;
   CalibrateFitOptions fit;

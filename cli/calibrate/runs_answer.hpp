@@ -1,6 +1,6 @@
 #pragma once
 
-/// What `prequel calibrate runs` answers, made without output of its own.
+/// Answers of `prequel calibrate runs`, made without output of their own.
 
 #include <atomic>
 #include <string>

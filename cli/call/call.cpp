@@ -132,7 +132,7 @@ std::string argument_name(const CLI::Option& option) {
 
 using NamedOption = std::pair<std::string, const CLI::Option*>;
 
-/// What a call may say, by the callers' names, in the parser's order.
+/// Returns the arguments of a call, by the callers' names, in the parser's order.
 std::vector<NamedOption> arguments_of(CLI::App& command) {
   std::vector<NamedOption> known;
   for (const CLI::Option* option : command.get_options()) {
@@ -145,7 +145,7 @@ std::vector<NamedOption> arguments_of(CLI::App& command) {
 bool is_switch(const CLI::Option& option) {
   return option.get_items_expected_max() == 0;
 }
-/// Whether each value is given with the flag anew, not as one list.
+/// Tests whether each value is given with the flag anew, not as one list.
 bool is_repeatable(const CLI::Option& option) {
   return option.get_items_expected_max() > 1;
 }

@@ -25,7 +25,7 @@ class App;
 
 namespace prequel {
 
-/// What the flags of a command fill.
+/// The options that the flags of a command fill.
 struct CallOptions {
   CommonOptions common;
   PredictOptions predict;
@@ -44,7 +44,8 @@ struct ReadCall {
   const CallSession& session;
 
   [[nodiscard]] Context context() const { return {options.common.call, library.inputs()}; }
-  /// What the session hears, and where it is heard that the session stops. Throws Interrupted.
+  /// Returns the progress that tells the session, and that ends the work when the session stops.
+  /// Throws Interrupted.
   [[nodiscard]] Progress progress() const;
 };
 
@@ -72,7 +73,7 @@ struct CallReport {
 };
 std::span<const CallReport> program_reports();
 
-/// What could explain the measured time of the job that is predicted, if it has one.
+/// Returns possible causes of the measured time of the job that is predicted, if it has one.
 std::vector<GapCause> program_causes(const Library& library, const PredictAnswer& answer);
 
 }  // namespace prequel

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a call is made with and what comes of it.
+/// Session and answer of a call.
 
 #include <atomic>
 #include <map>
@@ -16,7 +16,7 @@ namespace prequel {
 
 class ParserPool;
 
-/// What calls share while a program runs.
+/// The state that calls share while a program runs.
 struct CallSession {
   std::vector<std::string> data_directories;
   std::shared_ptr<FileCache> files;  ///< kept from call to call; empty: none

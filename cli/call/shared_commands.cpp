@@ -31,7 +31,7 @@ Progress ReadCall::progress() const {
 
 namespace {
 
-/// What is said beside an answer becomes its remarks.
+/// Makes what is said beside an answer its remarks.
 Tell remarks_of(CallAnswer& answer) {
   return [&answer](const std::string& lines) { answer.remarks += lines; };
 }

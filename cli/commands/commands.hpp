@@ -1,7 +1,6 @@
 #pragma once
 
-/// What the program does for its commands: it prints what they answer. Each returns the exit
-/// status.
+/// Commands of the program: they print the answers. Each returns the exit status.
 
 namespace prequel {
 

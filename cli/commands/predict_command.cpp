@@ -91,7 +91,7 @@ std::string flags_between(const Plan& from, const Plan& to) {
   return flags;
 }
 
-/// What to ask in place of a plan that is out of memory.
+/// Prints a question to ask in place of a plan that is out of memory.
 void print_nearest(const PredictAnswer& answer, const Terminal& out) {
   if (!answer.is_no()) return;
   const auto nearest = nearest_fitting(answer.scenario);

@@ -63,7 +63,7 @@ void print_disagreements(const SearchAnswer& answer) {
   }
 }
 
-/// What became of a table's plans that are not in the answer, and of flags that they overrule.
+/// Prints the fate of a table's plans that are not in the answer, and of flags that they overrule.
 void print_left_out(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;
   for (const std::string& flag : answer.overruled) fmt::print(stderr, "warning: {}\n", flag);
@@ -93,7 +93,7 @@ void emit_best(const CommonOptions& common, const SearchAnswer& answer) {
   print_emitted(answer.options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
 }
 
-/// Of several clusters at once.
+/// Runs the search on several clusters at once.
 int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
   const Library library(common.data_directories);
   std::vector<SearchAnswer> answers;

@@ -44,8 +44,8 @@ void print_values(const nlohmann::json& value, const std::string& path, std::str
   fmt::print("{:<48} {}\n", path, value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-/// What passes between two halves of the cluster; large ones are cut down, a graph of every link of
-/// 158,976 nodes tells no more.
+/// Prints the traffic between two halves of the cluster. Large ones are cut down, as a graph of
+/// every link of 158,976 nodes tells no more.
 void print_bisection(const Cluster& cluster) {
   constexpr std::int64_t kMostNodes = 512;
   const auto nodes = static_cast<int>(std::min(cluster.nodes, kMostNodes) / 2 * 2);

@@ -16,7 +16,7 @@
 namespace prequel {
 namespace {
 
-/// Whether the errors keep to `max_mape`; where there are none, nothing is known to.
+/// Tests whether the errors keep to `max_mape`; nothing keeps to it where there are no errors.
 bool keeps_to(double max_mape, const std::vector<ValidatedRun>& runs,
               const std::vector<ValidationGroup>& groups) {
   if (std::ranges::none_of(runs, [](const auto& run) { return run.time_error.has_value(); })) {

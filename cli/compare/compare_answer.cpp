@@ -24,8 +24,8 @@ struct SideWords {
   std::vector<std::pair<std::string, std::string>> fields;
 };
 
-/// What has no equals sign is the job where it comes first, else more of the list before it, as in
-/// "overlap=tp,ep".
+/// Reads the words of a side. A part without an equals sign is the job where it comes first, else
+/// more of the list before it, as in "overlap=tp,ep".
 SideWords words_of(const std::string& text) {
   SideWords words;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -163,7 +163,7 @@ std::vector<UnlikeInput> unlike_inputs(const Scenario& a, const Scenario& b) {
   return unlike;
 }
 
-/// What the sides say of files beside what is known to differ by them.
+/// Adds what the sides say of files beside the known differences.
 void add_said(const SideWords& a, const SideWords& b, std::vector<UnlikeInput>& unlike) {
   const auto said = [](const SideWords& side, const std::string& field) -> std::string {
     for (const auto& [name, value] : side.fields) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What `prequel compare` answers, made without output of its own.
+/// Answers of `prequel compare`, made without output of their own.
 
 #include <array>
 #include <string>
@@ -32,7 +32,7 @@ struct CompareAnswer {
   std::vector<UnlikeInput> unlike;
   Difference difference;
 
-  /// Whether the answer is "no": one of the two is out of memory.
+  /// Tests whether the answer is "no": one of the two is out of memory.
   [[nodiscard]] bool is_no() const;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says of a comparison.
+/// Options of a comparison.
 
 #include <string>
 

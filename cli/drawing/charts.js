@@ -1,6 +1,7 @@
 "use strict";
-// What reports and the page draw with. Numbers stand in tables and plain bars; uPlot draws what one
-// wants to zoom into. Every chart can be used by keyboard and says in words what it shows.
+// Drawing of charts and tables for reports and the page. Numbers stand in tables and plain bars;
+// uPlot draws what one wants to zoom into. Every chart can be used by keyboard and says in words
+// what it shows.
 const drawing = (() => {
   const tooltip = document.getElementById("tooltip");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();

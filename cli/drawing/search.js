@@ -2,7 +2,7 @@
 // Plans that a search found: the document `prequel/search/1`.
 const searchDrawing = (() => {
   const { cell, chart, css, dots, element, nearest, percent, seconds, section, table } = drawing;
-  // What every plan is told by, and what tells plans apart.
+  // Axes that name every plan, and those that tell plans apart.
   const kAlways = ["nodes", "dp", "tp", "pp", "mbs"];
   const differing = (plans) => Object.keys(plans[0]).filter((axis) =>
     kAlways.includes(axis) || new Set(plans.map((plan) => String(plan[axis]))).size > 1);

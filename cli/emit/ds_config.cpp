@@ -34,7 +34,8 @@ Json zero_section(const Scenario& scenario) {
   return zero;
 }
 
-/// What the launcher, Megatron-DeepSpeed's command line and the model's code have to say.
+/// Returns the settings left to the launcher, Megatron-DeepSpeed's command line and the model's
+/// code.
 std::vector<LeftOut> left_out_of_deepspeed(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   std::vector<LeftOut> left_out = left_to_model_code(scenario);

@@ -22,8 +22,8 @@ struct EmittedPlan {
   std::vector<LeftOut> left_out;
 };
 
-/// What of a plan frameworks leave to the model's code that only wrap its layers; each where the
-/// plan has it.
+/// Returns the parts of a plan that frameworks which only wrap layers leave to the model's code;
+/// each where the plan has it.
 std::vector<LeftOut> left_to_model_code(const Scenario& scenario);
 
 /// The command line of Megatron-LM's pretrain_gpt.py, or of Megatron-DeepSpeed's where the

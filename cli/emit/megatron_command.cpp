@@ -368,7 +368,7 @@ class MegatronCommand {
     add_graphs();
   }
 
-  /// What is computed again or waits in host memory, by the names that Megatron has for modules.
+  /// Adds modules that are computed again or wait in host memory, by Megatron's names.
   void add_modules() {
     const WordSet<RecomputeModule> again = plan_.recompute_modules;
     const bool named = !again.empty() && plan_.recompute == Recompute::selective;
@@ -444,8 +444,8 @@ class MegatronCommand {
     line("--cuda-graph-impl transformer_engine --cuda-graph-scope " + cell_of(graphs));
   }
 
-  /// What is predicted to overlap; parameters are gathered beside the first forward passes where
-  /// gradients are reduced beside the last backward ones.
+  /// Adds flags for predicted overlap. Parameters are gathered beside the first forward passes
+  /// where gradients are reduced beside the last backward ones.
   void add_overlap() {
     using enum Overlapped;
     constexpr std::pair<Overlapped, const char*> kFlags[] = {

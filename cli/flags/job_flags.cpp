@@ -16,7 +16,7 @@
 namespace prequel {
 namespace {
 
-/// What a flag takes, as help shows it.
+/// Returns the form of a flag's value, as help shows it.
 std::string form_of(const Domain<std::int64_t>& domain) {
   constexpr std::int64_t kFew = 4;
   if (domain.most - domain.least >= kFew) return "N";

@@ -40,16 +40,16 @@ void add_name(CLI::App& command, const char* flag, std::optional<std::string>& n
 /// Model, cluster, device and software.
 void add_inputs(CLI::App& command, JobRequest& request);
 
-/// What a launch script is given along: `--args`, `--env`.
+/// Adds the flags of a launch script's inputs: `--args`, `--env`.
 void add_script(CLI::App& command, ScriptInputs& script);
 
 /// Adds flags of what all plans of a search share, but for the axis that is named.
 void add_shared_axes(CLI::App& command, std::vector<Override>& overrides, std::string_view but_for);
 
-/// What may be said beside a job's file: inputs, all axes of the plan, `--set`.
+/// Adds the flags that may stand beside a job's file: inputs, all axes of the plan, `--set`.
 void add_job_fields(CLI::App& command, JobRequest& request);
 
-/// What names one job: its file, its inputs and its plan.
+/// Adds the flags that name one job: its file, its inputs and its plan.
 void add_job(CLI::App& command, JobRequest& request);
 
 /// Adds the flag of the axis of a plan with that name.

@@ -11,7 +11,8 @@ class ParseError;
 
 namespace prequel {
 
-/// What the parser did not understand, with the nearest option or command that would do.
+/// Returns the words that the parser did not understand, with the nearest option or command that
+/// would do.
 std::string parse_problem(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace prequel

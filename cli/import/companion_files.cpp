@@ -56,7 +56,7 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
   return all;
 }
 
-/// Whether a file is of a kind that can stand beside a script as its configuration.
+/// Tests whether a file is of a kind that can stand beside a script as its configuration.
 bool is_companion(const Source& source, bool script) {
   if (source.log.found()) return false;
   if (!source.json) return source.script() == script;

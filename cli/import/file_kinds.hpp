@@ -7,11 +7,11 @@
 
 namespace prequel {
 
-/// What `text` looks like and what would do instead: "a trace of kernels (…); …"; empty where it
-/// looks like nothing known.
+/// Returns what `text` looks like and what would do instead: "a trace of kernels (…); …"; empty
+/// where it looks like nothing known.
 std::string what_it_looks_like(std::string_view text);
 
-/// Whether the first line that says something is a section in brackets.
+/// Tests whether the first line that says something is a section in brackets.
 bool looks_like_toml(std::string_view text);
 
 }  // namespace prequel

@@ -10,9 +10,9 @@ namespace prequel {
 
 /// The path of the file that the file `by` calls `name`: relative to the folder of `by` or, from
 /// there upwards, to one of those around it, the nearest first. Folders end with the repository's
-/// (which has `.git`), without one with the working folder if `by` is in it, else with its own.
-/// What only a run would tell at the begin of a name (`$ROOT/configs/zero3.json`) may be any of
-/// them. Nothing for what is no regular file, or, with links resolved, outside of those folders.
+/// (which has `.git`), without one with the working folder if `by` is in it, else with its own. A
+/// begin of the name that only a run would tell (`$ROOT/configs/zero3.json`) may be any of them.
+/// Nothing for what is no regular file, or, with links resolved, outside of those folders.
 std::optional<std::string> file_beside(const std::string& name, const std::string& by);
 
 }  // namespace prequel

@@ -183,7 +183,7 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
       names_of(sources), printable(job.model_named)));
 }
 
-/// What kept the shape of a model from being read: a value that only a run would tell, or files
+/// Returns why the shape of a model could not be read: a value that only a run would tell, or files
 /// that are not there.
 std::string what_is_missing(const ImportedJob& job) {
   std::string text;
@@ -284,7 +284,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   return import;
 }
 
-/// What the software is to be set to, where it is not so by itself.
+/// Returns the settings of the software that it does not have by itself.
 std::vector<SoftwareField> changed_fields(const ImportedJob& job, const ImportNames& names) {
   std::vector<SoftwareField> fields = software_fields(job);
   const std::optional<Software> software = look_up(job, names).software;

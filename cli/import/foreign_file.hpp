@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// What files say: one job and, of training logs, the runs that were timed or that failed.
+/// The content of files: one job and, from training logs, the runs that were timed or that failed.
 struct Import {
   ImportedJob job;
   std::vector<LoggedRun> runs;

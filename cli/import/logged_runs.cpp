@@ -27,7 +27,7 @@ std::string stem(const std::string& file) {
   return printable(name.empty() ? "log" : name);
 }
 
-/// What a section says of the job, over what other files say.
+/// Returns the job that a section states over what other files say.
 ImportedJob job_of(const std::string& file, const LogSection& section, const ImportedJob& base) {
   ImportedJob job = base;
   read_argument_dump(file, section.arguments, job);

@@ -27,7 +27,7 @@ struct LoggedRun {
 
 /// One run for each settled global batch size (at least three lines after the warm-up; where none
 /// has as many, the last one as it is). `job` is what other files say; arguments in the log
-/// override it, and what the user says overrides those. What was left out is added to `report`.
+/// override it, and what the user says overrides those. Whatever was left out is added to `report`.
 /// Throws InputError for a log that times nothing beyond its start-up, or rates of sequences
 /// without a batch size.
 std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& log,

@@ -78,7 +78,7 @@ class Completion {
   }
 
  private:
-  /// Whether a job without a micro batch is predicted with 1.
+  /// Tests whether a job without a micro batch is predicted with 1.
   [[nodiscard]] bool assumes_micro_batch() const {
     return (job_.script || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
   }
@@ -248,7 +248,7 @@ class Completion {
     job_.plan.overlap->add(word);
   }
 
-  /// Whether gradients are reduced beside passes where the stack has it otherwise than the files.
+  /// Notes whether gradients are reduced beside passes where the files differ from the stack.
   void follow_overlap() {
     if (names_.replaces("plan.overlap") ||
         names_.replaces("software.communication.gradient_overlap")) {
@@ -304,8 +304,8 @@ class Completion {
     }
   }
 
-  /// Whether DeepSpeed's PipelineModule trains: Megatron-DeepSpeed takes it unless it is told not
-  /// to, GPT-NeoX with one stage, too. It goes with no stage of ZeRO above 1.
+  /// Tests whether DeepSpeed's PipelineModule trains: Megatron-DeepSpeed takes it unless it is told
+  /// not to, GPT-NeoX with one stage, too. It goes with no stage of ZeRO above 1.
   [[nodiscard]] bool is_pipeline_module(std::int64_t stage) const {
     if (stage > 1) return false;
     if (job_.plan.pp.value_or(1) > 1 || job_.value("--pipe-parallel-size").value_or(0) > 0) {
@@ -314,8 +314,8 @@ class Completion {
     return job_.says("--num-layers") && !job_.yaml_config && !job_.says("--no-pipeline-parallel");
   }
 
-  /// What the stack does where a plan says nothing; states that are gathered layer by layer are
-  /// reduced so, too.
+  /// Tests whether the stack reduces gradients beside passes where a plan says nothing. States that
+  /// are gathered layer by layer are also reduced so.
   [[nodiscard]] bool reduces_beside_by_itself(std::int64_t stage) const {
     if (stage == 3) return true;
     if (!inputs_.software) return false;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What follows from what the user names beside the files: the cluster, the software, the plan.
+/// Consequences of the names that the user gives beside the files: the cluster, the software, the
+/// plan.
 
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace prequel {
 
-/// What the user says beside the files. Where a name is empty, runs get a cluster and modern
+/// The user's words beside the files. Where a name is empty, runs get a cluster and modern
 /// arguments a stack that knows them, and the report says so; all else has the stack of its
 /// cluster.
 struct ImportNames {

@@ -34,7 +34,7 @@ constexpr std::string_view kOfOthers[] = {"token", "vocab",  "merge",   "data", 
                                           "test",  "ref",    "reward",  "teach", "draft", "critic",
                                           "judge", "prompt", "dataset", "infer"};
 
-/// Whether a name in any case has one of these parts.
+/// Tests whether a name in any case has one of these parts.
 bool has_one(const std::string& name, std::span<const std::string_view> parts) {
   return has_part(lower_case(name), parts);
 }

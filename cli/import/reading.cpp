@@ -51,7 +51,7 @@ void read_json(const Document& document, ImportedJob& job) {
                         : ": looks like " + kind));
 }
 
-/// Whether the host waits for each kernel belongs to the software; only a script says it.
+/// Reads whether the host waits for each kernel: a fact of the software that only a script states.
 void read_launch(const LaunchScript& script, ImportedJob& job) {
   const auto blocking = script.state.variables.find("CUDA_LAUNCH_BLOCKING");
   if (blocking != script.state.variables.end() && blocking->second == "1") {
@@ -88,7 +88,8 @@ void follow_all_devices(ImportedJob& job) {
       fmt::format("--num-gpus {}: of all nodes, as none has so many", *all));
 }
 
-/// What launchers do where no flag says how many nodes: one, unless a scheduler knows more.
+/// Assumes what launchers do where no flag gives a number of nodes: one, unless a scheduler knows
+/// more.
 void assume_one_node(const LaunchScript& script, ImportedJob& job) {
   const bool by_launcher =
       job.says("--nproc-per-node") || job.says("--num-gpus") || job.says("--accelerators");
@@ -179,7 +180,7 @@ void hear_of_devices(LaunchScript& script, ImportedJob& job) {
   }
 }
 
-/// Whether a word is the path of a configuration.
+/// Tests whether a word is the path of a configuration.
 bool is_config(std::string_view word) {
   constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml", ".json"};
   return !word.starts_with('-') && word.find_first_of("=: ") == std::string_view::npos &&
@@ -276,7 +277,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
          std::any_of(state.variables.begin(), state.variables.end(), has_flags);
 }
 
-/// Whether a variable or a function that was not known before has been asked for.
+/// Tests whether a variable or a function that was not known before has been asked for.
 bool is_used(const ShellState& before, const ShellState& now) {
   return now.functions.size() > before.functions.size() ||
          std::ranges::any_of(now.variables, [&](const auto& variable) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the files of a job say, before anything is made of it.
+/// Contents of a job's files, before anything is made of them.
 
 #include <string>
 #include <vector>
@@ -18,8 +18,8 @@ struct Reading {
   std::string unread;  ///< a script without any flag
 };
 
-/// What all files but logs say, later ones over earlier ones. Throws InputError for what none of
-/// the readers knows, and for what decides a size and is not known.
+/// Reads all files but logs, later ones over earlier ones. Throws InputError for what none of the
+/// readers knows, and for what decides a size and is not known.
 Reading read_sources(const std::vector<Source>& sources, const ImportNames& names);
 
 }  // namespace prequel

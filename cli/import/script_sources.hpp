@@ -13,7 +13,7 @@
 
 namespace prequel {
 
-/// Whether a word of a command line is a long option.
+/// Tests whether a word of a command line is a long option.
 bool is_flag(const std::string& word);
 
 /// Takes the settings out of a command line by which it changes a configuration:
@@ -21,15 +21,17 @@ bool is_flag(const std::string& word);
 /// torchtitan does.
 ConfigValues take_settings(std::vector<std::string>& words);
 
-/// What a script starts from: what the user gives it, and the others, which it may run. Nodes that
-/// the user asks for are those of its variables, so that what scripts derive of them follows.
+/// Returns the state that a script starts from: the user's inputs for it, and the other scripts,
+/// which it may run. Nodes that the user asks for are those of its variables, so that values which
+/// scripts derive from them follow.
 ShellState state_before(const std::vector<Source>& sources, const ImportNames& names);
 
 /// Scripts that others run or source are read as those do, and are none of these.
 std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources,
                                               const ImportNames& names);
 
-/// What scripts set in a configuration has the last word on it, wherever it is among the files.
+/// Notes settings that scripts make in a configuration: these overrule it, wherever it is among the
+/// files.
 void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
                    const ImportNames& names, ImportedJob& job);
 

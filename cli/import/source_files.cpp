@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kLongestText = 16u << 20;  // of what is read whole: all but logs
 
-/// Whether a JSON object says how something is trained, and is none of the kinds that are read as
-/// they are.
+/// Tests whether a JSON object says how something is trained, and is none of the kinds that are
+/// read as they are.
 bool is_other_config(const std::string& file, const std::string& text) {
   constexpr std::string_view kOfTraining[] = {"batch_size\"", "learning_rate\"", "\"lr\"",
                                               "seq_length\"", "max_seq_len",     "num_layers\"",
@@ -64,7 +64,7 @@ Source read_source(const std::string& path) {
   if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
   // GPT-NeoX writes YAML in braces.
   const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
-  // What Hugging Face's Trainer takes may be JSON, which is YAML, too.
+  // Input of Hugging Face's Trainer may be JSON, which is YAML, too.
   const auto has = [&](const char* key) { return source.text.find(key) != std::string::npos; };
   const bool trainer = has("\"per_device_train_batch_size\"") ||
                        (source.json && is_other_config(source.file, source.text));

@@ -22,7 +22,7 @@ struct Source {
   bool within{};         ///< whether it is what a configuration runs, no file of its own
   std::string named_by;  ///< the file that names it, where the user does not
 
-  /// Whether it is none of these.
+  /// Tests whether it is none of these.
   [[nodiscard]] bool script() const { return !json && !yaml && !toml && !python && !log.found(); }
   /// Without its folders.
   [[nodiscard]] std::string name() const;

@@ -83,11 +83,12 @@ const Program* known_as(std::string_view word, std::span<const Program> programs
   return found == programs.end() ? nullptr : &*found;
 }
 
-/// What stands for a folder may hold blanks: `$(dirname $0)/train.py`.
+/// Tests whether a word is a program. The text for a folder may hold blanks: `$(dirname
+/// $0)/train.py`.
 bool is_program(std::string_view word) {
   const std::size_t folder = word.find_last_of(")`");
   if (folder != std::string_view::npos) word.remove_prefix(folder);
-  // What a package installs has no ending: train_esm2.
+  // A program that a package installs has no ending: train_esm2.
   if (word.starts_with("train_") && is_variable_name(word) && known_as(word, kNoDecoders)) {
     return true;
   }
@@ -108,7 +109,7 @@ struct Command {
   bool several{};       ///< it trains several models, or one on answers of another
 };
 
-/// What a command starts: a program of Python, a module, or a trainer's own command.
+/// Returns what a command starts: a program of Python, a module, or a trainer's own command.
 std::string started_by(const std::vector<std::string>& words) {
   constexpr std::string_view kTrainers[] = {"llamafactory-cli", "swift", "axolotl"};
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -139,7 +140,7 @@ std::vector<Command> commands_of(const std::vector<std::string>& words) {
   return commands;
 }
 
-/// Whether a command sets most of what the one before it does.
+/// Tests whether a command sets most of what the one before it does.
 bool stands_for(const Command& later, const Command& before) {
   std::ptrdiff_t flags = 0;
   std::ptrdiff_t same = 0;
@@ -152,7 +153,7 @@ bool stands_for(const Command& later, const Command& before) {
   return 2 * same >= flags;
 }
 
-/// What the later command says otherwise, for people: `--num-layers 32, not 24`.
+/// Returns what the later command says otherwise, for people: `--num-layers 32, not 24`.
 std::string differences(const Command& before, const Command& later) {
   constexpr std::size_t kMost = 3;
   constexpr std::size_t kLongest = 60;
@@ -189,7 +190,7 @@ std::string drop_later_stages(std::vector<Command>& commands) {
   return told;
 }
 
-/// Of a program that a script starts several times the last command counts.
+/// Drops all but the last command of a program that a script starts several times.
 std::string drop_earlier_trainings(std::vector<Command>& commands) {
   constexpr std::ptrdiff_t kMostLater = 64;  // commands that one is compared with
   std::string told;

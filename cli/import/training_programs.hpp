@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// What a script starts to train one model.
+/// The command by which a script trains one model.
 struct TrainingWords {
   std::vector<std::string> words;
   std::vector<std::string> told;  ///< of other trainings that it starts, too

@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// What an answer was made from and by.
+/// The origin of an answer: its call and its files.
 struct Context {
   std::string command;  ///< the call of prequel that gives this answer
   std::vector<InputFile> inputs;

@@ -11,7 +11,7 @@ struct McpOptions {
   int deadline{120};   ///< seconds that a call may take
 };
 
-/// What one client is answered from.
+/// The state from which one client is answered.
 struct McpSession {
   CallSession calls;
   McpOptions options;

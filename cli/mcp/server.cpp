@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of JSON-RPC 2.0, section 5.1.
+/// Codes of JSON-RPC 2.0, section 5.1.
 enum class RpcError : int {
   no_json = -32700,
   no_request = -32600,
@@ -128,7 +128,7 @@ std::optional<std::string> answer_message(std::string_view message, const McpSes
 
 namespace {
 
-/// What the loop itself heeds of a message; the rest is for `answer_message`.
+/// The parts of a message that the loop itself heeds; the rest is for `answer_message`.
 struct Heard {
   std::string id, method;  ///< the id as JSON
   std::string cancelled;   ///< of the call that need not be answered any more

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What of a document an agent reads: a few kilobytes in place of tens.
+/// Short form of a document for agents: a few kilobytes in place of tens.
 
 #include <string>
 

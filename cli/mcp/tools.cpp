@@ -91,7 +91,7 @@ bool writes_data(const Tool& tool) {
 constexpr const char* kMore = "more";
 constexpr const char* kDetail = "detail";
 
-/// Whether a list of words between blanks has one.
+/// Tests whether a list of words between blanks has one.
 bool has_word(std::string_view list, const std::string& word) {
   const std::string with_blanks = " " + std::string(list), blank = " " + word + " ";
   return with_blanks.find(blank) != std::string::npos;

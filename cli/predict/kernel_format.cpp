@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What a job, or a flag beside it, says an input is: a file's content.
+/// Returns the content of an input's file, as a job or a flag beside it names it.
 nlohmann::json input_file(const Library& library, const std::string& kind,
                           const std::optional<std::string>& flag, const nlohmann::json& in_job,
                           const std::string& otherwise) {
@@ -132,7 +132,7 @@ double all_of(const ExplainedKernel& kernel) {
   return kernel.seconds * static_cast<double>(kernel.count);
 }
 
-/// What the software stack makes of the price.
+/// Returns the factor that the software stack puts on the price.
 double software_factor(const ExplainedKernel& kernel) {
   return kernel.price.time.value > 0 ? kernel.seconds / kernel.price.time.value : 1.0;
 }

@@ -62,7 +62,7 @@ class RankMemory {
   }
 
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
-  /// What is held at the end.
+  /// Returns the blocks held at the end.
   [[nodiscard]] const std::vector<Block>& live() const { return live_; }
   [[nodiscard]] std::int64_t begin() const { return begin_; }
   [[nodiscard]] std::int64_t end() const { return end_; }
@@ -124,7 +124,7 @@ class RankMemory {
     }
   }
 
-  /// What computes has its block above all others.
+  /// Places the block of what computes above all others.
   void set_buffers(Bytes bytes, std::int64_t time) {
     if (buffers_.size > 0) {
       give(buffers_, time);
@@ -140,7 +140,7 @@ class RankMemory {
   std::vector<Block> live_, activations_;
 };
 
-/// What a person reads when pointing at a block.
+/// Writes the frames that a person reads when pointing at a block.
 void write_frames(Pickle& pickle, const std::string& where, const std::string& what) {
   pickle.shared(where + " " + what, [&] {
     pickle.begin_list();

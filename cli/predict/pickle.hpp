@@ -23,7 +23,7 @@ class Pickle {
   void value(std::string_view text);
   void value(std::int64_t number);
 
-  /// What `tell` tells, or, where that name was told before, the same object again.
+  /// Writes what `tell` tells or, where that name was told before, the same object again.
   template <class Tell>
   void shared(const std::string& name, Tell&& tell) {
     if (get(name)) return;

@@ -91,7 +91,7 @@ void share_seed(JobRequest& request, RunQuestion& question) {
   if (!jitters) request.overrides.erase(seed);
 }
 
-/// What the options ask for beside the prediction.
+/// Returns the details that the options ask for beside the prediction.
 PredictionDetails details_of(const PredictOptions& options, const Library& library,
                              const JobRequest& request, const Job& job, const Scenario& scenario,
                              const Prediction& prediction, const Progress& progress) {
@@ -159,7 +159,7 @@ PredictAnswer answer_predict(const Library& library, const PredictOptions& asked
   PredictAnswer answer = answer_of(options, library, request, progress);
   answer.details.over_nodes = over_nodes(library, request, options.run);
   const auto told = [&](JobRequest other) {
-    // What a setting moves, it moves in one draw, too.
+    // The effect of a setting shows in one draw, too.
     if (answer.job.what_if.any()) other.overrides.push_back({"what_if.samples", "1"});
     PredictOptions once = options;             // what a setting moves, few replications tell
     if (options.run.reservation.is_asked()) {  // another number of them asks for one

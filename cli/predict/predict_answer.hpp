@@ -1,6 +1,6 @@
 #pragma once
 
-/// What `prequel predict` answers, made without input or output of its own.
+/// Answers of `prequel predict`, made without input or output of their own.
 
 #include "cli/predict/predict_options.hpp"
 #include "cli/predict/prediction_format.hpp"
@@ -14,7 +14,7 @@ struct PredictAnswer {
   Prediction prediction;  ///< its warnings begin with those of the plan
   PredictionDetails details;
 
-  /// Whether the answer is "no": the plan is out of memory.
+  /// Tests whether the answer is "no": the plan is out of memory.
   [[nodiscard]] bool is_no() const { return prediction.verdict == MemoryVerdict::oom; }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says of a prediction.
+/// Options of a prediction.
 
 #include <string>
 #include <vector>

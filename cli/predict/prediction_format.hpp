@@ -35,7 +35,7 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 /// The iteration of which parts hold one another up, for people.
 std::string contention_text(const ContendedIteration& contended);
 
-/// What may be asked beside the prediction itself.
+/// The details that may be asked for beside the prediction itself.
 struct PredictionDetails {
   std::optional<Interval> interval;
   std::optional<StepDistribution> distribution;
@@ -56,7 +56,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                             const std::optional<Measured>& measured,
                             const PredictionDetails& details = {});
 
-/// What each stage does with its time, for people.
+/// Returns how each stage spends its time, for people.
 std::string shares_text(const StageShares& shares, const Terminal& terminal = {});
 
 /// "fits", "tight" or "oom".

@@ -58,8 +58,8 @@ std::string time_with_error(double step, double error) {
   return fmt::format("{:.2f} s, {:.1f} times more or less", step, portable::exp(error));
 }
 
-/// What the error beside the time is: of the stack's runs, or of this plan where these say too
-/// little of it. The interval below is of this plan in any case.
+/// Returns whose error stands beside the time: the one of the stack's runs, or of this plan where
+/// these say too little of it. The interval below is of this plan in any case.
 std::string error_text(const Scenario& scenario, const Prediction& prediction) {
   const double error = prediction.relative_error;
   const std::string stated = is_factor(error) ? fmt::format("{:.1f} times", portable::exp(error))
@@ -121,7 +121,7 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
          wrapped(error_text(scenario, prediction), width - 2, "    ") + "\n";
 }
 
-/// What communication hides behind kernels, and why the rest is exposed.
+/// Returns the communication that hides behind kernels, and why the rest is exposed.
 std::string communication_text(const Scenario& scenario, const Prediction& prediction,
                                const Terminal& terminal) {
   const HiddenTime& hidden = prediction.hidden;

@@ -53,7 +53,7 @@ double seconds_of(const std::vector<Slice>& parts) {
   return seconds;
 }
 
-/// What of them lies between two times since the first began.
+/// Returns the parts that lie between two times since the first began.
 std::vector<Slice> cut(const std::vector<Slice>& parts, double from, double to) {
   std::vector<Slice> inside;
   double begin = 0;
@@ -139,7 +139,7 @@ class TraceWriter {
     }
   }
 
-  /// What an iteration takes beside all that is played.
+  /// Writes the time of an iteration beside all that is played.
   void write_fixed_time(std::int64_t rank) {
     double played = 0;
     for (const TimelineSlice& slice : timeline_.slices) played = std::max(played, slice.end_s);

@@ -10,8 +10,8 @@
 
 namespace prequel {
 
-/// What was asked, for people; empty if nothing was. `what_if`: its iterations are as they are
-/// there.
+/// Returns the answers to what was asked, for people; empty if nothing was. `what_if`: its
+/// iterations are as they are there.
 std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question,
                            bool what_if);
 

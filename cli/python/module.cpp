@@ -29,7 +29,7 @@ namespace py = pybind11;
 
 using namespace std::chrono_literals;
 
-/// Whether Python has a signal to raise, such as Ctrl-C; only its main thread ever has.
+/// Tests whether Python has a signal to raise, such as Ctrl-C; only its main thread ever has.
 bool is_interrupted() {
   const py::gil_scoped_acquire gil;
   return PyErr_CheckSignals() != 0;
@@ -92,8 +92,8 @@ class Session {
     return parse_json(command + " arguments", arguments);
   }
 
-  /// What `ask` returns. What may take long runs on a thread of its own, and a signal of Python
-  /// sets the flag that `ask` is given.
+  /// Returns the answer of `ask`. A call that may take long runs on a thread of its own, and a
+  /// signal of Python sets the flag that `ask` is given.
   template <class Ask>
   static std::invoke_result_t<Ask, const std::atomic<bool>*> interruptible(
       const std::string& command, const Ask& ask) {
@@ -107,8 +107,8 @@ class Session {
     return answer.get();
   }
 
-  /// Whether a call looks at the flag that stops it: the others are done before anyone could want
-  /// that.
+  /// Tests whether a call looks at the flag that stops it: the others are done before anyone could
+  /// want that.
   static bool is_long(const std::string& command) {
     return command == "search" || command == "predict many" || command == "validate" ||
            command == "calibrate runs";

@@ -20,8 +20,8 @@ bool is_drawn(const TimelineSlice& slice) {
   return slice.stream != StageStream::send_forward && slice.stream != StageStream::send_backward;
 }
 
-/// What the page says and paints of each kind of task: its name, the colour, whether it is of one
-/// micro batch, and whether it begins with what is computed again.
+/// Returns the look of each kind of task on the page: its name, its colour, whether it belongs to
+/// one micro batch, and whether it begins with what is computed again.
 Json kind_json(const TaskTraits& task) {
   const bool of_batch = task.is_pass() || task.is_send() || task.is_exchange() || task.is_copy();
   const bool goes_back = task.is_pass() && task.part_of != TaskKind::forward;

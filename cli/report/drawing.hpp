@@ -1,6 +1,6 @@
 #pragma once
 
-/// What pictures of a prediction show beside its document: in reports and on the page.
+/// Data of pictures beside a prediction's document: in reports and on the page.
 
 #include <cstddef>
 

@@ -58,7 +58,7 @@ struct Place {
   [[nodiscard]] const FoundPlan& found() const { return answer->result.plans[rank]; }
 };
 
-/// What plans of several clusters are ranked by; less is better.
+/// Returns the key by which plans of several clusters are ranked; less is better.
 std::tuple<double, double> key_of(const Place& place) {
   const SearchOptions& options = place.answer->options;
   const FoundPlan& found = place.found();

@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// Whether several clusters are asked for.
+/// Tests whether several clusters are asked for.
 bool asks_clusters(const SearchOptions& options);
 
 /// A search on each of them, in the order in which they are said. Throws InputError, also for what
@@ -18,7 +18,7 @@ bool asks_clusters(const SearchOptions& options);
 std::vector<SearchAnswer> answer_clusters(const Library& library, const SearchOptions& options,
                                           const Tell& tell, const SearchWatch& watch = {});
 
-/// Whether none of them has a plan.
+/// Tests whether none of them has a plan.
 bool is_no(const std::vector<SearchAnswer>& answers);
 
 /// The best plans of all of them together, ranked as the options say.

@@ -25,7 +25,7 @@ std::string job_value(const std::string& text) {
   return text == "on" ? "true" : text == "off" ? "false" : text;
 }
 
-/// What the nearest plan of the layout breaks.
+/// Returns the rules that the nearest plan of the layout breaks.
 std::string refusals(const Explanation& answer, std::size_t width) {
   const RefusedPlan& nearest = answer.refused.front();
   std::string text = "illegal\n  " + layout_text(nearest.request) + "\n";

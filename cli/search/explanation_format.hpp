@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// What a user asks of one layout.
+/// A user's question about one layout.
 struct ExplainedLayout {
   std::string question;  ///< as written: "tp=8,pp=12"
   Explanation answer;

@@ -19,8 +19,8 @@ constexpr std::string_view kShownAxes[] = {"nodes",
                                            "schedule",
                                            "sequence_parallel"};
 
-/// What a plan has where nobody says the axis. What is neither searched nor the stack's default
-/// follows from other axes, or is asked for.
+/// Returns the value of a plan where nobody says the axis. A value that is neither searched nor the
+/// stack's default follows from other axes, or is asked for.
 template <class Axis>
 std::string usual_cell(const Axis& axis, const SearchInputs& inputs, const Plan& first) {
   if (axis.role != RankRole::none) return "1";

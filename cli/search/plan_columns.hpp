@@ -1,6 +1,6 @@
 #pragma once
 
-/// What tables of plans show of each plan, so that a row is the plan that was priced.
+/// Columns of tables of plans, so that a row is the plan that was priced.
 
 #include <string>
 #include <vector>
@@ -15,8 +15,9 @@ struct ColumnOfAxis {
   std::vector<std::string> cells;  ///< of each plan
 };
 
-/// Degrees beyond 1, and axes that some plan has otherwise than `predict` takes them where nobody
-/// says them. What all plans share since it was asked for is left out.
+/// Returns the columns of degrees beyond 1, and of axes that some plan has otherwise than `predict`
+/// takes them where nobody says them. Values that all plans share because they were asked for are
+/// left out.
 std::vector<ColumnOfAxis> further_columns(const std::vector<const Plan*>& plans,
                                           const SearchInputs& inputs);
 

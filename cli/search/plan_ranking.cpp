@@ -19,15 +19,15 @@ constexpr std::size_t kBlock = 16;        // plans that are judged at once
 constexpr std::size_t kMostFound = 1024;  // plans that a search is asked for, to find enough
 constexpr double kOneFamily = 0.01;       // by which seconds of one family differ at most
 constexpr double kWithinReach = 0.25;     // by which another kind may be slower than the best
-/// Of two plans the one that needs so much more memory fits less surely, whatever their doubts.
+/// Ratio of two plans' memory from which the larger fits less surely, whatever their doubts.
 constexpr double kSurelyMore = 1.1;
 
-/// What makes a plan another kind: how the model is split over devices.
+/// Returns the traits that make a plan another kind: how the model is split over devices.
 auto kind_of(const FoundPlan& found) {
   return std::tuple(found.plan.zero == 3, found.plan.tp, found.plan.pp);
 }
 
-/// Whether two plans have the same values on all axes but those that are `free`.
+/// Tests whether two plans have the same values on all axes but those that are `free`.
 bool are_same(const FoundPlan& first, const FoundPlan& second,
               std::initializer_list<std::string_view> free = {}) {
   bool same = first.shape == second.shape;
@@ -150,7 +150,7 @@ void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, s
     return;
   }
   if (other < shown) return;  // there was room
-  // What stood in the last row and behind is left out, so that rows stay in order.
+  // The plans from the last row on are left out, so that rows stay in order.
   const auto cut = [&](auto& list) {
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(shown - 1),
                list.begin() + static_cast<std::ptrdiff_t>(other));

@@ -38,7 +38,7 @@ struct Ranking {
   std::vector<std::string> notes;  ///< warnings
 };
 
-/// Whether two plans differ in their layout string, chunks and recomputed modules at most.
+/// Tests whether two plans differ in their layout string, chunks and recomputed modules at most.
 bool are_of_one_family(const FoundPlan& first, const FoundPlan& second);
 
 class Ranker {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a search recommends: a plan, another one if that runs out of memory, and what to measure.
+/// Recommendation of a search: a plan, another one if that runs out of memory, and what to measure.
 
 #include <optional>
 #include <string>

@@ -31,7 +31,7 @@ struct ReservedPlan {
   double value{};                   ///< what it is ranked by; less is better
 };
 
-/// Whether the options ask for reservations: tokens, and a word about odds, sites or saving.
+/// Tests whether the options ask for reservations: tokens, and a word about odds, sites or saving.
 bool asks_for_reservations(const SearchOptions& options);
 
 /// Share of time that counts on so many nodes as candidates have, by the closed form and the number

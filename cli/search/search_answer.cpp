@@ -34,8 +34,8 @@ namespace {
 constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
 constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
 
-/// Whether all plans of a search share an axis that the user does not list: of those that stacks
-/// offer, where this one offers nothing else than its default.
+/// Tests whether all plans of a search share an axis that the user does not list: one that stacks
+/// offer, where this stack offers only its default.
 bool is_shared(const auto& axis, const Software& software) {
   return axis.use == AxisUse::offered && axis.of(software.choices).empty();
 }
@@ -73,8 +73,8 @@ void check_overrides(const SearchOptions& options, const Software& software) {
   });
 }
 
-/// What of a job's plan holds for all plans, as the stack offers nothing else; the rest is
-/// searched.
+/// Returns the values of a job's plan that hold for all plans, as the stack offers nothing else;
+/// the rest is searched.
 PlanRequest shared_by_all(PlanRequest plan, const Software& software) {
   each_axis([&](const auto& axis) {
     if (is_searched(axis.use) && !is_shared(axis, software)) axis.of(plan).reset();
@@ -82,7 +82,7 @@ PlanRequest shared_by_all(PlanRequest plan, const Software& software) {
   return plan;
 }
 
-/// Whether the whole answer is asked for, not what people read of it.
+/// Tests whether the whole answer is asked for, not only the part that people read.
 bool is_document(const SearchOptions& options) {
   return options.format == OutputFormat::json || !options.report.empty();
 }
@@ -108,7 +108,7 @@ void set_wanted(const SearchOptions& options, const Candidates& candidates, Sear
   limits.best = all && candidates.plans() <= kMostPlayed ? 0 : std::max(options.top, kJudged);
 }
 
-/// Of the plans that are in time, those of the fewest GPUs and of the fewest GPU-hours.
+/// Adds the plans of the fewest GPUs and of the fewest GPU-hours among those that are in time.
 void add_deadline(SearchAnswer& answer, const Ranker& ranker, const Candidates& candidates,
                   SearchLimits limits) {
   if (!answer.options.within || answer.result.plans.empty()) return;
@@ -217,7 +217,7 @@ void add_odds(const Library& library, SearchAnswer& answer) {
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
     const FoundPlan& found = answer.result.plans[i];
-    // Of as many devices, the fastest is the best; more of them cost as much more.
+    // The fastest is the best among plans of as many devices; more devices cost as much more.
     const double value = answer.options.fewest_gpus
                              ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
                              : found.value;
@@ -307,7 +307,7 @@ std::optional<Recommendation> recommend(const SearchAnswer& answer) {
   return what;
 }
 
-/// What is asked of all plans, and changes none of the best of them.
+/// Notes wishes for all plans that change none of the best of them.
 void note_idle_wishes(const SearchAxes& said, SearchAnswer& answer) {
   PlanRequest request = answer.inputs.fixed;
   each_axis([&](const auto& axis) {
@@ -425,7 +425,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   return answer;
 }
 
-/// What is predicted of the best plans of `answer` where the options ask.
+/// Returns what is predicted of the best plans of `answer` where the options ask.
 std::string told_of_best(const Library& library, const SearchOptions& options,
                          const SearchAnswer& answer) {
   SearchInputs inputs = read_inputs(library, options, [](const std::string&) {});

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What `prequel search` answers, made without input or output of its own.
+/// Answers of `prequel search`, made without input or output of their own.
 
 #include <optional>
 #include <string>
@@ -48,18 +48,18 @@ struct SearchAnswer {
   std::optional<FoundPlan> fewest_gpus, cheapest;
   std::vector<std::string> notes;  ///< what was assumed or widened; values that no plan takes
 
-  /// Of the best plan, as `predict` states it.
+  /// Returns the relative error of the best plan, as `predict` states it.
   [[nodiscard]] double stated_error() const;
-  /// Whether a plan is within the stated error of the best.
+  /// Tests whether a plan is within the stated error of the best.
   [[nodiscard]] bool is_tie(std::size_t rank) const;
   /// The plans to run first, at most `most` of `best`: those that are most probably the best.
   [[nodiscard]] std::vector<std::size_t> to_try(std::size_t most) const;
-  /// Whether a plan is for a model of another shape than the one that was given.
+  /// Tests whether a plan is for a model of another shape than the one that was given.
   [[nodiscard]] bool has_shapes() const;
 
-  /// Of one GPU-hour on this cluster; 0 where it is not said.
+  /// Returns the price of one GPU-hour on this cluster; 0 where it is not said.
   [[nodiscard]] double price() const;
-  /// Of the whole training, where its tokens are said.
+  /// Returns the seconds of the whole training, where its tokens are said.
   [[nodiscard]] std::optional<double> training_seconds(const FoundPlan& found) const;
   [[nodiscard]] std::optional<double> gpu_hours(const FoundPlan& found) const;
   [[nodiscard]] std::optional<double> cost(const FoundPlan& found) const;

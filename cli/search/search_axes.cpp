@@ -63,7 +63,7 @@ std::vector<WordSet<Enum>> list_of(const std::string& flag, const std::string& t
   }
   return sets;
 }
-/// Of what no list can be written: one value.
+/// Reads the one value of a domain that has no lists.
 template <class Value>
 std::vector<Value> list_of(const std::string& flag, const std::string& text,
                            const Domain<Value>& domain) {

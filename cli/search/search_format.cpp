@@ -61,7 +61,7 @@ std::string relaxations_text(const SearchAnswer& answer) {
   return text;
 }
 
-/// What is wrong with plans that no rule allows; of many, of the first.
+/// Returns the problems of plans that no rule allows; of the first where there are many.
 std::string refusals_text(const SearchAnswer& answer, std::size_t width) {
   const std::vector<RefusedPlan>& refused = answer.result.refused;
   std::string text;
@@ -108,7 +108,7 @@ std::string confirmation_text(const SearchAnswer& answer) {
   return fmt::format("  seconds confirmed by the event queue: {} of {}\n", agreed, looked_at);
 }
 
-/// What 10 % more of each resource would save of the best plan, the next bottleneck first.
+/// Returns the savings of the best plan by 10 % more of each resource, the next bottleneck first.
 std::string gains_text(const std::vector<Gain>& gains, std::size_t width) {
   if (gains.empty()) return {};  // a search that was stopped
   const auto plan_of = [](const Gain& gain) {
@@ -140,7 +140,7 @@ Json try_json(const SearchAnswer& answer) {
   return {{"ranks", ranks}, {"probability", odds_of(answer, to_try)}};
 }
 
-/// What MFU is a share of, by the precision of products.
+/// Returns the peak that MFU is a share of, by the precision of products.
 std::string peaks_text(const SearchAnswer& answer) {
   std::vector<std::string> peaks;
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
@@ -160,7 +160,7 @@ std::vector<const Plan*> plans_of(const SearchAnswer& answer) {
   return plans;
 }
 
-/// What the whole training takes by this plan.
+/// Returns the devices, time and cost of the whole training by this plan.
 std::string training_text(const SearchAnswer& answer, const FoundPlan& found) {
   std::string text = fmt::format("{} GPUs, {:.1f} days, {:.0f} GPU-hours", found.plan.gpus,
                                  *answer.training_seconds(found) / kDay, *answer.gpu_hours(found));
@@ -436,7 +436,7 @@ std::string folded_text(const SearchAnswer& answer) {
       folded);
 }
 
-/// What plans would gain that fit less surely.
+/// Returns the gain of plans that fit less surely.
 std::string risky_text(const SearchAnswer& answer, std::size_t width) {
   if (!answer.risky) return {};
   const RiskyPlan& risky = *answer.risky;

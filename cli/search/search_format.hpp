@@ -17,7 +17,7 @@ std::string search_csv(const SearchAnswer& answer);
 
 /// Why there is no plan, and what came nearest.
 std::string no_plan_text(const SearchAnswer& answer, std::size_t width);
-/// Whether a plan fits, with the odds of it where they are no matter of course.
+/// Returns whether a plan fits, with the odds of it where these are open.
 std::string verdict_text(const SearchAnswer& answer, std::size_t rank);
 
 }  // namespace prequel

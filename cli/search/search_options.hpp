@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says of a search.
+/// Options of a search.
 
 #include <cstdint>
 #include <map>

@@ -33,7 +33,7 @@ class ShapeReader {
   /// Throws InputError where the options say several values.
   ShapeReader(const SearchOptions& options, const Transformer& model);
 
-  /// Of the fields `layers`, `hidden` and `heads`, those that are there.
+  /// Returns those of the fields `layers`, `hidden` and `heads` that the row has.
   [[nodiscard]] ModelShape read(const Cursor& row) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says to show.
+/// Options of `prequel show`.
 
 #include <string>
 

@@ -15,7 +15,7 @@ namespace prequel {
 std::string plan_text(const Scenario& scenario);
 /// "48 nodes, dp 4 tp 8 pp 12 mbs 1 zero 1 recompute full".
 std::string layout_text(const Plan& plan);
-/// Of what is said only: "nodes 48 tp 8 pp 12".
+/// Names only the axes that are said: "nodes 48 tp 8 pp 12".
 std::string layout_text(const PlanRequest& request);
 /// "72 layers of 14336, 112 heads: ", to stand before a layout.
 std::string shape_text(const ModelShape& shape);

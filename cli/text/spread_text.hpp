@@ -1,6 +1,6 @@
 #pragma once
 
-/// What an answer is unsure of, in words.
+/// Doubts of an answer, in words.
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the output goes to: whether it shows colours, and how wide it is.
+/// Terminal of the output: whether it shows colours, and how wide it is.
 
 #include <cstddef>
 #include <cstdio>

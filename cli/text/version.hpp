@@ -1,6 +1,6 @@
 #pragma once
 
-/// What this program is and how it was built.
+/// Name, version and build of this program.
 
 #include <string>
 

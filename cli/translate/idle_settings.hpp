@@ -11,7 +11,7 @@
 
 namespace prequel {
 
-/// What is answered, or a part of it, where a request asks.
+/// The answer to a request, or a part of it.
 using Answered = std::function<std::string(const JobRequest&)>;
 
 /// The settings of files (not of the plan) without which all of `answered` are the same, each with

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What `prequel import` answers, made without output of its own.
+/// Answers of `prequel import`, made without output of their own.
 
 #include <string>
 

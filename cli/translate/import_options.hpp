@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says of an import.
+/// Options of an import.
 
 #include <optional>
 #include <string>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestInput = std::size_t{1} << 30;
 
-/// Of stdin, which can be read but once, what was made of it counts.
+/// Notes what was made of a file. For stdin, which can be read but once, the result counts.
 void note_translated(const Library& library, const char* kind, const std::string& path,
                      const Translated& made) {
   library.note_input(kind, path, path == "-" ? made.json : read_file(path, kLongestInput));

@@ -15,7 +15,8 @@ namespace {
 /// As of all files: some 20,000 rows.
 constexpr std::size_t kMostBytes = 16u << 20;
 
-/// Of a file, a pipe or, where `file` is `-`, stdin, which are read but once.
+/// Returns the text of a file, of a pipe or, where `file` is `-`, of stdin; these two are read but
+/// once.
 std::string table_text(const std::string& file) {
   if (const auto carried = built_in_file(file)) return std::string(*carried);
   std::ifstream opened;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What `prequel validate` answers, made without output of its own.
+/// Answers of `prequel validate`, made without output of their own.
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the command line says of a validation.
+/// Options of a validation.
 
 #include <optional>
 #include <string>

@@ -171,8 +171,8 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::si
   return "\n" + table.text(width);
 }
 
-/// What stood in for a row's release and for its machine, where these are not known, and what of it
-/// is not heeded.
+/// Returns what stood in for a row's release and machine where these are not known, and which of
+/// its columns are not heeded.
 std::vector<std::string> notes_of(const ValidatedRun& run) {
   std::vector<std::string> told;
   const auto tell = [&](const char* what, const std::string& asked, const std::string& stand_in) {

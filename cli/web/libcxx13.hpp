@@ -1,8 +1,8 @@
 #pragma once
 
-/// What libc++ 13, the standard library of Debian's emscripten 3.1.6, lacks of C++20 and prequel
-/// uses: read before every source of the page's engine (cmake/PrequelWeb.cmake) and by nothing
-/// else. With a later libc++ it is empty.
+/// Parts of C++20 that prequel uses and libc++ 13 lacks, the standard library of Debian's
+/// emscripten 3.1.6: read before every source of the page's engine (cmake/PrequelWeb.cmake) and by
+/// nothing else. With a later libc++ it is empty.
 
 #include <version>
 

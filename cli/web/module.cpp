@@ -28,7 +28,7 @@ EM_JS(void, tell_progress, (double done, double of), {
 });
 // clang-format on
 
-/// What prequel_call answered last.
+/// Returns the last answer of prequel_call.
 std::string& last_answer() {
   static std::string text;
   return text;

@@ -11,7 +11,7 @@
   const kKinds = { job: "jobs", model: "models", cluster: "clusters", device: "devices", software: "software" };
   const kHints = { job: "none", model: "as the job has it", cluster: "as the job has it", device: "as the cluster has it",
     software: "as the cluster has it" };
-  // What a whole run and its reservation are asked by: no axes of the plan, and not searched.
+  // Fields of a whole run and its reservation: no axes of the plan, and not searched.
   const kRunFields = [["tokens", "text", "of the whole training, such as 2e12"], ["reservation", "text", "for which nodes are reserved, such as 30d"],
     ["spares", "text", "nodes beside those of the plan"], ["price", "text", "of one GPU-hour"], ["pue", "text", "power of the building over its machines'"],
     ["saving", "word", "how checkpoints are written", ["sync", "async"]], ["maturity", "word", "class of the site", ["mature", "new"]]]
@@ -240,7 +240,7 @@
     } };
   }
 
-  // Of the whole training: what turns seconds into days and money.
+  // Fields of the whole training, which turn seconds into days and money.
   const kWholeRun = [{ name: "tokens", label: "Tokens of the whole training", hint: "15T" },
     { name: "price", label: "Price of a GPU-hour", hint: "2.5" }];
   function runField({ name, label, hint }) {
@@ -421,7 +421,7 @@
       fields.set(one.name, runField(one));
       byId("inputs").append(fields.get(one.name).node);
     }
-    // What a search varies comes first.
+    // Axes that a search varies come first.
     for (const axis of axes) {
       fields.set(axis.name, axisField(axis));
       byId(axis.use === "shared" || axis.use === "usual" ? "more-axes" : "axes").append(fields.get(axis.name).node);

@@ -74,7 +74,7 @@ def main():
             failed += 1
             if failed % FAILED_KEPT != 1:
                 continue
-        # What is said of every point stands in the README beside this file.
+        # The README beside this file states what holds for every point.
         row["source"] = "Ultra-Scale Playbook, benchmarks_interactive.html"
         row["notes"] = "; ".join(part for part in row["notes"].split("; ") if part.startswith("GradAcc"))
         out.writerow(row)

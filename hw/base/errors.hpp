@@ -2,8 +2,8 @@
 
 /// Errors that reach the user: one message each, with place, value and what would do.
 ///
-/// What a caller set is called by the name that all callers share: an axis' name, a key of Python's
-/// arguments ("gbs_ramp"). Programs with other names for it put these in its place.
+/// A setting has one name for all callers: an axis' name, a key of Python's arguments
+/// ("gbs_ramp"). Programs with other names put these in its place.
 
 #include <stdexcept>
 #include <string>
@@ -16,8 +16,9 @@ class InputError : public std::runtime_error {
  public:
   explicit InputError(const std::string& message) : InputError(std::vector{message}) {}
   explicit InputError(std::vector<std::string> problems);
-  /// Of what the caller set: `subject` is its name, maybe with a blank and the value
-  /// ("slow_node 48"), which the message begins with. Empty: nothing that has a name.
+  /// Reports what is wrong with something that the caller set: `subject` is its name, perhaps with
+  /// a blank and the value ("slow_node 48"), which the message begins with. Empty: nothing that has
+  /// a name.
   InputError(std::string subject, const std::string& problem);
 
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }

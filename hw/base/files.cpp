@@ -111,7 +111,8 @@ Temporary create_temporary(const std::string& path) {
   }
 }
 
-/// Of what was opened to be read. Throws InputError unless it was, and is no directory.
+/// Returns the status of what was opened to be read. Throws InputError unless it was, and is no
+/// directory.
 struct stat status_of(const Descriptor& file, const std::string& path) {
   if (!file.open() && errno == ENOENT) refuse(path, "no such file");
   struct stat status {};

@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// Whether there is a folder of that name; a name that no file can have is none.
+/// Tests whether there is a folder of that name; a name that no file can have is none.
 bool is_folder(const std::string& path) noexcept;
 
 /// Tells whether there is a regular file of that name, on the disk or inside the program.

@@ -106,7 +106,7 @@ struct Document::State {
     std::string message;
     bool operator==(const Problem&) const = default;
   };
-  /// What readers wanted of one object.
+  /// The keys of one object that readers asked for.
   struct Object {
     std::string pointer;
     std::vector<std::string> asked;

@@ -45,7 +45,7 @@ class Document {
   /// Parses `text`; `file` is the name used in messages. Throws InputError when it is not JSON,
   /// is nested deeper than 64 levels, or has the same key twice in an object.
   static Document parse(std::string file, std::string_view text);
-  /// What `parse_text` made of a file, not parsed again.
+  /// Returns a file's document as `parse_text` made it, without parsing it again.
   static Document of(std::string file, std::shared_ptr<const JsonText> parsed);
   /// Reads and parses a file of at most 16 MiB. Throws InputError when it cannot be read.
   static Document read(const std::string& path);
@@ -56,8 +56,8 @@ class Document {
   /// member `key`. Made once of two texts that are shared.
   [[nodiscard]] Document over(const Document& base, const std::string& key) const;
 
-  /// What `reader` makes of the document. Where nothing was `set`, all documents of one text share
-  /// what the first reader of such values made of it.
+  /// Returns what `reader` makes of the document. Where nothing was `set`, all documents of one
+  /// text share what the first reader of such values made of it.
   template <class Value>
   [[nodiscard]] Value read_once(Value (*reader)(const Document&)) const {
     if (const auto known = known_value(typeid(Value))) {
@@ -81,7 +81,7 @@ class Document {
   [[nodiscard]] Cursor root() const;
   [[nodiscard]] const nlohmann::json& json() const;
   [[nodiscard]] const std::string& file() const;
-  /// Of the numbers read so far that say how sure they are.
+  /// Returns the stated spreads of the numbers read so far.
   [[nodiscard]] const std::vector<StatedSpread>& spreads() const;
 
   /// Adds a problem at a JSON pointer (`/gemm/tail`).

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a flow asks of a link: the words in which the fabric tells routes to those who share links.
+/// Load of a flow on a link: the words in which the fabric tells routes to those who share links.
 
 #include <cstdint>
 

@@ -6,7 +6,7 @@
 
 namespace prequel {
 
-/// Of a number that a file gives as `{"value": …, "sd": …}`.
+/// The spread of a number that a file gives as `{"value": …, "sd": …}`.
 struct StatedSpread {
   std::string path;  ///< in the file, as --set spells it ("kernels.gemm_time_factor")
   double sd{};       ///< relative: one standard deviation over the value

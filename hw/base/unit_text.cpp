@@ -26,7 +26,7 @@ std::optional<Amount> parse_amount(std::string_view text) {
   return Amount{value, trimmed(text.substr(static_cast<std::size_t>(end - text.data())))};
 }
 
-/// What a prefix stands for: "G" 1e9, "Gi" 2^30; nothing if it is none.
+/// Returns the factor of a prefix: "G" 1e9, "Gi" 2^30; nothing if it is none.
 std::optional<double> prefix_factor(std::string_view prefix) {
   constexpr std::string_view kPrefixes = "kMGTPE";
   if (prefix.empty()) return 1.0;

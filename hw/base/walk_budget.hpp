@@ -13,7 +13,7 @@
 
 namespace prequel {
 
-/// What a walk may cost.
+/// The limits of a walk.
 struct WalkLimits {
   std::size_t units{4u << 20};  ///< bytes, or values, that are visited
   int levels{64};               ///< of nesting

@@ -30,7 +30,7 @@ CollectivePrice beside(Seconds latency, Seconds device, Seconds network, Bytes s
   return {{}, latency, device, {}, sent};
 }
 
-/// Of a network that carries `sent` of each rank.
+/// Returns the time on a network that carries `sent` bytes of each rank.
 Seconds network_time(const Levels& levels, Bytes sent) {
   return sent / levels.network.bandwidth;
 }

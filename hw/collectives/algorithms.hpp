@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// What a collective or a dispatch takes, and of what.
+/// The time of a collective or a dispatch, and its parts.
 struct CollectivePrice {
   std::string_view algorithm;  ///< "ring", "tree", …, or the dispatcher
   Seconds latency{};           ///< starts, steps, and filling of pipelines
@@ -34,7 +34,7 @@ struct Levels {
 
   [[nodiscard]] int blocks() const { return (ranks + members - 1) / members; }
   [[nodiscard]] bool crosses() const { return members < ranks; }
-  /// Whether every block holds the same number of members, which hierarchies want.
+  /// Tests whether every block holds the same number of members, which hierarchies want.
   [[nodiscard]] bool even() const { return ranks % members == 0; }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What collectives cost on one kind of link: device links inside a node or a domain, or the
-/// network between them.
+/// Cost of collectives on one kind of link: device links inside a node or a domain, or the network
+/// between them.
 
 #include <optional>
 #include <string_view>
@@ -63,7 +63,7 @@ double own_factor(CollectiveOp op, int ranks);
 /// The transfer in the equation of LinkModel.
 Seconds transfer_time(const LinkModel& link, CollectiveOp op, int ranks, Bytes bytes);
 
-/// What the equation of LinkModel adds to a transfer.
+/// Returns the time that the equation of LinkModel adds to a transfer.
 Seconds waiting_time(const LinkModel& link, double steps, Seconds transfer);
 
 /// Reads `{"latency_s", "step_s", "bandwidth", "fill_s"?, "local_bandwidth"?,

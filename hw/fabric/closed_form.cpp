@@ -49,8 +49,8 @@ std::optional<NodeLayout> lay_out(const RankGroups& groups, int devices) {
   return layout;
 }
 
-/// Of the nodes of a full block of `capacity` neighbouring nodes (a leaf's, a pod's), those whose
-/// hop to the next node of their group leaves the block. Nothing where blocks differ.
+/// Returns the number of nodes in a full block of `capacity` neighbouring nodes (a leaf's, a pod's)
+/// whose hop to the next node of their group leaves the block. Nothing where blocks differ.
 std::optional<int> leaving_hops(const NodeLayout& layout, int capacity) {
   if (layout.nodes <= capacity) return 0;
   if (layout.hop >= capacity) return capacity;
@@ -136,7 +136,7 @@ bool load_node(const FabricDescription& description, const NodeLayout& layout,
   return true;
 }
 
-/// Whether the switches carry whatever the NICs send, shared by all shortest paths.
+/// Tests whether the switches carry whatever the NICs send, shared by all shortest paths.
 bool is_non_blocking(const FabricDescription& description, const FatTree& tree) {
   const auto fraction = [&](LinkClass link_class) {
     return description.link_fraction[static_cast<std::size_t>(link_class)];
@@ -212,7 +212,7 @@ std::optional<BytesPerSecond> closed_group_bandwidth(const FabricDescription& de
   if (!layout || description.node.nics == 0) return std::nullopt;
   Bottleneck bottleneck;
   if (!load_node(description, *layout, pattern, bottleneck)) return std::nullopt;
-  // What a node sends to the next node of each of its groups.
+  // The messages of a node to the next node of each of its groups.
   const double crossing =
       pattern == TrafficPattern::send_next && layout->members > 1 ? layout->stride : layout->groups;
   const bool known = std::visit(

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a cluster file says of its fabric, and the graph that follows from it.
+/// Fabric as a cluster file describes it, and the graph that follows from it.
 
 #include <array>
 #include <string>

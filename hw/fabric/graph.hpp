@@ -24,7 +24,8 @@ enum class VertexKind : std::uint8_t {
   network_switch  ///< between nodes: leaf, spine or core switch, router of a torus
 };
 
-/// What a link is part of; `--link-fraction spine:0.5` scales all links of a class.
+/// The part of the fabric that a link belongs to; `--link-fraction spine:0.5` scales all links of a
+/// class.
 enum class LinkClass : std::uint8_t {
   nvlink,  ///< between the devices of a node, or from a device to its NVSwitch
   pcie,    ///< from a device or the host to a NIC, or from a device to the host

@@ -17,7 +17,7 @@
 
 namespace prequel {
 
-/// What one device sends to another. Devices are numbered as in the fabric.
+/// A message from one device to another. Devices are numbered as in the fabric.
 struct Flow {
   std::uint32_t from{};
   std::uint32_t to{};

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What groups of ranks send while they communicate, and the rate at which the fabric lets them.
+/// Traffic of groups of ranks while they communicate, and the rate at which the fabric lets them
+/// send.
 
 #include <cstdint>
 #include <vector>

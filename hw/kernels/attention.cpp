@@ -107,7 +107,7 @@ AttentionPass constants(const AttentionKernel& kernel, const FusedAttention& att
           std::lerp(low.flop_factor, high.flop_factor, part)};
 }
 
-/// Of queries that see `length` keys at most.
+/// Returns the FLOP of queries that see `length` keys at most.
 double flop_count(const AttentionKernel& kernel, const FusedAttention& attention, double factor,
                   double length) {
   const double keys = attention.mean_chunk();
@@ -163,7 +163,7 @@ AttentionTerms terms_of(const AttentionKernel& kernel, const AttentionPass& pass
           pass.launch.value};
 }
 
-/// What blocks and masked keys add where there is a window.
+/// Returns the time that blocks and masked keys add where there is a window.
 double short_rows(const AttentionKernel& kernel, const AttentionPass& pass,
                   const DeviceRates& rates, const FusedAttention& attention) {
   const double span = block_span(kernel, attention);

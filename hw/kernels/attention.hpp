@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a fused (flash) attention kernel costs on one device.
+/// Cost of a fused (flash) attention kernel on one device.
 
 #include <optional>
 #include <span>
@@ -45,9 +45,9 @@ struct AttentionHeadSize {
   [[nodiscard]] bool latent() const { return value_dim != head_dim; }
 };
 
-/// What a kernel costs otherwise where a window keeps it short of arithmetic: in place of
-/// saturation and tail a fixed time of each block of 128 queries of a head, and more for keys at
-/// the window's edges, which are masked one by one,
+/// The cost of a kernel that a window keeps short of arithmetic: in place of saturation and tail a
+/// fixed time of each block of 128 queries of a head, and more for keys at the window's edges,
+/// which are masked one by one,
 ///
 ///     arithmetic = (FLOP(L) + edge·FLOP(min(L, 128 + 128/g))) / (efficiency·P)
 ///                + block·b·a·ceil(s / 128) / U       (8-bit kernels: block·fp8_factor)
@@ -95,8 +95,8 @@ Seconds price(const AttentionKernel& kernel, const DeviceRates& rates,
 PriceExplanation explain_price(const AttentionKernel& kernel, const DeviceRates& rates,
                                const FusedAttention& attention);
 
-/// What of the kernel's constants stands in for others: "fp8 by two-byte constants, head size 512
-/// by that of 256"; empty where nothing does.
+/// Returns the kernel's constants that stand in for others: "fp8 by two-byte constants, head size
+/// 512 by that of 256"; empty where none do.
 std::string stand_in(const AttentionKernel& kernel, const FusedAttention& attention);
 
 }  // namespace prequel

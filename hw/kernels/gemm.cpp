@@ -84,7 +84,7 @@ double traffic_of(const Problem& problem, double gradient_bytes) {
   return element * (m * k + problem.products() * n * k) + result * m * n;
 }
 
-/// What the library is taken to choose, and the limits that follow; all in seconds but the counts.
+/// The library's presumed choice and the limits that follow; all in seconds but the counts.
 struct TileChoice {
   const GemmTile* tile{};
   double split{};
@@ -125,7 +125,7 @@ Setting grouped_setting(const TiledGemm& model, const GroupedModel& grouped,
           model.tile_overhead * grouped.tile_overhead_factor};
 }
 
-/// What a tile costs whatever the split.
+/// The cost of a tile whatever the split.
 struct TileCost {
   const GemmTile* tile{};
   double tiles{};      ///< without a split
@@ -177,7 +177,7 @@ TileChoice best_tile(const TiledGemm& model, const Setting& setting, const Devic
   return best;
 }
 
-/// What the pass and the clock under sustained power add to all limits.
+/// Returns the factor that the pass and the clock under sustained power put on all limits.
 double pass_factor(const TiledGemm& model, GemmPass pass, Flops flop) {
   const double factor = pass == GemmPass::wgrad ? model.wgrad_factor : 1.0;
   return factor * sustained_clock_factor(model.droop, flop.value);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What matrix products cost on one device.
+/// Cost of matrix products on one device.
 
 #include <cstdint>
 #include <span>
@@ -65,13 +65,14 @@ struct FlatGemm {
 
 using GemmModel = std::variant<TiledGemm, FlatGemm>;
 
-/// What products of many experts cost beside the tiles that they share.
+/// The cost of products of many experts beside the tiles that they share.
 struct GroupedModel {
   Seconds launch{};          ///< more than a single product's: reading the sizes of the groups
   Seconds group_launch{};    ///< of each group where every one has a kernel of its own
   double efficiency{1.0};    ///< of the rate that tiles of single products reach
   double memory_fraction{};  ///< of the HBM rate; 0: as single products
-  // Of another library than single products are: its loader of operands and its epilogue.
+  // These belong to another library than single products have: its loader of operands and its
+  // epilogue.
   double l2_factor{1.0};             ///< of single products' l2_rate
   double tile_overhead_factor{1.0};  ///< of single products' tile_overhead
 };
@@ -93,12 +94,12 @@ PriceExplanation explain_price(const GemmModel& model, const GroupedModel& group
 Seconds price(const GemmModel& model, const GroupedModel& grouped, const DeviceRates& rates,
               const GroupedGemm& product, std::span<const std::int64_t> rows);
 
-/// Whether products of that format leave the tensor cores where their shape asks for it.
+/// Tests whether products of that format leave the tensor cores where their shape asks for it.
 constexpr bool may_leave_tensor_cores(Precision precision) {
   return bytes_per_element(precision) == 2.0;
 }
-/// Whether the library leaves the tensor cores: a batched product in two-byte formats whose k or n
-/// is not a multiple of 16 bytes (attention with an odd head size).
+/// Tests whether the library leaves the tensor cores: a batched product in two-byte formats whose k
+/// or n is not a multiple of 16 bytes (attention with an odd head size).
 bool leaves_tensor_cores(const Gemm& gemm);
 
 /// 2·m·n·k·batch.

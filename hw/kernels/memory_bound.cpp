@@ -23,7 +23,7 @@ StreamKind usual_kind(StreamKind kind) {
 
 namespace {
 
-/// What the work of partly filled waves grows by.
+/// Returns the factor by which partly filled waves increase the work.
 double wave_factor(const StreamModel& model, double rows, double compute_units) {
   if (model.rows_per_unit <= 0.0) return 1.0;
   const double waves = rows / (compute_units * model.rows_per_unit);

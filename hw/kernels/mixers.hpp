@@ -1,6 +1,6 @@
 #pragma once
 
-/// What kernels of token mixers cost that are no dense softmax attention: scans of state-space and
+/// Cost of kernels of token mixers that are no dense softmax attention: scans of state-space and
 /// linear-attention layers, attention over chosen keys, and the scores by which keys are chosen.
 
 #include <array>

@@ -1,8 +1,8 @@
 #pragma once
 
-/// What casts to low precision move. Source: what Transformer Engine's recipes read and write
-/// (its documentation of low-precision training); on B300 the traffic below explains its measured
-/// layers with 0.94 (delayed), 0.67 (current), 0.69 (MXFP8) and 0.59 (NVFP4) of the HBM rate.
+/// Traffic of casts to low precision. Source: what Transformer Engine's recipes read and write (its
+/// documentation of low-precision training); on B300 the traffic below explains its measured layers
+/// with 0.94 (delayed), 0.67 (current), 0.69 (MXFP8) and 0.59 (NVFP4) of the HBM rate.
 
 #include <cstdint>
 
@@ -25,9 +25,9 @@ enum class CastRecipe : std::uint8_t {
 struct Cast {
   CastRecipe recipe{};
   double elements{};
-  /// Of an element that is read; 0 where the kernel that computes it casts it too.
+  /// Bytes of an element that is read; 0 where the kernel that computes it casts it too.
   double source_bytes{2.0};
-  /// Whether a product sums over the other dimension too (inputs and output gradients, for the
+  /// True where a product sums over the other dimension too (inputs and output gradients, for the
   /// weight gradient; weights, for the input's).
   bool both_orders{true};
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What models of kernels know of the device that they run on.
+/// Rates of a device as models of kernels need them.
 
 #include "hw/base/units.hpp"
 

@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// What a kernel would take if nothing else held it up.
+/// The time of a kernel if nothing else held it up.
 struct Limit {
   std::string_view name;  ///< "matrix rate", "memory", "launch", …
   Seconds time{};
@@ -23,7 +23,7 @@ struct PriceExplanation {
   Bytes bytes{};  ///< of memory traffic, or that each rank sends
   std::vector<Limit> limits;
   Seconds time{};  ///< as `price` or `collective_time` say
-  /// Of the model, as the file of the constants states it; 0: not stated.
+  /// Relative error of the model, as the file of the constants states it; 0: not stated.
   double relative_error{};
 
   /// The limit that alone takes the longest.

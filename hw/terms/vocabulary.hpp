@@ -44,7 +44,7 @@ constexpr double bytes_per_element(Precision precision) {
   return 0.0;
 }
 
-/// Whether products in the format need their operands cast to it, as no tensor is kept in it.
+/// Tests whether products in the format need their operands cast to it, as no tensor is kept in it.
 constexpr bool is_quantized(Precision precision) {
   return precision >= Precision::fp8;
 }

@@ -74,7 +74,7 @@ struct AxisValues {
 /// A plan as asked for: what is empty is derived or defaulted.
 using PlanRequest = AxisValues<std::optional>;
 
-/// What an axis can be.
+/// The values that an axis can have.
 template <class Value>
 struct Domain {};
 template <>
@@ -94,7 +94,7 @@ struct Domain<std::string> {
   std::string_view usual;  ///< where nobody says it
 };
 
-/// What an axis is where nobody says it.
+/// Returns the value of an axis where nobody says it.
 template <class Value>
 Value plainest(const Domain<Value>& /*domain*/) {
   return {};
@@ -127,7 +127,7 @@ constexpr bool has_default(AxisUse use) {
   return use == AxisUse::usual || use == AxisUse::offered;
 }
 
-/// What an axis is of the ranks of a job.
+/// The role of an axis among the ranks of a job.
 enum class RankRole : std::uint8_t {
   none,
   copies,    ///< as many ranks hold the same of the model

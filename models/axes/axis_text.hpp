@@ -41,7 +41,7 @@ std::optional<WordSet<Enum>> of_cell(const std::string& cell,
   return set;
 }
 
-/// What cells of the domain are, for messages: "a whole number from 1 to 8".
+/// Describes the cells of the domain for messages: "a whole number from 1 to 8".
 inline std::string expected(const Domain<std::int64_t>& domain) {
   return fmt::format("a whole number from {} to {}", domain.least, domain.most);
 }
@@ -65,7 +65,7 @@ std::string expected(const Domain<WordSet<Enum>>& /*domain*/) {
                      empty == "none" ? "" : empty, fmt::join(kWordsOf<Enum>, ", "));
 }
 
-/// What stands in a file; what is wrong there is a problem of the document.
+/// Reads the value in a file; a wrong one is a problem of the document.
 inline std::int64_t read_value(const Cursor& cursor, const Domain<std::int64_t>& domain) {
   return cursor.integer(domain.least, domain.most);
 }
@@ -122,7 +122,7 @@ std::string cell_of(Enum value) {
   return std::string(name(value));
 }
 
-/// What a cell says; nothing where it is not in the domain.
+/// Returns the value that a cell says; nothing where it is not in the domain.
 inline std::optional<std::int64_t> of_cell(const std::string& cell,
                                            const Domain<std::int64_t>& domain) {
   const auto value = parse_integer(cell);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the axes of a plan choose between.
+/// Words that the axes of a plan choose between.
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@ enum class Recompute : std::uint8_t { none, selective, full };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<Recompute>{"none", "selective", "full"};
 
-/// What lives in host memory instead of device memory.
+/// The states that live in host memory instead of device memory.
 enum class Offload : std::uint8_t { none, optimizer, optimizer_params };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<Offload>{"none", "optimizer",
@@ -25,7 +25,7 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<AttentionKind>{"unfused", "fused-softmax",
                                                                          "flash"};
 
-/// What is counted as a layer when layers are dealt to stages.
+/// The pieces that count as layers when layers are dealt to stages.
 enum class StageSplit : std::uint8_t { blocks, embedding_as_layer };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<StageSplit>{"blocks",
@@ -50,9 +50,10 @@ enum class ShardingGroup : std::uint8_t { all, node };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<ShardingGroup>{"all", "node"};
 
-/// What selective recompute computes again: modules as Megatron-Core's `--recompute-modules` names
-/// them, or as PyTorch's stacks do it (torchtitan's `selective_ac_option`) all operators but
-/// attention, reductions and every second product, or the whole of every second block.
+/// The operators that selective recompute computes again: modules as Megatron-Core's
+/// `--recompute-modules` names them, or as PyTorch's stacks do it (torchtitan's
+/// `selective_ac_option`) all operators but attention, reductions and every second product, or the
+/// whole of every second block.
 enum class RecomputeModule : std::uint8_t {
   core_attn,
   mla_up_proj,
@@ -85,10 +86,10 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<OffloadModule>{
     "expert_fc1", "moe_act", "core_attn", "attn_proj", "qkv_linear", "attn_norm", "mlp_norm"};
 
-/// What runs beside kernels, not between them: communication of tensor and expert parallelism, of
-/// gradients, parameters and between stages; weight gradients and shared experts beside that. Of
-/// gradients, parameters and stages a stack has its own way, which a plan leaves as it is unless it
-/// names them, or that they are not to.
+/// The work that runs beside kernels, not between them: communication of tensor and expert
+/// parallelism, of gradients, parameters and between stages; weight gradients and shared experts
+/// beside that. A stack has its own way with gradients, parameters and stages; a plan leaves it as
+/// it is unless it names them, or says that they are not to overlap.
 enum class Overlapped : std::uint8_t {
   tp,
   ep,
@@ -121,7 +122,7 @@ template <>
 inline constexpr std::array<std::string_view, 5> kWordsOf<Optimizer>{
     "adam", "muon", "adam-8bit", "adam-paged", "adam-in-backward"};
 
-/// What the optimizer updates: a copy of the weights in fp32, or the weights themselves.
+/// The weights that the optimizer updates: a copy in fp32, or the model's own.
 enum class MasterWeights : std::uint8_t { fp32, none };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<MasterWeights>{"fp32", "none"};
@@ -135,14 +136,14 @@ template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<LossForm>{"whole", "chunked", "fused",
                                                                     "compiled"};
 
-/// What is launched as a CUDA graph: a whole iteration, or modules of each layer.
+/// The unit that is launched as a CUDA graph: a whole iteration, or modules of each layer.
 enum class GraphedModule : std::uint8_t { full, attn, mlp, moe, moe_router, moe_preprocess, mamba };
 template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<GraphedModule>{
     "full", "attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"};
 
-/// What of the model learns: all of it, adapters beside frozen matrices (LoRA, arXiv 2106.09685;
-/// DoRA, arXiv 2402.09353), or nothing (gradients pass through all the same).
+/// The part of the model that learns: all of it, adapters beside frozen matrices (LoRA, arXiv
+/// 2106.09685; DoRA, arXiv 2402.09353), or nothing (gradients pass through all the same).
 enum class Tuning : std::uint8_t { full, lora, dora, none };
 template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<Tuning>{"full", "lora", "dora", "none"};
@@ -178,8 +179,8 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<BaseFormat>{
     "bf16", "fp8", "int8", "nf4", "nf4-double", "gptq-int4", "nvfp4"};
 
-/// What the loss is of: a sequence, a chosen and a rejected one beside a reference model's (DPO,
-/// arXiv 2305.18290), or these two by one score each.
+/// The examples that the loss compares: a sequence, a chosen and a rejected one beside a reference
+/// model's (DPO, arXiv 2305.18290), or these two by one score each.
 enum class Objective : std::uint8_t { sft, dpo, reward };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<Objective>{"sft", "dpo", "reward"};

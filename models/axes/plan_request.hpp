@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a user says of a plan.
+/// A user's request for a plan.
 
 #include <cstdint>
 #include <string>

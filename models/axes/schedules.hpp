@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, 10> kWordsOf<Schedule>{
     "gpipe",      "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe",
     "dualpipe-v", "zb-v", "v-half",           "v-min"};
 
-/// What tells schedules apart for all but those who emit them.
+/// The traits of a schedule for all but those who emit it.
 struct ScheduleTraits {
   bool interleaved{};      ///< vpp chunks of the model a stage, two or more; the others have one
   bool mirrored{};         ///< stage s holds block s and block p - 1 - s: each is there twice

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What questions are asked of.
+/// Inputs that questions are asked of.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace prequel {
 
-/// What is trained, on what and by which stack.
+/// The model, the machine and the software stack of a training.
 struct Inputs {
   Transformer model;
   Device device;

@@ -55,7 +55,7 @@ void check_inputs(const std::vector<Override>& overrides) {
   }
 }
 
-/// What a job file holds, before any of its names is looked up.
+/// The content of a job file before any of its names is looked up.
 struct JobFile {
   std::optional<std::string> model, cluster, software;
   std::optional<nlohmann::json> inline_model, inline_cluster, inline_software;
@@ -108,8 +108,7 @@ JobFile read_job_file(const Document& document) {
   return job;
 }
 
-/// Whether a model may be meant by a name as Hugging Face has it, PUBLISHER/MODEL, and not by a
-/// path.
+/// Tests whether a name may mean a model as Hugging Face has it, PUBLISHER/MODEL, and not a path.
 bool may_be_published(const std::string& name) {
   std::error_code ignored;
   return !name.ends_with(".json") && !name.starts_with('.') && !name.starts_with('/') &&
@@ -144,7 +143,7 @@ std::string usual_machine(const std::string& name, const Document& machines) {
   return {};
 }
 
-/// What stands in for a name that nothing shipped is like.
+/// Returns what stands in for a name that nothing shipped is like.
 std::string own_file(const std::string& kind) {
   if (kind == "models") return ", and a file would do, such as its config.json of Hugging Face";
   if (kind == "clusters") return ", and a file would do, which may be \"like\" one of them";
@@ -209,7 +208,7 @@ std::string data_beside_module() {
 /// The member of documents that lists which constants a file of the user's own changed.
 constexpr const char* kEdited = "edited";
 
-/// Whether a path of an input leads to a constant, not to a name, a size or a default.
+/// Tests whether a path of an input leads to a constant, not to a name, a size or a default.
 bool is_constant(const std::string& input, const std::string& path) {
   const std::string section = path.substr(0, path.find('.'));
   const std::vector<std::string_view> none =
@@ -282,7 +281,7 @@ std::vector<std::string> data_directories(const std::vector<std::string>& extra)
   return directories;
 }
 
-/// Whether the request asks for another run than the one that its job file says.
+/// Tests whether the request asks for another run than the one that its job file says.
 bool asks_for_another_run(const JobRequest& request, const JobFile& job) {
   const auto changes_run = [](const Override& override) {
     return override.path.starts_with("model.") || override.path.starts_with("plan.");
@@ -294,7 +293,7 @@ bool asks_for_another_run(const JobRequest& request, const JobFile& job) {
 
 }  // namespace
 
-/// What was read, by several threads at once.
+/// The files that were read, by several threads at once.
 struct Library::Opened {
   std::mutex mutex;
   std::set<InputFile> files;

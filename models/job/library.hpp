@@ -29,13 +29,13 @@ struct InputFile {
   auto operator<=>(const InputFile&) const = default;
 };
 
-/// What a library reads beside its directories, and keeps for the next.
+/// The sources that a library reads beside its directories, and a cache for the next library.
 struct LibrarySources {
   std::map<std::string, std::string> documents;  ///< JSON texts, by the names that ask for them
   std::shared_ptr<FileCache> cache;              ///< of files; empty: one of its own
 };
 
-/// Whether a file is asked for by its path (it has a slash or ends in .json), not by a name.
+/// Tests whether a file is asked for by its path (it has a slash or ends in .json), not by a name.
 bool is_path(const std::string& name);
 
 /// The directories that hold models/, devices/, clusters/, software/ and jobs/, first match wins.
@@ -45,16 +45,16 @@ class Library {
   /// program carries inside itself, or else the installed one and the source tree.
   explicit Library(const std::vector<std::string>& extra, LibrarySources sources = {});
 
-  /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is,
-  /// or else a name that is looked up; a model's as people write it (models/job/model_names.hpp).
-  /// Of software whose release is not known the nearest release of the same framework
-  /// (models/stack/release.hpp), marked with `stands_for`. A file that says
-  /// `"like": "NAME"` is what that one holds, changed as a JSON merge patch (RFC 7396). Throws
-  /// InputError that names the nearest, and begins with who asked (`from`: a flag, or a file and
-  /// its key).
+  /// The JSON file of that kind ("models", "devices", …): one of the documents, a path as it is, or
+  /// else a name that is looked up; a model's as people write it (models/job/model_names.hpp). For
+  /// software whose release is not known it is the nearest release of the same framework
+  /// (models/stack/release.hpp), marked with `stands_for`. A file that says `"like": "NAME"` is
+  /// what that one holds, changed as a JSON merge patch (RFC 7396). Throws InputError that names
+  /// the nearest, and begins with who asked (`from`: a flag, or a file and its key).
   [[nodiscard]] Document open(const std::string& kind, const std::string& name,
                               const std::string& from = {}) const;
-  /// Whether a file is meant, whatever is wrong with it: by its path, or by a name that is there.
+  /// Tests whether a file is meant, whatever is wrong with it: by its path, or by a name that is
+  /// there.
   [[nodiscard]] bool means_file(const std::string& kind, const std::string& name) const;
   /// The model file that a name means, as people write it; nothing where none has that shape.
   [[nodiscard]] std::optional<std::string> model_file(const std::string& name) const;
@@ -97,12 +97,12 @@ struct Measured {
   std::string source;
 };
 
-/// What the user asks: a job file, names that replace those of the job, and fields that replace
+/// The user's question: a job file, names that replace those of the job, and fields that replace
 /// everything.
 struct JobRequest {
   std::optional<std::string> job;
   std::optional<std::string> model, device, cluster, software;
-  /// What `job` and `model` hold as files of prequel, where they were translated from other tools'.
+  /// Texts of `job` and `model` as files of prequel, where they were translated from other tools'.
   std::optional<std::string> job_text, model_text;
   std::vector<Override> overrides;
 };

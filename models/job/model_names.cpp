@@ -14,8 +14,8 @@
 namespace prequel {
 namespace {
 
-/// What names have beside the model's own: who publishes it, what was trained on top, what a recipe
-/// is for.
+/// Words that names have beside the model's own: the publisher, a further training, the purpose of
+/// a recipe.
 constexpr std::string_view kBeside[] = {"meta", "hf",     "instruct", "chat",   "base",     "it",
                                         "sft",  "config", "pretrain", "recipe", "finetune", "mcore",
                                         "bnb",  "4bit",   "full",     "models", "model"};
@@ -26,7 +26,7 @@ bool is_version(std::string_view word) {
          word.find('.') != std::string_view::npos;
 }
 
-/// Whether a word is a size, whose dot says how large: `1.3b` is not `13b`.
+/// Tests whether a word is a size, whose dot says how large: `1.3b` is not `13b`.
 bool is_size(std::string_view word) {
   return word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[0])) != 0 &&
          (word.back() == 'b' || word.back() == 'm') &&

@@ -22,8 +22,8 @@ std::optional<std::string> model_called(const std::string& name,
 /// A text that may have a model's name in it: a path, the name of a program or of a file.
 struct ModelClue {
   std::string text;
-  /// Whether a name without a size counts, `tinyllama`, where it is all of a part of a path; else
-  /// only names of which a word is a size do, `ckpts/llama2-7b-tp4`.
+  /// True where a name without a size counts, `tinyllama`, if it is all of a part of a path; else
+  /// only names with a size among their words do, `ckpts/llama2-7b-tp4`.
   bool names_models{};
 };
 /// The model file that a name within a clue means, that clue, and the words of it that are the
@@ -33,7 +33,8 @@ struct ModelWithin {
   std::size_t clue{};
   std::string words;
 };
-/// Whether a word of a text is a size, perhaps behind a family: `7b`, `8x7b`, `a3b`, `llama7b`.
+/// Tests whether a word of a text is a size, perhaps behind a family: `7b`, `8x7b`, `a3b`,
+/// `llama7b`.
 bool says_size(std::string_view text);
 /// The longest name within the first clue that has one, as `model_called` compares names.
 std::optional<ModelWithin> model_within(const std::vector<ModelClue>& clues,

@@ -41,7 +41,8 @@ struct ShapeAxes {
 /// All combinations, those that cannot be included, in the order of the axes.
 std::vector<ModelShape> all_shapes(const Transformer& model, const ShapeAxes& axes);
 
-/// Of `shapes`, those of a model with `parameters`, give or take a share `tolerance` of them.
+/// Returns those of `shapes` whose model has `parameters`, give or take a share `tolerance` of
+/// them.
 std::vector<ModelShape> shapes_of_size(const Transformer& model, std::vector<ModelShape> shapes,
                                        double parameters, double tolerance);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a job asks beside its plan: how long an iteration takes when ranks or links are not as
+/// Questions of a job beside its plan: how long an iteration takes when ranks or links are not as
 /// they should be.
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct WhatIf {
   std::uint64_t seed{1};
   std::uint32_t samples{1};  ///< steps to play, at least 1
 
-  /// Whether anything is asked for.
+  /// Tests whether anything is asked for.
   [[nodiscard]] bool any() const {
     return !slow_nodes.empty() || !link_fractions.empty() || jitter > 0;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What stands beside a frozen matrix: its adapter, and what widens it where it is stored narrow.
+/// Operators beside a frozen matrix: its adapter, and the widening of a matrix that is stored
+/// narrow.
 
 #include "models/layers/layer.hpp"
 

@@ -29,12 +29,12 @@ struct Heads {
   bool keys_are_values{};
   bool gated{};
 
-  /// Of the packed projection, with the gate's.
+  /// Returns the width of the packed projection, with the gate's.
   [[nodiscard]] std::int64_t qkv_width() const {
     return heads * key_dim + kv_heads * key_dim + (keys_are_values ? 0 : kv_heads * value_dim) +
            (gated ? width() : 0);
   }
-  /// Of what attention gives.
+  /// Returns the width of attention's result.
   [[nodiscard]] std::int64_t width() const { return heads * value_dim; }
 };
 
@@ -139,7 +139,7 @@ class AttentionTeller {
     teller_.tell_linear(name, teller_.tokens, 2 * copies * size, teller_.model.hidden, split);
   }
 
-  /// What chooses keys of compressed ones: queries of the narrow vector, keys of its own size.
+  /// Tells the choice among compressed keys: queries of the narrow vector, keys of its own size.
   void tell_indexer_scores(std::int64_t keys, std::int64_t ratio) {
     const Indexer& indexer = teller_.model.indexer;
     tell_index_queries();
@@ -306,7 +306,7 @@ class AttentionTeller {
     teller_.tell_pointwise("heads", Module::mla_up_projection, copies, copies, tp);
   }
 
-  /// What selective recompute repeats: scores, softmax, dropout, context.
+  /// Tells the operators that selective recompute repeats: scores, softmax, dropout, context.
   void tell_attention_core() {
     const auto cp = real(teller_.setting.cp);
     const std::int64_t heads = shape_.heads / teller_.setting.tp;
@@ -370,7 +370,7 @@ class AttentionTeller {
     return teller_.operand + (twice ? teller_.element : 0);
   }
 
-  /// What builds without a windowed kernel for sinks move beside it.
+  /// Tells the bytes that builds without a windowed kernel for sinks move beside it.
   void tell_sink_gradients(std::int64_t heads) {
     const double bytes =
         real(teller_.tokens * heads) * teller_.software.kernels.sink_backward_bytes;

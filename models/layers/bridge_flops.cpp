@@ -65,7 +65,8 @@ double state_space(const Transformer& model) {
          2 * inner * h;
 }
 
-/// What norms and the projection of multi-token prediction count, forward and backward.
+/// Returns the FLOP per token of multi-token prediction's norms and projection, forward and
+/// backward.
 double next_token(const Transformer& model) {
   const double h = real(model.hidden);
   return real(model.next_token_layers) * 6 * (3 * h + 2 * h * h);

@@ -12,11 +12,11 @@
 
 namespace prequel {
 
-/// Of hybrids told by a pattern of sublayers: forward and backward, a token.
+/// Returns the FLOP per token, forward and backward, of hybrids told by a pattern of sublayers.
 double bridge_hybrid_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab);
-/// Of blocks of gated delta nets and attention.
+/// Returns the same for blocks of gated delta nets and attention.
 double bridge_gdn_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab);
-/// Of latent attention over chosen keys, with the sparse loss of the indexer.
+/// Returns the same for latent attention over chosen keys, with the sparse loss of the indexer.
 double bridge_dsa_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab);
 
 }  // namespace prequel

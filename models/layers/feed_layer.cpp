@@ -10,7 +10,7 @@ class FeedTeller {
  public:
   explicit FeedTeller(LayerTeller& teller) : teller_(teller) {}
 
-  /// What follows its last product is a sum, unless a norm or a dropout reads the result.
+  /// A sum follows its last product, unless a norm or a dropout reads the result.
   void tell_mlp() {
     const bool sum_follows = !teller_.model.post_norms && !teller_.model.dropout;
     tell_mlp_of("mlp in", "mlp out", teller_.model.ffn_hidden, Module::mlp, sum_follows);
@@ -128,7 +128,8 @@ class FeedTeller {
     LayerTeller::Split first = teller_.split_outputs();
     first.module = module;
     first.kept = in_elements * stored_bytes();
-    // Of the gate, what it gates and the second product, every second one; of two, the second.
+    // `operators` repeats every second product: the up-projection of a gated MLP, or the second of
+    // two.
     first.operator_share = is_gated(teller_.model.mlp) ? 0.5 : 0.0;
     using enum AdapterTarget;
     first.adapters = is_gated(teller_.model.mlp)
@@ -174,8 +175,8 @@ class FeedTeller {
     teller_.tell({name, TokenTransfer{transfer}, Module::experts});
   }
 
-  /// A token is read once and written for each expert, or the other way round. What arrives by rank
-  /// (dispatcher alltoall) is sorted by expert once more.
+  /// A token is read once and written for each expert, or the other way round. Tokens that arrive
+  /// by rank (dispatcher alltoall) are sorted by expert once more.
   void tell_permute(std::string_view name, double rows) {
     const double row_bytes = real(teller_.model.expert_width()) * teller_.element;
     const double copies = rows / real(teller_.model.experts.top_k * teller_.setting.etp);
@@ -202,7 +203,7 @@ class FeedTeller {
                     Module::experts, experts.count * parameters, true, kept, 1,
                     OffloadModule::moe_act});
     };
-    // What a fused kernel reads and writes once, others do twice.
+    // Separate kernels read and write twice what a fused one does once.
     const bool fused = teller_.software.kernels.fused_experts && teller_.setting.one_graph;
     const double passes = fused ? 0.5 : 1.0;
     teller_.tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),

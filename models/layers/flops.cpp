@@ -113,7 +113,7 @@ StepFlops mosaic_flops(const Transformer& model, const StepShape& step, bool wit
   return {{3 * products + 2 * attention}, {k * products + (k - 1) * attention}};
 }
 
-/// Of a count a token, which knows no recompute.
+/// Returns the step's FLOP by a convention that counts by the token and knows no recompute.
 template <class Count>
 StepFlops of_tokens(const Count& count, const Transformer& model, const StepShape& step) {
   const Flops all{real(step.gbs * step.seq_len) * count(model, step.seq_len, step.vocab)};

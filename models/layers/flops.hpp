@@ -15,7 +15,7 @@
 
 namespace prequel {
 
-/// What the count depends on beside the model.
+/// The sizes that the count depends on beside the model.
 struct StepShape {
   std::int64_t gbs{};      ///< sequences
   std::int64_t seq_len{};  ///< tokens of one

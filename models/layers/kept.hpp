@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a told layer keeps for the backward pass.
+/// Tensors that a told layer keeps for the backward pass.
 
 #include "models/layers/layer.hpp"
 

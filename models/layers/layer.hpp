@@ -83,8 +83,8 @@ struct LayerPiece {
   double operator_share{1};   ///< of it, repeated where operators are (Module::operators)
   std::optional<OffloadModule> feeds{};  ///< whose input the kept results are
   bool ends_layer{};                     ///< no backward needs its results
-  /// Whether its parameters do: a frozen piece has no product of weight gradients, no gradients, no
-  /// states, and keeps no input for them.
+  /// True where its parameters learn: a frozen piece has no product of weight gradients, no
+  /// gradients, no states, and keeps no input for them.
   bool learns{true};
 
   /// How much of it a set repeats.
@@ -98,13 +98,13 @@ struct LayerPiece {
 struct Layer {
   std::vector<LayerPiece> pieces;
   double input{};  ///< bytes of what comes in, which the backward pass needs in any case
-  /// Of it, what this rank keeps until the whole layer is repeated; the rest is gathered then.
+  /// Bytes of it that this rank keeps until the whole layer is repeated; the rest is gathered then.
   double saved_input{};
   Bytes input_gather{};     ///< over the tensor group, nccl-tests convention; a mean over layers
   std::int64_t adapters{};  ///< of the rank
 };
 
-/// Of one norm over the hidden state.
+/// Returns the parameters of one norm over the hidden state.
 std::int64_t norm_parameters(const Transformer& model);
 
 /// One block. Throws InputError for an attention that the stack does not have.

@@ -53,7 +53,8 @@ class LayerTeller {
     return {.inputs = true, .ranks = setting.tp, .bias = model.linear_bias};
   }
 
-  /// What comes in. Megatron's --distribute-saved-activations, DeepSpeed's partition_activations.
+  /// Tells the layer's input, with Megatron's --distribute-saved-activations or DeepSpeed's
+  /// partition_activations where the plan has them.
   void tell_input();
 
   /// Tells a piece of the model; adapters are others.
@@ -74,8 +75,8 @@ class LayerTeller {
   [[nodiscard]] std::vector<std::int64_t> adapters_of(std::initializer_list<Target> each,
                                                       std::optional<AdapterTarget> fused = {},
                                                       std::int64_t fused_outputs = 0) const;
-  /// Whether weight gradients read the input of a matrix of these targets: its own, or those of an
-  /// adapter that reads the same tensor.
+  /// Tests whether weight gradients read the input of a matrix of these targets: its own, or those
+  /// of an adapter that reads the same tensor.
   [[nodiscard]] bool keeps_input_of(std::initializer_list<AdapterTarget> targets) const;
   [[nodiscard]] bool keeps_mixer_input() const;
   [[nodiscard]] bool keeps_feed_input() const;
@@ -97,8 +98,8 @@ class LayerTeller {
                        std::optional<CollectiveOp> forward, std::optional<CollectiveOp> backward,
                        bool ends_layer = false);
 
-  /// Norms read and write once forward; backward two kernels make five passes. What products read
-  /// is written in their format, and kept where a weight gradient reads it.
+  /// Norms read and write once forward; backward two kernels make five passes. Their result is
+  /// written in the format of products that read it, and kept where a weight gradient reads it.
   void tell_norm(bool is_kept, std::optional<OffloadModule> feeds = {});
   /// Before a sublayer: its sum of residual streams (hyper-connections, arXiv 2409.19606, whose
   /// mixing matrices 20 rounds bring to equal sums), or of what blocks before it gave.
@@ -133,9 +134,9 @@ class LayerTeller {
   const double token_bytes;          ///< of the hidden states
 
  private:
-  /// Of what is gathered for a product; sums are scattered in the format of activations. Formats
-  /// with a scale for each few elements have two `copies` of what two products read, by rows and by
-  /// columns.
+  /// Returns the bytes of an element that is gathered for a product; sums are scattered in the
+  /// format of activations. Formats with a scale for each few elements have two `copies` of what
+  /// two products read, by rows and by columns.
   [[nodiscard]] double gathered_bytes(int copies) const;
 
   Layer layer_;

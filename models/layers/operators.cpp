@@ -14,7 +14,7 @@ class Lister {
   Lister(Pass pass, const Software& software)
       : backward_(pass == Pass::backward), software_(software) {}
 
-  /// Of products, so much of the outputs; of others, all.
+  /// Adds a share of a product's outputs, or the whole of any other piece.
   void add(const LayerPiece& piece, double share) {
     if (share <= 0) return;
     const auto* linear = std::get_if<LinearLayer>(&piece.what);

@@ -42,8 +42,8 @@ Operators forward_operators(const Layer& layer, const Software& software);
 /// The backward pass, from the last piece to the first, without what is repeated: dgrad of linear
 /// layers and, of those that learn, wgrad; the duals of collectives.
 Operators backward_operators(const Layer& layer, const Software& software);
-/// What the backward pass computes again first: the forward pass of the pieces of `repeated`, and
-/// the gather of the layer's input where tensor ranks share it.
+/// Returns the operators that the backward pass runs again first: the forward pass of the pieces of
+/// `repeated`, and the gather of the layer's input where tensor ranks share it.
 Operators repeated_operators(const Layer& layer, const Software& software,
                              WordSet<Module> repeated);
 

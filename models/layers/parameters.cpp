@@ -20,7 +20,7 @@ void each_kind_of_block(const Transformer& model, const Visit& visit) {
   });
 }
 
-/// Of the pieces that `counts` chooses.
+/// Returns the parameters of the pieces that `counts` chooses.
 template <class Counts>
 ParameterCount parameters_where(const Layer& layer, const Counts& counts) {
   ParameterCount count;

@@ -25,7 +25,7 @@ struct ParameterCount {
   }
 };
 
-/// Of a told layer.
+/// Returns the parameters of a told layer.
 ParameterCount parameters_of(const Layer& layer);
 /// Those of them that learn.
 ParameterCount learning_parameters_of(const Layer& layer);
@@ -34,22 +34,22 @@ struct PartParameters {
   ParameterCount learning;  ///< of them, those that learn
 };
 
-/// Of one block of that kind. GPT-2 style: 12h² + 13h.
+/// Returns the parameters of one block of that kind. GPT-2 style: 12h² + 13h.
 ParameterCount block_parameters(const Transformer& model, LayerKind kind);
-/// Of the model's first block.
+/// Returns the parameters of the model's first block.
 std::int64_t layer_parameters(const Transformer& model);
-/// Of the word embedding for a vocabulary of `vocab` rows (padded or not).
+/// Returns the parameters of the word embedding for a vocabulary of `vocab` rows (padded or not).
 std::int64_t embedding_parameters(const Transformer& model, std::int64_t vocab);
 /// Learned positions (for sequences of `positions` tokens) and the norm after the embedding.
 std::int64_t position_parameters(const Transformer& model, std::int64_t positions);
-/// Of the norm before the head.
+/// Returns the parameters of the norm before the head.
 std::int64_t final_norm_parameters(const Transformer& model);
-/// Of one of each part that the model has, but the table of words, which the stack pads: positions
-/// (of `seq_len` tokens) for the embedding, the last norm for the head, and of multi-token
-/// prediction what it adds before its block.
+/// Returns the parameters of one of each part that the model has, but the table of words, which the
+/// stack pads: positions (of `seq_len` tokens) for the embedding, the last norm for the head, and
+/// for multi-token prediction the tensors before its block.
 PerPart<PartParameters> part_parameters(const Transformer& model, std::int64_t seq_len,
                                         const Learning& learning = {});
-/// Of one depth of multi-token prediction, but its head.
+/// Returns the parameters of one depth of multi-token prediction, but its head.
 ParameterCount next_token_parameters(const Transformer& model);
 /// All of them; the head counts once more when it is not tied to the embedding. Layers of
 /// multi-token prediction are left out, as publishers count, unless all depths share one's.

@@ -18,7 +18,7 @@ std::string_view prefix(AttentionSpan span) {
   return "";
 }
 
-/// Of the mixers that are no attention of a usual block.
+/// Returns the word for a mixer that is not the attention of a usual block.
 std::string_view word(Mixer mixer) {
   switch (mixer) {
     case Mixer::sparse: return "sparse ";

@@ -32,7 +32,7 @@ class LayerKinds {
 
   /// The part of a sublayer that the model has.
   [[nodiscard]] Part part_of(LayerKind kind) const;
-  /// What the part is, which is a block of the model's.
+  /// Returns the kind of a part that is a block of the model's.
   [[nodiscard]] LayerKind kind_of(Part block) const {
     return kinds_[static_cast<std::size_t>(block) - static_cast<std::size_t>(Part::first_block)];
   }
@@ -78,7 +78,7 @@ void each_kind(const LayerKinds& kinds, const Visit& visit) {
 
 /// How many of each part the model has.
 PartCounts parts_of(const Transformer& model);
-/// Of its layers from `first` on, `count` of them.
+/// Returns the counts of its parts for `count` layers from `first` on.
 PartCounts blocks_of(const Transformer& model, std::int64_t first, std::int64_t count);
 /// Adds so many depths of multi-token prediction, but their heads.
 void add_next_token(PartCounts& counts, const Transformer& model, std::int64_t depths);

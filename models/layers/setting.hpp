@@ -39,8 +39,8 @@ inline constexpr std::array<std::string_view, 11> kWordsOf<Module>{"core attenti
                                                                    "streams",
                                                                    "operators"};
 
-/// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute
-/// is that of attention's core unless modules are named.
+/// Returns the modules that a plan's recompute repeats, in each block that it repeats anything of.
+/// Selective recompute repeats attention's core unless modules are named.
 constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModule> named = {}) {
   if (mode == Recompute::full) return WordSet<Module>::all();
   WordSet<Module> modules;
@@ -78,7 +78,7 @@ struct Learning {
   BaseFormat base{};  ///< of frozen matrices
   bool embeddings{};  ///< tables learn, too
 
-  /// Whether the model's own matrices and norms do.
+  /// Tests whether the model's own matrices and norms learn.
   [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }
   [[nodiscard]] bool tables_learn() const { return model_learns() || embeddings; }
 

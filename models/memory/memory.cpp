@@ -16,15 +16,15 @@ namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
 
-/// Of these, what ranks share out with others: dense ones over the data group, experts over the
-/// expert-data group.
+/// Returns those of them that ranks share out with others: dense ones over the data group, experts
+/// over the expert-data group.
 StageParameters shared_parameters(const Plan& plan, StageParameters parameters) {
   if (shard_groups(plan, GroupAxis::data).shards.size == 1) parameters.dense = 0;
   if (shard_groups(plan, GroupAxis::expert_data).shards.size == 1) parameters.experts = 0;
   return parameters;
 }
 
-/// Of these, what other ranks hold, too, so that gradients are reduced.
+/// Returns the number of them that other ranks hold, too, so that gradients are reduced.
 double reduced_parameters(const Plan& plan, const StageParameters& parameters) {
   const auto copied = [&](GroupAxis axis) { return rank_group(plan, axis).size > 1 ? 1.0 : 0.0; };
   return copied(GroupAxis::data) * parameters.dense +
@@ -76,7 +76,7 @@ double gathered_bytes(const PartWeights& weights, const Plan& plan, const Softwa
              gradient_bytes;
 }
 
-/// What a rank holds of `parameters` that are sharded from a ZeRO stage on.
+/// Returns the number of `parameters` that a rank holds if they are sharded from a ZeRO stage on.
 double held(const Plan& plan, const StageParameters& parameters, std::int64_t from_zero_stage) {
   return plan.zero >= from_zero_stage ? sharded_parameters(plan, parameters) : parameters.total();
 }
@@ -106,8 +106,8 @@ double updated_copies(const Plan& plan, const MemoryStack& stack) {
   return at_once ? stack.update_copies * bytes_per_element(plan.moments_precision) : 0.0;
 }
 
-/// What one model chunk of a stage holds for each micro batch between its passes, and beside that
-/// while it computes.
+/// The load of one model chunk of a stage for each micro batch between its passes, and the load
+/// beside that while it computes.
 struct ChunkLoad {
   double kept{};        ///< activations of its layers
   double waiting{};     ///< of `kept`, what the loss keeps until its backward begins
@@ -283,7 +283,7 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     };
     weights[part].offloaded =
         repeated * offloaded(repeated_modules(plan)) + (1.0 - repeated) * offloaded({});
-    // Of whole layers, as many of each kind as there are.
+    // Whole layers are offloaded from each kind in proportion to its number.
     weights[part].offloaded += real(plan.offload_layers) / real(model.layers) *
                                (weights[part].kept - weights[part].offloaded);
     weights[part].kept -= weights[part].offloaded;
@@ -293,7 +293,7 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
 
 namespace {
 
-/// Of a stage, those of `counts` of each part, and tables of `table` parameters.
+/// Returns a stage's parameters: those of `counts` of each part, and tables of `table` parameters.
 StageParameters counted(const PartWeights& weights, const Transformer& model, const Plan& plan,
                         const std::vector<StageContent>& chunks_of_stage,
                         ParameterCount PartParameters::*counts, double table) {

@@ -16,7 +16,7 @@
 
 namespace prequel {
 
-/// What the fullest moment of one device holds.
+/// The bytes of one device at its fullest moment.
 struct StageMemory {
   Bytes weights;
   Bytes gradients;
@@ -30,13 +30,13 @@ struct StageMemory {
 
   /// All of it, as nvidia-smi would print it on a device without limit.
   [[nodiscard]] Bytes total() const { return allocated() + framework; }
-  /// What cannot be given back: it decides whether the plan fits.
+  /// Returns the bytes that cannot be given back; they decide whether the plan fits.
   [[nodiscard]] Bytes needed() const { return total() - allocator_cache - paged; }
-  /// What PyTorch's allocator has handed out (`max_memory_allocated`).
+  /// Returns the bytes that PyTorch's allocator has handed out (`max_memory_allocated`).
   [[nodiscard]] Bytes allocated() const {
     return weights + gradients + optimizer + activations + buffers;
   }
-  /// What it holds for that (`max_memory_reserved`).
+  /// Returns the bytes that it holds for that (`max_memory_reserved`).
   [[nodiscard]] Bytes reserved() const { return allocated() + allocator_cache; }
   /// The figure of that kind.
   [[nodiscard]] Bytes of(MemoryKind kind) const {
@@ -56,7 +56,7 @@ struct ChunkMoment {
   auto operator<=>(const ChunkMoment&) const = default;
 };
 
-/// What a stage holds by its schedule.
+/// The micro batches in flight on a stage by its schedule.
 struct InFlight {
   /// As many of one chunk, whichever is the largest.
   InFlight(std::int64_t pairs = 0) : most(pairs) {}
@@ -78,7 +78,7 @@ struct StageParameters {
   bool operator==(const StageParameters&) const = default;
 };
 
-/// What one part of a kind weighs.
+/// The weight of one part of a kind.
 struct PartWeight {
   PartParameters parameters;  ///< whole tensors, as `part_parameters` counts them
   /// Activations of one micro batch of a block, on one rank, bytes.
@@ -92,12 +92,12 @@ struct PartWeight {
 };
 using PartWeights = PerPart<PartWeight>;
 
-/// Of the parts that the model has. Plans with the same layers (`layer_setting`,
-/// `repeated_modules`, `repeated_blocks`) have the same.
+/// Returns the weights of the parts that the model has. Plans with the same layers
+/// (`layer_setting`, `repeated_modules`, `repeated_blocks`) have the same.
 PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software);
 
-/// Of a stage, its vpp chunks together. Norms and biases of row-parallel layers are replicated,
-/// which is within 0.01 % and left out.
+/// Returns the parameters of a stage, its vpp chunks together. Norms and biases of row-parallel
+/// layers are replicated, which is within 0.01 % and left out.
 StageParameters stage_parameters(const PartWeights& weights, const Transformer& model,
                                  const Plan& plan, const Software& software,
                                  const std::vector<StageContent>& chunks_of_stage);
@@ -129,8 +129,8 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
                          const Software& software, const std::vector<StageContent>& chunks_of_stage,
                          const InFlight& in_flight);
 
-/// What a tool prints for it: the allocator's cache shrinks when the device is full, so the figure
-/// saturates at the share of the device that the software file names.
+/// Returns the figure that a tool prints for it: the allocator's cache shrinks when the device is
+/// full, so the figure saturates at the share of the device that the software file names.
 Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software);
 /// The same with what is left of the cache: the kinds add up to that figure.
 StageMemory printed(StageMemory memory, const Device& device, const Software& software);

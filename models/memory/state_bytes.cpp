@@ -12,7 +12,8 @@ constexpr double kMoments = 2 * kFp32;  // of Adam
 
 constexpr double kBlockOf8Bits = 256;  // elements that share a scale in fp32 (arXiv 2110.02861)
 
-/// Of weights that the optimizer updates as they are: gradients and moments have their format.
+/// Returns the bytes of weights that the optimizer updates as they are: gradients and moments have
+/// their format.
 StateBytes without_master_weights(const Plan& plan) {
   StateBytes bytes;
   bytes.weights = bytes.gradients = bytes.gathered = bytes_per_element(activation_precision(plan));
@@ -21,7 +22,7 @@ StateBytes without_master_weights(const Plan& plan) {
   return bytes;
 }
 
-/// Of an optimizer with fp32 moments.
+/// Returns the bytes of an optimizer with fp32 moments.
 StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the states of one parameter take: its weight, its gradient and what the optimizer keeps.
+/// Bytes of one parameter's states: its weight, its gradient and the optimizer's.
 
 #include "models/plan/plan.hpp"
 #include "models/stack/software.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What plans leave open of who shares experts, and which ranks hold the same parameters.
+/// Defaults for the ranks that share experts, and the ranks that hold the same parameters.
 
 #include <cstdint>
 
@@ -16,8 +16,8 @@ namespace prequel {
 std::int64_t usual_expert_tensor(std::int64_t ep, std::int64_t tp, const Transformer& model,
                                  const Software& software);
 
-/// Whether any rank holds the same parameters as another: dense ones, or experts', which may be
-/// copied within a tensor group.
+/// Tests whether any rank holds the same parameters as another: dense ones, or experts', which may
+/// be copied within a tensor group.
 bool has_replicas(const Plan& plan, const Transformer& model);
 
 }  // namespace prequel

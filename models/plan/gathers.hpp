@@ -18,17 +18,17 @@ enum class Gathers : std::uint8_t {
   each_pass          ///< layer by layer before each forward and again before each backward
 };
 
-/// Whether gradients are reduced after every backward, layer by layer, too.
+/// Tests whether gradients are reduced after every backward, layer by layer, too.
 constexpr bool in_every_micro_batch(Gathers gathers) {
   return gathers == Gathers::each_micro_batch || gathers == Gathers::each_pass;
 }
 
-/// Whether parameters are gathered layer by layer.
+/// Tests whether parameters are gathered layer by layer.
 constexpr bool layer_by_layer(Gathers gathers) {
   return gathers == Gathers::once || in_every_micro_batch(gathers);
 }
 
-/// Whether plans with that stage of ZeRO, 2 or 3, can have pipeline stages.
+/// Tests whether plans with that stage of ZeRO, 2 or 3, can have pipeline stages.
 bool stages_shard_gradients(std::int64_t zero, const Software& software);
 
 /// By its stage of ZeRO; where stages of a pipeline shard parameters, as the stack does it.

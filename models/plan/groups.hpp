@@ -28,8 +28,8 @@ struct ShardGroups {
   RankGroup shards, copies;
 };
 
-/// Of data or expert-data ranks: all of them, or with `sharding_group: node` those of each node
-/// (hybrid sharding).
+/// Returns the groups over which data or expert-data ranks shard: all of them, or with
+/// `sharding_group: node` those of each node (hybrid sharding).
 ShardGroups shard_groups(const Plan& plan, GroupAxis axis);
 
 }  // namespace prequel

@@ -40,7 +40,7 @@ class IdleRequests {
     told_.push_back(fmt::format(text, std::forward<Values>(values)...));
   }
 
-  /// What the stack does, or leaves, by itself.
+  /// Tells of overlap that the stack has, or leaves out, by itself.
   void tell_stack_overlap() {
     if (plan_.overlap.has(Overlapped::tp) && plan_.tp > 1 &&
         !software_.communication.overlaps_tensor()) {

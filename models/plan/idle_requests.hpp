@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a plan asks for that changes nothing, so that nobody takes its price for that of the wish.
+/// Requests of a plan that change nothing, so that nobody takes its price for that of the wish.
 
 #include <string>
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace prequel {
 
-/// Of a request and the plan that it was resolved to: what was asked for, is not what the stack has
-/// anyway, and has no effect; each with why.
+/// Returns the requests without effect that are not what the stack has anyway, each with its
+/// reason. `plan` is the one that `request` was resolved to.
 std::vector<std::string> idle_requests(const PlanRequest& request, const Plan& plan,
                                        const Transformer& model, const Software& software);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What of a plan its layers depend on.
+/// The axes of a plan that its layers depend on.
 
 #include "models/layers/setting.hpp"
 #include "models/plan/plan.hpp"
@@ -19,13 +19,13 @@ Learning learning_of(const Plan& plan);
 std::int64_t updated_layers(const Transformer& model, const Plan& plan);
 /// The format of activations, and of all products but those of linear layers in 8 or 4 bits.
 Precision activation_precision(const Plan& plan);
-/// What the backward pass computes again.
+/// Returns the modules that the backward pass computes again.
 WordSet<Module> repeated_modules(const Plan& plan);
-/// Whether that is the experts' activation, but not the experts.
+/// Tests whether that is the experts' activation, but not the experts.
 bool repeats_expert_activation(const Plan& plan);
 /// In which share of the blocks.
 double repeated_blocks(const Plan& plan);
-/// Of the modules of selective recompute, those that the model has.
+/// Returns the modules of selective recompute in `set` that the model has.
 WordSet<RecomputeModule> modules_of(const Transformer& model, WordSet<RecomputeModule> set);
 
 }  // namespace prequel

@@ -208,8 +208,8 @@ std::vector<std::string> balanced_layouts(const Transformer& model, std::int64_t
   const double weight_of_more = static_cast<double>(more) * (1 + head);
   const double mean =
       (static_cast<double>(model.layers) + head + weight_of_more) / static_cast<double>(chunks);
-  // What predicts more tokens comes after the last block: beside the head, or before it where the
-  // head is load enough for a chunk.
+  // Multi-token prediction comes after the last block: beside the head, or before it where the head
+  // is load enough for a chunk.
   const bool head_alone = more > 0 && chunks >= 4 && 2 * head >= mean;
   const std::size_t place_of_more = head_alone ? last - 1 : last;
   std::vector<std::string> layouts;

@@ -14,7 +14,7 @@
 
 namespace prequel {
 
-/// What one chunk of a layout holds.
+/// The content of one chunk of a layout.
 struct LayoutChunk {
   std::int64_t blocks{};
   std::int64_t next_token{};
@@ -30,7 +30,7 @@ std::variant<std::vector<LayoutChunk>, std::string> parse_layout(const std::stri
 /// Why a layout does not deal the model to `chunks` chunks; empty when it does.
 std::string layout_problem(const std::string& text, const Transformer& model, std::int64_t chunks);
 
-/// What each chunk holds of the model, by a layout without a problem.
+/// Returns the content of each chunk by a layout without a problem.
 std::vector<StageContent> deal_layout(const std::string& text, const Transformer& model);
 
 /// The layout that says what these chunks, in model order, hold.

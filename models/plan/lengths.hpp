@@ -32,12 +32,12 @@ struct Lengths {
   [[nodiscard]] std::int64_t draw(std::uint64_t word) const;
 };
 
-/// What the axis `lengths` says: nothing for `fixed`; `lognormal:MEAN:SD:MIN:MAX`; the name of a
-/// data set of which mean, spread and ends were published; or a file of whole numbers. Throws
-/// InputError for other texts.
+/// Reads the axis `lengths`: nothing for `fixed`; `lognormal:MEAN:SD:MIN:MAX`; the name of a data
+/// set whose mean, spread and ends were published; or a file of whole numbers. Throws InputError
+/// for other texts.
 std::optional<Lengths> read_lengths(const std::string& text);
 
-/// What one micro batch computes, in tokens.
+/// The load of one micro batch, in tokens.
 struct MicroBatchLoad {
   double computed{};   ///< padding included
   double squares{};    ///< sum of squares of the sequences that attention sees

@@ -29,7 +29,7 @@ GradientOverlap gradient_overlap(const Plan& plan, const Software& software) {
 
 bool reduces_beside(const Plan& plan, const Software& software) {
   const CommunicationStack& stack = software.communication;
-  // What owners alone get, a stack that gathers from them beside no pass reduces beside none.
+  // A stack that gathers from owners beside no pass also reduces to them beside none.
   const bool to_owners = plan.zero == 1 && !stack.reduces_to_all;
   const bool kept_apart = to_owners && stack.prefetch_layers == 0;
   if (kept_apart && !plan.overlap.has(Overlapped::grads)) return false;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What of a plan's communication runs beside passes: what the plan names, else what the stack does
-/// by itself.
+/// Communication of a plan that runs beside passes: as the plan names it, else as the stack does by
+/// itself.
 
 #include <string>
 
@@ -12,18 +12,19 @@ namespace prequel {
 struct Plan;
 struct Transformer;
 
-/// Whether tokens leave their rank for their experts'.
+/// Tests whether tokens leave their rank for their experts'.
 bool exchanges_tokens(const Plan& plan, const Transformer& model);
 /// When gradients are reduced.
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software);
-/// Whether gradients are reduced while a backward pass runs.
+/// Tests whether gradients are reduced while a backward pass runs.
 bool reduces_beside(const Plan& plan, const Software& software);
-/// Whether parameters are gathered while passes run that do not need them.
+/// Tests whether parameters are gathered while passes run that do not need them.
 bool gathers_beside(const Plan& plan, const Software& software);
-/// Whether a stage computes while what it sends is on its way.
+/// Tests whether a stage computes while its messages are on their way.
 bool sends_beside(const Plan& plan, const Software& software);
 
-/// What is wrong with such a set of words: that it says a thing and its opposite; empty if nothing.
+/// Returns the problem of such a set of words: it says a thing and its opposite; empty if it has
+/// none.
 std::string overlap_problem(WordSet<Overlapped> overlap);
 
 }  // namespace prequel

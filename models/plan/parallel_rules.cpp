@@ -84,7 +84,7 @@ void check_recurrent_heads(Ruling& its) {
   }
 }
 
-/// Whether some layer has a mixer that keeps `test`.
+/// Tests whether some layer has a mixer that keeps `test`.
 template <class Test>
 bool some_layer(const Ruling& its, const Test& test) {
   return std::ranges::any_of(distinct_kinds(its.model), test);
@@ -107,7 +107,7 @@ void check_tensor_parallel(Ruling& its) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
   if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
-  if (its.tells == Tells::all && its.plan.tp > 1 && its.is_legal &&  // only to warn of it
+  if (its.wording == Wording::all && its.plan.tp > 1 && its.is_legal &&  // only to warn of it
       group_shape(its.cluster, its.plan.gpus, its.plan.tp, 1).crosses_network()) {
     its.warn(
         "tp {}: tensor-parallel groups span nodes of {} GPUs; their all-reduces "
@@ -211,8 +211,8 @@ void check_context_parallel(Ruling& its) {
 
 namespace {
 
-/// A vocabulary whose embedding outweighs half a layer unbalances the end stages, where layers are
-/// not dealt by what they cost. What would do is what the framework knows.
+/// Warns of a vocabulary whose embedding outweighs half a layer: it unbalances the end stages where
+/// layers are not dealt by cost. The remedy is the one that the framework knows.
 void warn_of_heavy_embedding(Ruling& its) {
   if (its.software.stage_dealing == StageDealing::by_cost) return;
   const double weight =
@@ -279,7 +279,7 @@ void check_pipeline(Ruling& its) {
     its.problem([&] { return refusal; });
     return;
   }
-  if (its.tells == Tells::all && its.plan.pp > 1 && its.plan.layout.empty())
+  if (its.wording == Wording::all && its.plan.pp > 1 && its.plan.layout.empty())
     warn_of_uneven_stages(its);
 }
 

@@ -16,7 +16,7 @@ struct Plan : AxisValues<Settled> {
   std::int64_t gpus{1};    ///< devices in use: dp·tp·pp·cp
   double recomputed{1.0};  ///< share of the blocks that full recompute repeats: recompute_first
   double imbalance{1.0};   ///< tokens of the busiest rank's experts over the mean: router_balance
-  /// Of rows of unequal length (lengths), on the mean: tokens that one computes; those that see one
+  /// Mean tokens of rows of unequal length (lengths): those that one computes; those that see one
   /// another in it, as equal sequences would. 0: `seq_len`.
   std::int64_t computed_len{}, seen_len{};
 
@@ -41,11 +41,11 @@ inline double tokens_of_sample(const Plan& plan) {
   return static_cast<double>(row * plan.sequences_of_sample());
 }
 
-/// Whether host memory holds activations.
+/// Tests whether host memory holds activations.
 inline bool offloads_activations(const Plan& plan) {
   return !plan.offload_modules.empty() || plan.offload_layers > 0;
 }
-/// Whether host memory holds states or activations.
+/// Tests whether host memory holds states or activations.
 inline bool uses_host_memory(const Plan& plan) {
   return plan.offload != Offload::none || plan.optimizer_offload > 0 || offloads_activations(plan);
 }

@@ -55,7 +55,7 @@ double largest_of(double n) {
   return normal_quantile((n - 0.375) / (n + 0.25));
 }
 
-// What the stated imbalance was seen on: Qwen3-235B over 8 ranks.
+// The stated imbalance was seen on Qwen3-235B over 8 ranks.
 constexpr double kSeenExperts = 128, kSeenTopK = 8, kSeenRanks = 8;
 
 }  // namespace

@@ -61,7 +61,7 @@ void fill_defaults(Ruling& its) {
       offers_sequence_parallel(its)) {
     its.plan.sequence_parallel = true;
   }
-  // What a stack does by default it leaves where a model has nothing of the kind.
+  // A default of the stack is off where a model has nothing of the kind.
   if (!its.request.fp8_activation_store && its.model.mlp != Mlp::swiglu) {
     its.plan.fp8_activation_store = false;
   }
@@ -77,7 +77,7 @@ void fill_defaults(Ruling& its) {
   }
   leave_exchanges(its);
   if (!its.request.seq_len) its.plan.seq_len = its.model.max_positions;
-  if (its.tells == Tells::all) {  // a search fills millions of plans, and tells it once
+  if (its.wording == Wording::all) {  // a search fills millions of plans, and tells it once
     if (std::string said = assumed_sequence(its.request, its.model); !said.empty()) {
       its.warnings.push_back(std::move(said));
     }
@@ -87,7 +87,7 @@ void fill_defaults(Ruling& its) {
   }
 }
 
-/// What would fill whole nodes in place of the degrees that were asked for.
+/// Returns degrees that would fill whole nodes in place of those that were asked for.
 std::string fitting_degrees(const Ruling& its, std::int64_t devices) {
   const std::int64_t model_parallel = its.plan.tp * its.plan.pp * its.plan.cp;
   if (devices >= model_parallel && devices % model_parallel == 0) {
@@ -209,7 +209,7 @@ std::string plain(const auto& value) {
   return cell_of(value);
 }
 
-/// Of a plan that nobody can run on this stack, the price is still worth knowing.
+/// Only warns of a plan that nobody can run on this stack: its price is still worth knowing.
 void check_offered(Ruling& its) {
   each_axis([&](const auto& axis) {
     if constexpr (!std::is_scalar_v<typename std::decay_t<decltype(axis)>::Value>) return;
@@ -226,7 +226,7 @@ void check_offered(Ruling& its) {
 }
 
 void warn_of_stand_ins(Ruling& its) {
-  if (its.tells != Tells::all) return;
+  if (its.wording != Wording::all) return;
   for (std::string& told : stand_ins(its.software, its.cluster)) {
     its.warnings.push_back(std::move(told));
   }
@@ -245,9 +245,9 @@ void judge(Ruling& its) {
   warn_of_stand_ins(its);
   for (const Check check : kChecks) {
     check(its);
-    if (!its.is_legal && its.tells == Tells::nothing) return;
+    if (!its.is_legal && its.wording == Wording::nothing) return;
   }
-  if (its.tells != Tells::all) return;
+  if (its.wording != Wording::all) return;
   if (its.is_legal) {
     for (std::string& idle : idle_requests(its.request, its.plan, its.model, its.software)) {
       its.warnings.push_back(std::move(idle));
@@ -303,12 +303,12 @@ std::string assumed_sequence(const PlanRequest& request, const Transformer& mode
 
 PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
                          const Cluster& cluster, const Software& software) {
-  return judged({request, model, cluster, software, Tells::problems});
+  return judged({request, model, cluster, software, Wording::problems});
 }
 
 std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& model,
                                const Cluster& cluster, const Software& software) {
-  Ruling ruling{request, model, cluster, software, Tells::nothing};
+  Ruling ruling{request, model, cluster, software, Wording::nothing};
   judge(ruling);
   if (!ruling.is_legal) return std::nullopt;
   return std::move(ruling.plan);
@@ -316,7 +316,7 @@ std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& mo
 
 ResolvedPlan resolve_plan(const PlanRequest& request, const Transformer& model,
                           const Cluster& cluster, const Software& software) {
-  PlanJudgement judgement = judged({request, model, cluster, software, Tells::all});
+  PlanJudgement judgement = judged({request, model, cluster, software, Wording::all});
   if (!judgement.problems.empty()) throw InputError(judgement.problems);
   return {std::move(judgement.plan), std::move(judgement.warnings)};
 }

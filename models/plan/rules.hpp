@@ -1,7 +1,7 @@
 #pragma once
 
-/// What plans have to obey: a request says what the user said; resolving it fills every axis and
-/// checks all the rules that frameworks set.
+/// Rules that plans have to obey: a request says what the user said; resolving it fills every axis
+/// and checks all the rules that frameworks set.
 
 #include <optional>
 #include <string>
@@ -34,8 +34,8 @@ PlanJudgement judge_plan(const PlanRequest& request, const Transformer& model,
 /// Tells which shipped stack and machine stand in for names that are not known.
 std::vector<std::string> stand_ins(const Software& software, const Cluster& cluster);
 
-/// What a plan that says no sequence length assumes, where few train with as long a one; else
-/// empty.
+/// Returns a remark on the sequence length that a plan without one assumes, where few train with as
+/// long a one; else empty.
 std::string assumed_sequence(const PlanRequest& request, const Transformer& model);
 
 /// The plan of `judge_plan`; nothing where it breaks a rule. Faster, as no text is formed.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// A plan while it is filled and held against rules. What rules say stands in families of files:
+/// A plan while it is filled and held against rules. The rules stand in files by family:
 /// kernel_rules, parallel_rules, expert_rules and memory_rules; rules.cpp has their order, and
 /// those of degrees, batch and sequence.
 
@@ -18,8 +18,8 @@
 
 namespace prequel {
 
-/// What of a judgement is put into words: texts take longer than the rules.
-enum class Tells : std::uint8_t { nothing, problems, all };
+/// The part of a judgement that is put into words: texts take longer than the rules.
+enum class Wording : std::uint8_t { nothing, problems, all };
 
 /// A plan that is judged, beside what it is judged by.
 struct Ruling {
@@ -27,7 +27,7 @@ struct Ruling {
   const Transformer& model;
   const Cluster& cluster;
   const Software& software;
-  Tells tells{};
+  Wording wording{};
   Plan plan{};
   bool is_legal{true};
   std::vector<std::string> problems{};
@@ -37,14 +37,16 @@ struct Ruling {
   template <class Text>
   void problem(const Text& text) {
     is_legal = false;
-    if (tells != Tells::nothing) problems.push_back("plan: " + text());
+    if (wording != Wording::nothing) problems.push_back("plan: " + text());
   }
   void problem(const char* text) {
     problem([&] { return std::string(text); });
   }
   template <class... Values>
   void warn(fmt::format_string<Values...> text, Values&&... values) {
-    if (tells == Tells::all) warnings.push_back(fmt::format(text, std::forward<Values>(values)...));
+    if (wording == Wording::all) {
+      warnings.push_back(fmt::format(text, std::forward<Values>(values)...));
+    }
   }
 };
 
@@ -72,10 +74,10 @@ void fill_imbalance(Ruling& its);
 
 void check_zero(Ruling& its);
 void check_optimizer(Ruling& its);
-/// What leaves the device needs hosts that hold it.
+/// Checks that hosts can hold what leaves the device.
 void check_host_memory(Ruling& its);
 void check_recompute(Ruling& its);
-/// What learns, and what stands beside it.
+/// Checks the choice of parameters that learn, and of adapters beside them.
 void check_tuning(Ruling& its);
 
 }  // namespace prequel

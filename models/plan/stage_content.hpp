@@ -1,6 +1,6 @@
 #pragma once
 
-/// What of a transformer a pipeline stage holds.
+/// Content of a pipeline stage: the parts of a transformer that it holds.
 
 #include <cstdint>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// What one pipeline stage (or one model chunk of it) holds.
+/// The content of one pipeline stage, or of one model chunk of it.
 struct StageContent {
   std::int64_t blocks{};
   bool embedding{};

@@ -19,7 +19,7 @@ struct Plan;
 std::vector<StageContent> deal_stages(std::int64_t layers, std::int64_t pp, std::int64_t vpp,
                                       StageDealing dealing, StageSplit split);
 
-/// What each chunk of a plan holds of the model, with its parts.
+/// Returns the content of each chunk of a plan, with its parts.
 std::vector<StageContent> chunks_of_plan(const Transformer& model, const Plan& plan,
                                          const Software& software);
 

@@ -11,7 +11,7 @@ namespace prequel {
 /// chunk, the first of which sees itself alone (Llama 4).
 enum class AttentionSpan : std::uint8_t { full, window, chunk };
 
-/// What mixes the tokens of a sequence in a sublayer.
+/// The mixer of a sequence's tokens in a sublayer.
 enum class Mixer : std::uint8_t {
   none,
   attention,                  ///< softmax attention; latent where the model has it
@@ -27,7 +27,7 @@ enum class Mixer : std::uint8_t {
   compressed_far              ///< by 128
 };
 
-/// Whether softmax attention, dense or sparse, is all or a part of the mixer.
+/// Tests whether softmax attention, dense or sparse, is all or a part of the mixer.
 constexpr bool is_softmax(Mixer mixer) {
   switch (mixer) {
     case Mixer::none:
@@ -39,11 +39,11 @@ constexpr bool is_softmax(Mixer mixer) {
   }
 }
 
-/// What works token by token in a sublayer.
+/// The part of a sublayer that works token by token.
 enum class Feed : std::uint8_t { none, mlp, experts };
 
-/// What tells the sublayers of one model apart. A usual transformer block has a mixer and a feed;
-/// layers of hybrid models have one of the two.
+/// The kind of a sublayer. A usual transformer block has a mixer and a feed; layers of hybrid
+/// models have one of the two.
 struct LayerKind {
   Feed feed{Feed::mlp};
   Mixer mixer{Mixer::attention};

@@ -30,7 +30,7 @@ class Fields {
     const auto found = root_.find(key);
     return found ? found->boolean() : fallback;
   }
-  /// Whether there is a soft-cap, which is a positive number.
+  /// Tests whether there is a soft-cap, which is a positive number.
   [[nodiscard]] bool cap(std::string_view key) const {
     const auto found = root_.find(key);
     return found && found->number({0.0, 1e6}) > 0;
@@ -169,7 +169,7 @@ void read_mixers(const Cursor& root, const Fields& fields, Transformer& model) {
   }
 }
 
-/// What a kind of layer needs that the file does not give.
+/// Returns what a kind of layer needs that the file does not give.
 std::string missing(const Transformer& model, LayerKind kind) {
   switch (kind.mixer) {
     case Mixer::state_space:

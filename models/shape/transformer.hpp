@@ -17,7 +17,7 @@ enum class Mlp : std::uint8_t { gelu, swiglu, geglu, relu, squared_relu };
 enum class PositionEmbedding : std::uint8_t { learned, alibi, rope, none };
 enum class Norm : std::uint8_t { layer_norm, rms_norm };
 
-/// Whether the MLP multiplies its activation with a second projection of its input.
+/// Tests whether the MLP multiplies its activation with a second projection of its input.
 constexpr bool is_gated(Mlp mlp) {
   return mlp == Mlp::swiglu || mlp == Mlp::geglu;
 }
@@ -132,11 +132,11 @@ struct Transformer {
            : chunk > 0 ? AttentionSpan::chunk
                        : AttentionSpan::full;
   }
-  /// What the layer with this number, from 0, is.
+  /// Returns the kind of the layer with this number, from 0.
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;
   /// The layers of one depth of multi-token prediction.
   [[nodiscard]] std::vector<LayerKind> next_token_kinds() const;
-  /// Whether arithmetic makes all layers of one kind.
+  /// Tests whether arithmetic makes all layers of one kind.
   [[nodiscard]] bool is_uniform() const;
 };
 

@@ -35,7 +35,7 @@ Release release_of(const std::string& name) {
     if (stop == std::string::npos) return release;
     const std::size_t after = name.find_first_not_of("0123456789", stop + 1);
     const auto part = parse_number(name.substr(stop + 1, after - stop - 1));
-    // Of months and of minor versions, none is above 99.
+    // Months and minor versions never exceed 99.
     if (part) release.version += *part / 100;
     return release;
   }

@@ -10,7 +10,7 @@ namespace prequel {
 
 class Document;
 
-/// Of a name that says no version: after every release.
+/// Version of a name that states none: after every release.
 inline constexpr double kNewestVersion = 9999;
 
 /// A release as "megatron-lm-2021", "torchtitan-2025-06", "nemo-25.09" or "mlperf-v5.1" names it: a

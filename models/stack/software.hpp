@@ -19,7 +19,8 @@ namespace prequel {
 
 class Document;
 
-/// Whether the host waits for each kernel (`CUDA_LAUNCH_BLOCKING=1`).
+/// The way the host launches kernels: ahead of them, or waiting for each
+/// (`CUDA_LAUNCH_BLOCKING=1`).
 enum class Launch : std::uint8_t { async, blocking };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<Launch>{"async", "blocking"};
@@ -55,7 +56,7 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<ShardedStages>{"refuse", "kept",
                                                                          "each-pass"};
 
-/// What mask, softmax and dropout of unfused attention cost per element of the score matrix, all
+/// The cost of mask, softmax and dropout of unfused attention per element of the score matrix, all
 /// passes together: memory traffic, and time of scalar code where a CPU is not memory-bound there.
 struct ScoreTraffic {
   double forward_bytes{};
@@ -83,22 +84,23 @@ struct KernelStack {
   /// Per parameter and micro batch, traffic of kernels that add a gradient to those before it;
   /// 0 where the products of weight gradients do.
   double accumulation_bytes{};
-  /// Whether the repetition of a layer ends with the last result that its backward needs, so that
-  /// the MLP's last product is not repeated (PyTorch's checkpoints from 2.1 on, unless they are
-  /// reentrant); else it is repeated as all others are.
+  /// True where the repetition of a layer ends with the last result that its backward needs, so
+  /// that the MLP's last product is not repeated (PyTorch's checkpoints from 2.1 on, unless they
+  /// are reentrant); else it is repeated as all others are.
   bool recompute_stops_early{};
-  /// Whether weights are cast to 8 and 4 bits in each pass; else once a step, which is not priced.
+  /// True where weights are cast to 8 and 4 bits in each pass; else once a step, which is not
+  /// priced.
   bool casts_weights{};
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
   /// Share of full attention's backward that windowed attention takes at 4,096 tokens: kernels skip
-  /// less backward at the edges of a window. What is longer costs in proportion to its length.
+  /// less backward at the edges of a window. Longer sequences cost in proportion to their length.
   double windowed_backward_share{};
   /// Per token and head, what the backward of windowed attention with sinks moves beside its
   /// kernel, in builds whose kernel has none for both.
   double sink_backward_bytes{};
-  /// Whether the experts' first product, their activation and its cast are one kernel where a whole
+  /// True where the experts' first product, their activation and its cast are one kernel if a whole
   /// iteration is one graph.
   bool fused_experts{};
   bool fused_adapters{};  ///< one kernel adds an adapter's product to the frozen one's
@@ -144,14 +146,15 @@ struct LayerLaunches {
   LaunchCounts experts;  ///< router, permutation, activation
   LaunchCounts router;   ///< of these, what a graph of the router launches at once
   LaunchCounts shared_experts;
-  /// Of each adapter. PEFT's eager kernels: casts, dropout, two products, scale and sum.
+  /// Launches of each adapter with PEFT's eager kernels: casts, dropout, two products, scale and
+  /// sum.
   LaunchCounts adapter{9, 13};
   LaunchCounts alltoall;                        ///< of the dispatcher of that name
   LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
   LaunchCounts each_expert_amax;  ///< more, where tensors are scaled by their largest element
 };
 
-/// What collectives of tensor ranks add to the host's time.
+/// The host's additional time for collectives of tensor ranks.
 struct CollectiveLaunches {
   Seconds each{};               ///< of any of them
   Seconds ring_step{};          ///< and for every step of a ring inside a node
@@ -162,7 +165,7 @@ struct CollectiveLaunches {
   }
 };
 
-/// What one launch takes where the host is tuned (pinned processes, graphs near by, no logging
+/// The time of one launch where the host is tuned (pinned processes, graphs near by, no logging
 /// between kernels) and where it is not.
 struct LaunchRange {
   Seconds tuned, untuned;
@@ -203,8 +206,8 @@ inline Seconds beside_the_passes(const HostStack& host, std::int64_t layers, std
   return host.fixed_per_iteration + static_cast<double>(most) * host.update_per_layer;
 }
 
-/// What goes round a ring of context ranks, and what adding each step's result to those before it
-/// moves, per element of the context.
+/// The traffic of a ring of context ranks: what goes round it, and the bytes moved to add each
+/// step's result to those before it, per element of the context.
 struct ContextRingStack {
   bool whole_heads{};          ///< keys and values are repeated for each query head beforehand
   double gradient_bytes{};     ///< of an element of their gradients; 0: those of an activation
@@ -240,10 +243,10 @@ struct CommunicationStack {
   /// buffers).
   double exposed_tensor{1.0};
   [[nodiscard]] bool overlaps_tensor() const { return exposed_tensor < 1; }
-  /// Whether the gather of an input for its weight gradient goes on beside the dgrad (sequence
-  /// parallelism), where nothing else of tensor parallelism is overlapped.
+  /// True where the gather of an input for its weight gradient goes on beside the dgrad (sequence
+  /// parallelism), if nothing else of tensor parallelism is overlapped.
   bool gathers_beside_dgrad{};
-  /// Whether what tensor ranks gather for products (sequence parallelism) goes in the format of
+  /// True where tensor ranks' gathers for products (sequence parallelism) go in the format of
   /// these, cast beforehand.
   bool narrow_gathers{};
   /// Share of what experts exchange that can run beside another micro batch's passes, kernel by
@@ -260,15 +263,15 @@ struct CommunicationStack {
   /// Share of the shorter of two overlapping tasks that both lose: gathers and reductions beside
   /// the layers.
   double overlap_contention{};
-  /// What each step of a ring of context ranks costs beside its transfer where no graph launches
+  /// Seconds of each step of a ring of context ranks beside its transfer where no graph launches
   /// it: launches, waits between streams. Forward; twice that backward.
   Seconds context_step{};
   ContextRingStack context_ring;
   ShardCopies shard_copies;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
-  /// Of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and 2),
-  /// beside what their bytes take. 0: all are gathered at once.
+  /// Seconds of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and
+  /// 2), beside the time of their bytes.
   Seconds owner_broadcast{};
   bool reduces_to_all{};  ///< gradients are all-reduced with ZeRO-1 too, not to their owners
   GradientBucket gradient_bucket{};
@@ -283,7 +286,7 @@ struct Bf16Optimizer {
   double reduce_bytes{};     ///< copies in which gradients are reduced when dp > 1
 };
 
-/// What a figure of memory counts: what PyTorch's allocator has handed out, what it holds, or all
+/// The scope of a figure of memory: what PyTorch's allocator has handed out, what it holds, or all
 /// that the driver has given away, with contexts and communicators, as nvidia-smi prints it.
 enum class MemoryKind : std::uint8_t { allocated, reserved, smi };
 template <>
@@ -305,17 +308,17 @@ struct MemoryStack {
   double backward_bytes{};
   bool keeps_copies{};  ///< eager kernels: rotated queries and keys and the gate's activation too
   bool keeps_gates{};   ///< of eager kernels, a gate's activation alone
-  /// Of an element that a norm reads, copies that eager kernels keep beside its result, bytes.
+  /// Bytes of the copies that eager kernels keep beside a norm's result, per element that it reads.
   double norm_copy_bytes{};
-  /// Whether gradients are freed once the update is done (PyTorch's `set_to_none`), so that those
-  /// of a step of one micro batch are not there when its loss is.
+  /// True where gradients are freed once the update is done (PyTorch's `set_to_none`), so that
+  /// those of a step of one micro batch are not there when its loss is.
   bool frees_gradients{};
   bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
   /// Recompute of an activation starts from its input in fp8 where the plan keeps that so; else
   /// from the whole one, which is then kept (Megatron-Core's checkpoints).
   bool narrow_recompute{};
-  /// Of an element of attention's result, kept for the projection and for attention's backward; 0:
-  /// in 16 bits, and once more in the format of products.
+  /// Bytes per element of attention's result, kept for the projection and for attention's backward;
+  /// 0: in 16 bits, and once more in the format of products.
   double context_bytes{};
   double logit_bytes{};                        ///< per logit, at most at once, with loss whole
   std::optional<double> compiled_logit_bytes;  ///< the same with loss compiled; none: no other
@@ -345,7 +348,7 @@ struct MemoryStack {
   double printed_cap{1.0};     ///< share of the device at which reserved memory saturates
 };
 
-/// What a calibration by measured runs leaves open; constants go by their names in
+/// The uncertainty that a calibration by measured runs leaves; constants go by their names in
 /// data/uncertainty.
 struct Calibration {
   double time_noise{};  ///< scale of the scatter of runs, over their time
@@ -361,7 +364,8 @@ struct Calibration {
   std::vector<Correlation> correlations;
 };
 
-/// What tells tables of runs apart: a stack that is good at one need not be at the other.
+/// The kind of model that tells tables of runs apart: a stack that is good at one need not be at
+/// the other.
 enum class ModelKind : std::uint8_t { dense, experts };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<ModelKind>{"dense", "experts"};
@@ -383,9 +387,8 @@ struct Software {
   std::int64_t vocab_multiple{1};  ///< the vocabulary is padded to this times tp
   StageDealing stage_dealing{};
   PlanRequest defaults;  ///< what a plan takes from the stack where the user does not say it
-  /// What users of the stack choose between, axis by axis; a search takes these unless told
-  /// otherwise. Of an axis that the file leaves out, which is empty here, it takes the default
-  /// alone.
+  /// Choices of the stack's users, axis by axis; a search takes these unless told otherwise. An
+  /// axis that the file leaves out is empty here, and the search takes its default alone.
   AxisValues<std::vector> choices;
   KernelStack kernels;
   HostStack host;
@@ -395,12 +398,12 @@ struct Software {
   std::optional<Calibration> calibration;  ///< where runs were fitted
 };
 
-/// What another release of a framework than the one whose constants are known errs by: constants
-/// of one release of Composer were 28 % off on the runs of another on the same card. Stated as well
-/// for constants that were checked on another kind of device.
+/// Relative error of another release of a framework than the one whose constants are known:
+/// constants of one release of Composer were 28 % off on the runs of another on the same card.
+/// Stated as well for constants that were checked on another kind of device.
 inline constexpr double kUnknownReleaseError = 0.28;
 
-/// Whether the stack's stated error rests on no run of models of this kind.
+/// Tests whether the stack's stated error rests on no run of models of this kind.
 inline bool was_checked_on_others(const Software& software, bool has_experts) {
   return software.error_kind && (*software.error_kind == ModelKind::experts) != has_experts;
 }

@@ -18,7 +18,7 @@ double factor_or(const Cursor& section, std::string_view key, double fallback) {
   return found ? found->number(kNonNegative) : fallback;
 }
 
-/// What every stack must say of a plan.
+/// Keys of a plan that every stack must state.
 constexpr std::string_view kAlwaysSaid[] = {
     "zero", "recompute", "precision", "attention", "offload", "sequence_parallel", "schedule"};
 

@@ -169,7 +169,7 @@ class PipelineFlows {
     }
   }
 
-  /// What the ranks of a stage send, each at rate 1.
+  /// Returns the messages of a stage's ranks, each at rate 1.
   [[nodiscard]] std::vector<Flow> flows(TaskKind kind, std::uint32_t stage,
                                         std::uint32_t chunk) const {
     switch (kind) {

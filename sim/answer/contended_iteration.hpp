@@ -1,6 +1,6 @@
 #pragma once
 
-/// What an iteration takes where the things that run at once get in each other's way.
+/// Time of an iteration whose simultaneous tasks share links and devices.
 
 #include "models/job/what_if_question.hpp"
 #include "sim/price/pricing.hpp"
@@ -26,7 +26,7 @@ struct ContendedIteration {
 /// - With asynchronous launches the host takes the time that it takes where it waits for each
 ///   kernel, but runs ahead of the device.
 ///
-/// Of the question, links may be degraded. Throws InputError for what one rank a stage cannot say:
+/// The question may only degrade links. Throws InputError for what one rank a stage cannot say:
 /// slow nodes, jitter, tensor-parallel groups that span nodes.
 ContendedIteration contended_iteration(const Scenario& scenario, const WhatIf& question);
 

@@ -28,12 +28,12 @@ struct Difference {
 
 /// A constant errs alike on both sides where it is the same one: its numbers are equal, and what
 /// they belong to (the device that kernels run on, the site of links, hosts and clocks) is, too.
-/// Of the scatter from run to run, half of the variance is shared by runs of one stack on one
-/// cluster, as in `odds`.
+/// Half the variance of the scatter from run to run is shared by runs of one stack on one cluster,
+/// as in `odds`.
 Difference difference(const ComparedAnswer& first, const ComparedAnswer& second,
                       const Uncertainty& uncertainty, double level = kIntervalLevel);
 
-/// Whether a constant errs alike in both.
+/// Tests whether a constant errs alike in both.
 bool is_shared(Uncertain constant, const Scenario& first, const Scenario& second);
 
 }  // namespace prequel

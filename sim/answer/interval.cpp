@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kShownSources = 3;
 
-/// Of all constants at the priors' full spread.
+/// Returns the standard deviation from all constants at the priors' full spread.
 double prior_scale(const Deviations& slopes, const Uncertainty& uncertainty) {
   Spread full;
   const auto sd = [&](Uncertain constant) { return uncertainty.constants[index_of(constant)].sd; };

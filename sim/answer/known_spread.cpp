@@ -26,7 +26,7 @@ const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string&
   return found == stack.clusters.end() ? nullptr : &*found;
 }
 
-/// Whether enough runs tell of a stack's constants, on whatever cluster.
+/// Tests whether enough runs of a stack, on whatever cluster, fix its constants.
 bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
   if (software.validated && !was_checked_on_others(software, experts)) return true;
   const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
@@ -135,7 +135,7 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
   return widest;
 }
 
-/// What no run of the family had, each with its part of the variance.
+/// Returns what no run of the family had, each with its part of the variance.
 std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& uncertainty,
                                  const Level& level) {
   const NewTerms& terms = uncertainty.news;
@@ -211,7 +211,7 @@ std::array<Deviations, kUncertain> Spread::root() const {
 
 namespace {
 
-/// Whether an edited path is the field's, or a section that holds it.
+/// Tests whether an edited path is the field's, or a section that holds it.
 bool covers(const std::string& edited, const std::string& field) {
   return field == edited || field.starts_with(edited + ".");
 }

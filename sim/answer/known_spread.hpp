@@ -17,7 +17,7 @@ struct NewPart {
   double variance{};  ///< of ln seconds
 };
 
-/// What is known of all constants together for the files of one scenario.
+/// The joint spread of all constants for the files of one scenario.
 struct Spread {
   std::array<Deviations, kUncertain> covariance{};  ///< of u
   double time_noise{};                              ///< scale of the scatter of ln seconds

@@ -30,9 +30,9 @@ double better_probability(const UncertainPlan& first, const UncertainPlan& secon
 /// How unlike two of the plans are.
 using Unlikeness = std::function<double(std::size_t, std::size_t)>;
 
-/// The plans of which one most probably is the best, at most `count`, the most probable first. Of
-/// those that draws cannot tell apart, the first comes first, and then those most unlike the ones
-/// that are named already.
+/// The plans of which one most probably is the best, at most `count`, the most probable first.
+/// Among those that draws cannot tell apart, the first comes first, and then those most unlike the
+/// ones named already.
 std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size_t count,
                                         const Unlikeness& unlikeness = {});
 

@@ -47,7 +47,7 @@ struct Prediction {
   [[nodiscard]] double hardware_flops_rate(const Plan& plan) const;  ///< FLOP/s of one device
 };
 
-/// What the fullest device holds, as that kind of figure counts it.
+/// Returns the bytes on the fullest device, as that kind of figure counts them.
 Bytes memory_of(const Prediction& prediction, MemoryKind kind);
 
 /// Plays one iteration with `layers` as `price_layers` priced them for this scenario, or for one
@@ -59,7 +59,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers,
 StepFlops step_flops(const Scenario& scenario, FlopsConvention convention);
 /// `sec_per_iter` of that alone, for those who look at many plans.
 Seconds iteration_time(const Scenario& scenario, const LayerCosts& layers);
-/// What that cannot be shorter than, but for rounding: found without playing the iteration.
+/// Returns a lower bound of `iteration_time`, but for rounding, without playing the iteration.
 Seconds least_iteration_time(const Scenario& scenario, const LayerCosts& layers);
 
 /// Plays one iteration. Throws InputError for what is not modelled.

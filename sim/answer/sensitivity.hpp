@@ -1,6 +1,6 @@
 #pragma once
 
-/// What an iteration would gain from a little more of each resource.
+/// Gain of an iteration from a little more of each resource.
 
 #include <string>
 #include <vector>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kStep = 0.35;  ///< of a difference, in deviations
 
-/// Whether a change of the constant can change the plan's time at all.
+/// Tests whether a change of the constant can change the plan's time at all.
 bool is_felt(const Scenario& scenario, Uncertain constant) {
   const Plan& plan = scenario.plan;
   switch (constant) {

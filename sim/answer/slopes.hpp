@@ -1,6 +1,6 @@
 #pragma once
 
-/// What time and memory of a plan move by with each uncertain constant.
+/// Change of a plan's time and memory with each uncertain constant.
 
 #include "sim/answer/known_spread.hpp"
 #include "sim/answer/prediction.hpp"

@@ -8,7 +8,8 @@ namespace prequel {
 double log_t4(double z);
 /// The probability of less than z.
 double t4_below(double z);
-/// What a share of all draws lies below, 0 < share < 1 (Shaw 2006, "Sampling Student's T").
+/// Returns the value that a share of all draws lies below, 0 < share < 1 (Shaw 2006, "Sampling
+/// Student's T").
 double t4_quantile(double share);
 /// How far from 0 the central interval of this level reaches; level 0.8: 1.53.
 double t4_half_width(double level);

@@ -14,7 +14,7 @@
 namespace prequel {
 namespace {
 
-/// What a task is.
+/// A task's kind, place and stream.
 struct Piece {
   TaskKind kind{};
   StageStream stream{};
@@ -39,8 +39,8 @@ std::vector<TaskId> critical_path(const std::vector<PlayedTask>& tasks) {
   return path;
 }
 
-/// What a task changes in the number of activations that its stage holds, counted in parts of a
-/// block: before it starts, or after it ends.
+/// Returns the change in the number of activations that its stage holds, counted in parts of a
+/// block, before a task starts or after it ends.
 std::int64_t change_of(TaskKind kind, Keeps change, std::int64_t parts) {
   const TaskTraits& task = traits(kind);
   if (task.activations != change) return 0;
@@ -134,14 +134,14 @@ class TimelineBuilder {
   Timeline timeline_;
 };
 
-/// What is held of it, at no time yet.
+/// Returns its parts as a point without a time.
 MemoryPoint point_of(const StageMemory& memory, const Scenario& scenario) {
   const Bytes held = printed_peak(memory, scenario.device, scenario.software);
   return {0, held, memory.activations, memory.buffers, memory.gradients, memory.total() - held};
 }
 
-/// What a stage holds at a moment, each told once. A chunk that is held in part is counted whole,
-/// as the memory model knows no parts.
+/// The chunks that a stage holds at a moment; each distinct set is priced once. A chunk that is
+/// held in part is counted whole, as the memory model knows no parts.
 class HeldChunks {
  public:
   HeldChunks(const Scenario& scenario, const PartWeights& weights, std::int64_t parts)

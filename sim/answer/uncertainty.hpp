@@ -1,7 +1,7 @@
 #pragma once
 
-/// What no file knows exactly: constants of device, cluster and software that err together, how far
-/// each may be from its value, and how they are moved. A constant moves by u, which is normal
+/// Constants of device, cluster and software that no file knows exactly and that err together: how
+/// far each may be from its value, and how they are moved. A constant moves by u, which is normal
 /// around 0 with the constant's spread; at 0 all files are as they are.
 
 #include <array>
@@ -66,7 +66,7 @@ std::optional<Uncertain> uncertain_named(std::string_view text);
 /// How far each constant is from 0, in the order of `Uncertain`.
 using Deviations = std::array<double, kUncertain>;
 
-/// What is expected of a constant before any run was seen.
+/// The spread expected of a constant before any run was seen.
 struct ConstantPrior {
   double sd{};         ///< of u
   double least{};      ///< bound that the value never crosses
@@ -92,7 +92,7 @@ struct Correlation {
   double value{};
 };
 
-/// What runs leave of the spread of an answer's logarithm.
+/// The spread of an answer's logarithm that remains after runs.
 struct KnownSpread {
   double level{1.0};  ///< share of the priors' spread of all constants
   double noise{};     ///< scale of the scatter beside it
@@ -128,7 +128,7 @@ struct KnownFamily {
   double nodes{}, ep{}, cp{}, seq_len{};  ///< the most of any run
 };
 
-/// What is new about a plan makes its answer less sure: spreads of ln seconds.
+/// Spreads of ln seconds for new traits of a plan, which make its answer less sure.
 struct NewTerms {
   double cell{};      ///< of a model on a card that no run is of, over the family's `cell_sd`
   double release{};   ///< sd of a release that no file is known of

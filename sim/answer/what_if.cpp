@@ -81,7 +81,7 @@ StageRanks stage_ranks(const Transformer& model, const Plan& plan, const Step& s
   return ranks;
 }
 
-/// What tasks take more where all ranks have one more time the mean load of experts.
+/// Returns the extra seconds of tasks for each further mean load of experts on all ranks.
 BlockTable time_per_load(const Step& balanced, const Step& busiest, double imbalance) {
   BlockTable extra(balanced.shape);
   for (const TaskTraits& task : kTasks) {

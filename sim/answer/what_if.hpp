@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a step takes when ranks or links are not as they should be: slow nodes, degraded links,
+/// Time of a step whose ranks or links are not as they should be: slow nodes, degraded links,
 /// jitter.
 
 #include "hw/base/progress.hpp"
@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// Of sec/iter over the samples.
+/// The distribution of sec/iter over the samples.
 struct StepDistribution {
   double mean{}, p5{}, p50{}, p95{};
 };

@@ -16,10 +16,10 @@
 
 namespace prequel {
 
-/// What a second counts as, by whoever plays.
+/// The use that a second counts as; whoever plays defines the uses.
 using Use = std::uint8_t;
 
-/// What a price's tasks count as; waits for `communicates` ones do so, too.
+/// The use of a price's tasks; waits for those that communicate count the same.
 struct PricedUse {
   Use use{};
   bool communicates{};
@@ -72,7 +72,7 @@ class AccountingClock {
   [[nodiscard]] double finish(StreamId stream) const { return finish_[stream]; }
   /// Sum of the durations on a stream, s.
   [[nodiscard]] double busy(StreamId stream) const { return busy_[stream]; }
-  /// Of a stream, by use; they add up to its end.
+  /// Returns a stream's seconds by use; they add up to its end.
   [[nodiscard]] std::span<const double> account(StreamId stream) const {
     return std::span(spent_).subspan(stream * kinds_, kinds_);
   }

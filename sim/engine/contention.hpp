@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// What a task sends once its duration, here the latency, is over.
+/// The message that a task sends once its duration, here the latency, is over.
 struct Transfer {
   static constexpr RouteId kNone = std::numeric_limits<RouteId>::max();
 
@@ -32,7 +32,7 @@ struct StreamPlace {
   StreamUse use{};
 };
 
-/// What tasks compete for. Whatever is empty does not hold them up.
+/// The resources that tasks compete for. An empty one holds nothing up.
 struct Machine {
   std::span<const double> link_capacities;  ///< byte/s, by LinkId
   const Routes* routes = nullptr;           ///< that transfers name; must outlive the run

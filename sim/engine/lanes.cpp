@@ -26,9 +26,9 @@ std::uint64_t add_parts(std::uint64_t sums, std::uint64_t word) {
   return sums + (word & kLower) + (word >> 16U & kLower);
 }
 
-/// How much of each load is drawn exponentially, and the rest the mean, where the busiest of
-/// `lanes` is to get so many times the mean on average. Of n exponential draws over their mean, the
-/// largest is 1 + 1/2 + … + 1/n.
+/// Returns the exponential share of each load, the rest being the mean, with which the busiest of
+/// `lanes` gets `busiest` times the mean on average. The largest of n exponential draws is, over
+/// their mean, 1 + 1/2 + … + 1/n on average.
 double exponential_share(double busiest, std::uint32_t lanes) {
   double largest = 0;
   for (std::uint32_t lane = 1; lane <= lanes; ++lane) largest += 1.0 / lane;
@@ -223,7 +223,7 @@ void Lanes::work_with_loads(std::span<double> times, const double* slowness, con
   }
 }
 
-/// Of mean 1.
+/// The loads have mean 1.
 void Lanes::draw_loads(std::span<double> loads) {
   std::ranges::fill(loads, 1.0);
   if (unlike_ == 0) return;

@@ -19,15 +19,15 @@ enum class LaneSync : std::uint8_t {
   across,  ///< before it starts: the same lane of all groups, as in data parallelism
 };
 
-/// What lanes do for a price.
+/// The work of each lane for a price.
 struct LaneTask {
   double duration{};        ///< s, of a lane at full speed
   std::uint32_t parts = 1;  ///< equal parts; jitter is drawn for each, and `group` waits after each
   LaneSync sync{};
   bool jitters = false;
   std::uint32_t kernels = 4;  ///< of each part; each jitters by itself
-  /// Of the parts, in pairs: after these the wide group waits. The second of a pair is what the
-  /// lane does with its load.
+  /// Parts, in pairs, that the wide group waits after. In the second of a pair the lane works on
+  /// its load.
   std::uint32_t wide_parts = 0;
   double per_load{};  ///< s that a lane takes more for each time the mean load beyond it
 };

@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// What tasks consist of, and so what they wait for.
+/// How a task is launched, which decides what it waits for.
 enum class Launched : std::uint8_t {
   at_once,  ///< one kernel, which starts once it is launched
   by_parts  ///< many kernels, which follow one another as they are launched: a task starts once its

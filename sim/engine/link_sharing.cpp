@@ -101,7 +101,7 @@ std::span<const RouteId> LinkSharing::update() {
   return changed_;
 }
 
-/// What a link that was not full is freed of makes no other flow faster.
+/// A link that was not full makes no other flow faster when a flow leaves it.
 void LinkSharing::reach_change(RouteId route) {
   UsedRoute& used = used_[route];
   for (const LinkShare& part : routes_[route]) {

@@ -65,7 +65,8 @@ class LinkSharing {
   /// number, those of equal rate next to one another; valid until the next update.
   std::span<const RouteId> update();
 
-  /// Of each flow on the route, in the unit of the capacities; infinite where it has no links.
+  /// Returns the rate of each flow on the route, in the unit of the capacities; infinite where it
+  /// has no links.
   [[nodiscard]] double rate(RouteId route) const { return used_[route].rate; }
 
  private:

@@ -46,7 +46,7 @@ class Peak {
     return repeats ? remaining : 0;
   }
 
-  /// What the stream holds after the tasks told so far.
+  /// Returns the amount that the stream holds after the tasks told so far.
   [[nodiscard]] double held(StreamId stream) const { return held_[stream]; }
   /// The most that it ever held.
   [[nodiscard]] double peak(StreamId stream) const {

@@ -58,7 +58,7 @@ bool Repetition::advances_together(const Wave& before, std::span<const double> f
   for (const double now : carried) {
     if (!agrees(now, *then++)) return false;
   }
-  // What rests before all that advances can hold up nothing any more.
+  // A clock that rests earlier than all that advance can hold nothing up any more.
   return rests_at <= earliest && common >= 0;
 }
 
@@ -75,9 +75,9 @@ bool Repetition::advances_steadily(std::span<const double> finish,
     if (by != next_.times[i] - saved_.times[i]) return false;
     all.push_back({by, next_.times[i], now});
   }
-  // What advanced twice by the same was held up by something that advances alike, and goes on so
-  // unless something faster overtakes that. What is later before a wave than another is after it
-  // does not hold the other up (A ≥ 0), so it never will, however fast.
+  // A clock that advanced twice by the same was held up by one that advances alike. It goes on so
+  // unless a faster one overtakes that. A clock that is later before a wave than another is after
+  // it does not hold the other up (A ≥ 0), so it never will, however fast.
   std::ranges::sort(all, {}, &Advance::by);
   double slower = -1;  // the latest after the wave of all that advance by less
   double latest = -1;  // of all so far

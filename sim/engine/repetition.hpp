@@ -13,7 +13,7 @@
 
 namespace prequel {
 
-/// What clocks remember of a wave's end.
+/// The clocks at the end of a wave.
 struct Wave {
   std::uint32_t number = 0;   ///< from 1
   std::vector<double> times;  ///< at which streams, then carried tokens, are done
@@ -37,10 +37,11 @@ class Repetition {
  private:
   void save(std::span<const double> finish, std::span<const double> carried,
             std::span<const double> sums, Wave& wave) const;
-  /// Whether all has advanced by a common time since `before`.
+  /// Tests whether all have advanced by a common time since `before`.
   [[nodiscard]] static bool advances_together(const Wave& before, std::span<const double> finish,
                                               std::span<const double> carried);
-  /// Whether everything advanced from `next_` on as it did from `saved_` to `next_`, and will.
+  /// Tests whether everything advanced from `next_` on as it did from `saved_` to `next_`, and will
+  /// go on so.
   [[nodiscard]] bool advances_steadily(std::span<const double> finish,
                                        std::span<const double> carried) const;
 

@@ -3,8 +3,8 @@
 /// The vocabulary of the engine: tasks with a price, on in-order streams.
 ///
 /// A schedule is a function template that tells a *reader* its tasks one by one, each after
-/// everything it waits for. What the reader does with them decides what comes out: the finish time
-/// (Clock), a stored graph (GraphBuilder), what is held at the worst moment (Peak).
+/// everything it waits for. The reader decides the result: the finish time (Clock), a stored graph
+/// (GraphBuilder), the most that is held (Peak).
 ///
 /// The engine knows tasks, streams and durations, and nothing about transformers.
 
@@ -23,7 +23,7 @@ using PriceId = std::uint32_t;
 /// Position of a task in the order of telling.
 using TaskId = std::uint32_t;
 
-/// What a task is, in the schedule's own terms. The engine passes it on unread; who tells wider
+/// A task's name in the schedule's own terms. The engine passes it on unread; a schedule with wider
 /// numbers has to refuse them.
 struct Label {
   std::uint8_t kind{};

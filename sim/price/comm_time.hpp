@@ -1,6 +1,6 @@
 #pragma once
 
-/// What collectives and transfers of a plan's groups take.
+/// Time of collectives and transfers of a plan's groups.
 
 #include "hw/cluster.hpp"
 #include "models/job/inputs.hpp"
@@ -30,10 +30,11 @@ CommTime comm_time(const CollectivePrice& price);
 GroupShape shape_of_group(const Scenario& scenario, const RankGroup& group);
 GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis);
 
-/// Whether a tensor group does not fit into a node.
+/// Tests whether a tensor group does not fit into a node.
 bool crosses_nodes(const Scenario& scenario);
 
-/// Of weights or gradients, with what the stack puts on the network at the most.
+/// Returns the time of a collective on weights or gradients, at most as fast as the stack drives
+/// the network.
 CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
                               Bytes bytes);
 

@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// What a second is spent on.
+/// The kind of work that a second is spent on.
 enum class WorkKind : std::uint8_t {
   product,
   attention,

@@ -150,7 +150,7 @@ double OperatorPricer::attention_seconds(const FusedAttention& attention) const 
     shape.window = 0;
     return shape;
   };
-  // What the edges of a query's blocks take is told by the share of full attention at 4,096 tokens.
+  // Full attention's share at 4,096 tokens tells the time of the edges of a query's blocks.
   constexpr std::int64_t kTold = 4096;
   FusedAttention told = attention;
   told.seq = told.kv_seq = kTold;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What lists of operators take on one rank.
+/// Time of lists of operators on one rank.
 
 #include "hw/cluster.hpp"
 #include "models/job/inputs.hpp"
@@ -19,8 +19,8 @@ class OperatorPricer {
   [[nodiscard]] KernelCosts price(const Operators& operators) const;
 
  private:
-  /// Keeps of tensor-parallel communication what the stack's overlap leaves exposed. What experts
-  /// exchange is hidden by the schedule.
+  /// Reduces tensor-parallel communication to the part that the stack's overlap leaves exposed. The
+  /// schedule hides the experts' exchanges.
   void hide_overlapped(const Operators& operators, KernelCosts& costs) const;
   static void hide(KernelCost& communication, double seconds);
   /// A gather beside a dgrad costs what is longer of it, and what both lose to each other.
@@ -38,8 +38,8 @@ class OperatorPricer {
   /// A tensor group's ring that crosses nodes hands a message to the network in each step; what a
   /// step between nodes takes more than one inside, it takes the device too.
   [[nodiscard]] double message_time() const;
-  /// What of the ring's steps attention does not hide, and what every step costs in any case. The
-  /// last step has nothing to send.
+  /// Adds the part of the ring's steps that attention does not hide, and the fixed cost of every
+  /// step. The last step has nothing to send.
   void price_ring(const ContextRing& ring, double attention, KernelCost& cost) const;
 
   const Scenario& scenario_;

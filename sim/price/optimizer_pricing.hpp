@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the update of the weights takes.
+/// Time of the weight update.
 
 #include <vector>
 
@@ -16,15 +16,16 @@ namespace prequel {
 struct Orthogonalization {
   double dense{}, experts{}, largest{};
 };
-/// Of what a rank holds of one part.
+/// Returns the orthogonalization of a rank's share of one part.
 Orthogonalization orthogonalization(const Scenario& scenario, Part part);
 
-/// The optimizer's pass over the states that one rank owns of a stage of these chunks, which hold
-/// `parameters`. What of the moments host memory holds is updated there meanwhile. Muon (Jordan
-/// 2024; distributed as in Liu et al., arXiv 2502.16982, sections 2.1 and 2.3) has one moment for
-/// matrices, gathers what it orthogonalises in 16 bits from those that share a matrix, and takes
-/// five Newton-Schulz steps: of an n x m matrix, n the shorter side, X·X', its square and their
-/// product with X, 4·n²·m + 2·n³ FLOP. Ranks share the matrices, each on its tensor rank's part.
+/// Returns the time of the optimizer's pass over the states that one rank owns of a stage of these
+/// chunks, which hold `parameters`. Moments in host memory are updated there meanwhile. Muon
+/// (Jordan 2024; distributed as in Liu et al., arXiv 2502.16982, sections 2.1 and 2.3) has one
+/// moment for matrices, gathers what it orthogonalises in 16 bits from those that share a matrix,
+/// and takes five Newton-Schulz steps: of an n x m matrix, n the shorter side, X·X', its square and
+/// their product with X, 4·n²·m + 2·n³ FLOP. Ranks share the matrices, each on its tensor rank's
+/// part.
 Seconds optimizer_time(const Scenario& scenario, const PerPart<Orthogonalization>& orthogonal,
                        const std::vector<StageContent>& chunks_of_stage,
                        const StageParameters& parameters);

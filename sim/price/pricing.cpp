@@ -46,14 +46,14 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   return all;
 }
 
-/// What the host does for one collective of the tensor group besides launching it.
+/// Returns the host's time for one collective of the tensor group besides launching it.
 Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& question) {
   if (!question.staged_over_nodes) return {};
   return scenario.software.host.staged_collectives.time(question.setting.tp,
                                                         crosses_nodes(scenario));
 }
 
-/// What the host has to do for a pass.
+/// The host's work for a pass.
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
   double beside{};            ///< share of what experts exchange that keeps no kernel waiting
@@ -99,8 +99,8 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
   return waits && setting.ep > 1 ? host.deepep_lost_share : host.dropless_lost_share;
 }
 
-/// What waits in host memory goes there beside the forward pass and comes back beside the backward
-/// one: of modules of each layer, or of whole layers that lie spread among those that stay.
+/// Returns the seconds of copies to host memory beside the forward pass, or back beside the
+/// backward one: of modules of each layer, or of whole layers spread among those that stay.
 double activation_copies(const Scenario& scenario, const Layer& layer,
                          const LayerQuestion& question) {
   if (question.offloaded.empty() && question.offloaded_layers == 0) return 0;

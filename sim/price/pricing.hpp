@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the work of one pipeline stage costs on its devices: operators of models/, priced by hw/.
+/// Cost of one pipeline stage's work on its devices: operators of models/, priced by hw/.
 
 #include <cstdint>
 #include <vector>
@@ -32,11 +32,11 @@ struct PassCost {
   double weight_gradient{};  ///< part of `compute`: products that no earlier layer waits for
   double attention{};        ///< part of `compute` and `recompute`
   double stream{};           ///< part of `compute` and `recompute`: memory-bound kernels
-  /// What the host takes to launch it, ahead of the device; no part of the total. 0 where the
+  /// Seconds in which the host launches it, ahead of the device; no part of the total. 0 where the
   /// device waits for each launch anyway.
   double launching{};
-  /// What copies of activations to host memory (forward) or from it (backward) take, on a stream of
-  /// their own; no part of the total.
+  /// Seconds of copies of activations to host memory (forward) or from it (backward), on a stream
+  /// of their own; no part of the total.
   double copies{};
   HiddenComm hidden;  ///< no part of the total
 
@@ -57,8 +57,8 @@ struct LayerCosts : PerPart<PartCost> {
 };
 using ChunkCosts = PartCost;
 
-/// What the price of a layer depends on, besides model, device, cluster and stack. Groups inside a
-/// node cost the same in any job; others depend on how many ranks there are.
+/// The inputs of a layer's price besides model, device, cluster and stack. Groups inside a node
+/// cost the same in any job; the price of others depends on the number of ranks.
 struct LayerQuestion {
   LayerSetting setting;
   WordSet<Module> repeated;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What communication and kernels that run side by side do to each other.
+/// Effects on each other of communication and kernels that run side by side.
 
 #include "models/job/inputs.hpp"
 #include "models/plan/plan.hpp"
@@ -11,8 +11,8 @@ namespace prequel {
 /// software tell, else as the device's do.
 double overlap_loss(const Scenario& scenario);
 
-/// Whether tokens are exchanged with experts beside another micro batch's passes: where the plan
-/// asks for it and the schedule has a forward and a backward to run side by side.
+/// Tests whether tokens are exchanged with experts beside another micro batch's passes: the plan
+/// asks for it, and the schedule has a forward and a backward to run side by side.
 bool exchanges_beside(const Plan& plan);
 /// The share of these exchanges that finds something to run beside it, as kernels depend on each
 /// other inside a layer, too; 0 where they are inside the passes.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What pipeline stages send to one another.
+/// Messages between pipeline stages.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// Whether device links join every rank of a stage to its counterpart on another.
+/// Tests whether device links join every rank of a stage to its counterpart on another.
 bool stages_are_joined(const Scenario& scenario, std::int64_t from, std::int64_t to);
 
 /// Time of sending one micro batch's hidden states (or their gradients) from a stage to another,

@@ -18,7 +18,7 @@ CommTime over_groups(const StageParameters& parameters, const TimeOf& time_of) {
   return time;
 }
 
-/// Whether every replica gets the sum of all gradients.
+/// Tests whether every replica gets the sum of all gradients.
 bool reduces_to_all(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   return plan.zero == 0 || (plan.zero == 1 && scenario.software.communication.reduces_to_all);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What gradients and parameters take on their way between ranks, hosts and memory.
+/// Time of gradients and parameters on their way between ranks, hosts and memory.
 
 #include "models/job/inputs.hpp"
 #include "models/memory/memory.hpp"

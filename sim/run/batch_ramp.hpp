@@ -48,8 +48,8 @@ struct RampCurve {
 /// micro batch and, as others, powers of two. Fastest are those whose memory is not tight.
 RampCurve ramp_curve(const Job& job, const Plan& plan, const BatchRamp& ramp);
 
-/// Of each micro batch that is ever the fastest, the size from which on it beats all smaller ones
-/// wherever it divides; `points` ascend, each size is dealt out to `dp` replicas.
+/// Returns, for each micro batch that is ever the fastest, the batch size from which it beats all
+/// smaller ones wherever it divides; `points` ascend, each size is dealt out to `dp` replicas.
 std::vector<MicroBatchSwitch> micro_batch_switches(const std::vector<BatchPoint>& points,
                                                    std::int64_t dp);
 

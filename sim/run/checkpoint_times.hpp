@@ -1,6 +1,6 @@
 #pragma once
 
-/// What saving and reading a checkpoint take on a site's storage.
+/// Time to save and to read a checkpoint on a site's storage.
 
 #include "hw/base/units.hpp"
 #include "hw/base/words.hpp"
@@ -15,7 +15,7 @@ enum class Saving : std::uint8_t { sync, async };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<Saving>{"sync", "async"};
 
-/// What writes a checkpoint.
+/// The job that writes a checkpoint.
 struct SavingJob {
   Bytes size;  ///< of the checkpoint
   std::int64_t nodes{1};

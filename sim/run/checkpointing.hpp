@@ -8,7 +8,7 @@
 
 namespace prequel {
 
-/// What a training loses its time to.
+/// The causes of a training's lost time.
 struct FailureModel {
   Seconds mtbf;     ///< mean time between failures of the whole job, above 0
   Seconds save;     ///< writing a checkpoint, above 0

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What nodes draw at the plug.
+/// Power of nodes at the plug.
 
 #include "hw/device.hpp"
 #include "hw/site.hpp"
@@ -15,8 +15,8 @@ struct NodePower {
 };
 
 /// Returns the share of an iteration in which devices are at work, in the mean over stages: they
-/// compute, or their multiprocessors reduce and gather tensors over device links. What waits for
-/// the network, another stage or the host draws as little as a node that stands still.
+/// compute, or their multiprocessors reduce and gather tensors over device links. A node that waits
+/// for the network, another stage or the host draws as little as an idle one.
 double computing_share(const Prediction& prediction);
 
 /// Returns what one device draws at the plug: its file's figures, else by its board's watts; 0

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What a reservation is expected to bring, in closed form: beside the play as a check, and where
-/// very many plans are compared.
+/// Expected outcome of a reservation in closed form: a check beside the play, and fast enough to
+/// compare very many plans.
 
 #include "sim/run/reservation.hpp"
 

@@ -10,7 +10,7 @@
 
 namespace prequel {
 
-/// What one in ten, half and nine in ten of the ways stay below.
+/// The values that 10, 50 and 90 % of the ways stay below.
 struct Band {
   double p10{}, p50{}, p90{};
 };

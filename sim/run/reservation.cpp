@@ -17,7 +17,7 @@ namespace {
 constexpr double kLongestWork = 10, kLongestReservation = 4;
 constexpr double kMostLogStep = 1.5;  // of a drawn step over the predicted one
 
-/// What each stream of draws is for.
+/// The purpose of each stream of draws.
 enum DrawStream : std::uint64_t {
   kStepTime,
   kNodeRate,
@@ -31,7 +31,7 @@ enum DrawStream : std::uint64_t {
   kSlowNodes,
   kWalltimes
 };
-/// What is drawn about one event.
+/// The traits of one event that are drawn.
 enum EventTrait : std::uint64_t {
   kRestartTime,
   kIsUnattended,
@@ -127,7 +127,7 @@ class Play {
   [[nodiscard]] std::int64_t replicas_left() const;
 
   void lose(Loss loss, double seconds) { out_.lost[static_cast<std::size_t>(loss)] += seconds; }
-  /// Whether a node is missing without which the job does not go on.
+  /// Tests whether a node is missing without which the job does not go on.
   [[nodiscard]] bool waits() const {
     return missing_ > 0 && (asked_.without_spare != WithoutSpare::shrink || replicas_left() < 1);
   }

@@ -13,7 +13,7 @@
 
 namespace prequel {
 
-/// What wall time that is not productive is lost to.
+/// The cause of wall time that is not productive.
 enum class Loss : std::uint8_t {
   saving,
   node_failures,  ///< work done again and restarts, as of the next three
@@ -39,12 +39,12 @@ inline constexpr std::array<std::string_view, kLosses> kWordsOf<Loss>{
     "evaluation"};
 using LossTimes = std::array<double, kLosses>;  ///< s, by Loss
 
-/// What a job does that lacks a node.
+/// The choice of a job that lacks a node.
 enum class WithoutSpare : std::uint8_t { wait, shrink, stop };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<WithoutSpare>{"wait", "shrink", "stop"};
 
-/// What saving takes, s.
+/// The times of saving, s.
 struct SavingTimes {
   double interval{};  ///< of work between two checkpoints, above 0
   double stall{};     ///< training stands still: the whole write, or the copy to host memory

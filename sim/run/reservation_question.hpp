@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is asked about a reservation.
+/// Question about a reservation.
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ struct ReservationQuestion {
   std::uint64_t seed{1};
   std::vector<std::int64_t> over_nodes;  ///< the same on other numbers of nodes
 
-  /// Whether a reservation is asked for at all.
+  /// Tests whether a reservation is asked for at all.
   [[nodiscard]] bool is_asked() const {
     return length || spares || saving || maturity || pue || walltime.value > 0 || queue.value > 0 ||
            without_spare != WithoutSpare::wait || replications != kUsualReplications ||

@@ -33,7 +33,7 @@ double usual_interval(const Reservation& reservation) {
   return std::min(best, reservation.work);
 }
 
-/// What the flags for the closed form say takes the place of the site's figures.
+/// Replaces the site's figures by what the flags for the closed form say.
 void take_said_failures(const RunQuestion& question, Reservation& reservation) {
   Reliability& rates = reservation.reliability;
   if (question.mtbf) {

@@ -13,7 +13,7 @@
 
 namespace prequel {
 
-/// What another choice would bring, on the same draws.
+/// The outcome of another choice, on the same draws.
 struct Alternative {
   std::string change;
   PlayedReservation played;

@@ -67,7 +67,7 @@ TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
                          const RunQuestion& question, const std::optional<RampCurve>& curve,
                          double lost_share, const std::optional<StepDistribution>& what_if = {});
 
-/// What was asked, answered.
+/// The answers to what was asked.
 struct WholeRun {
   std::optional<RampCurve> ramp;
   std::optional<CheckpointPlan> checkpoints;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What a forward and a backward take that run side by side, where each exchanges tokens with the
-/// experts of other ranks while the other computes (DeepSeek-AI 2024, section 3.2.1; Megatron-Core:
+/// Time of a forward and a backward side by side, where each exchanges tokens with the experts of
+/// other ranks while the other computes (DeepSeek-AI 2024, section 3.2.1; Megatron-Core:
 /// overlap_moe_expert_parallel_comm). Layer by layer, the backward's exchange goes with the
 /// forward's computing and then the forward's exchange with the backward's computing, so that a
 /// pair takes max(F, X_B) + max(B, X_F) in place of F + X_F + B + X_B.
@@ -26,7 +26,7 @@ struct OverlapLoss {
   double exchange{};
 };
 
-/// What the two take that run at the same time: each loses its share of the shorter one.
+/// Returns the time of two that run at the same time: each loses its share of the shorter one.
 constexpr PassParts overlapped(PassParts parts, OverlapLoss loss) {
   const double both = std::min(parts.compute, parts.exchange);
   return {parts.compute + loss.compute * both, parts.exchange + loss.exchange * both};

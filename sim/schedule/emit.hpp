@@ -35,7 +35,7 @@ void emit_pipeline(Schedule kind, const PipelineShape& shape, R& reader) {
   }
 }
 
-/// What each stage does once its last backward is done.
+/// Tells each stage's tasks after its last backward.
 template <Reader R>
 void emit_step_end(Schedule kind, const PipelineShape& shape, R& reader) {
   const Copies copies = traits(kind).mirrored ? Copies::mirrored : Copies::none;

@@ -66,7 +66,7 @@ class HeldMoments {
     return skipped;
   }
 
-  /// Of each stage.
+  /// Returns the most that each stage has in flight.
   [[nodiscard]] std::vector<InFlight> in_flight() && {
     std::vector<InFlight> all;
     for (Stage& stage : stages_) {

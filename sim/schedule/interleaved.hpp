@@ -36,7 +36,7 @@ class GroupOrder {
     return {place / size, group * group_ + place % size};
   }
 
-  /// Of a whole group.
+  /// Returns the number of passes of a whole group.
   [[nodiscard]] std::uint32_t passes() const { return group_ * chunks_; }
   /// How many whole groups there are.
   [[nodiscard]] std::uint32_t whole() const { return micro_batches_ / group_; }
@@ -56,13 +56,14 @@ void emit_interleaved(const PipelineShape& shape, R& reader) {
   const std::uint32_t last = shape.stages - 1;
   const std::uint64_t passes = std::uint64_t{shape.micro_batches} * shape.chunks;
 
-  // In slot t stage s runs forward t − s and, `first_backward` − s slots later, the backwards. What
-  // it waits for ran in a slot before, at its neighbour or, between rounds, at the other end.
+  // In slot t stage s runs forward t − s and, `first_backward` − s slots later, the backwards. Its
+  // input ran in a slot before, at its neighbour or, between rounds, at the other end.
   const std::uint64_t first_backward =
       2 * last + (shape.chunks - 1) * shape.group_size() + (emit.exchanges_beside() ? 1 : 0);
 
-  // What each stage runs, if it is one of all passes; what arrives at stage s (`activations[s]` and
-  // `gradients[s + 1]`), handed on in the slot before; what awaits its next round.
+  // The pass that each stage runs, if it is one of all passes; tokens that arrive at stage s
+  // (`activations[s]` and `gradients[s + 1]`), handed on in the slot before; tokens that await
+  // their next round.
   std::vector<GroupOrder::Pass> forwards(shape.stages), backwards(shape.stages);
   std::vector<Token> activations(shape.stages + 1), gradients(shape.stages + 1);
   std::deque<Token> next_round, next_round_back;

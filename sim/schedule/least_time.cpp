@@ -7,7 +7,7 @@
 namespace prequel {
 namespace {
 
-/// What all micro batches take of a stage's compute stream on one of its chunks.
+/// Seconds of all micro batches on a stage's compute stream for one of its chunks.
 struct PassSeconds {
   double all{};     ///< with what may come after the last gradient is handed on
   double before{};  ///< without it
@@ -134,7 +134,7 @@ class PipelineBound {
     return stays ? 0 : at(TaskKind::send_backward, from);
   }
 
-  /// What blocking sends add to a stage's compute stream.
+  /// Returns the seconds that blocking sends add to a stage's compute stream.
   [[nodiscard]] PassSeconds sends(std::uint32_t direction, std::uint32_t place) const {
     if (shape_.sends == Sends::overlapped) return {};
     const Block from = block(direction, place);

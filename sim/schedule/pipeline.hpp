@@ -1,6 +1,6 @@
 #pragma once
 
-/// What all pipeline schedules share: their shape, their kinds of task, and the numbers per task.
+/// Shape, kinds of task and numbers per task that all pipeline schedules share.
 ///
 /// A pipeline of p stages with v chunks each has p·v blocks of layers: chunk c of stage s is block
 /// c·p + s, and activations pass the blocks in that order (with v = 1, blocks are stages).
@@ -45,20 +45,20 @@ struct PipelineShape {
   /// backward. A single stage that does so has its layers as chunks
   /// (sim/schedule/fully_sharded.hpp).
   Gathers gathers = Gathers::never;
-  /// Whether gradients are reduced so behind every backward (ZeRO-2, which keeps a shard of them
-  /// alone), where no parameters are gathered then.
+  /// True where gradients are also reduced behind every backward (ZeRO-2, which keeps only a shard
+  /// of them), where no parameters are gathered then.
   bool reduces_each = false;
   std::uint32_t prefetch = 1;  ///< parts gathered ahead of the one that computes; 0 overlaps none
-  /// Whether passes go on while a part's gradients are reduced, where parameters are gathered
+  /// True where passes go on while a part's gradients are reduced, where parameters are gathered
   /// once or in every micro batch.
   bool reduces_beside = true;
-  /// Whether a stage gathers what was updated once its gradients are reduced, as these are in
-  /// buckets.
+  /// True where a stage gathers what was updated once its gradients are reduced, in buckets like
+  /// these.
   bool gathers_at_end = false;
   Exchanges exchanges = Exchanges::inside;
-  /// Whether activations go to host memory beside each forward and come back beside each backward.
-  /// A pass begins when the copies of the one before it on its stage are done, so that the device
-  /// holds no more than the one's that computes.
+  /// True where activations go to host memory beside each forward and come back beside each
+  /// backward. A pass begins when the copies of the one before it on its stage are done, so that
+  /// the device holds no more than the activations of the pass that computes.
   bool copies = false;
   /// Micro batches in a row that pass a chunk before the next chunk's turn, where interleaved
   /// (Megatron-Core: microbatch_group_size_per_vp_stage). 0: as many as stages.
@@ -128,7 +128,7 @@ enum class StageStream : std::uint8_t {
 };
 inline constexpr std::uint32_t kStageStreams = 8;
 
-/// What a task does with the activations of the micro batch that passes its block.
+/// The effect of a task on the activations of the micro batch that passes its block.
 enum class Keeps : std::uint8_t { nothing, takes, frees };
 
 struct TaskTraits {
@@ -140,7 +140,7 @@ struct TaskTraits {
   bool in_buckets;  ///< one of `PipelineShape::buckets`, where the block has any
   std::string_view name;
 
-  /// Whether it computes layers.
+  /// Tests whether it computes layers.
   [[nodiscard]] constexpr bool is_pass() const { return sync == LaneSync::group; }
   [[nodiscard]] constexpr bool is_send() const {
     return stream == StageStream::send_forward || stream == StageStream::send_backward;
@@ -199,7 +199,7 @@ constexpr const TaskTraits& traits(TaskKind kind) {
   return kTasks[static_cast<std::size_t>(kind)];
 }
 
-/// Of all stages.
+/// Returns the number of streams of all stages.
 constexpr std::size_t stream_count(const PipelineShape& shape) {
   return std::size_t{shape.stages} * kStageStreams;
 }

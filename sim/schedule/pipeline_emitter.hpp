@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// Whether stages hold the same blocks. Their gradients are then reduced together.
+/// How stages hold copies of blocks. Gradients of copies are reduced together.
 enum class Copies : std::uint8_t {
   none,
   mirrored,  ///< chunk 0 of stage s and chunk 1 of stage p − 1 − s are one block
@@ -32,8 +32,8 @@ enum class Passes : std::uint8_t {
   whole,  ///< those alone that are one task each (PipelineEmitter::is_whole)
 };
 
-/// What every task passes is inlined by force: next to nine schedules the compiler stops short of
-/// it, which costs a search a third of its clock.
+/// Code on the path of every task is inlined by force: next to nine schedules the compiler stops
+/// short of it, which costs a search a third of its clock.
 template <Reader R, Passes passes = Passes::any>
 class PipelineEmitter {
  public:
@@ -48,17 +48,17 @@ class PipelineEmitter {
     if (copies == Copies::mirrored) buckets_done_.resize(shape.blocks());
   }
 
-  /// Whether a forward and a backward that a stage runs in turn run side by side.
+  /// Tests whether a forward and a backward that a stage runs in turn run side by side.
   [[nodiscard]] bool exchanges_beside() const {
     return passes == Passes::any && shape_.exchanges == Exchanges::beside;
   }
 
-  /// Whether each pass of a kind of a micro batch is one task.
+  /// Tests whether each pass of a kind of a micro batch is one task.
   [[nodiscard]] bool is_whole(TaskKind kind, std::uint32_t micro_batch) const {
     return !exchanges_beside() && !copies() && !is_in_buckets(kind, micro_batch);
   }
 
-  /// Whether copies of activations run beside passes.
+  /// Tests whether copies of activations run beside passes.
   [[nodiscard]] bool copies() const { return passes == Passes::any && shape_.copies; }
 
   void begin_repeating() { reader_.begin_repeating(); }
@@ -92,7 +92,7 @@ class PipelineEmitter {
     return backward(work.stage, work.chunk, work.micro_batch, work.arrived);
   }
 
-  /// Of a forward and a backward side by side: what those wait for that use them.
+  /// The results of a forward and a backward side by side, for those that wait for them.
   struct Results {
     Token activation{}, gradient{};
   };
@@ -165,7 +165,7 @@ class PipelineEmitter {
     return run(stream, send, stage, chunk, micro_batch, computed...);
   }
 
-  /// What each stage does once its last backward is done; the same after every schedule.
+  /// Tells each stage's tasks after its last backward, the same for every schedule.
   void step_end() {
     const std::uint32_t last = shape_.stages - 1;
     const bool reduced = shape_.buckets > 0 || in_every_micro_batch(shape_.gathers);
@@ -195,7 +195,7 @@ class PipelineEmitter {
   }
 
  private:
-  /// Both start after `both`, too. What comes in buckets does not overlap.
+  /// Both start after `both`, too. Passes in buckets do not overlap.
   template <class... Tokens>
   Results compute_beside(const Work<Token>& forward, const Work<Token>& backward, Tokens... both) {
     const std::uint32_t stage = forward.stage;
@@ -230,7 +230,7 @@ class PipelineEmitter {
     return {run_forward(exchange_forward, TaskKind::forward_exchange, computed), gradient};
   }
 
-  /// Whether a pass comes in buckets.
+  /// Tests whether a pass comes in buckets.
   [[nodiscard]] bool is_in_buckets(TaskKind kind, std::uint32_t micro_batch) const {
     if (passes == Passes::whole || shape_.buckets == 0) return false;
     if (in_every_micro_batch(shape_.gathers)) return true;
@@ -274,7 +274,7 @@ class PipelineEmitter {
     return compute_at_once(kind, stage, chunk, micro_batch, offloaded, reloaded, after...);
   }
 
-  /// What each pass waits for where copies run beside passes: those of the passes before it.
+  /// The copies of the passes before, which each pass waits for where copies run beside passes.
   struct Copied {
     Token offloaded{}, reloaded{};
   };
@@ -284,12 +284,12 @@ class PipelineEmitter {
             reader_.last(stream_of(StageStream::reload, stage))};
   }
 
-  /// What a pass after two side by side waits for: the links are there for one at a time.
+  /// Returns the exchange that a pass after two side by side waits for: links serve one at a time.
   [[nodiscard]] Token last_exchange(std::uint32_t stage) const {
     return reader_.last(stream_of(StageStream::exchange_forward, stage));
   }
 
-  /// What a part waits for where no pass goes on beside reductions.
+  /// Returns the reduction that a part waits for where no pass goes on beside reductions.
   [[nodiscard]] Token reduction_before(std::uint32_t stage) const {
     if (shape_.reduces_beside) return {};
     return reader_.last(stream_of(StageStream::communication, stage));

@@ -13,8 +13,8 @@ namespace prequel {
 /// How often the ranks of a stage synchronise in one pass over a block of layers.
 struct Meetings {
   std::uint32_t all = 1;
-  /// Of these, in pairs: where groups that exchange tokens dispatch and combine them. The others
-  /// are of tensor-parallel groups.
+  /// Meetings, in pairs and counted in `all`, at which groups that exchange tokens dispatch and
+  /// combine them. The others are of tensor-parallel groups.
   std::uint32_t exchanges = 0;
 };
 

@@ -98,7 +98,7 @@ class TwoWayPipeline {
     std::vector<std::size_t> arrived;
   };
 
-  /// A turn of each stage that can run. Whether any could.
+  /// Runs a turn of each stage that can run. Returns whether any could.
   bool run_round(const StageOrders& orders) {
     bool advanced = false;
     for (std::uint32_t stage = 0; stage <= last_; ++stage) {
@@ -150,7 +150,7 @@ class TwoWayPipeline {
     }
   }
 
-  /// Whether every stage has told a unit since `before_`, and used what it told.
+  /// Tests whether every stage has told a unit since `before_`, and used what it told.
   [[nodiscard]] bool is_wave(const StageOrders& orders, const Progress& now) const {
     if (before_.arrived != now.arrived) return false;
     for (std::uint32_t stage = 0; stage <= last_; ++stage) {
@@ -175,7 +175,7 @@ class TwoWayPipeline {
   [[nodiscard]] static bool goes_up(StagePass pass) {
     return (pass.chunk == 0) == (pass.kind == TaskKind::forward);
   }
-  /// Whether such a pass needs no input from another block.
+  /// Tests whether such a pass needs no input from another block.
   [[nodiscard]] bool begins(std::uint32_t stage, StagePass pass) const {
     return goes_up(pass) ? stage == 0 : stage == last_ && ways_ == TwoWays::apart;
   }

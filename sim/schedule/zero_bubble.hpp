@@ -48,8 +48,8 @@ void emit_zb_h2(const PipelineShape& shape, R& reader) {
   const std::uint32_t last = shape.stages - 1;
   const std::uint32_t micro_batches = shape.micro_batches;
 
-  // In slot t, stage s runs forward t − s, input gradient t − 2(p − 1) + s and weight gradient
-  // t − 2(p − 1) − s. What it waits for ran at its neighbour in the slot before.
+  // In slot t, stage s runs forward t − s, input gradient t − 2(p − 1) + s and weight gradient t −
+  // 2(p − 1) − s. Its input ran at its neighbour in the slot before.
   std::vector<Token> sent(2 * shape.stages);
   const std::span activation(sent.data(), shape.stages);
   const std::span gradient(sent.data() + shape.stages, shape.stages);

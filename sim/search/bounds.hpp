@@ -18,12 +18,13 @@ namespace prequel {
 LayerCosts least_of(const LayerCosts& a, const LayerCosts& b);
 
 /// Bounds by the passes over layers alone: transfers, reductions and the optimizer take nothing.
-/// What stages hold is dealt once for all plans that deal alike.
+/// Stages' contents are dealt once for all plans that deal alike.
 class PassBounds {
  public:
   explicit PassBounds(const SearchInputs& inputs) : inputs_(inputs) {}
 
-  /// What no iteration of `scenario` is below whose layers cost `layers` or more.
+  /// Returns a lower bound of the iteration time of `scenario` where its layers cost `layers` or
+  /// more.
   [[nodiscard]] Seconds least_time(const Scenario& scenario, const LayerCosts& layers);
 
  private:

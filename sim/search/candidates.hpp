@@ -15,7 +15,7 @@
 
 namespace prequel {
 
-/// What of a plan its memory does not depend on.
+/// The axes of a plan that its memory does not depend on.
 struct PlanVariant {
   ContextComm cp_comm{};
   Dispatcher dispatcher{};
@@ -26,7 +26,7 @@ struct PlanVariant {
 };
 PlanVariant variant_of(const Plan& plan);
 void set_variant(Plan& plan, const PlanVariant& variant);
-/// Whether an axis is one of those.
+/// Tests whether an axis is one of those.
 bool is_of_variant(std::string_view axis);
 
 /// Plans that differ in their variants alone, and the shape of the model that they are for.
@@ -47,7 +47,7 @@ struct CandidateRequest {
   ModelShape shape;
 };
 
-/// What a plan that the rules refuse would have needed.
+/// A plan that the rules refuse, with its problems.
 struct RefusedPlan {
   PlanRequest request;
   ModelShape shape;

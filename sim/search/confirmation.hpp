@@ -14,7 +14,7 @@ namespace prequel {
 std::vector<std::optional<double>> detailed_seconds(const std::vector<FoundPlan>& plans,
                                                     const SearchInputs& inputs);
 
-/// Whether the detailed engine finds the time that the search found, but for rounding.
+/// Tests whether the detailed engine finds the time that the search found, but for rounding.
 bool agrees(const FoundPlan& found, double detailed);
 
 }  // namespace prequel

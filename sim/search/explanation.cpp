@@ -25,7 +25,7 @@ bool has(const Plan& plan, const PlanRequest& layout) {
   return all;
 }
 
-/// Whether one of its plans has what the layout says.
+/// Tests whether one of its plans has what the layout says.
 bool offers(const Candidate& candidate, const PlanRequest& layout) {
   if (!candidate.variants) return has(candidate.plan, layout);
   return std::ranges::any_of(*candidate.variants, [&](const PlanVariant& variant) {
@@ -128,7 +128,7 @@ Explanation explain(const PlanRequest& layout, const SearchAxes& axes, const Sea
     const auto better = static_cast<std::size_t>(place - found.plans.begin());
     const bool all_told = std::ssize(found.plans) == found.fitting;
     explanation.rank = all_told || better < found.ranked ? better + 1 : 0;
-    // Of a large space the search tells its best plans alone, of which this need not be one.
+    // For a large space the search tells its best plans alone, of which this need not be one.
     explanation.searched = std::ranges::any_of(
         searched.legal, [&](const Candidate& candidate) { return offers(candidate, layout); });
   }

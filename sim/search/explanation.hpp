@@ -22,7 +22,7 @@ enum class LayoutVerdict : std::uint8_t {
 /// "illegal", "excluded", "oom" or "ranked".
 std::string_view name(LayoutVerdict verdict);
 
-/// What became of a layout: of the best of its plans, where it leaves axes open.
+/// The fate of a layout: that of the best of its plans, where it leaves axes open.
 struct Explanation {
   LayoutVerdict verdict{};
   std::vector<RefusedPlan> refused;     ///< illegal: plans that break the fewest rules

@@ -9,7 +9,7 @@
 namespace prequel {
 namespace {
 
-/// What a plan keeps while it makes use of more memory.
+/// Returns the axes that stay as they are while a plan makes use of more memory.
 template <class Planned>
 auto kept(const Planned& one) {
   const Plan& plan = one.plan;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a little more of each resource would bring to plans that a search found.
+/// Gain from a little more of each resource for the plans that a search found.
 
 #include <optional>
 #include <string>

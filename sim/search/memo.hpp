@@ -1,6 +1,6 @@
 #pragma once
 
-/// What many plans of a search share, computed once.
+/// Results that many plans of a search share, computed once.
 
 #include <cstddef>
 #include <map>

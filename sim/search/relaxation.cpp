@@ -108,7 +108,7 @@ class Relaxer {
     found_.push_back(std::move(*best));
   }
 
-  /// What then fits; its limit is for the caller to say.
+  /// Returns the best of what then fits; the caller states its limit.
   [[nodiscard]] std::optional<Relaxation> best_of(const Candidates& candidates,
                                                   const SearchLimits& limits) const {
     try {

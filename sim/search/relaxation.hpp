@@ -1,6 +1,6 @@
 #pragma once
 
-/// What to give up where a search finds nothing.
+/// Limits and wishes to give up where a search finds nothing.
 
 #include <string>
 #include <vector>

@@ -161,7 +161,7 @@ class RequirementParser {
                      fmt::format("at character {}: {}", at + 1, what));
   }
 
-  /// Whether `word`, no prefix of a longer one, comes next.
+  /// Tests whether `word`, no prefix of a longer one, comes next.
   bool is_word(std::string_view word) const {
     return rest_.starts_with(word) &&
            (rest_.size() == word.size() ||

@@ -20,7 +20,7 @@
 
 namespace prequel {
 
-/// What a requirement speaks of.
+/// The facts that a requirement speaks of.
 struct PlanFacts {
   const Plan& plan;
   const Transformer& model;
@@ -33,9 +33,9 @@ class Requirement {
   static Requirement parse(const std::string& text);
 
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Whether it can be judged only when the memory is known.
+  /// Tests whether it can be judged only when the memory is known.
   [[nodiscard]] bool needs_memory() const { return needs_memory_; }
-  /// Whether it speaks of what tells the variants of a plan apart.
+  /// Tests whether it speaks of an axis that tells the variants of a plan apart.
   [[nodiscard]] bool needs_variant() const { return needs_variant_; }
   /// Throws InputError where it divides by zero.
   [[nodiscard]] bool holds(const PlanFacts& facts) const;

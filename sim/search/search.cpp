@@ -28,21 +28,22 @@ constexpr double kRounding = 1e-9;       // of the clock's sums against those of
 constexpr std::size_t kMisses = 3;
 constexpr std::size_t kMostMisses = 4096;  // before they are thinned: there may be millions
 
-/// What of a candidate the weights of its layers depend on.
+/// Returns the facts of a candidate that the weights of its layers depend on.
 auto weight_key(const Candidate& candidate) {
   return std::tuple(candidate.shape, layer_setting(candidate.plan),
                     repeated_modules(candidate.plan), repeated_blocks(candidate.plan),
                     candidate.plan.offload_modules);
 }
 
-/// What of a candidate the chunks of its stages depend on.
+/// Returns the facts of a candidate that the chunks of its stages depend on.
 auto chunks_key(const Candidate& candidate) {
   const Plan& plan = candidate.plan;
   return std::tuple(plan.pp, plan.vpp, plan.schedule, plan.stage_split, candidate.shape,
                     std::string_view(plan.layout));
 }
 
-/// What of a candidate the prices of its layers depend on, for all of its variants together.
+/// Returns the facts of a candidate that the prices of its layers depend on, for all of its
+/// variants together.
 auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
   LayerQuestion question = layer_question(candidate.plan, inputs.cluster);
   // In a pipeline the last micro batch has others beside it.
@@ -74,7 +75,7 @@ bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_ite
          limits.least_rate * seconds_in_all(limits, plan, sec_per_iter);
 }
 
-/// Whether the facts meet the requirements that speak of the memory, or those that do not.
+/// Tests whether the facts meet the requirements that speak of the memory, or those that do not.
 bool meets(const SearchLimits& limits, const PlanFacts& facts, bool of_memory) {
   return std::all_of(limits.requirements.begin(), limits.requirements.end(),
                      [&](const Requirement& each) {
@@ -82,7 +83,7 @@ bool meets(const SearchLimits& limits, const PlanFacts& facts, bool of_memory) {
                      });
 }
 
-/// What of a plan the number of micro batches depends on that its stages hold.
+/// Returns the facts of a plan that decide how many micro batches its stages hold.
 auto passes_key(const Candidate& candidate) {
   const Plan& plan = candidate.plan;
   return std::tuple(plan.pp, plan.vpp, plan.micro_batches(), plan.zero, plan.schedule,
@@ -111,7 +112,7 @@ void set_candidate(const Candidate& candidate, const SearchInputs& inputs, Scena
   }
 }
 
-/// What the memory of a plan says of it.
+/// The memory of a plan and the verdict on it.
 struct Fit {
   Bytes printed;
   Bytes needed;  ///< or printed, where a head-room is wanted
@@ -253,7 +254,7 @@ class Contest {
     return costs;
   }
 
-  /// What no plan of a candidate is ranked below.
+  /// Returns for each candidate a value below which none of its plans is ranked.
   [[nodiscard]] std::vector<double> least_values() {
     const std::vector<LayerCosts> least =
         rows_.of_each<LayerCosts>(candidates_, [&](const Candidate& candidate) {
@@ -275,14 +276,15 @@ class Contest {
     return values;
   }
 
-  /// Of a bound in seconds; infinite for a plan that cannot be in time.
+  /// Returns the ranked value of a bound in seconds; infinite for a plan that cannot be in time.
   [[nodiscard]] double value_at(const Plan& plan, double seconds) const {
     const double least = (1 - kRounding) * seconds;
     if (!is_in_time(limits_, plan, least)) return std::numeric_limits<double>::infinity();
     return value_of(limits_, plan, least);
   }
 
-  /// Whether a plan of this candidate whose value is not below `bound` can be among those wanted.
+  /// Tests whether a plan of this candidate whose value is not below `bound` can be among those
+  /// wanted.
   [[nodiscard]] bool can_win(double bound, std::size_t candidate) const {
     if (std::isinf(bound)) return false;
     const auto better = [&](const Found& one) { return one.plan.value < bound; };
@@ -413,7 +415,7 @@ struct Fitting {
 /// Counts in `result` what is left out, and why.
 Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
                       const SearchLimits& limits, const SearchWatch& watch, SearchResult& result) {
-  // Of millions of plans a copy would cost more than the search itself.
+  // A copy of millions of plans would cost more than the search itself.
   std::vector<Candidate> meeting;
   if (!limits.requirements.empty()) meeting = required(candidates, inputs, limits);
   const std::vector<Candidate>& plans = limits.requirements.empty() ? candidates.legal : meeting;

@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// What plans are ranked by.
+/// The quantity that plans are ranked by.
 enum class SearchGoal : std::uint8_t {
   time,        ///< seconds per iteration
   efficiency,  ///< device-seconds per token: tokens per second and GPU, GPU-hours, cost

@@ -27,7 +27,7 @@ struct SearchInputs : Inputs {
 /// the ends fewer layers for the embedding and the head that they hold.
 inline constexpr std::string_view kAutoLayout = "auto";
 
-/// Whether an axis has the value.
+/// Tests whether an axis has the value.
 template <class Value>
 bool holds(const std::vector<Value>& axis, const Value& value) {
   return std::find(axis.begin(), axis.end(), value) != axis.end();

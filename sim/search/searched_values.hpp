@@ -27,7 +27,7 @@ std::vector<Dispatcher> known_dispatchers(const SearchInputs& inputs, bool every
 /// Sets that save more and more memory.
 std::vector<WordSet<RecomputeModule>> growing_recompute();
 
-/// What the stack overlaps, with and without tensor and expert ranks' communication.
+/// Returns what the stack overlaps, with and without tensor and expert ranks' communication.
 std::vector<WordSet<Overlapped>> all_overlaps(const SearchInputs& inputs);
 
 /// Frameworks whose stages need not be equal write such layouts.

@@ -122,7 +122,7 @@ class Combiner {
     return request;
   }
 
-  /// Whether the kernel of attention can do with a part of each sequence.
+  /// Tests whether the kernel of attention can work on a part of each sequence.
   [[nodiscard]] bool splits_contexts() const {
     const auto& usual = inputs_.software.defaults.attention;
     return inputs_.fixed.attention.value_or(usual.value_or(AttentionKind::unfused)) ==
@@ -154,7 +154,7 @@ class Combiner {
     }
   }
 
-  /// Whether the user leaves no choice, so that the rules have to say what is wrong.
+  /// Tests whether the user leaves no choice, so that the rules have to say what is wrong.
   static bool is_single(const auto&... axes) { return ((axes.size() == 1) && ...); }
 
   void batches() {
@@ -223,7 +223,7 @@ class Combiner {
     return all;
   }
 
-  /// Whether the stack deals layers so by itself.
+  /// Tests whether the stack deals layers so by itself.
   [[nodiscard]] bool is_usual(const std::string& layout) const {
     const Software& software = inputs_.software;
     const std::int64_t pp = *request_.pp;
@@ -318,7 +318,7 @@ class Combiner {
     return known->second;
   }
 
-  /// Whether tokens leave the domain of device links on their way to their experts.
+  /// Tests whether tokens leave the domain of device links on their way to their experts.
   [[nodiscard]] bool crosses_links() const {
     const std::int64_t gpus = *request_.nodes * inputs_.cluster.devices_per_node;
     return group_shape(inputs_.cluster, gpus, *request_.ep, *request_.etp).crosses_network();
@@ -438,7 +438,7 @@ PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said) {
     plainest.etp = single(said.etp);
   }
   if (!plainest.precision) plainest.precision = single(said.precision);
-  // Of several precisions, each plan's tells whether the recipe goes with it.
+  // With several precisions, each plan's own tells whether the recipe goes with it.
   if (!plainest.fp8_recipe && said.precision.size() < 2) {
     plainest.fp8_recipe = single(said.fp8_recipe);
   }
@@ -520,7 +520,7 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
 
 namespace {
 
-/// Whether a legal plan has the value.
+/// Tests whether a legal plan has the value.
 bool is_taken(const auto& axis, const auto& value, const Candidates& candidates) {
   return std::ranges::any_of(candidates.legal, [&](const Candidate& candidate) {
     if (axis.of(candidate.plan) == value) return true;

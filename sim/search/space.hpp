@@ -30,14 +30,15 @@ struct SearchWatch {
 /// single plan.
 SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach);
 
-/// What all plans share, as what they lack is at its plainest: a problem of it is one of each plan.
+/// Judges what all plans share, with the plainest values for the rest: its problems are those of
+/// every plan.
 PlanJudgement judge_shared(const SearchInputs& inputs, const SearchAxes& said);
 
 /// All combinations that the rules of plans and schedules allow, in the order of the axes. Axes
 /// without effect (vpp and schedule at pp 1, sequence parallelism at tp 1, ZeRO at dp 1,
 /// dispatchers where ranks keep their tokens) take one value only, of those in the axis. HybridEP
-/// stays inside the domain of device links, unless no other dispatcher is wanted. Of a part of the
-/// space where it is stopped.
+/// stays inside the domain of device links, unless no other dispatcher is wanted. Returns a part of
+/// the space where it is stopped.
 Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
                        const SearchWatch& watch = {});
 
@@ -48,7 +49,8 @@ struct UntakenValue {
   std::string why;  ///< the rule in its way, where one alone can be named
 };
 
-/// Of what `said` lists, what no plan of `candidates` takes; nothing where none is legal.
+/// Returns the values that `said` lists and no plan of `candidates` takes; nothing where none is
+/// legal.
 std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxes& axes,
                                          const Candidates& candidates, const SearchInputs& inputs);
 

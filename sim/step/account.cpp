@@ -9,7 +9,7 @@
 namespace prequel {
 namespace {
 
-/// What the tasks of a step count as.
+/// The uses of a step's time.
 enum class Spent : Use {
   waiting = AccountingClock::kWaiting,
   passes,
@@ -54,7 +54,8 @@ PassCost passes_of(const Step& step, std::uint32_t stage) {
   return (traits(step.schedule).mirrored ? micro_batches / 2 : micro_batches) * all;
 }
 
-/// What of communication is not exposed; `busy(stream)` is what the stage's streams carry.
+/// Returns the communication that is not exposed; `busy(stream)` is the load of the stage's
+/// streams.
 template <class Busy>
 HiddenTime hidden_by(const Breakdown& exposed, const PassCost& passes, const Busy& busy) {
   using enum StageStream;
@@ -101,7 +102,7 @@ PlayedStep play(const Step& step) {
     time.ep_comm = passes.ep_comm;
     time.host = passes.host;
     time.pp_comm = spent(Spent::pipeline);
-    // What passes lose to communication beside them is exposed, too. Neither is below 0 but by
+    // Time that passes lose to communication beside them is exposed, too. Neither is below 0 but by
     // rounding.
     time.dp_comm = spent(Spent::data);
     if (shape.exchanges == Exchanges::beside) {

@@ -9,7 +9,7 @@
 
 namespace prequel {
 
-/// What one stage does in a step.
+/// The time of one stage in a step.
 struct StageAccount {
   double busy{};  ///< s of its passes and, where they block, its sends
   Breakdown time;

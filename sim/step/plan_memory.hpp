@@ -16,7 +16,7 @@ struct PlanMemory {
   Bytes peak;  ///< of the fullest stage, as printed by nvidia-smi
   MemoryVerdict verdict{};
 
-  /// What the fullest stage cannot give back.
+  /// Returns the bytes that the fullest stage cannot give back.
   [[nodiscard]] Bytes needed() const { return stages[fullest].needed(); }
 };
 
@@ -29,7 +29,7 @@ StageChunks stage_chunks(const Scenario& scenario);
 /// Depends on the plan's schedule, pp, vpp, ZeRO stage and number of micro batches alone.
 std::vector<InFlight> chunks_in_flight(const Plan& plan, const Software& software);
 
-/// What the parts of the scenario's model weigh in its plan.
+/// Returns the weights of the parts of the scenario's model in its plan.
 PartWeights weights_of(const Scenario& scenario);
 
 /// `weights` as `weights_of` says, `in_flight` as `chunks_in_flight` does.

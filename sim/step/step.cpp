@@ -25,16 +25,16 @@ double gradient_reductions(const Plan& plan) {
   return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
 }
 
-/// Whether any rank has a copy of another's parameters: experts' may be copied within a tensor
-/// group.
+/// Tests whether any rank has a copy of another's parameters: experts' may be copied within a
+/// tensor group.
 bool any_replicas(const Scenario& scenario) {
   const auto copied = [&](GroupAxis axis) { return rank_group(scenario.plan, axis).size > 1; };
   return copied(GroupAxis::data) ||
          (scenario.model.has_experts() && copied(GroupAxis::expert_data));
 }
 
-/// Whether gradients are reduced while a backward still runs. Where every micro batch's are, copies
-/// of stages would wait for each other, and passes for what exchanges beside them.
+/// Tests whether gradients are reduced while a backward still runs. Where those of every micro
+/// batch are, copies of stages would wait for each other, and passes for the exchanges beside them.
 bool gradients_overlap(const Scenario& scenario) {
   const bool once = gradient_reductions(scenario.plan) == 1.0;
   if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {
@@ -165,10 +165,12 @@ class StepBuilder {
     return between;
   }
 
-  /// What a pass has for a collective beside it to slow down: while it waits for the host, nothing.
+  /// Returns the part of a pass that a collective beside it slows down: its waits for the host are
+  /// no part of it.
   [[nodiscard]] static double running(const PassCost& pass) { return pass.total() - pass.host; }
 
-  /// What two tasks that overlap lose: each takes longer by a share of the shorter one.
+  /// Returns the time that two overlapping tasks lose: each takes longer by a share of the shorter
+  /// one.
   [[nodiscard]] double contention(double compute, double communication) const {
     if (!step_.overlap_is_priced) return 0;
     return scenario_.software.communication.overlap_contention * std::min(compute, communication);
@@ -227,7 +229,7 @@ class StepBuilder {
     step_.network.at(kind, stage, chunk) = time.network.value;
   }
 
-  /// What gathers and reductions beside the passes of a layer or bucket take, and cost these: what
+  /// The time that a layer's or bucket's passes lose to gathers and reductions beside them: what
   /// both lose, and the copies beside them.
   struct Losses {
     double forward{}, backward{};
@@ -265,7 +267,7 @@ class StepBuilder {
       first_layer[part + 1] = first_layer[part] + dealt[part].blocks;
     }
     step_.blocks.resize(shape.blocks());
-    // Of copies, both end stages hold the table whole, and of a V the first one does.
+    // With copies both end stages hold the whole table, and in a V the first stage does.
     const ScheduleTraits its = traits(plan_.schedule);
     const CommTime tied = its.mirrored || its.folded ? CommTime{} : tied_embedding_time(scenario_);
     std::vector<StageContent> chunks;  // of one stage

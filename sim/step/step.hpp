@@ -10,8 +10,8 @@
 
 namespace prequel {
 
-/// What a step plays as one: a model chunk; where layers are gathered one by one on a single stage,
-/// a layer or the root (embedding and head).
+/// A block that a step plays as one: a model chunk; where layers are gathered one by one on a
+/// single stage, a layer or the root (embedding and head).
 struct StepBlock {
   StageContent content;
   std::int64_t first_layer{};

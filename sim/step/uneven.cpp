@@ -16,7 +16,7 @@ constexpr int kLeastSteps = 16;
 constexpr double kRows = 20'000;  // drawn in all, where that leaves enough steps
 constexpr std::uint64_t kDrawSeed = 20'260'401;
 
-/// What a micro batch computes over the mean: by the token, and by the squares of its sequences.
+/// The load of a micro batch over the mean: by the token, and by the squares of its sequences.
 struct LoadFactors {
   double tokens{1}, squares{1};
 };
@@ -41,8 +41,8 @@ class UnevenDurations {
 
   [[nodiscard]] const std::vector<bool>& differs() const { return differs_; }
 
-  /// By PriceId. What a table's duration holds beside the passes themselves (copies between shards,
-  /// what overlap costs) stays as it is.
+  /// Returns durations by PriceId. The rest of a table's duration beside the passes (copies between
+  /// shards, cost of overlap) stays as it is.
   [[nodiscard]] std::vector<double> of(const LoadFactors& factors) const {
     const auto values = step_.durations.values();
     std::vector<double> durations(values.begin(), values.end());

@@ -1,4 +1,4 @@
-// What the machine can do: one pass over memory, to relate the other cases to.
+// Speed of the machine: one pass over memory, to relate the other cases to.
 
 #include <benchmark/benchmark.h>
 

@@ -22,7 +22,7 @@ void predict_job(benchmark::State& state) {
 }
 BENCHMARK(predict_job)->Name("predict/384_gpus")->Unit(benchmark::kMillisecond);
 
-/// What every stage of a job holds over time, played. An item is a moment.
+/// Plays the memory of every stage of a job over time. An item is a moment.
 void memory_timeline(benchmark::State& state) {
   const Library library({PREQUEL_DATA_DIR});
   JobRequest request;

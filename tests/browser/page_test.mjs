@@ -31,8 +31,8 @@ async function open(fragment = "", options = {}) {
 const command = (page) => page.locator("#command").textContent();
 const problems = (page) => page.locator("#problems .problem").allTextContents();
 
-/// The program's answer: its document, or what it says of a question that it refuses. What causes could
-/// explain the gap to a measured time only the program tells.
+/// The program's answer: its document, or its message about a question that it refuses. Causes that
+/// could explain the gap to a measured time are left out, as only the program tells them.
 function native(args) {
   const words = Object.entries(args).filter(([name]) => name !== "job")
     .map(([name, value]) => value === true ? `--${name.replaceAll("_", "-")}` : `--${name.replaceAll("_", "-")}=${value}`);

@@ -54,7 +54,8 @@ TEST_CASE("spreads that are found rest on guesses and runs, not on what was foun
   CHECK(any);
   // The network is the table's own in every case, so none tells how it differs between sites.
   CHECK(first.constants[static_cast<std::size_t>(Uncertain::network)].cases == 0);
-  // Whether the host blocks is a name that each table keeps: no asynchronous one tells of blocking.
+  // Every table keeps the name that says whether the host blocks: no asynchronous one tells of
+  // blocking.
   CHECK(first.constants[static_cast<std::size_t>(Uncertain::blocking)].cases == 0);
 }
 

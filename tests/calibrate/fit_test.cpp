@@ -366,7 +366,7 @@ TEST_CASE("of windows the blocks of both formats are told apart") {
   check_found(reports[0], "fp8_factor", window.fp8_factor);
   CHECK(attention_kernel(fitted, "cudnn").window->fp8_factor ==
         constant(reports[0], "fp8_factor").value);
-  // Of one format alone no ratio is told, so that it stays.
+  // One format alone tells no ratio, so that it stays.
   std::erase_if(points, [](const Measurement& point) {
     return is_quantized(std::get<MeasuredAttention>(point.what).attention.precision);
   });

@@ -31,7 +31,7 @@ std::string timeless(const std::string& document) {
   return json.dump(2);
 }
 
-/// What the program prints for the same question, with the same folder of data.
+/// Returns the program's answer to the same question, with the same folder of data.
 std::string program_says(const std::string& arguments, int status = 0) {
   const ProgramResult result =
       run_prequel(arguments + " --json --data-dir '" PREQUEL_SOURCE_DIR "/data'");

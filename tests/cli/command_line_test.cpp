@@ -14,7 +14,7 @@ const std::string kCommands =
     "manual\n"
     "prequel --help shows how to call it\n";
 
-/// What a refused command line says; it must refuse with status 2 and an empty answer.
+/// Returns the message of a refused command line; it must refuse with status 2 and an empty answer.
 std::string refusal(const std::string& arguments) {
   const ProgramResult result = run_prequel(arguments);
   CHECK(result.status == 2);

@@ -7,7 +7,7 @@
 namespace prequel {
 namespace {
 
-/// What bash offers for a line whose last word is being typed, one candidate a line.
+/// Returns bash's offers for a line whose last word is being typed, one candidate a line.
 std::string bash_offers(const std::string& line) {
   const TemporaryFolder folder;
   write_file(folder / "script", run_prequel("completion bash").out);
@@ -22,7 +22,7 @@ std::string bash_offers(const std::string& line) {
   return read_file(folder / "out");
 }
 
-/// Whether the shell accepts the script; true where that shell is not installed.
+/// Tests whether the shell accepts the script; true where that shell is not installed.
 bool parses(const std::string& shell) {
   const TemporaryFolder folder;
   write_file(folder / "script", run_prequel("completion " + shell).out);

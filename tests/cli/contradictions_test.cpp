@@ -25,7 +25,7 @@ std::string deepspeed_script(const std::string& config, const std::string& flags
          flags + "\n";
 }
 
-/// What is said of the script `s.sh`, without its folder.
+/// Returns the message about the script `s.sh`, without its folder.
 std::string refusal(const std::string& script) {
   const TemporaryFolder folder;
   const std::string file = folder.with("s.sh", script);

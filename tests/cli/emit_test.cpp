@@ -109,7 +109,7 @@ Transformer model_of(const std::string& text) {
 }
 
 TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none says it") {
-  // What some values have no flag for, as the plan is emitted says.
+  // Axes with values that have no flag, as the emitted plan says.
   const std::set<std::string> partly{"zero",           "sharding_group", "precision",
                                      "grad_precision", "fp8_recipe",     "cuda_graphs",
                                      "router_balance", "overlap",        "recompute_modules",
@@ -293,7 +293,7 @@ TEST_CASE("a launch of Megatron overlaps what was predicted to overlap") {
   const std::string nothing = run_prequel(predict + "--overlap none").out;
   CHECK(nothing.find("--overlap-grad-reduce") == std::string::npos);
   CHECK(nothing.find("--no-overlap-p2p-communication") != std::string::npos);
-  // What comes back is priced alike.
+  // The plan that comes back is priced alike.
   const TemporaryFolder folder;
   const std::string named = " --cluster dgx-h100 --software megatron-core-2024 --json -q";
   const auto seconds = [&](const std::string& arguments) {

@@ -29,7 +29,7 @@ inline ImportedJob job_of_script(const std::string& script, ImportNames names = 
   return job_of_files({{"s.sh", script}}, std::move(names));
 }
 
-/// What is said of the script `s.sh` where it is refused, without its folder.
+/// Returns the message about the script `s.sh` where it is refused, without its folder.
 inline std::string refusal_of_script(const std::string& script, const ImportNames& names = {}) {
   std::string text = error_text([&] { (void)job_of_script(script, names); });
   const std::size_t end = text.find("s.sh");

@@ -9,7 +9,7 @@
 namespace prequel {
 namespace {
 
-/// What stands below the prediction.
+/// Returns the text below the prediction.
 std::string explained(const std::string& arguments) {
   const ProgramResult result = run_prequel("predict bloom-176b-jean-zay " + arguments);
   CHECK(result.status == 0);

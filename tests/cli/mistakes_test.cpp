@@ -7,7 +7,7 @@
 namespace prequel {
 namespace {
 
-/// What people type, and the part of the message that says what would do.
+/// A line that people type, and the part of the message that says what would do.
 struct Mistake {
   const char* typed;
   const char* fix;

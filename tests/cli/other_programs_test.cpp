@@ -1,4 +1,4 @@
-/// What programs are given that no reader knows by itself.
+/// Inputs of programs that no reader knows by itself.
 
 #include <doctest/doctest.h>
 

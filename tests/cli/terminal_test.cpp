@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kEscape = '\033';
 
-/// What `prequel predict` prints on a terminal of that many columns.
+/// Returns the output of `prequel predict` on a terminal of that many columns.
 std::string on_terminal(int columns, const std::string& environment,
                         const std::string& flags = {}) {
   const TemporaryFolder folder;

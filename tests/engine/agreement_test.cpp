@@ -1,4 +1,4 @@
-// What must hold for every schedule on any plan: random ones here, from a fixed seed.
+// Facts that must hold for every schedule on any plan: random ones here, from a fixed seed.
 
 #include <doctest/doctest.h>
 

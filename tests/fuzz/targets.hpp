@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is fuzzed: every reader of foreign text. `fuzzer.cpp` feeds one of them by libFuzzer;
+/// Targets of fuzzing: every reader of foreign text. `fuzzer.cpp` feeds one of them by libFuzzer;
 /// `corpus_test.cpp` feeds the corpus to all of them in the ordinary tests.
 
 #include <array>

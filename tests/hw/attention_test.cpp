@@ -277,7 +277,7 @@ TEST_CASE("chunks do the work of sequences of their own, the last of a shorter o
   chunked.chunk = whole.chunk + whole.seq;
   CHECK(flops(kernel, chunked).value == flops(kernel, whole).value);
 
-  // What short rows and a long block lose, they lose as rows and blocks of a chunk do.
+  // The losses of short rows and of a long block are those of a chunk's rows and blocks.
   kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
   const Device device = device_with(kernel);
   FusedAttention chunks = attention();

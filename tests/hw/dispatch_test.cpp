@@ -140,7 +140,7 @@ TEST_CASE("a dispatcher costs its call, and the slower of its links") {
   CHECK(price(cluster, across, dispatch).network.value == doctest::Approx(sent / 20e9));
   CHECK(price(cluster, across, dispatch).device.value == 0.0);
 
-  // What is forwarded once it arrived is not hidden: both are paid, or the share that stays.
+  // A copy that is forwarded once it arrived is not hidden: both are paid, or the share that stays.
   const double links = dispatch_bytes(dispatch, 32, 8).device.value / 200e9;
   model.network_beside = 0.25;
   use(model);

@@ -89,7 +89,7 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
 }
 
 TEST_CASE("the list of what a schedule touches is true") {
-  // What runs forward passes alone runs them as GPipe does.
+  // Forward passes alone run as GPipe does.
   check_listed("A pipeline schedule", "gpipe", {"sim/answer/forward_only.cpp"});
 }
 

@@ -49,7 +49,7 @@ bool may_include(std::string_view file, std::string_view included) {
                              [&](std::string_view folder) { return is_in(included, folder); });
 }
 
-/// What a line includes between double quotes.
+/// Returns the path that a line includes between double quotes.
 std::optional<std::string> included_by(std::string_view line) {
   const auto skip = [&line](std::string_view text) {
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -118,7 +118,7 @@ TEST_CASE("every include of the tree goes down, from the root, to a file that is
   }
 }
 
-/// What each component, or each room, includes of the others.
+/// The components or rooms that each one includes.
 using Arrows = std::map<std::string, std::set<std::string>>;
 
 /// A header with its source.
@@ -153,8 +153,8 @@ Arrows arrows_between(const Whole& whole) {
   return arrows;
 }
 
-/// What stands above itself or on something that does, found by taking away what stands on nothing
-/// that is left; empty if there is none.
+/// Returns those that stand above themselves or on one that does, found by taking away each that
+/// stands on nothing that is left; empty if there are none.
 std::string on_a_circle(Arrows arrows) {
   for (bool found = true; found;) {
     found = false;

@@ -14,7 +14,7 @@ assert.deepEqual(tools.map((tool) => tool.name), ["predict", "search", "compare"
 const answer = await client.callTool({ name: "predict", arguments: { job: "bloom-176b-jean-zay", mbs: 2 } });
 assert.equal(answer.isError, false);
 assert.ok(answer.structuredContent.sec_per_iter > 0);
-// What people read of it stands beside what programs do.
+// The text for people stands beside the document for programs.
 assert.match(answer.content[0].text, /^[0-9.]+ s per iteration, .* GiB: fits/);
 
 // The client checks what it is told against the tools' output schemas.

@@ -26,7 +26,7 @@ done
 for driver in cuda hip; do
   sh "$root/tests/measure/told/told_program.sh" "$tests/told/told_${driver}_measure" all >&2
 done
-# What is built for this machine itself: short runs, whose times nobody looks at.
+# Builds for this machine itself make short runs, whose times nobody looks at.
 measure=$build/cli/prequel-measure
 "$measure" --backend cpu --budget 3s --output "$folder/cpu.jsonl" 2>/dev/null || true
 "$measure" --backend none --output "$folder/none.jsonl" 2>/dev/null || true

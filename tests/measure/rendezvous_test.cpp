@@ -37,7 +37,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-/// What one process does; false: something was wrong.
+/// The work of one process; false: something was wrong.
 using Part = bool (*)(Rendezvous& meeting);
 
 /// Runs `part` in that many processes; whether all were content.

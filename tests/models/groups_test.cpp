@@ -5,7 +5,7 @@
 namespace prequel {
 namespace {
 
-/// Of 120 ranks.
+/// Returns a plan of 120 ranks.
 Plan plan_of_all_axes() {
   Plan plan;
   plan.tp = 2;

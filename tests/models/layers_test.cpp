@@ -184,7 +184,7 @@ TEST_CASE("recompute by operator repeats keys, the projection and what a gate mu
       repeated_modules(Recompute::selective, {RecomputeModule::operators});
   const Operators repeated = repeated_operators(layer, stack, operators);
   const double tokens = 2.0 * 1024;
-  // Of seven products the second, fourth and sixth.
+  // The second, fourth and sixth of seven products are repeated.
   CHECK(product_flops(repeated) == 2 * tokens * (512 * 512 + 512 * 512 + 512 * 1024));
   for (const Operator& op : repeated) CHECK_FALSE(std::get_if<FusedAttention>(&op.what));
   // The input, queries, values, context and the gate.

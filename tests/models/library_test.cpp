@@ -31,7 +31,7 @@ Job read(const std::string& path, const std::vector<Override>& overrides = {}) {
   return read_job(shipped_library(), request);
 }
 
-/// What is said of a job file with this text, the path of the file cut to "job.json".
+/// Returns the message about a job file with this text, the path of the file cut to "job.json".
 std::string refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
   const TemporaryFolder folder;
   const std::string path = folder.with("job.json", text);
@@ -317,7 +317,7 @@ TEST_CASE("a stack's default precision follows the device") {
         "precision: device a100-sxm-80gb has no fp8 matrix products, in which mlperf-v5.0 trains "
         "by default; bf16 is taken");
   CHECK(taken("dgx-2-v100").scenario.plan.precision == Precision::fp16);
-  // What is asked for is never replaced.
+  // A precision that is asked for is never replaced.
   request.overrides.push_back({"plan.precision", "fp8", "--precision"});
   CHECK(taken("dgx-a100").scenario.plan.precision == Precision::fp8);
 }

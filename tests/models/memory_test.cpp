@@ -161,7 +161,7 @@ TEST_CASE(
   const auto buffers = static_cast<double>(whole.software.memory.extra_pipeline_buffers);
   CHECK(whole.memory(4).activations.value == (4 + buffers) * (6 + 1) * checkpoint);
   CHECK(shared.memory(4).activations.value == (4 + buffers) * (6.0 / 4 + 1) * checkpoint);
-  // Of layers that are not repeated nothing is split.
+  // Layers that are not repeated split nothing.
   whole.plan.recomputed = shared.plan.recomputed = 0.5;
   CHECK(whole.memory(4).activations.value - shared.memory(4).activations.value ==
         doctest::Approx((4 + buffers) * 3 * checkpoint * 3 / 4));

@@ -1,4 +1,4 @@
-// What prequel's readers say of JSON files: reader_verdict KIND reads one file a line from stdin
+// Verdict of prequel's readers on JSON files: reader_verdict KIND reads one file a line from stdin
 // and prints for each "accepted" or its problems, on a line.
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace prequel {
 namespace {
 
-/// What a job leaves to the command line is filled in.
+/// Fills in what a job leaves to the command line.
 void read_as_job(const Library& library, const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto lacks = [&](const char* key) {

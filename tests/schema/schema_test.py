@@ -15,7 +15,8 @@ from jsonschema import Draft202012Validator, RefResolver
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = {"model": "models", "device": "devices", "cluster": "clusters", "software": "software", "job": "jobs"}
 
-# What a schema cannot say, since it lies between fields or files: here readers may refuse more.
+# Facts that a schema cannot say, since they lie between fields or files: here readers may refuse
+# more.
 BETWEEN_FIELDS = re.compile(
     "multiple|ascending|no switch is named|are known|unknown (model|device|cluster|software)|no such file"
     "|as this is a few bytes|join at most|expected at most|expected the switch of each|two different switches"

@@ -12,7 +12,7 @@
 namespace prequel {
 namespace {
 
-/// Whether they are one plan of a space.
+/// Tests whether they are one plan of a space.
 bool same(const FoundPlan& a, const FoundPlan& b) {
   bool all = a.shape == b.shape;
   each_axis([&](const auto& axis) { all = all && axis.of(a.plan) == axis.of(b.plan); });

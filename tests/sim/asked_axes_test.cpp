@@ -1,5 +1,5 @@
-/// What a plan asks for: every value of every axis changes the prediction, is refused, or brings a
-/// warning, on plans of several kinds.
+/// Effect of every axis: each value changes the prediction, is refused, or brings a warning, on
+/// plans of several kinds.
 
 #include <doctest/doctest.h>
 
@@ -89,8 +89,8 @@ const std::vector<Base>& bases() {
   return all;
 }
 
-/// What a plan is told to be, or why it is refused.
-struct Told {
+/// The answer about a plan: as it resolves, or why it is refused.
+struct PlanAnswer {
   std::string refusal;
   std::vector<std::string> warnings;
   Plan plan;
@@ -98,7 +98,7 @@ struct Told {
   std::vector<double> numbers;  ///< seconds and bytes
 };
 
-Told told(const Base& base, const Asked& more) {
+PlanAnswer answer_to(const Base& base, const Asked& more) {
   JobRequest request;
   request.model = base.model;
   request.cluster = base.cluster;
@@ -106,7 +106,7 @@ Told told(const Base& base, const Asked& more) {
   Asked plan = base.plan;
   for (const auto& [axis, value] : more) plan[axis] = value;
   for (const auto& [axis, value] : plan) request.overrides.push_back({"plan." + axis, value});
-  Told result;
+  PlanAnswer result;
   try {
     const ResolvedScenario resolved = resolve(read_job(shipped_library(), request));
     const Prediction prediction = predict(resolved.scenario);
@@ -154,8 +154,8 @@ std::vector<std::string> values_of(const Domain<std::string>& domain) {
   return {"forced", "dropped", "dropped:1.25", "natural"};
 }
 
-/// Whether two plans are one to the hardware: formats of equal bytes and rates, overlap that the
-/// stack has by itself, sets that name what is there by default.
+/// Tests whether two plans are one to the hardware: formats of equal bytes and rates, overlap that
+/// the stack has by itself, sets that name what is there by default.
 bool alike(const Plan& first, const Plan& second, const Software& software) {
   Plan one = first;
   Plan other = second;
@@ -188,14 +188,14 @@ bool alike(const Plan& first, const Plan& second, const Software& software) {
 
 TEST_CASE("every value of every axis is priced, refused or warned of") {
   for (const Base& base : bases()) {
-    const Told before = told(base, {});
+    const PlanAnswer before = answer_to(base, {});
     REQUIRE(before.refusal == "");
     each_axis([&](const auto& axis) {
       for (const std::string& value : values_of(axis.domain)) {
         const std::string asked =
             fmt::format("{} on {}: {} {}", base.model, base.software, axis.name, value);
         CAPTURE(asked);
-        const Told after = told(base, {{std::string(axis.name), value}});
+        const PlanAnswer after = answer_to(base, {{std::string(axis.name), value}});
         if (!after.refusal.empty()) continue;
         if (alike(before.plan, after.plan, before.software)) continue;
         if (axis.of(after.plan) == plainest(axis.domain)) continue;  // what is off needs no word

@@ -219,7 +219,7 @@ TEST_CASE("experts padded to a capacity work on, and get, so many times the toke
   CHECK(mean.sec_per_iter.value < more.sec_per_iter.value);
   CHECK(more.sec_per_iter.value < twice.sec_per_iter.value);
   CHECK(more.peak_memory.value > mean.peak_memory.value);
-  // What is exchanged costs its bytes, and a start-up besides.
+  // An exchange costs its bytes, and a start-up besides.
   CHECK(twice.breakdown.ep_comm > 1.8 * mean.breakdown.ep_comm);
   CHECK(twice.breakdown.ep_comm < 2 * mean.breakdown.ep_comm);
   // Useful work is the same.

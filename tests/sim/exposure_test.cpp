@@ -69,7 +69,7 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
         doctest::Approx(0.25 * exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(beside.hidden.tp_comm == doctest::Approx(0.75 * exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(why(scenario, "tp_comm") == "the 25 % that overlap with products leaves");
-  // What half of the layers repeat is hidden in these alone.
+  // Communication of the repeat is hidden only in the half of the layers that repeat.
   scenario.plan.recompute = Recompute::full;
   scenario.plan.recomputed = 0.5;
   const Prediction half = predict(scenario);

@@ -40,7 +40,7 @@ TEST_CASE("a share of the moments moves to the host, and no byte is lost") {
     const StageMemory split = first_stage(predict(scenario));
     CHECK((split.optimizer + split.offloaded).value ==
           doctest::Approx(here.optimizer.value).epsilon(1e-12));
-    // Of 12 bytes the fp32 weights stay.
+    // The fp32 weights, 4 of 12 bytes, stay.
     CHECK(split.offloaded.value ==
           doctest::Approx(share * 8.0 / 12.0 * here.optimizer.value).epsilon(1e-12));
     CHECK(split.activations == here.activations);

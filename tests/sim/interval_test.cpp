@@ -66,7 +66,7 @@ TEST_CASE("edited constants state no error of the file and are wider by their pr
   Prediction prediction = predict(scenario);
   state_error(edited, prediction);
   CHECK(prediction.relative_error == edited.expected_error());
-  // What no constant speaks for counts as every time.
+  // An edit that no constant speaks for counts as every time.
   scenario.edited = {"software.memory.logit_bytes_of_another_name"};
   CHECK(interval_of(scenario).time_scale > checked.time_scale);
 }
@@ -217,7 +217,7 @@ TEST_CASE("of plans that draws cannot tell apart, the first is named, and then t
   CHECK(most_promising(odds, 2, unlike) == std::vector<std::size_t>{0, 3});
   CHECK(most_promising(odds, 3, unlike) == std::vector<std::size_t>{0, 3, 1});
   CHECK(most_promising(odds, 9, unlike).size() == odds.size());
-  // What is more probable by more than chance comes first, however alike.
+  // A plan that is more probable by more than chance comes first, however alike.
   const std::vector<Odds> apart{{0.5, 0}, {0.4, 0}, {0.1, 0}};
   CHECK(most_promising(apart, 2, unlike) == std::vector<std::size_t>{0, 1});
 }

@@ -1,4 +1,4 @@
-// What holds for every plan: random ones here, from fixed seeds.
+// Facts that hold for every plan: random ones here, from fixed seeds.
 
 #include <doctest/doctest.h>
 
@@ -143,7 +143,7 @@ TEST_CASE("every token reaches its experts and comes back, once, however experts
     const Plan& plan = scenario.plan;
     const Transformer& model = scenario.model;
     if (!model.has_experts() || plan.imbalance != 1.0) return;
-    // Whether or not tensor ranks have the same tokens, experts get each of them once.
+    // Experts get each token once, whether or not tensor ranks have the same ones.
     const double stage_ranks = static_cast<double>(plan.tp * plan.cp * plan.dp);
     const double chosen =
         static_cast<double>(plan.dp * plan.mbs * plan.seq_len * model.experts.top_k);
@@ -295,8 +295,8 @@ TEST_CASE("one expert costs what the MLP does however tensor ranks split it and 
         const Prediction plain = predict(dense);
         const Prediction found = predict(one);
         CHECK(found.breakdown.compute == doctest::Approx(plain.breakdown.compute).epsilon(0.1));
-        // What goes between ranks is the same where they share its columns: the sum of the MLP is
-        // gathered and scattered for it, too.
+        // The exchange between ranks is the same where they share its columns: the sum of the MLP
+        // is gathered and scattered for it, too.
         const auto exchanged = [](const Prediction& of) {
           return of.breakdown.tp_comm + of.breakdown.ep_comm;
         };

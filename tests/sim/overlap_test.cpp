@@ -1,5 +1,5 @@
-/// What holds of every plan, whatever runs beside what: random plans of models with experts, from
-/// a fixed seed.
+/// Facts that hold for every plan, whatever runs beside what: random plans of models with experts,
+/// from a fixed seed.
 
 #include <doctest/doctest.h>
 
@@ -216,7 +216,7 @@ TEST_CASE("overlap none is none, and stack is what the stack runs by itself") {
   CHECK(megatron("no-grads") < megatron("none"));
   CHECK(megatron("none") == megatron("no-grads,no-params,no-p2p"));
   CHECK(megatron("tp") < megatron("stack"));
-  // What a stack does not do by itself, a plan can ask for.
+  // A plan can ask for overlap that a stack does not have by itself.
   const auto older = [&](const char* overlap) {
     return seconds_of("llama-2-7b", "megatron-lm-2023", overlap, pipelines);
   };

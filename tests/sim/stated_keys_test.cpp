@@ -1,6 +1,6 @@
-/// What files state: every key that the schemas of models, clusters, devices and stacks know
-/// changes the prediction of one of these jobs, how sure it is, or what is said of it; or it stands
-/// in a list of keys that say something else, with the reason.
+/// Effect of every key that files state: each one that the schemas of models, clusters, devices and
+/// stacks know changes the prediction of one of these jobs, how sure it is, or what is said of it;
+/// or it stands in a list of keys that say something else, with the reason.
 
 #include <doctest/doctest.h>
 
@@ -40,14 +40,14 @@ struct Base {
   const char* settings;
 };
 
-/// What stacks and devices may state and few do.
+/// Values that stacks and devices may state and few do.
 #define STREAM R"({"launch_s":1e-6,"memory_fraction":0.5,"cached":{"bytes":"1MB","fraction":0.6}})"
 #define GEMM                                                                                   \
   R"({"model":"tiled","efficiency":0.8,"launch_s":2e-6,"relative_error":0.05,)"                \
   R"("tiles":[{"m":128,"n":128,"quality":1},{"m":64,"n":64,"quality":0.3}],"splits":[1,2,4],)" \
   R"("tile_overhead_s":1e-6,"tail":0.5,"l2_rate":"4TB/s","memory_fraction":0.8,)"              \
   R"("split_s":1e-6,"droop":0.1,"wgrad_factor":1.1,"gradient_bytes":4})"
-/// Of formats that may leave the tensor cores.
+/// Products of formats that may leave the tensor cores.
 #define HALF_GEMM                                                                                \
   R"({"model":"tiled","efficiency":0.8,"launch_s":2e-6,"relative_error":0.05,)"                  \
   R"("tiles":[{"m":128,"n":128,"quality":1},{"m":64,"n":64,"quality":0.3}],"splits":[1,2,4],)"   \
@@ -281,14 +281,15 @@ std::vector<Override> settings_of(const Base& base) {
   return settings;
 }
 
-struct Told {
+struct JobAnswer {
   std::string refusal;
   std::set<std::string> warnings;
   std::vector<double> numbers;  ///< seconds, bytes and FLOPs
 };
 
-/// What is told of the job; nothing where a file cannot hold what is set.
-std::optional<Told> told(const Base& base, const std::vector<Override>& more, bool how_sure) {
+/// Returns what is told of the job; nothing where a file cannot hold the settings.
+std::optional<JobAnswer> answer_to(const Base& base, const std::vector<Override>& more,
+                                   bool how_sure) {
   static const Library library = shipped_library();
   static const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
   JobRequest request;
@@ -302,9 +303,9 @@ std::optional<Told> told(const Base& base, const std::vector<Override>& more, bo
     job = read_job(library, request);
   } catch (const InputError& error) {
     if (!more.empty()) return std::nullopt;
-    return Told{error.what(), {}, {}};
+    return JobAnswer{error.what(), {}, {}};
   }
-  Told result;
+  JobAnswer result;
   try {
     ResolvedScenario resolved = resolve(*job);
     resolved.scenario.edited.clear();  // that something was set is no effect of what
@@ -456,7 +457,7 @@ std::vector<Path> places(const Json& document, const Path& path) {
         }
       }
     }
-    // Of a list that is not there, the whole list.
+    // A list that is not there is named whole.
     if (i + 1 == path.size() && path[i] == "*") {
       for (const auto& [prefix, value] : at) {
         if (!value) next.emplace_back(prefix, nullptr);
@@ -567,11 +568,11 @@ std::map<std::string, Json> files_of(const Base& base) {
 class Case {
  public:
   explicit Case(const Base& base) : base_(&base), files_(files_of(base)) {
-    plain_ = told(base, {}, false).value();
+    plain_ = answer_to(base, {}, false).value();
     REQUIRE_MESSAGE(plain_.refusal == "", base.settings);
   }
 
-  /// Whether its settings speak of the key.
+  /// Tests whether its settings speak of the key.
   [[nodiscard]] bool names(const std::string& kind, const Path& path) const {
     const std::size_t depth = std::min<std::size_t>(2, path.size());
     const std::string key =
@@ -579,14 +580,14 @@ class Case {
     return std::string_view(base_->settings).find(key) != std::string_view::npos;
   }
 
-  /// Whether some other value of the key is told of; of the first that may stand there alone, where
-  /// `briefly`.
+  /// Tests whether some other value of the key is told of; of the first that may stand there alone,
+  /// where `briefly`.
   bool tells(const std::string& kind, const Path& path, const std::set<std::string>& words,
              bool how_sure, bool briefly) {
     for (const Path& place : places(files_.at(kind), path)) {
       const std::string key = fmt::format("{}.{}", kind, fmt::join(place, "."));
       for (const std::string& other : others(value_at(files_.at(kind), place), words)) {
-        const auto after = told(*base_, {{key, other}}, how_sure);
+        const auto after = answer_to(*base_, {{key, other}}, how_sure);
         if (!after && words.empty()) continue;
         // A word may be one that other keys of the file forbid.
         if (!after || differs(*after, how_sure ? sure() : plain_)) return true;
@@ -597,12 +598,12 @@ class Case {
   }
 
  private:
-  const Told& sure() {
-    if (!sure_) sure_ = told(*base_, {}, true);
+  const JobAnswer& sure() {
+    if (!sure_) sure_ = answer_to(*base_, {}, true);
     return *sure_;
   }
 
-  static bool differs(const Told& after, const Told& before) {
+  static bool differs(const JobAnswer& after, const JobAnswer& before) {
     if (!after.refusal.empty() || after.numbers != before.numbers) return true;
     return std::ranges::any_of(after.warnings, [&](const std::string& warning) {
       return !before.warnings.contains(warning);
@@ -611,8 +612,8 @@ class Case {
 
   const Base* base_;
   std::map<std::string, Json> files_;
-  Told plain_;
-  std::optional<Told> sure_;
+  JobAnswer plain_;
+  std::optional<JobAnswer> sure_;
 };
 
 /// Keys that say something else than what a prediction tells, or what other keys may stand there;

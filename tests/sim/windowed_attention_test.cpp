@@ -1,4 +1,4 @@
-/// What the backward of windowed attention costs: blocks times length, never a share of full.
+/// Cost of the backward of windowed attention: blocks times length, never a share of full.
 
 #include <doctest/doctest.h>
 

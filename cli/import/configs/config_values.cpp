@@ -100,7 +100,7 @@ std::string with_dashes(std::string flag) {
   return flag;
 }
 
-/// What is ignored is told by its name in the file.
+/// Replaces the flags in `ignored` by their names in the file.
 void name_by_paths(const std::map<std::string, std::string>& path_of, std::size_t first,
                    std::vector<std::string>& ignored) {
   for (std::size_t i = first; i < ignored.size(); ++i) {
@@ -147,7 +147,7 @@ ConfigValues with_settings(ConfigValues values, const ConfigValues& settings,
   return values;
 }
 
-/// Of settings; files leave such sections out as they are read.
+/// Tests whether a setting is in such a section; files leave these out as they are read.
 bool is_in_other_section(std::string_view path) {
   for (std::size_t end = path.find('.'); end != std::string_view::npos; end = path.find('.')) {
     if (is_other_section(path.substr(0, end))) return true;
@@ -156,7 +156,7 @@ bool is_in_other_section(std::string_view path) {
   return false;
 }
 
-/// Whether a program is meant whose batches are those of a device.
+/// Tests whether the program counts batches by the device.
 bool says_context_width(const ConfigValues& values) {
   return std::ranges::any_of(values, [](const auto& one) {
     return one.first == "max_context_width" || one.first.ends_with(".max_context_width");
@@ -178,8 +178,7 @@ std::string width_of_share(const std::string& path, const std::string& key,
   return std::to_string(static_cast<std::int64_t>(static_cast<double>(*whole) * *ratio));
 }
 
-/// What has the last word on the keys beside it that begin with the other: `fp8: false` on
-/// `fp8_hybrid: true`.
+/// A key that overrides the keys beside it with a prefix: `fp8: false` on `fp8_hybrid: true`.
 struct Master {
   std::string_view prefix, key;
 };
@@ -197,8 +196,8 @@ bool is_switched_off(const std::string& path, const std::string& key, const Conf
   });
 }
 
-/// Of batches that several sections say the training's counts, `runner_config.batch_size`, and not
-/// the model's, which is for what it answers.
+/// Tests whether a batch size is the model's. Where several sections have one, the training's
+/// counts, `runner_config.batch_size`; the model's is for inference.
 bool is_other_batch(const std::string& path, const std::string& key, const ConfigValues& values) {
   if (key != "batch_size" || path.find("model") == std::string::npos) return false;
   return std::ranges::any_of(values, [&](const auto& one) {

@@ -18,7 +18,7 @@ using ConfigValues = std::map<std::string, std::string>;
 /// are set over them.
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job);
 
-/// Whether a section says nothing of the training itself.
+/// Tests whether a section says nothing of the training itself.
 bool is_other_section(std::string_view key);
 
 }  // namespace prequel

@@ -8,7 +8,7 @@ namespace prequel {
 
 class Document;
 
-/// Whether the JSON looks like such a file: a batch size, `zero_optimization`, a precision.
+/// Tests whether the JSON looks like such a file: a batch size, `zero_optimization`, a precision.
 bool is_deepspeed_config(const Document& document);
 
 /// Reads batch sizes, ZeRO stage, offload and precision into `job`; what is "auto" stays as other

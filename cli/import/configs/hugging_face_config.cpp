@@ -78,7 +78,7 @@ class Fields {
     return names;
   }
   [[nodiscard]] const Cursor& root() const { return root_; }
-  /// What further readers note as asked for.
+  /// Returns the keys read so far; further readers add theirs.
   [[nodiscard]] std::set<std::string>& used() { return used_; }
 
  private:
@@ -268,7 +268,7 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
   if (!model.window && !model.chunk) model.full_every.reset();
 }
 
-/// What the config says and is not priced.
+/// Reports parts of the config that are not priced.
 void leave_out(Fields& fields, ImportReport& report) {
   if (fields.root().find("vision_config")) {
     report.left_out.emplace_back("vision_config: the language model alone is predicted");

@@ -10,7 +10,7 @@ namespace prequel {
 
 class Document;
 
-/// Whether the JSON looks like such a file: `model_type` or a width under one of its names.
+/// Tests whether the JSON looks like such a file: `model_type` or a width under one of its names.
 bool is_hugging_face_config(const Document& document);
 
 /// Reads the model into `job`. Families: GPT-2, GPT-BigCode, BLOOM, OPT, GPT-NeoX, Llama, Mistral,

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What families of models are where their config.json does not say it: the defaults of their
+/// Traits of models' families where their config.json does not say them: the defaults of their
 /// classes in Transformers, as a table.
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace prequel {
 
-/// What a family has beside its kinds of MLP, positions and norm.
+/// A trait of a family beside its kinds of MLP, positions and norm.
 enum FamilyTrait : unsigned {
   kBiases = 1u << 0,         ///< in all linear layers
   kQkvBias = 1u << 1,        ///< in the projection to queries, keys and values

@@ -10,7 +10,7 @@ namespace prequel {
 
 inline constexpr const char* kInternEvo = "InternEvo";  ///< among what a job says
 
-/// Whether the values are those of such a configuration.
+/// Tests whether the values are those of such a configuration.
 bool is_internevo(const ConfigValues& values);
 
 /// The values by the names that other configurations have for them; what has none goes to `job`.

@@ -32,7 +32,7 @@ constexpr Call kCalls[] = {
     {"_sft_config(", "torchrun run_recipe.py --recipe", false, false},
 };
 
-/// What a recipe's arguments are called where a command line sets the same.
+/// A recipe's arguments and the command line's names for the same settings.
 constexpr std::pair<std::string_view, std::string_view> kArguments[] = {
     {"num_nodes", "trainer.num_nodes"},
     {"num_gpus_per_node", "trainer.devices"},
@@ -85,8 +85,8 @@ std::optional<std::string> literal(std::string_view value) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-/// What follows `name =` or `name: int =` up to the end of the line, a comma or a bracket, where
-/// that is a literal; the first one counts.
+/// Returns the literal that follows `name =` or `name: int =` up to the end of the line, a comma or
+/// a bracket; the first one counts.
 std::optional<std::string> default_of(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
@@ -113,7 +113,7 @@ std::optional<std::string> value_of(std::string_view text, std::string_view valu
   return default_of(text, value);
 }
 
-/// What stands between the brackets of a call, argument by argument.
+/// Returns the text between the brackets of a call, argument by argument.
 std::vector<std::string_view> arguments_at(std::string_view text) {
   std::vector<std::string_view> all;
   int depth = 0;

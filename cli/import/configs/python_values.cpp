@@ -103,7 +103,7 @@ Value combined(std::string_view sign, const Value& left, const Value& right) {
   return number_of(sign == "//" ? quotient : a - quotient * b, whole);
 }
 
-/// What a function of numbers gives; nothing of functions that are not known.
+/// Returns the value of a function of numbers; nothing for functions that are not known.
 std::optional<Value> called(std::string_view name, std::span<const Value> arguments) {
   constexpr std::string_view kKnown[] = {"int", "float", "round", "abs", "min", "max"};
   const auto* const known = std::ranges::find(kKnown, name);
@@ -393,7 +393,7 @@ class Reader {
     return here() == '(' ? call(name) : made;
   }
 
-  /// What is given by name to `dict` or to a constructor makes a table.
+  /// Makes a table of what is given by name to `dict` or to a constructor.
   Value call(std::string_view name) {
     bool comma = false;
     Value given = in_brackets(comma);

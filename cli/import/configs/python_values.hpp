@@ -10,8 +10,8 @@
 
 namespace prequel {
 
-/// Whether the first line of code is one of Python's: an import, or an assignment that no shell
-/// has.
+/// Tests whether the first line of code is one of Python's: an import, or an assignment that no
+/// shell has.
 bool looks_like_python(std::string_view text);
 
 /// The values by their paths: literals and arithmetic of them, names assigned before, tuples,

@@ -39,7 +39,8 @@ class Reader {
   }
 
  private:
-  /// What is left for the reader to fill in (`path: !!CHANGETHIS!!`) is read as a word.
+  /// Loads the text. A value left for the user to fill in (`path: !!CHANGETHIS!!`) is read as a
+  /// word.
   YAML::Node loaded(std::string text) {
     constexpr int kMostMended = 16;  // lines
     for (int mended = 0;; ++mended) {
@@ -105,7 +106,7 @@ class Reader {
     if (!value.empty()) values_[path] = value;
   }
 
-  /// Whether a section of adapters, of NeMo or Megatron-Bridge, has any trained.
+  /// Notes whether a section of adapters, of NeMo or Megatron-Bridge, has any trained.
   void adapters(const YAML::Node& section) {
     if (!section.IsMap()) return;
     for (const char* key : {"peft_scheme", "_target_"}) {
@@ -114,7 +115,7 @@ class Reader {
     }
   }
 
-  /// What containers are started with: `args: ["--nnodes=4", …]`.
+  /// Tests whether a list holds the arguments of a container: `args: ["--nnodes=4", …]`.
   static bool is_command_line(const YAML::Node& node) {
     if (!node.IsSequence()) return false;
     return std::any_of(node.begin(), node.end(), [](const YAML::Node& item) {
@@ -136,7 +137,7 @@ class Reader {
   WalkBudget budget_;
 };
 
-/// What configurations of a launch run, and the variables that they set first.
+/// The commands that configurations of a launch run, and the variables that they set first.
 struct Commands {
   explicit Commands(const std::string& file) : budget(file + ": YAML") {}
 

@@ -12,18 +12,18 @@
 
 namespace prequel {
 
-/// Whether a text looks like YAML with keys: its first line that says something is `key:`.
+/// Tests whether a text looks like YAML with keys: its first line that says something is `key:`.
 bool looks_like_yaml(std::string_view text);
 
-/// Whether JSON, or YAML in braces, holds GPT-NeoX's own keys beside DeepSpeed's.
+/// Tests whether JSON, or YAML in braces, holds GPT-NeoX's own keys beside DeepSpeed's.
 bool is_neox_config(std::string_view text);
 
-/// Whether a text that begins with a brace has what JSON has not: lines of comments, a comma before
-/// a closing brace, or words as Python writes them.
+/// Tests whether a text that begins with a brace has what JSON lacks: lines of comments, a comma
+/// before a closing brace, or words as Python writes them.
 bool is_yaml_in_braces(std::string_view text);
 
-/// What a configuration of a job's launch (SkyPilot, Azure, dstack) runs, as a script that sets its
-/// variables first; empty where nothing in it has flags.
+/// Returns the commands of a job's launch configuration (SkyPilot, Azure, dstack) as a script that
+/// sets its variables first; empty where nothing in it has flags.
 std::string commands_of_yaml(const std::string& file, std::string_view text);
 
 /// Reads a configuration into `job`. Keys are known by their names, whatever section they are in

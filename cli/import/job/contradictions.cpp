@@ -29,7 +29,7 @@ std::string divisors(std::int64_t whole) {
   return text;
 }
 
-/// Whether stages may hold different numbers of layers, as the script lays them out itself.
+/// Tests whether stages may hold different numbers of layers, as the script lays them out itself.
 bool has_uneven_stages(const ImportedJob& job) {
   return job.says("--decoder-first-pipeline-num-layers") ||
          job.says("--decoder-last-pipeline-num-layers") ||
@@ -171,7 +171,7 @@ class Contradictions {
       problem("--fp16 and --bf16: Megatron takes one of them");
     }
     if (job_.says("--overlap-param-gather") && !job_.deepspeed) {
-      // What a configuration does not say, its base may.
+      // A setting that a configuration leaves out may stand in its base.
       if (!job_.says("--overlap-grad-reduce") && !job_.yaml_config) {
         problem(
             "--overlap-param-gather needs --overlap-grad-reduce, without which Megatron "

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the framework itself would refuse to start with.
+/// Combinations that the framework itself would refuse to start with.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What other programs call what prequel reads by one name: data/import/names.json.
+/// Names of other programs for what prequel reads by one name: data/import/names.json.
 
 #include <functional>
 #include <map>
@@ -14,7 +14,7 @@ namespace prequel {
 
 class Document;
 
-/// What the numbers are of that names alone tell (cli/import/number_fields.hpp).
+/// Meanings of the numbers that names alone tell (cli/import/number_fields.hpp).
 inline constexpr std::string_view kNumberWords[] = {"mbs",
                                                     "gbs",
                                                     "batch_size",
@@ -47,7 +47,7 @@ struct ForeignNames {
   Names shape_numbers;  ///< of a model's shape, where they may stand behind other words
   std::vector<UnpricedRow> unpriced;  ///< names that are refused: data/import/unpriced.json
 
-  /// What a number is of by a name that is one of these or ends in one; null if it does not.
+  /// Returns the meaning of a number whose name is one of these or ends in one; null if it is not.
   [[nodiscard]] const std::string* shape_number(std::string_view name) const;
 };
 

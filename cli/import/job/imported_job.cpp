@@ -171,7 +171,7 @@ std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// What follows of global batch, micro batch and accumulation steps from the other two.
+/// Derives global batch, micro batch or accumulation steps from the other two.
 void complete_batches(ImportedJob& job) {
   PlanRequest& plan = job.plan;
   const std::int64_t steps = job.gradient_accumulation_steps.value_or(1);
@@ -205,8 +205,8 @@ void complete_chunks(ImportedJob& job) {
   if (chunk > 0 && pipeline_units(job) % chunk == 0) job.plan.vpp = pipeline_units(job) / chunk;
 }
 
-/// Of a layout in letters the chunks are counted; of first and last stages with layers of their own
-/// one is written: the others share what is left.
+/// Counts the chunks of a layout in letters, or writes one for first and last stages with layers of
+/// their own: the others share the rest.
 void complete_layout(ImportedJob& job) {
   PlanRequest& plan = job.plan;
   const std::int64_t stages = std::min(plan.pp.value_or(1), kMostStages);

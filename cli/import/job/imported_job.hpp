@@ -1,6 +1,6 @@
 #pragma once
 
-/// What files of other tools say of a training job, and what prequel made of them.
+/// Contents of other tools' files about a training job, as prequel reads them.
 
 #include <array>
 #include <cstdint>
@@ -20,11 +20,12 @@
 
 namespace prequel {
 
-/// What was read, what prequel took as given though no file says it, what was measured or would
-/// change the prediction but is not used, and the names of all else that was passed over.
+/// The report of an import: what was read, what prequel assumed though no file says it, what was
+/// measured or would change the prediction but is not used, and the names of all else that was
+/// passed over.
 struct ImportReport {
   std::vector<std::string> read, assumed, left_out, ignored;
-  /// Of the model, where its shape is known whole: all, and those that a token passes.
+  /// The model's parameters, where its shape is known whole: all, and those that a token passes.
   std::optional<std::int64_t> parameters, active_parameters;
 };
 
@@ -55,7 +56,7 @@ struct ImportedModel {
   std::optional<double> score_cap, logit_cap;  ///< soft-caps
   ImportedExperts experts;
   ImportedLatent latent;
-  /// Of mixers that are no plain attention: keys of the model file and their values as JSON.
+  /// Mixers that are no plain attention: keys of the model file and their values as JSON.
   std::map<std::string, std::string> mixers;
 };
 
@@ -103,7 +104,7 @@ struct ImportedClue {
 
 /// A job as far as the files read so far say it; a file read later overrides.
 struct ImportedJob {
-  /// What other programs call what is read; empty: nothing else than prequel does.
+  /// Names of other programs for what is read; empty: prequel's alone.
   std::shared_ptr<const ForeignNames> names = std::make_shared<const ForeignNames>();
   ImportedModel model;
   PlanRequest plan;
@@ -131,14 +132,15 @@ struct ImportedJob {
   /// times the hidden size.
   std::optional<std::int64_t> ffn_multiple, ffn_halves, ffn_ratio;
   std::optional<double> ffn_scale;  ///< Llama's, of the width before it is rounded up
-  /// What a command line sets in configurations, by the path of the value.
+  /// Settings that a command line makes in configurations, by the path of the value.
   std::map<std::string, std::string> settings;
   std::map<std::string, std::string> script_flags;  ///< of scripts, which go over values so named
   std::map<std::string, std::string> environment;   ///< that the user gives
   std::map<std::string, std::string> maxtext;       ///< values of the keys that are its own
   std::optional<std::int64_t> shared_experts;       ///< each as wide as the others
   std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
-  /// What flags and keys say whose names are of models or checkpoints: perhaps a model's name.
+  /// Flags and keys whose names are of models or checkpoints, with their values: perhaps a model's
+  /// name.
   std::vector<std::pair<std::string, std::string>> models_perhaps;
   std::vector<ImportedClue> model_clues;
   /// Numbers of flags that are not known, whose names tell what they are; they count where none
@@ -153,7 +155,7 @@ struct ImportedJob {
   std::vector<std::string> tokenizer;        ///< what names it: its files, then its type
   std::optional<double> capacity_factor;     ///< how many times the mean an expert takes
   std::string expert_layers;                 ///< Megatron's --moe-layer-freq, as it is spelt
-  /// What `sed` puts in the place of words of a template: a script fills its config so.
+  /// Words of a template and what `sed` puts in their place: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;
   bool grouped_queries{};
   bool narrowed_mlp{};               ///< a gated MLP without a width is Megatron's two thirds
@@ -161,7 +163,7 @@ struct ImportedJob {
   std::optional<Launch> launch;      ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
   std::optional<bool> overlap_comm;  ///< of DeepSpeed's config
   std::optional<Precision> config_precision;  ///< of DeepSpeed's config
-  /// Whether inputs that tensor ranks gathered stay for the backward pass, as nanotron says it.
+  /// True where inputs that tensor ranks gathered stay for the backward pass, as nanotron says it.
   std::optional<bool> keeps_gathers;
   bool script{};                      ///< whether a launch script was read
   bool deepspeed{};                   ///< whether DeepSpeed's engine trains
@@ -181,7 +183,7 @@ struct ImportedJob {
   std::set<std::string, std::less<>> unresolved;  ///< flags whose value only a run would tell
   ImportReport report;
 
-  /// Of the flags that dp follows from; empty where all are known.
+  /// Returns the unresolved flags that dp follows from; empty where all are known.
   [[nodiscard]] std::string unresolved_degrees() const;
   [[nodiscard]] bool says(std::string_view flag) const { return said.find(flag) != said.end(); }
   [[nodiscard]] std::optional<std::int64_t> value(std::string_view flag) const {
@@ -190,7 +192,8 @@ struct ImportedJob {
   }
 };
 
-/// What the stages of a pipeline share out: layers, and embedding and head where they count as one.
+/// Returns the number of units that the stages of a pipeline share out: layers, and embedding and
+/// head where they count as one.
 std::int64_t pipeline_units(const ImportedJob& job);
 
 /// Derives devices from nodes and the devices of a node, and nodes from those.
@@ -202,7 +205,8 @@ void complete(ImportedJob& job);
 /// contradicts itself.
 void count_parameters(ImportedJob& job);
 
-/// What the files say of the software and a job file cannot: fields that are set over it.
+/// A field of the software that the files state and a job file cannot; it is set over the
+/// software's file.
 struct SoftwareField {
   std::string path, value;  ///< software.launch, blocking
 };
@@ -212,7 +216,7 @@ std::vector<SoftwareField> software_fields(const ImportedJob& job);
 std::string_view word(Mlp mlp);
 std::string_view word(PositionEmbedding position);
 
-/// What a `prequel/model/1` file says. Throws InputError.
+/// Reads a `prequel/model/1` file. Throws InputError.
 ImportedModel imported_model(const Document& file);
 /// Fills what a model's shape lacks with what another one says.
 void take_what_is_missing(const ImportedModel& known, ImportedModel& model);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What numbers may be of that names alone tell.
+/// Meanings that numbers may have by their names alone.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ struct NumberField {
 /// By its word; null if there is none.
 const NumberField* number_field(std::string_view word);
 
-/// Whether a number is of the layers' shape, which known flags say whole or not at all.
+/// Tests whether a number belongs to the layers' shape, which known flags say whole or not at all.
 bool is_of_layers(const NumberField& field);
 
 }  // namespace prequel

@@ -89,7 +89,7 @@ std::optional<std::int64_t> take_iteration(std::string_view& text) {
   return iteration;
 }
 
-/// Whether the field could be read, if it is one that matters.
+/// Reads a field. Returns whether it could be read, if it is one that matters.
 bool read_field(std::string_view field, LoggedIteration& record) {
   skip_blanks(field);
   const std::size_t colon = field.find(':');

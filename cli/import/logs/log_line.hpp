@@ -1,7 +1,7 @@
 #pragma once
 
-/// What single lines of a training log say, whoever printed them: Megatron-LM and what is built on
-/// it, DeepSpeed, torchtitan, nanotron, Hugging Face's Trainer. Fields are found by name and unit,
+/// Lines of a training log, one by one, whoever printed them: Megatron-LM and its descendants,
+/// DeepSpeed, torchtitan, nanotron, Hugging Face's Trainer. Fields are found by name and unit,
 /// never by position, so prefixes (`[default7]:`, `7: `, time stamps) do not matter.
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace prequel {
 
-/// What a logged time is the time of.
+/// The unit of work that a logged time belongs to.
 enum class TimedUnit : std::uint8_t {
   iteration,
   sequence,      ///< DeepSpeed's rates of samples
@@ -56,7 +56,7 @@ std::optional<double> parse_allocated(std::string_view line);
 /// Name and value of `name ........ value`, a line of an argument dump.
 std::optional<std::pair<std::string_view, std::string_view>> parse_argument(std::string_view line);
 
-/// Whether the line says that a device ran out of memory.
+/// Tests whether the line says that a device ran out of memory.
 bool says_out_of_memory(std::string_view line);
 
 }  // namespace prequel

@@ -31,8 +31,8 @@ struct BatchTimes {
   ThinnedSample warm_up_seconds;  ///< of what was left out, but for the very first line of a start
 };
 
-/// What was logged between one argument dump and the next that differs (jobs that are resumed
-/// often write on in the same file).
+/// The lines logged between one argument dump and the next that differs (resumed jobs often write
+/// on in the same file).
 struct LogSection {
   using Arguments = std::vector<std::pair<std::string, std::string>>;
   Arguments arguments;         ///< Megatron's, in the order of the dump
@@ -49,9 +49,9 @@ struct TrainingLog {
   std::size_t broken_lines{};  ///< cut off, or two ranks wrote into one another
   std::size_t first_broken_line{};
 
-  /// Whether there is anything that a training log holds.
+  /// Tests whether there is anything that a training log holds.
   [[nodiscard]] bool found() const;
-  /// Whether anything was timed, or ended out of memory.
+  /// Tests whether anything was timed, or ended out of memory.
   [[nodiscard]] bool measured() const;
 };
 
@@ -60,7 +60,7 @@ class TrainingLogReader {
  public:
   TrainingLogReader();
   void take(std::string_view piece);
-  /// What was read; to be called once, at the end.
+  /// Returns the log; to be called once, at the end.
   TrainingLog finish();
 
  private:

@@ -244,7 +244,7 @@ void settle_batches(ImportedJob& job) {
 }
 
 void take_by_names(ImportedJob& job) {
-  // What else a shape that is known may have by such a name is not guessed.
+  // Where the shape is known, a further number with such a name is not guessed.
   const bool known = job.model.layers && job.model.hidden && job.model.heads;
   for (const auto& [flag, value, field] : job.by_names) {
     Count& target = field->of(job);
@@ -256,7 +256,7 @@ void take_by_names(ImportedJob& job) {
                       flag, value));
       continue;
     }
-    // Of all devices the launcher's own flags say more.
+    // The launcher's own flags say more of the number of all devices.
     const bool devices = &target == &job.gpus && (job.gpus_per_node || job.plan.nodes || job.tasks);
     if (target || devices) {
       job.report.ignored.push_back(fmt::format("{} {}", flag, value));

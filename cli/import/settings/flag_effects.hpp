@@ -1,6 +1,6 @@
 #pragma once
 
-/// What flags of more than one kind do to a job: a switch, a word after a flag, a list of words.
+/// Effects on a job of flags of more than one kind: a switch, a word after a flag, a list of words.
 
 #include <cstdint>
 

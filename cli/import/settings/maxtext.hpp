@@ -9,11 +9,12 @@
 
 namespace prequel {
 
-/// Whether a key of a configuration is MaxText's alone, so that `assume_maxtext_defaults` reads it.
+/// Tests whether a key of a configuration is MaxText's alone, so that `assume_maxtext_defaults`
+/// reads it.
 bool is_maxtext_key(std::string_view key);
 
-/// What follows from the keys that were noted (`ImportedJob::maxtext`): degrees, batches, sharding
-/// and recomputation, with the defaults of its base.yml.
+/// Derives degrees, batches, sharding and recomputation from the keys that were noted
+/// (`ImportedJob::maxtext`), with the defaults of MaxText's base.yml.
 void assume_maxtext_defaults(ImportedJob& job);
 
 }  // namespace prequel

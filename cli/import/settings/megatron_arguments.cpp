@@ -28,7 +28,7 @@ bool is_switch(const std::string& flag) {
                              [&](const SwitchFlag& known) { return flag == known.flag; });
 }
 
-/// Whether what stands behind the flag may be more than one word.
+/// Tests whether more than one word may follow the flag.
 bool takes_list(std::string flag) {
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (flag == "--spec") return true;  // a module and a name in it
@@ -50,12 +50,12 @@ constexpr const char* kModelNames[] = {"--model-name-or-path",
                                        "--litgpt-model",
                                        "--litgpt-finetune",
                                        "--model-recipe-name"};
-/// Of those, names of recipes, which say more than a shape.
+/// Flags among them with names of recipes, which say more than a shape.
 constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-name"};
 /// Flags that name a model where no other does.
 constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--pretrained",
                                             "--model-variant"};
-/// What generates the text to learn from.
+/// Flags of training on generated text.
 constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
                                        "--n-samples-per-prompt"};
 /// OLMo's ways to repeat the forward pass of some layers only.
@@ -114,8 +114,8 @@ class Arguments {
   }
 
  private:
-  /// What a flag that is not known may say by its name: how many there are of something, or a
-  /// model's name, which also stands in what is ignored.
+  /// Notes the meaning of an unknown flag by its name: a number of something, or a model's name,
+  /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
     if (auto number = number_by_name(*job_.names, flag, value)) {
       job_.by_names.push_back(std::move(*number));
@@ -175,7 +175,7 @@ class Arguments {
       job_.report.assumed.emplace_back("the batch size at the end of --rampup-batch-size");
     } else if (std::ranges::find(kTokenizers, flag) != std::end(kTokenizers)) {
       if (flag == kTokenizers[0]) job_.said.try_emplace(flag, 1);
-      // What names its files says more than its type.
+      // The name of its files says more than its type.
       job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
                             value);
     } else if (flag == "--moe-layer-freq") {
@@ -321,7 +321,7 @@ class Arguments {
                                  printable(value), unpriced_text(*row)));
   }
 
-  /// Whether a list of words in any case has this one, in small letters, in it.
+  /// Tests whether a list of words in any case holds this one, which is in small letters.
   static bool names(const std::string& value, std::string_view word) {
     return lower_case(value).find(word) != std::string::npos;
   }
@@ -398,7 +398,7 @@ class Arguments {
     job_.said.try_emplace(flag, 1);
   }
 
-  /// Whether a share is dropped at all.
+  /// Notes whether a share is dropped at all.
   void drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
     std::optional<double> share;
     fraction(flag, value, share);
@@ -535,7 +535,7 @@ class Arguments {
     if (const std::size_t colon = value.find(':'); colon != std::string::npos) {
       return range(flag, value, colon, field);
     }
-    // What no one set, in torchtitan's configurations and in Python's words.
+    // Values that nobody set, in torchtitan's configurations and in Python's words.
     if (value == "-1" || value == "none" || value == "None" || value == "null") return;
     const auto found = whole(value);
     if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
@@ -563,7 +563,7 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
                              ImportedJob& job, NameSource source) {
   Arguments arguments(file, source, job);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    // What stands alone, behind no flag that could take it, may have been flags.
+    // A variable alone, behind no flag that could take it, may have been flags.
     if (words[i].starts_with('$') &&
         (i == 0 || !words[i - 1].starts_with("--") || is_switch(words[i - 1]))) {
       job.report.ignored.push_back(printable(words[i]) + " (not resolved)");

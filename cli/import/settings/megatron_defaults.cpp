@@ -132,7 +132,7 @@ void follow_softmax(ImportedJob& job) {
   job.plan.attention = AttentionKind::unfused;
 }
 
-/// What trainers do where their configuration says nothing else.
+/// A trainer's defaults where its configuration says nothing else.
 struct TrainerDefault {
   const char* mark;  ///< among what a job says
   std::int64_t zero;
@@ -203,7 +203,7 @@ void assume_trainer_defaults(ImportedJob& job) {
   }
 }
 
-/// What no flag asks for runs between the kernels.
+/// Lets communication run between the kernels where no flag asks to overlap it.
 void assume_overlap(ImportedJob& job) {
   if (!job.deepspeed && !job.plan.overlap && job.says("--num-layers")) job.plan.overlap.emplace();
 }
@@ -416,7 +416,7 @@ void follow_capacity(ImportedJob& job) {
   }
 }
 
-/// What Megatron's arguments are by default where experts or latent attention are asked for.
+/// Assumes Megatron's defaults where experts or latent attention are asked for.
 void assume_experts(ImportedJob& job) {
   if (job.shared_experts && *job.shared_experts < (1 << 10) &&
       job.model.experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {

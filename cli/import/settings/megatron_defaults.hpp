@@ -1,6 +1,6 @@
 #pragma once
 
-/// What Megatron and other frameworks do where no flag asks for anything else.
+/// Defaults of Megatron and other frameworks where no flag asks for anything else.
 
 #include "cli/import/job/imported_job.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is known of the flags of Megatron-LM, Megatron-DeepSpeed and their launchers: tables.
+/// Flags of Megatron-LM, Megatron-DeepSpeed and their launchers: tables.
 
 #include <cstdint>
 #include <optional>
@@ -54,7 +54,7 @@ std::span<const UnmodelledFlag> unmodelled_flags();
 inline constexpr const char* kFlexDispatcher = "--moe-token-dispatcher-type flex";
 inline constexpr const char* kFlexBackend = "--moe-flex-dispatcher-backend";
 
-/// What Megatron's own FSDP shards, where a switch asks for it.
+/// The flag that tells what Megatron's own FSDP shards, where a switch asks for it.
 inline constexpr const char* kShardingStrategy = "--data-parallel-sharding-strategy";
 
 /// Among what a job says: that sizes stand over those of a model that is named.

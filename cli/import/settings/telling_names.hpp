@@ -15,7 +15,7 @@ namespace prequel {
 /// `--moe-ffn-size 4` and `model.moe_ffn_size` are one.
 std::string own_name(std::string_view entry);
 
-/// Whether one of the parts is in a name.
+/// Tests whether one of the parts is in a name.
 bool has_part(std::string_view name, std::span<const std::string_view> parts);
 
 /// Moves what was ignored from `first` on to what is left out where its name is of the model's

@@ -13,7 +13,7 @@
 namespace prequel {
 namespace {
 
-/// What torchtitan calls a model, and what prequel does.
+/// A model by torchtitan's names and by prequel's.
 struct Flavour {
   std::string_view family, flavour, model;
 };
@@ -34,7 +34,7 @@ constexpr Flavour kFlavours[] = {
     {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
 };
 
-/// Of the sequences that a rank gets in a step, pipelines take one at a time unless told otherwise.
+/// Sets the micro batch: pipelines take one of a rank's sequences at a time unless told otherwise.
 void follow_batches(ImportedJob& job) {
   const ImportedTorchtitan& said = job.torchtitan;
   PlanRequest& plan = job.plan;

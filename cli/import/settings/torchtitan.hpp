@@ -1,6 +1,6 @@
 #pragma once
 
-/// What torchtitan's settings mean: its defaults, its counts of batches, its models by name.
+/// Meaning of torchtitan's settings: its defaults, its counts of batches, its models by name.
 
 #include "cli/import/job/imported_job.hpp"
 
@@ -12,8 +12,8 @@ class Library;
 /// `library` has it; else the job names the model alone.
 void look_up_flavour(const Library* library, ImportedJob& job);
 
-/// What follows from torchtitan's settings, and its defaults for what they leave out. Does nothing
-/// to other jobs.
+/// Derives the plan from torchtitan's settings, and assumes its defaults for those left out. Does
+/// nothing to other jobs.
 void assume_torchtitan_defaults(ImportedJob& job);
 
 }  // namespace prequel

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What trainers of adapters call them: LLaMA-Factory, axolotl, torchtune, TRL, ms-swift, PEFT's
+/// Names of adapters' settings by trainer: LLaMA-Factory, axolotl, torchtune, TRL, ms-swift, PEFT's
 /// own `adapter_config.json` and NeMo.
 
 #include <string>

@@ -53,7 +53,7 @@ void recompute_first(ImportedJob& job) {
   job.recomputes_first_layers = true;
 }
 
-/// What optimizer states, and parameters too, are kept in host memory by.
+/// Keeps optimizer states in host memory, and parameters where these already are.
 void offload_optimizer(ImportedJob& job) {
   if (job.plan.offload != Offload::optimizer_params) job.plan.offload = Offload::optimizer;
 }

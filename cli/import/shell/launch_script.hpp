@@ -1,9 +1,10 @@
 #pragma once
 
 /// Reads bash launch scripts without running them: variables, arrays, arithmetic, continued lines,
-/// functions, here-documents and `#SBATCH` lines. Of branches whose tests compare what is known,
-/// the one that runs is read; of others one alternative, and which there were is told. `while` runs
-/// as often as its test says where that is known; other loops are read once, for their last value.
+/// functions, here-documents and `#SBATCH` lines. Where the tests of branches compare known values,
+/// the branch that runs is read; else one alternative is read, and the report lists all. `while`
+/// runs as often as its test says where that is known; other loops are read once, for their last
+/// value.
 
 #include <string>
 #include <string_view>

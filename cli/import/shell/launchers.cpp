@@ -69,7 +69,7 @@ std::optional<long long> leading_number(std::string_view text) {
   return parse_integer(std::string(text.begin(), end));
 }
 
-/// What stands behind `NAME=` in a text; empty where that is not in it.
+/// Returns the text after `NAME=`; empty where that is not in the text.
 std::string_view value_in(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};
@@ -247,7 +247,7 @@ void spell_out_included(std::vector<std::string>& command) {
   }
 }
 
-/// What `qsub -l select=8:ngpus=4` asks for, as a `#PBS` line would.
+/// Spells out the request of `qsub -l select=8:ngpus=4` as a `#PBS` line would.
 void spell_out_request(std::vector<std::string>& command) {
   const auto options = pbs_options(fmt::format("{}", fmt::join(command, " ")));
   command.insert(command.begin() + 1, options.begin(), options.end());

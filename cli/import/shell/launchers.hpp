@@ -9,8 +9,8 @@
 
 namespace prequel {
 
-/// What a line of `#SBATCH`, `#PBS`, `#BSUB`, `#PJM`, `#COBALT` or `#$` asks for: `--nodes=4`.
-/// Empty for comments of other kinds.
+/// Returns the options that a line of `#SBATCH`, `#PBS`, `#BSUB`, `#PJM`, `#COBALT` or `#$` asks
+/// for: `--nodes=4`. Empty for comments of other kinds.
 std::vector<std::string> scheduler_options(std::string_view line);
 
 /// The variables that Slurm sets from its options.

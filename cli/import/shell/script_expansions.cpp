@@ -27,7 +27,7 @@ std::size_t closing_brace(std::string_view text, std::size_t at) {
   return std::string_view::npos;
 }
 
-/// What a command prints that is not known: its name stands for it, whose words are none of the
+/// Returns the name of an unknown command, which stands for its output; its words are none of the
 /// script's.
 std::string in_one_word(std::string_view text, char end) {
   const std::size_t blank = text.find_first_of(" \t\n");

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a user gives a launch script along: its arguments and its environment.
+/// Inputs that a user gives to a launch script: its arguments and its environment.
 
 #include <optional>
 #include <string>

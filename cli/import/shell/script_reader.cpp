@@ -76,7 +76,7 @@ std::vector<std::string> repeated(const std::vector<std::string>& command) {
   return words;
 }
 
-/// Whether a value holds nothing but what is not known: `$2`, `$(nproc)`.
+/// Tests whether a value holds nothing but unknown parts: `$2`, `$(nproc)`.
 bool is_unknown(std::string_view value) {
   if (value.starts_with("$(") || value.starts_with('`')) return true;
   return value.starts_with('$') && value.find(' ') == std::string_view::npos;
@@ -109,7 +109,7 @@ void split_at(std::string_view text, std::string_view between, std::vector<std::
   }
 }
 
-/// Whether a quoted word is a command with flags, or a program of Python's with settings.
+/// Tests whether a quoted word is a command with flags, or a program of Python's with settings.
 bool holds_command(std::string_view value) {
   return value.find(" --") != std::string_view::npos ||
          value.find(".py ") != std::string_view::npos ||

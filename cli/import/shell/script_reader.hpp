@@ -17,7 +17,7 @@
 
 namespace prequel {
 
-/// `#SBATCH` lines count as commands. What cannot be known keeps its `$`.
+/// `#SBATCH` lines count as commands. Unknown values keep their `$`.
 class ScriptReader {
  public:
   ScriptReader(std::string file, const ShellState& before, const Choices& choices)
@@ -44,7 +44,7 @@ class ScriptReader {
     std::size_t number{};
     std::string subject;
     std::vector<Alternative> alternatives;
-    // Of the branch that is read: what was there before it.
+    // State before the branch that is read.
     std::map<std::string, std::optional<std::string>> before;
     std::size_t words{}, here_documents{};
     bool leaves{};
@@ -67,10 +67,10 @@ class ScriptReader {
   /// As a test of its value, or as an assignment; what a `for` counts by is passed over.
   std::size_t arithmetic_command(std::string_view text, std::size_t at,
                                  std::vector<std::string>& command);
-  /// What starts with a dash behind a command that a comment ended is no part of it, though it
-  /// looks like one. Says whether the next command may be of that kind.
+  /// Drops words that a comment cut off from their command: they begin with a dash but are no part
+  /// of it. Returns whether the next command may be of that kind.
   bool drop_cut(std::vector<std::string>& command, bool cut, bool commented);
-  /// What a scheduler is asked for counts as words of a command, and variables follow from it.
+  /// Counts the request to a scheduler as words of a command; variables follow from it.
   void scheduler_line(std::string_view line);
   void submit(const std::vector<std::string>& options);
   /// Where output goes is nothing of the command.
@@ -85,10 +85,10 @@ class ScriptReader {
   void assign_word(const std::string& value, std::size_t length, bool appends, bool optional);
   void append_element(const std::string& value, std::size_t length);
   void set(const std::string& name, std::string value);
-  /// Whether a variable keeps the value that it was given for good.
+  /// Tests whether a variable keeps the value that it was given for good.
   bool is_held(const std::string& name, const std::string& value);
-  /// What is known outlives what is not: a value that only a run would tell, or one that is set
-  /// under a condition (`optional`) of which that is so.
+  /// Assigns a value. A known one outlives an unknown one: a value that only a run would tell, or
+  /// one that is set under an unknown condition (`optional`).
   void assign(const std::string& name, std::string value, bool optional);
   void assume(std::string text);
   /// Options in brief of launchers as the long ones; scripts that a command reads and that are not
@@ -96,13 +96,13 @@ class ScriptReader {
   void prepare(std::vector<std::string>& command);
   /// One word with its expansions, and whether a part of it was quoted.
   std::pair<std::string, bool> word(std::string_view text, std::size_t& at);
-  /// What a command prints, as far as that is known.
+  /// Returns the output of a command, as far as it is known.
   std::optional<std::string> substitution(std::string_view inside);
   /// The old way to write a substitution.
   std::string backticks(std::string_view text, std::size_t& at);
   /// `echo A,B | tr ',' ' ' | wc -w` and `cut -d, -f1 <<< A,B`, of a known text.
   std::optional<std::string> through_filters(std::string_view inside);
-  /// Whether a substitution could be known: it calls a function, or `echo`.
+  /// Tests whether a substitution could be known: it calls a function, or `echo`.
   [[nodiscard]] bool may_print(std::string_view text) const;
   /// The words of `echo` or `printf`.
   void print(const std::vector<std::string>& command);
@@ -112,12 +112,13 @@ class ScriptReader {
   std::optional<std::string> printed_document(std::string_view inside);
   /// A text with what its `$…` stand for, and without quotes.
   std::string expanded(std::string_view text);
-  /// What stands for the `$…` at `at`; the text itself where nothing is known.
+  /// Returns the value of the `$…` at `at`; the text itself where nothing is known.
   std::string expansion(std::string_view text, std::size_t& at);
-  /// Of a variable, or of an argument where those are known: empty beyond the last.
+  /// Returns the value of a variable, or of an argument where those are known: empty beyond the
+  /// last.
   std::optional<std::string> value_of(std::string_view name);
-  /// What `${NAME}`, `${NAME:-default}`, `${NAME:=default}`, `${NAME:+other}`, `${NAME[1]}`,
-  /// `${#NAME}`, `${!NAME}` or `${NAME%%-*}` stands for.
+  /// Returns the value of `${NAME}`, `${NAME:-default}`, `${NAME:=default}`, `${NAME:+other}`,
+  /// `${NAME[1]}`, `${#NAME}`, `${!NAME}` or `${NAME%%-*}`.
   std::optional<std::string> of_braces(std::string_view inside);
   /// `${#NAME}`: letters; `${#NAME[@]}`: words.
   std::optional<std::string> length_of(std::string_view name);
@@ -136,17 +137,18 @@ class ScriptReader {
   void read_uncalled();
   /// A function's commands, as a call with these arguments runs them.
   void call(std::string body, std::optional<std::vector<std::string>> arguments);
-  /// What commands print, which leave the variables as they were; empty where programs print.
+  /// Returns the output of commands, which leave the variables as they were; empty where programs
+  /// print.
   std::optional<std::string> printed_by(std::string_view commands);
   /// Another text before the rest of this one.
   void read_inside(std::string_view text, int depth);
   /// Where all arguments are passed on, they stay as well known as they were.
   void run_function(const std::string& name, std::vector<std::string> arguments);
-  /// Whether a command runs another of the scripts that are given, or sources it; notes those that
-  /// are not given.
+  /// Tests whether a command runs or sources another of the given scripts; notes those that are not
+  /// given.
   [[nodiscard]] bool runs_file(const std::vector<std::string>& command, std::size_t at);
   void run_file(const std::vector<std::string>& command, std::size_t at);
-  /// What `local` names is the function's own, and as before when that ends.
+  /// Makes the names after `local` the function's own; they are as before when it ends.
   void keep_locals(const std::vector<std::string>& command);
   /// `getopts "t:p:" name` as a test of whether there is another option among the arguments that
   /// are known, which it takes.
@@ -163,8 +165,8 @@ class ScriptReader {
   void begin_branch();
   /// Puts aside what a branch did that may have run; what one did that runs stays.
   void end_branch(const ShellBranches::Event& event);
-  /// Of alternatives that do not end the script: the one that was asked for, else that which runs
-  /// where no other does, else the first.
+  /// Chooses among alternatives that do not end the script: the one that was asked for, else the
+  /// one that runs where no other does, else the first.
   void close_chain();
   void tell(const Chain& chain, std::size_t taken);
 
@@ -189,7 +191,7 @@ class ScriptReader {
   bool opaque_{};                    ///< and those of programs, which are not known
   std::size_t options_{0};           ///< that `getopts` has taken of the arguments
   int calls_{0};                     ///< of functions, one in another
-  /// What the names that a function calls its own were before, the innermost last.
+  /// Values of the names that a function calls its own, before it was called; the innermost last.
   std::vector<std::map<std::string, std::optional<std::string>>> locals_;
 };
 

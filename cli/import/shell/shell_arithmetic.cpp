@@ -19,7 +19,7 @@ struct Operator {
   std::string_view sign;
   int rank;  ///< binds the tighter the higher
 };
-/// Of signs that begin alike the longer ones first.
+/// Longer ones come first among signs that begin alike.
 constexpr Operator kOperators[] = {{"||", 1}, {"&&", 2}, {"==", 4}, {"!=", 4}, {"<<", 6}, {">>", 6},
                                    {"<=", 5}, {">=", 5}, {"**", 9}, {"<", 5},  {">", 5},  {"+", 7},
                                    {"-", 7},  {"*", 8},  {"/", 8},  {"%", 8}};
@@ -80,7 +80,7 @@ class Arithmetic {
     ++at_;
     return true;
   }
-  /// What nothing can follow: an error, which ends the reading.
+  /// Ends the reading with an error.
   Number fail() {
     at_ = text_.size();
     return std::nullopt;

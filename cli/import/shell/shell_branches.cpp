@@ -36,7 +36,7 @@ bool has_wildcard(const std::string& word) {
   return word.find_first_of("*?[") != std::string::npos;
 }
 
-/// Whether a known word is of a pattern, which may have no wildcard.
+/// Tests whether a known word fits a pattern, which may have no wildcard.
 Truth of_pattern(const std::string& word, const std::string& pattern) {
   if (!has_wildcard(pattern)) return truth(word == pattern);
   const auto match = fits_pattern(word, pattern);
@@ -69,9 +69,8 @@ bool is_test(const std::vector<std::string>& words) {
 
 using Words = std::vector<std::string>;
 
-/// What one condition says where it holds no `$`. Of a variable that holds nothing `[` sees no
-/// word,
-/// `[[` (`whole`) an empty one.
+/// Returns the value of one condition where it holds no `$`. For an empty variable `[` sees no
+/// word, `[[` (`whole`) an empty one.
 Truth condition_value(Words words, bool whole) {
   if (!words.empty() && words.front() == "!") {
     words.erase(words.begin());
@@ -104,7 +103,7 @@ Truth joined(const Words& words, std::initializer_list<std::string_view> signs, 
   }
 }
 
-/// What a test says.
+/// Returns the value of a test.
 Truth test_value(Words words) {
   if (words.front() == "!") {
     words.erase(words.begin());
@@ -131,7 +130,7 @@ constexpr std::string_view kSigns[] = {
     "[",   "[[",  "]",  "]]", "test", "!",  "=",  "==", "!=", "-eq", "-ne", "-lt", "-le",
     "-gt", "-ge", "-n", "-z", "-a",   "-o", "&&", "||", "(",  ")",   "<",   ">",   "=~"};
 
-/// What a test holds against what: the word that is not known, and the other one.
+/// Returns the words that a test compares: the unknown one, and the other.
 std::pair<std::string, std::string> compared_words(const std::vector<std::string>& test) {
   std::string subject;
   std::string value;

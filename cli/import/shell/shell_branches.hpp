@@ -15,7 +15,8 @@ class ShellBranches {
  public:
   enum class Truth { no, yes, unknown };
 
-  /// What a keyword did: a chain of branches was opened, one of them ended, the chain was closed.
+  /// The effect of a keyword: a chain of branches was opened, one of them ended, the chain was
+  /// closed.
   struct Event {
     enum class Kind { opened, ended, closed };
     Kind kind{};
@@ -30,9 +31,9 @@ class ShellBranches {
   /// what is left of it is to be read. Says whether it would run, given that its branch does; `no`
   /// where that is known not to.
   Truth take(std::vector<std::string>& command, char end);
-  /// What the keywords of the commands since the last call did, in order.
+  /// Returns the effects of the keywords in the commands since the last call, in order.
   std::vector<Event> events();
-  /// Whether the branches that were begun are known not to run.
+  /// Tests whether the branches that were begun are known not to run.
   [[nodiscard]] bool skips() const { return running() == Truth::no; }
 
  private:

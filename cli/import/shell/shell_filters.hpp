@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the filters of a pipe make of a known text: `cut`, `tr`, `wc`, `head`, `tail`, `awk` and
-/// `sed`, as far as scripts use them on their own variables.
+/// Filters of a pipe applied to a known text: `cut`, `tr`, `wc`, `head`, `tail`, `awk` and `sed`,
+/// as far as scripts use them on their own variables.
 
 #include <optional>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace prequel {
 
-/// What the command prints that is given the text on its standard input; empty for other commands
-/// and other uses of these.
+/// Returns the output of the command for a text on its standard input; empty for other commands and
+/// other uses of these.
 std::optional<std::string> filtered(const std::string& text,
                                     const std::vector<std::string>& command);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What reading a launch script starts from, and what comes of it.
+/// States before and after a launch script is read.
 
 #include <cstddef>
 #include <functional>
@@ -13,7 +13,8 @@
 
 namespace prequel {
 
-/// What a script starts from: arguments and environment, or what another script left.
+/// The state that a script starts from: arguments and environment, or the state that another script
+/// left.
 struct ShellState {
   std::optional<std::vector<std::string>> arguments;  ///< `$1`, `$2`, …; nothing is known of none
   std::map<std::string, std::string, std::less<>> variables;
@@ -42,8 +43,8 @@ std::string how_to_say(const OpenChain& chain);
 /// Stands behind the words of each command.
 inline constexpr std::string_view kCommandEnd = ";";
 
-/// The words of all commands and `#SBATCH` lines. What cannot be known without running the script
-/// keeps its `$`.
+/// The words of all commands and `#SBATCH` lines. Values that cannot be known without running the
+/// script keep their `$`.
 struct LaunchScript {
   std::vector<std::string> words;
   std::vector<std::string> here_documents;

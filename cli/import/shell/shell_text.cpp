@@ -18,7 +18,7 @@ constexpr std::size_t kLongest = 256;     // of a value that a pattern is held a
 constexpr std::size_t kMostValues = 256;  // of an array
 constexpr std::size_t kLongestSubstitution = 1u << 14;
 
-/// Of a function's name, too.
+/// Tests whether a name may hold it, a function's included.
 bool is_name(char c) {
   return is_name_letter(c) || c == '-';
 }
@@ -208,7 +208,7 @@ std::size_t next_name(std::string_view value, std::size_t at) {
   return value.size();
 }
 
-/// Of an array, which is kept as its words: `[1]`, or of one with names, `[7B]`.
+/// Returns an element of an array, which is kept as its words: `[1]`, or of one with names, `[7B]`.
 std::optional<std::string> element(std::string_view value, std::string_view change) {
   if (!change.ends_with(']')) return std::nullopt;
   std::string key(change.substr(1, change.size() - 2));

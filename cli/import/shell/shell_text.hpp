@@ -10,10 +10,10 @@
 
 namespace prequel {
 
-/// Whether a variable's name may hold it.
+/// Tests whether a variable's name may hold it.
 bool is_name_letter(char c);
 bool is_shell_blank(char c);
-/// Whether it is the name of a variable, or of an argument.
+/// Tests whether it is the name of a variable, or of an argument.
 bool is_variable_name(std::string_view name);
 /// How many letters at the begin could be a variable's name.
 std::size_t name_length(std::string_view text);
@@ -46,12 +46,12 @@ struct FunctionDefinition {
 /// The one that begins at `at`; without a name where none does.
 FunctionDefinition function_definition(std::string_view text, std::size_t at);
 
-/// Whether `*` and `?` of a pattern can stand for the rest of a text; empty for patterns of other
-/// kinds.
+/// Tests whether `*` and `?` of a pattern can stand for the rest of a text; empty for patterns of
+/// other kinds.
 std::optional<bool> fits_pattern(std::string_view text, std::string_view pattern);
 
-/// What `${NAME#*_}`, `%%-*`, `/a/b`, `:0:2`, `,,` and `[1]` make of the value; `change` is what
-/// stands behind the name. Empty for what is none of these.
+/// Returns the value after `${NAME#*_}`, `%%-*`, `/a/b`, `:0:2`, `,,` or `[1]`; `change` is the
+/// text behind the name. Empty for all other changes.
 std::optional<std::string> changed(std::string_view value, std::string_view change);
 
 }  // namespace prequel

@@ -49,7 +49,7 @@ inline Router dgx_cluster(int nodes, int nics = 8, const FatTree& tree = fat_tre
   return routed(described(dgx_node(nics), tree), nodes);
 }
 
-/// What groups of `size` ranks that are `stride` apart get, when they fill the cluster.
+/// Returns the rate of groups of `size` ranks that are `stride` apart, when they fill the cluster.
 inline double rate(const Router& router, int stride, int size,
                    TrafficPattern pattern = TrafficPattern::ring) {
   const int ranks = static_cast<int>(router.fabric().devices().size());

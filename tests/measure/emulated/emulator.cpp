@@ -31,7 +31,7 @@ struct Block {
   std::vector<std::unique_ptr<Fiber>> fibers;
   unsigned current{};
   const std::function<void()>* body{};
-  /// What lanes give; by turns, so that nobody overwrites what another has not read.
+  /// Values that lanes give; by turns, so that nobody overwrites what another has not read.
   std::vector<std::array<float, 2>> given;
 };
 

@@ -20,8 +20,8 @@ const Place& here();
 /// Returns when all threads of the block that have not ended are here.
 void barrier();
 
-/// What the lane that `from` names gave, among the 32 of a warp, all of which take part; a lane
-/// beyond them gives the thread its own value, as on a GPU.
+/// Returns the value that the lane named by `from` gave, among the 32 of a warp, all of which take
+/// part; a lane beyond them gives the thread its own value, as on a GPU.
 float exchanged(float value, const std::function<unsigned(unsigned lane)>& from);
 
 /// A clock that goes on by being looked at.

@@ -26,7 +26,7 @@ struct Shape {
 
 /// One pair, odd numbers of pairs, fewer and more than the threads of a block, more than one turn.
 const std::vector<Shape> kShapes{{1, 2}, {1, 30}, {3, 126}, {5, 512}, {2, 514}, {3, 1536}};
-/// Of whole blocks of 128.
+/// Shapes of whole blocks of 128.
 const std::vector<Shape> kBlocked{{1, 128}, {3, 128}, {1, 384}, {2, 1152}, {7, 512}};
 
 /// The arrays of a kernel over a shape, filled with random bf16 of all sizes, some of them zeros.

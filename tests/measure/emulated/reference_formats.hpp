@@ -13,7 +13,7 @@
 
 namespace prequel::reference {
 
-/// Of one sign bit, so many of the exponent and of the mantissa.
+/// A format with one sign bit and the given bits of exponent and mantissa.
 class Format {
  public:
   /// `codes`: positive ones that are finite numbers, from zero on.

@@ -71,7 +71,7 @@ double told_time(const Device& device, const Work& work) {
   return 1e-5;
 }
 
-/// What the truth has under the name of a fitted constant; 0: nothing to compare with.
+/// Returns the true value under the name of a fitted constant; 0: nothing to compare with.
 double true_value(const Device& device, const std::string& what, const std::string& constant) {
   if (what == "gemm" || what == "gemm fp8") {
     const auto& gemm = std::get<TiledGemm>(device.gemm);
@@ -140,7 +140,7 @@ struct Coverage {
 void add_coverage(const FitReport& report, const Device& device, Coverage& coverage) {
   for (const FittedConstant& one : report.constants) {
     const double wanted = true_value(device, report.what, one.name);
-    // Of constants that the points say little of, intervals hold everything.
+    // Intervals of constants that the points say little of hold everything.
     const bool told = one.relative_error < 0.5 && !one.name.starts_with("quality");
     if (wanted == 0.0 || !told) continue;
     const Interval80 interval = interval80(one);
@@ -213,7 +213,7 @@ TEST_CASE("a fit of collectives finds the ring that the library was told") {
     const auto reports = fit_collectives(collectives_measured(node, noise).points, {1, ""}, fitted);
     REQUIRE(!reports.empty());
     CHECK(reports.front().what == "ring");
-    // Of noisy ranks the slowest counts: what is measured lies above what was told. And a fit gives
+    // The slowest of noisy ranks counts: the measured time lies above the told one. And a fit gives
     // a rank's copy of its own part a time, which was told to be free.
     const double tolerance = noise > 0.0 ? 0.45 : 0.05;
     CHECK(fitted.ring.bandwidth.value == doctest::Approx(2.1e11).epsilon(tolerance));

@@ -21,7 +21,7 @@
 
 namespace prequel::told {
 
-/// What the n-th call of a function answers, and the later ones, too, if it lasts.
+/// An error that the n-th call of a function returns, and the later ones, too, if it lasts.
 struct Fault {
   int call{1};
   int status{};
@@ -29,7 +29,7 @@ struct Fault {
   bool sticky{};  ///< all functions of the runtime answer so from then on
 };
 
-/// What the machine is told to be.
+/// The machine to play.
 struct Orders {
   std::string name{"NVIDIA H100 80GB HBM3"};
   int capability{90};                                  ///< of an NVIDIA GPU, times ten
@@ -59,7 +59,7 @@ struct Orders {
   std::map<std::string, int> hangs;     ///< the n-th call of a function gives what never ends
   std::map<std::string, int> deaths;    ///< the n-th call of a function kills the process
 
-  // What cuDNN and NCCL answer.
+  // Answers of cuDNN and NCCL.
   std::size_t workspace{1 << 20};
   int engines{2};            ///< that cuDNN's heuristics name
   int engines_that_fail{0};  ///< the first so many of them
@@ -105,7 +105,7 @@ class Machine {
   /// The same by what the device was told of it.
   void submit(Stream& stream, const Work& work, const std::string& function);
   void record(Event& event, const Stream& stream);
-  /// Whether the moment is there; if it is not, time passes until it is.
+  /// Tests whether the moment is there; if it is not, time passes until it is.
   bool passes(double moment);
   /// Noise of two events, and what a broken timer makes of it.
   [[nodiscard]] double between(const Event& start, const Event& stop) const;

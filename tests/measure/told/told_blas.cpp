@@ -94,8 +94,9 @@ Asked asked(const Product& product, const Layout& a, const Layout& b, const Layo
   return result;
 }
 
-/// What the library reads of the scales of `rows` rows of `summed` elements (NVIDIA, "cuBLAS
-/// library", chapter on narrow precisions): tiles of 128 rows and 4 scales of a byte, or fp32.
+/// Returns the bytes that the library reads of the scales of `rows` rows of `summed` elements
+/// (NVIDIA, "cuBLAS library", chapter on narrow precisions): tiles of 128 rows and 4 scales of a
+/// byte, or fp32.
 std::size_t scale_bytes(std::int32_t mode, std::int64_t rows, std::int64_t summed) {
   const auto up = [](std::int64_t value, std::int64_t unit) {
     return static_cast<std::size_t>((value + unit - 1) / unit);

@@ -36,8 +36,8 @@ namespace {
 constexpr int kMostRanks = 16;
 constexpr int kMostSplits = 64;
 
-/// What all processes see: whether each has come, and its colour in each split (1 more; 0: not
-/// yet).
+/// The state that all processes see: whether each has come, and its colour in each split (1 more;
+/// 0: not yet).
 struct Board {
   std::array<std::array<std::atomic<int>, kMostRanks>, kMostSplits> colours;
 };

@@ -1,4 +1,4 @@
-/// What told_nvml.cpp asks the program that loads it.
+/// Questions of told_nvml.cpp to the program that loads it.
 
 #include "tests/measure/told/machine.hpp"
 

@@ -37,8 +37,8 @@ bool on_nvidia() {
   return is;
 }
 
-/// A time that tells works apart: products by their FLOP, others by their bytes.
-struct Told {
+/// The time of a work, which tells works apart: products by their FLOP, others by their bytes.
+struct WorkTime {
   double operator()(const Gemm& gemm) const { return 3e-6 + flops(gemm).value / 4e14; }
   double operator()(const Stream& stream) const { return 2e-6 + stream.bytes.value / 2.5e12; }
   double operator()(const FusedAttention& what) const {
@@ -67,7 +67,7 @@ struct Told {
 };
 
 double told_time(const Work& work) {
-  return std::visit(Told{}, work);
+  return std::visit(WorkTime{}, work);
 }
 
 Orders usual() {
