@@ -21,7 +21,7 @@ std::vector<Observation> seen_of(const std::vector<ObservedRun>& runs) {
   return seen;
 }
 
-/// Of logarithms of evidences, the weights that sum to 1; and the logarithm of their sum.
+/// Returns the weights that sum to 1 of logarithms of evidences, and the logarithm of their sum.
 double normalise(std::vector<double>& logs) {
   const double most = *std::ranges::max_element(logs);
   double sum = 0.0;
@@ -180,7 +180,7 @@ std::vector<ObservedRun> RunFit::part_of(const std::vector<std::size_t>& rows) c
   return part;
 }
 
-/// Whether a choice changes what any row takes with another one.
+/// Tests whether a choice changes the value of any row against another one.
 bool RunFit::tells(const std::vector<ObservedRun>& part, const StackChoice& choice,
                    const StackChoice& other) const {
   constexpr double kFelt = 0.002;
