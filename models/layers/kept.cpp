@@ -13,6 +13,7 @@ double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
 }
 
 double working_bytes(const Layer& layer, double element_bytes) {
+  if (layer.detached) return 0;
   double most = 0;
   double returned = 0;  // by the product before
   for (const LayerPiece& piece : layer.pieces) {
