@@ -14,9 +14,9 @@ namespace prequel {
 namespace {
 
 /// What the variables of a script hold.
-class Variables {
+class MlperfVariables {
  public:
-  explicit Variables(const ShellState& state) : state_(state) {}
+  explicit MlperfVariables(const ShellState& state) : state_(state) {}
 
   [[nodiscard]] bool has(const char* name) const { return state_.variables.contains(name); }
   [[nodiscard]] std::optional<std::int64_t> number(const char* name) const {
@@ -36,7 +36,7 @@ class Variables {
   const ShellState& state_;
 };
 
-void read_fine_tuning(const Variables& said, ImportedJob& job) {
+void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
   constexpr std::int64_t kRank = 16, kTokens = 8192;
   PlanRequest& plan = job.plan;
   if (job.model_named.empty()) job.model_named = "llama-2-70b";
@@ -56,7 +56,7 @@ void read_fine_tuning(const Variables& said, ImportedJob& job) {
 }  // namespace
 
 void read_mlperf_variables(const std::string& file, const ShellState& state, ImportedJob& job) {
-  const Variables said(state);
+  const MlperfVariables said(state);
   const auto nodes = said.number("DGXNODES");
   const auto devices = said.number("DGXNGPU");
   const auto rows = said.number("MINIBS");
