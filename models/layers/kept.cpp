@@ -5,6 +5,7 @@
 namespace prequel {
 
 double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
+  if (layer.detached) return 0;
   double bytes = layer.input;
   // Where all is repeated but what has a name, that is kept as results, not as inputs.
   const bool by_name = repeated.has(Module::other);
