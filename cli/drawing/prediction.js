@@ -82,7 +82,7 @@ const predictionDrawing = (() => {
     const [low, high] = compared?.interval.speed_ratio ?? [];
     return section("Two side by side", element("p", {}, odds === null || odds === undefined ? "" : `${odds >= 0.5 ? "The first" : "This one"} does more tokens a second with a probability of ` +
       `${percent(Math.max(odds, 1 - odds), 0)}; this one's speed is ${low.toFixed(2)} to ${high.toFixed(2)} of the first's, at ${percent(compared.interval.level, 0)}.`),
-    table("Two side by side", ["", "the first", "this one", "change"], rows.map((one) => one.map((text) => cell(text)))));
+    table("Two side by side", ["what", "the first", "this one", "change"], rows.map((one) => one.map((text) => cell(text)))));
   }
 
   function breakdown(p) {

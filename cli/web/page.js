@@ -421,6 +421,9 @@
     const { answer } = await searcher.ask({ command: "predict", arguments: JSON.stringify(argumentsOf(pinned)), documents: JSON.stringify(documentsInUse()) });
     if (question !== compared) return;
     if (answer.problems) return byId("versus").replaceChildren(element("p", { class: "problem" }, answer.problems[0]));
+    if (answer.document === text) {
+      return byId("versus").replaceChildren(element("p", { class: "soft" }, "This is the first plan. Change anything, or take a plan of a search, and both stand here side by side."));
+    }
     const first = JSON.parse(answer.document), fields = (one) => ({ model: side(one === first ? [...pinned] : [...values]).model ?? one.model, cluster: one.cluster,
       software: one.software, ...Object.fromEntries(axes.filter(({ name }) => String(first.plan[name]) !== String(shown.plan[name]) || ["nodes", "gbs", "seq_len"].includes(name))
         .map(({ name }) => [name, one.plan[name]]).filter(([, value]) => value !== undefined).map(([name, value]) => [name, valueOf(value)])) });
@@ -532,6 +535,7 @@
     }
     for (const field of kRunFields) add("reservation-fields", field.name, axisField(field));
     byId("about").textContent = `${about.version}, compiled to WebAssembly; it answers as the program does, to the last digit.`;
+    byId("plan").open = matchMedia("(min-width: 62rem)").matches;
     listen();
     readLink();
     showFields();
