@@ -493,6 +493,9 @@ class MegatronCommand {
     }
     if (narrow && deepspeed_) leave_out("precision", "Megatron-DeepSpeed has fp16 and bf16");
     if (!deepspeed_) add_narrow_formats();
+    if (is_quantized(plan_.dispatch_precision)) {
+      leave_out("dispatch_precision", "Megatron's dispatchers carry tokens in 16 bits");
+    }
     if (plan_.fp8_activation_store && deepspeed_) {
       leave_out("fp8_activation_store", "Megatron-DeepSpeed keeps activations as they are");
     }
@@ -527,6 +530,10 @@ class MegatronCommand {
                                           name(plan_.fp8_recipe), name(plan_.precision)));
     };
     if (plan_.fp8_activation_store) line("--activation-func-fp8-input-store");
+    if (plan_.fp8_attention) {
+      leave_out("fp8_attention",
+                "TransformerConfig.fp8_dot_product_attention, which no argument sets");
+    }
     if (plan_.precision == Precision::fp8) {
       line("--fp8-format hybrid");
       switch (plan_.fp8_recipe) {

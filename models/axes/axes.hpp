@@ -40,10 +40,12 @@ struct AxisValues {
   Box<std::int64_t> etp;  ///< tensor-parallel degree of experts
   Box<ContextComm> cp_comm;
   Box<Dispatcher> dispatcher;
+  Box<Precision> dispatch_precision;  ///< of tokens on their way to experts; back in 16 bits
   Box<std::string>
       router_balance;  ///< `forced`, `dropped` (`dropped:1.25`), `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
   Box<bool> fp8_param_gather;      ///< parameters are gathered in the format of products
+  Box<bool> fp8_attention;         ///< attention's core multiplies in fp8
   Box<bool> fp8_activation_store;  ///< inputs of SwiGLU are kept in fp8 for the backward pass
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
@@ -69,6 +71,7 @@ struct AxisValues {
   Box<std::string> lengths;  ///< `fixed`, `lognormal:MEAN:SD:MIN:MAX`, a file or a name
   Box<Packing> packing;
   Box<Balance> balance;
+  Box<bool> compile;  ///< torch.compile fuses pointwise kernels
 };
 
 /// A plan as asked for: what is empty is derived or defaulted.
@@ -215,6 +218,8 @@ inline constexpr std::tuple kPlanAxes(
              "how a context-parallel group shares keys and values", AxisUse::offered},
     PlanAxis{"dispatcher", [](auto& of) { return &of.dispatcher; }, Domain<Dispatcher>{},
              "moe-token-dispatcher-type", "who carries tokens to experts", AxisUse::offered},
+    PlanAxis{"dispatch_precision", [](auto& of) { return &of.dispatch_precision; }, kFormats, "",
+             "of tokens, and of gradients, on their way to experts", AxisUse::usual},
     PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
              Domain<std::string>{"forced"}, "",
              "load of experts: forced, dropped, dropped:FACTOR, natural, or a file of one number "
@@ -224,6 +229,8 @@ inline constexpr std::tuple kPlanAxes(
              "how tensors are scaled to fp8 or fp4", AxisUse::offered},
     PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{}, "",
              "gather parameters in the format of products", AxisUse::usual},
+    PlanAxis{"fp8_attention", [](auto& of) { return &of.fp8_attention; }, Domain<bool>{},
+             "fp8-dot-product-attention", "multiply in fp8 inside attention, too", AxisUse::usual},
     PlanAxis{"fp8_activation_store", [](auto& of) { return &of.fp8_activation_store; },
              Domain<bool>{}, "activation-func-fp8-input-store",
              "keep the inputs of SwiGLU in fp8 for the backward pass", AxisUse::usual},
@@ -262,9 +269,9 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
              Domain<WordSet<GraphedModule>>{}, "", "what is launched as a graph", AxisUse::offered},
     PlanAxis{"tuning", [](auto& of) { return &of.tuning; }, Domain<Tuning>{}, "",
-             "what of the model learns", AxisUse::usual},
+             "what of the model learns", AxisUse::listed},
     PlanAxis{"lora_rank", [](auto& of) { return &of.lora_rank; }, Domain<std::int64_t>{0, 1 << 13},
-             "", "rank of adapters", AxisUse::usual},
+             "", "rank of adapters", AxisUse::listed},
     PlanAxis{"lora_targets", [](auto& of) { return &of.lora_targets; },
              Domain<WordSet<AdapterTarget>>{}, "", "matrices that get an adapter", AxisUse::usual},
     PlanAxis{"adapter_precision", [](auto& of) { return &of.adapter_precision; }, kFormats, "",
@@ -272,7 +279,7 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"lora_dropout", [](auto& of) { return &of.lora_dropout; }, Domain<double>{0, 1}, "",
              "dropout of what adapters read (0: none)", AxisUse::usual},
     PlanAxis{"base_precision", [](auto& of) { return &of.base_precision; }, Domain<BaseFormat>{},
-             "", "how frozen matrices are stored (bf16: as computed)", AxisUse::usual},
+             "", "how frozen matrices are stored (bf16: as computed)", AxisUse::listed},
     PlanAxis{"train_embeddings", [](auto& of) { return &of.train_embeddings; }, Domain<bool>{}, "",
              "embedding and head learn beside the adapters", AxisUse::usual},
     PlanAxis{"learning_layers", [](auto& of) { return &of.learning_layers; }, kLayers, "",
@@ -285,7 +292,9 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"packing", [](auto& of) { return &of.packing; }, Domain<Packing>{}, "",
              "how sequences fill a micro batch", AxisUse::usual},
     PlanAxis{"balance", [](auto& of) { return &of.balance; }, Domain<Balance>{}, "",
-             "how sequences are dealt to ranks", AxisUse::usual});
+             "how sequences are dealt to ranks", AxisUse::usual},
+    PlanAxis{"compile", [](auto& of) { return &of.compile; }, Domain<bool>{}, "",
+             "fuse pointwise kernels (torch.compile); off: eager PyTorch", AxisUse::usual});
 
 /// Calls `visit` with each axis, in the order of the table.
 template <class Visit>

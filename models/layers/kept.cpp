@@ -5,14 +5,19 @@
 namespace prequel {
 
 double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
+  if (layer.detached) return 0;
   double bytes = layer.input;
+  // Where all is repeated but what has a name, that is kept as results, not as inputs.
+  const bool by_name = repeated.has(Module::other);
   for (const LayerPiece& piece : layer.pieces) {
-    bytes += (1.0 - piece.repeated_share(repeated)) * piece.kept;
+    const double kept = by_name ? std::max(piece.kept, piece.result) : piece.kept;
+    bytes += (1.0 - piece.repeated_share(repeated)) * kept;
   }
   return bytes;
 }
 
 double working_bytes(const Layer& layer, double element_bytes) {
+  if (layer.detached) return 0;
   double most = 0;
   double returned = 0;  // by the product before
   for (const LayerPiece& piece : layer.pieces) {

@@ -48,6 +48,40 @@ void warn_of_modules_without_layer(Ruling& its) {
   }
 }
 
+/// Transformer Engine's fp8 attention goes with products in 8 bits.
+void check_fp8_attention(Ruling& its) {
+  if (!its.plan.fp8_attention) return;
+  const bool flash = its.plan.attention == AttentionKind::flash;
+  if (flash && is_quantized(its.plan.precision)) return;
+  if (!its.request.fp8_attention) {
+    its.plan.fp8_attention = false;  // a stack's default, where it can be
+    return;
+  }
+  its.problem([&] {
+    return flash ? fmt::format(
+                       "fp8_attention: is for products in fp8, not {}; precision fp8 would do",
+                       name(its.plan.precision))
+                 : std::string("fp8_attention: needs a flash kernel; attention flash would do");
+  });
+}
+
+/// A policy of JAX says of every tensor whether it is kept.
+void check_kept_by_name(Ruling& its) {
+  const WordSet<RecomputeModule> named = its.plan.recompute_modules;
+  std::size_t words = 0;
+  std::optional<RecomputeModule> policy;
+  for (const RecomputeModule each : all_of<RecomputeModule>()) {
+    if (!named.has(each)) continue;
+    ++words;
+    if (is_kept_by_name(each)) policy = each;
+  }
+  if (!policy || words == 1) return;
+  its.problem([&] {
+    return fmt::format("recompute_modules {}: says of all that is kept; it alone would do",
+                       name(*policy));
+  });
+}
+
 void check_activation_store(Ruling& its) {
   if (!its.plan.fp8_activation_store) return;
   if (its.model.mlp != Mlp::swiglu) {
@@ -88,6 +122,8 @@ void check_formats(Ruling& its) {
     its.warn("recompute_modules: no effect with recompute {}", name(its.plan.recompute));
   }
   if (its.request.recompute_modules) warn_of_modules_without_layer(its);
+  check_fp8_attention(its);
+  check_kept_by_name(its);
   check_activation_store(its);
 }
 
