@@ -13,8 +13,8 @@ Bytes token_bytes(const Dispatch& dispatch) {
   return {real(dispatch.hidden) * bytes_per_element(dispatch.precision)};
 }
 
-/// Of `bins` that hold as many of `balls` each, how many `draws` of different balls hit; 0 balls
-/// stand for any number.
+/// Returns how many of `bins`, among which `balls` are dealt evenly, `draws` of different balls
+/// hit; 0 balls stand for any number.
 double distinct(double bins, double draws, double balls) {
   if (balls <= 0) return bins * (1.0 - portable::pow(1.0 - 1.0 / bins, draws));
   double missed = 1.0;  // the chance that a bin holds none of them

@@ -31,7 +31,7 @@ struct DispatchModel {
   TransferModel combine;      ///< back
   double compute_units{};     ///< that the kernels take from products beside them
   double network_share{1.0};  ///< of what collectives get of the network
-  /// Of `link_rate`, what kernels reach that also forward what came over the network.
+  /// Share of `link_rate` that kernels reach that also forward what came over the network.
   double forwarding_share{1.0};
   BytesPerSecond network_limit{};  ///< most that a rank puts on the network; 0: any
   Seconds network_row{};           ///< least that a copy takes which a rank puts there

@@ -170,7 +170,7 @@ void translate_adapters(CellTexts& cells) {
   if (!cells.contains("lora_targets")) return;
   // "q v + wte lm_head trained": tables that learn themselves stand behind the plus.
   std::string said = text_of(cells, "lora_targets");
-  // Of two lists, a table of performance was run with that of the performance recipe.
+  // A table of performance was run with the performance recipe's list where there are two.
   if (const std::size_t other = said.find("(default) or "); other != std::string::npos) {
     const bool measured = text_of(cells, "table").find("performance") != std::string::npos;
     said = measured ? said.substr(other + 13, said.find(" (perf", other) - other - 13)

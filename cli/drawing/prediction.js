@@ -33,7 +33,7 @@ const predictionDrawing = (() => {
     (value >= 1 ? "\u00a0days" : "\u00a0hours");
   const kVerdicts = { fits: "fits", tight: "tight", oom: "does not fit" };
 
-  // What is decided by, as [label, value, notes, kind]: how long, whether it fits, how much.
+  // Answers that decide, as [label, value, notes, kind]: how long, whether it fits, how much.
   function lead(p) {
     const memory = p.memory, run = p.run, [low, high] = p.interval.sec_per_iter.map((s) => s / p.sec_per_iter), measured = p.measured?.mem_gib;
     return [run ? ["Time to train", days(run.days), [`${days(low * run.days)} to ${days(high * run.days)}`, `${large(run.iterations)} steps`]]
@@ -46,7 +46,7 @@ const predictionDrawing = (() => {
   const against = (predicted, was, unit) =>
     was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
 
-  // What is decided by, then the step, its interval and what that rests on.
+  // Answers that decide, then the step, its interval and what that rests on.
   function headline(p) {
     const measured = p.measured ?? {}, [low, high] = p.interval.sec_per_iter, first = numbers(lead(p));
     first.classList.add("lead");

@@ -2,7 +2,7 @@
 // Plans that a search found: the document `prequel/search/1`.
 const searchDrawing = (() => {
   const { cell, chart, css, dots, element, legend, nearest, percent, seconds, section, table } = drawing;
-  // What every plan is told by, and what tells plans apart.
+  // Axes that name every plan, and those that tell plans apart.
   const kAlways = ["nodes", "dp", "tp", "pp", "mbs"];
   const differing = (plans) => Object.keys(plans[0]).filter((axis) =>
     kAlways.includes(axis) || new Set(plans.map((plan) => String(plan[axis]))).size > 1);
@@ -21,7 +21,7 @@ const searchDrawing = (() => {
     return button;
   }
 
-  // What to take, what if it runs out of memory, what to measure; and what more risk would bring.
+  // The plan to take, the one if it runs out of memory, those to measure; and the gain of more risk.
   function recommendation(s, choose) {
     const what = s.recommendation, risky = s.risky;
     if (!what) return [];

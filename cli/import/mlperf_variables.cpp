@@ -13,7 +13,7 @@
 namespace prequel {
 namespace {
 
-/// What the variables of a script hold.
+/// The values of a script's variables.
 class MlperfVariables {
  public:
   explicit MlperfVariables(const ShellState& state) : state_(state) {}
@@ -23,7 +23,7 @@ class MlperfVariables {
     const auto found = state_.variables.find(name);
     return found == state_.variables.end() ? std::nullopt : parse_integer(found->second);
   }
-  /// Whether it is said, and on.
+  /// Tests whether the variable is set, and to yes.
   [[nodiscard]] bool on(const char* name) const {
     const auto found = state_.variables.find(name);
     if (found == state_.variables.end()) return false;

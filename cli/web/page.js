@@ -15,7 +15,7 @@
   // The whole training, which is asked for first.
   const kCore = [{ name: "gpus", label: "GPUs", hint: "128" }, { name: "tokens", label: "Tokens to train on", hint: "15T" },
     { name: "price", label: "Price of a GPU-hour", hint: "2.50" }];
-  // What a reservation is asked by: no axes of the plan.
+  // Fields of a reservation: no axes of the plan.
   const kRunFields = [["reservation", "text", "for which nodes are reserved, such as 30d"],
     ["spares", "text", "nodes beside those of the plan"], ["pue", "text", "power of the building over its machines'"],
     ["saving", "word", "how checkpoints are written", ["sync", "async"]], ["maturity", "word", "class of the site", ["mature", "new"]]]
@@ -528,7 +528,7 @@
     add("core", "card", cardField(about.cards));
     for (const [name, kind] of Object.entries(kKinds)) add(name === "model" ? "core" : "inputs", name, inputField(name, known[kind]));
     for (const one of others) add("core", one.name, coreField(one));
-    // What a search varies comes first.
+    // Axes that a search varies come first.
     for (const axis of axes) {
       const place = kTuning.includes(axis.name) ? "tuning-axes" : axis.use === "shared" || axis.use === "usual" ? "more-axes" : "axes";
       add(place, axis.name, axisField(axis));

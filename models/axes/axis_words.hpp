@@ -50,7 +50,7 @@ enum class ShardingGroup : std::uint8_t { all, node };
 template <>
 inline constexpr std::array<std::string_view, 2> kWordsOf<ShardingGroup>{"all", "node"};
 
-/// What selective recompute computes again: modules as Megatron-Core's `--recompute-modules` names
+/// Modules that selective recompute computes again, as Megatron-Core's `--recompute-modules` names
 /// them, or as PyTorch's stacks do it (torchtitan's `selective_ac_option`) all operators but
 /// attention, reductions and every second product, or the whole of every second block; or all but
 /// what JAX keeps by the names of tensors, as MaxText's `remat_policy` says: results of products
@@ -93,7 +93,7 @@ inline constexpr std::array<std::string_view, 17> kWordsOf<RecomputeModule>{"cor
                                                                             "minimal",
                                                                             "minimal_with_context"};
 
-/// Whether the word names what is kept, so that all else is computed again.
+/// Tests whether the word names what is kept, so that all else is computed again.
 constexpr bool is_kept_by_name(RecomputeModule word) {
   return word >= RecomputeModule::save_qkv_proj;
 }

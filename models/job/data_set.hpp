@@ -18,7 +18,8 @@ struct DataSet {
 /// Throws InputError with the problems of the file.
 DataSet read_data_set(const Document& file);
 
-/// Whether the axis `lengths` names a data set: neither `fixed`, nor a distribution, nor a file.
+/// Tests whether the axis `lengths` names a data set: neither `fixed`, nor a distribution, nor a
+/// file.
 bool names_data_set(const std::string& lengths);
 
 }  // namespace prequel

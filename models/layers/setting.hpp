@@ -36,8 +36,8 @@ inline constexpr std::array<std::string_view, 15> kWordsOf<Module>{
     "shared experts", "qkv projection",    "out projection",    "mlp in", "mlp out", "other",
     "mixer norm",     "streams",           "operators"};
 
-/// What JAX keeps of a layer by the name of a policy (MaxText: `remat_policy`; from memory of its
-/// layers/decoders.py): results of these are not computed again.
+/// Returns what JAX keeps of a layer by the name of a policy (MaxText: `remat_policy`; from memory
+/// of its layers/decoders.py): results of these are not computed again.
 constexpr WordSet<Module> kept_by_name(RecomputeModule policy) {
   using enum Module;
   switch (policy) {
@@ -102,16 +102,16 @@ struct Learning {
   bool embeddings{};   ///< tables learn, too
   bool last_layers{};  ///< the last layers alone learn, and the ends of the model do not
 
-  /// Whether the model's own matrices and norms do, of layers that are not frozen.
+  /// Tests whether the model's own matrices and norms learn in layers that are not frozen.
   [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }
-  /// Whether all of the model does, learned positions and the last norm included.
+  /// Tests whether all of the model learns, learned positions and the last norm included.
   [[nodiscard]] bool all_learns() const { return model_learns() && !last_layers; }
   [[nodiscard]] bool tables_learn() const { return all_learns() || embeddings; }
-  /// Whether a layer before the first that learns is passed by gradients, on their way to a table.
+  /// Tests whether gradients pass layers before the first that learns, on their way to a table.
   [[nodiscard]] bool passes_frozen_layers() const {
     return !last_layers || embeddings || adapts(AdapterTarget::embedding);
   }
-  /// Whether the matrix or table has an adapter of its own.
+  /// Tests whether the matrix or table has an adapter of its own.
   [[nodiscard]] bool adapts(AdapterTarget target) const {
     const bool itself =
         (target == AdapterTarget::embedding || target == AdapterTarget::head) && embeddings;

@@ -62,7 +62,7 @@ void fill_defaults(Ruling& its) {
       offers_sequence_parallel(its)) {
     its.plan.sequence_parallel = true;
   }
-  // Of tokens on their way to experts, too; a stack that casts them does so for such products
+  // Tokens on their way to experts are cast, too; a stack that casts them does so for such products
   // alone.
   const bool narrow = is_quantized(its.plan.precision);
   const Precision carried = activation_precision(its.plan);
@@ -75,7 +75,7 @@ void fill_defaults(Ruling& its) {
   if (!exchanges || (!its.request.dispatch_precision && !by_default)) {
     its.plan.dispatch_precision = carried;
   }
-  // What a stack does by default it leaves where a model has nothing of the kind.
+  // A stack leaves its defaults where a model has nothing of the kind.
   if (!its.request.fp8_activation_store && its.model.mlp != Mlp::swiglu) {
     its.plan.fp8_activation_store = false;
   }

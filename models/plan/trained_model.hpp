@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a plan changes in the model that it trains.
+/// Changes that a plan makes in the model that it trains.
 
 #include "models/axes/axes.hpp"
 #include "models/shape/transformer.hpp"

@@ -139,7 +139,7 @@ struct Transformer {
   [[nodiscard]] std::int64_t frozen_layers() const {
     return learning_layers > 0 && learning_layers < layers ? layers - learning_layers : 0;
   }
-  /// What the layer with this number, from 0, is.
+  /// Returns the kind of the layer with this number, from 0.
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;
   /// The layers of one depth of multi-token prediction.
   [[nodiscard]] std::vector<LayerKind> next_token_kinds() const;

@@ -208,11 +208,11 @@ struct HostStack {
   /// of them beside another micro batch. Mostly the ranks' skew.
   Seconds count_wait{};
   Seconds count_wait_beside{};
-  /// What launches of a forward and a backward side by side take more, over those of both alone:
+  /// Share that launches of a forward and a backward side by side take more than both alone:
   /// the host goes to and fro between two schedules.
   double beside_launch_share{};
-  /// Of each pass of a chunk where stages have several: launches of what it hands on and waits of
-  /// both sides for it (interleaved schedules).
+  /// Host seconds a pass of a chunk where stages have several: launches of what it hands on, waits
+  /// of both sides for it (interleaved schedules).
   Seconds chunk_hop{};
   Seconds update_per_layer{};     ///< optimizer's and gradient norm's host work, of a rank's layer
   Seconds fixed_per_iteration{};  ///< waits for loss and norm, logging, data

@@ -42,7 +42,7 @@ void emit_zb_h1(const PipelineShape& shape, R& reader) {
   }
 }
 
-/// Whether the steps of stages wait for each other.
+/// How the optimizer steps of stages wait for each other.
 enum class Steps : std::uint8_t {
   together,  ///< the optimizer synchronises them
   staggered  ///< each stage begins its step as much later than its neighbour as that one's

@@ -278,7 +278,7 @@ class Combiner {
     }
   }
 
-  /// What learns; adapters and narrow weights stand beside frozen ones alone.
+  /// Sets what learns; adapters and narrow weights stand beside frozen ones alone.
   void tunings() {
     each_said(axes_.tuning, request_.tuning, [this] {
       const Tuning tuning = request_.tuning.value_or(Tuning::full);

@@ -71,7 +71,7 @@ double launching_beside(const Step& step, std::uint32_t stage) {
   return passes > 0 ? launches / passes : 0;
 }
 
-/// What of communication is not exposed; `busy(stream)` is what the stage's streams carry.
+/// Returns communication that is not exposed; `busy(stream)` is what the stage's streams carry.
 template <class Busy>
 HiddenTime hidden_by(const Breakdown& exposed, const PassCost& passes, const Busy& busy) {
   using enum StageStream;

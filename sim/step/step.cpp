@@ -26,8 +26,8 @@ double gradient_reductions(const Plan& plan) {
   return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
 }
 
-/// Whether gradients are reduced while a backward still runs. Where every micro batch's are, copies
-/// of stages would wait for each other, and passes for what exchanges beside them.
+/// Tests whether gradients are reduced while a backward still runs. Where every micro batch's are,
+/// copies of stages would wait for each other, and passes for what exchanges beside them.
 bool gradients_overlap(const Scenario& scenario) {
   const bool once = gradient_reductions(scenario.plan) == 1.0;
   if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {

@@ -1,4 +1,4 @@
-/// What a plan says of how kernels run and what is kept: compiled or eager, by names of tensors, in
+/// Facts of how kernels run and what is kept: compiled or eager, by names of tensors, in
 /// which format tokens travel.
 
 #include <doctest/doctest.h>

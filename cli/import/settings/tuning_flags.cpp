@@ -128,7 +128,7 @@ void take_listed_layers(const std::string& flag, const std::string& value, Impor
                   count, layers.front(), layers.back()));
 }
 
-/// Whether modules that learn themselves have a table among them.
+/// Tests whether a table is among the modules that learn themselves.
 bool names_table(const std::string& value) {
   constexpr std::string_view kTables[] = {"embed", "lm_head", "wte"};
   const std::string word = lower_case(value);

@@ -57,7 +57,7 @@ void adam_of_8_bits(ImportedJob& job) {
   job.plan.optimizer = Optimizer::adam_8bit;
 }
 
-/// What optimizer states, and parameters too, are kept in host memory by.
+/// Keeps optimizer states in host memory, and parameters where these already are.
 void offload_optimizer(ImportedJob& job) {
   if (job.plan.offload != Offload::optimizer_params) job.plan.offload = Offload::optimizer;
 }
