@@ -39,7 +39,7 @@ class MlperfVariables {
 void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
   constexpr std::int64_t kRank = 16, kTokens = 8192;
   PlanRequest& plan = job.plan;
-  if (job.model_named.empty()) job.model_named = "llama-2-70b";
+  if (job.model_named.empty()) job.model_named = "meta-llama/Llama-2-70b-hf";
   plan.tuning = Tuning::lora;
   plan.lora_rank = kRank;
   plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::qkv, AdapterTarget::o};

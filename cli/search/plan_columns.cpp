@@ -26,7 +26,7 @@ std::string usual_cell(const Axis& axis, const SearchInputs& inputs, const Plan&
   if (axis.role != RankRole::none) return "1";
   if (axis.of(inputs.fixed)) return cell_of(axis.of(first));
   if (const auto& usual = axis.of(inputs.software.defaults)) return cell_of(*usual);
-  return is_searched(axis.use) ? cell_of(plainest(axis.domain)) : cell_of(axis.of(first));
+  return is_listed(axis.use) ? cell_of(plainest(axis.domain)) : cell_of(axis.of(first));
 }
 
 }  // namespace

@@ -13,6 +13,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "hw/base/built_in_files.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -481,6 +484,13 @@ namespace {
 void read_named_lengths(const Library& library, Job& job) {
   auto& lengths = job.plan.lengths;
   if (!lengths || !names_data_set(*lengths)) return;
+  const std::vector<std::string> known = library.names("lengths");
+  if (std::ranges::find(known, *lengths) == known.end()) {
+    throw InputError(fmt::format(
+        "lengths {}: no such file, nor a known data set{}; fixed would do, "
+        "lognormal:MEAN:SD:MIN:MAX, a file of whole numbers, or one of {}",
+        in_quotes(*lengths), did_you_mean(*lengths, known), fmt::join(known, ", ")));
+  }
   Document file = library.open("lengths", *lengths, "lengths");
   const DataSet named = file.read_once(read_data_set);
   job.sequences = named.sequences;

@@ -3,11 +3,15 @@
 namespace prequel {
 namespace {
 
-/// Passes over the input and the result that eager kernels add to the products themselves. Forward:
-/// dropout reads and writes (and writes a mask of one byte); scale and sum read three times and
-/// write three times. Backward: the scale reads and writes; dropout reads, writes and reads its
-/// mask; the gradient of the input is added to that of the frozen product.
-constexpr double kEagerSum = 6, kEagerSumBackward = 2, kEagerInputBackward = 3;
+/// Passes of eager kernels over an element of the result or of the input, beside the products
+/// themselves (counted over PEFT's and NeMo's LoRA). Forward: the result is scaled (read, written)
+/// and added (two reads, one write). Backward: the scale reads and writes, and the gradient of the
+/// input is added to that of the frozen product. They are no norms or gates, so that a stack's
+/// factor of pointwise traffic is not theirs.
+constexpr double kEagerSum = 5, kEagerSumBackward = 2, kEagerInputBackward = 3;
+/// Adapters in fp32 read a copy of the input in fp32, which their products in 16 bits narrow again:
+/// 2 + 4 and 4 + 2 bytes, and as many for its gradient.
+constexpr double kWideCasts = 12;
 constexpr double kDropout = 2;
 /// Fused kernels add to what is there: one read more.
 constexpr double kFusedSum = 1;
@@ -40,7 +44,6 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
   const double read = real(matrix.rows * inputs);
   const double written = real(matrix.rows * outputs);
   const bool fused = software.kernels.fused_adapters;
-  const double factor = software.kernels.pointwise_traffic(setting.compiled);
   const auto add = [&](LayerPiece piece) {
     piece.module = matrix.module;
     piece.of_experts = matrix.experts > 0;
@@ -73,10 +76,11 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
        .what = LinearLayer{matrix.rows, outputs, learning.rank, setting.precision, matrix.experts},
        .parameters = matrix.copies * (adapter_parameters(learning, matrix.outputs, matrix.inputs) -
                                       learning.rank * matrix.inputs)});
+  const double casts = learning.wide_adapters && !fused ? kWideCasts * read : 0.0;
+  const double forward = fused ? kFusedSum * written : kEagerSum * written;
   const double backward =
       fused ? kFusedSum * read : kEagerInputBackward * read + kEagerSumBackward * written;
-  pass("adapter sum", factor * (fused ? kFusedSum : kEagerSum) / 2 * element * written,
-       factor * backward * element);
+  pass("adapter sum", element * forward + casts, element * backward + casts);
   if (learning.tuning == Tuning::dora) {
     const double weights = real(inputs * outputs * std::max<std::int64_t>(1, matrix.experts));
     const double bytes = kDoraPasses * weights * element;
@@ -100,9 +104,7 @@ void tell_table_adapter(Layer& layer, const AdaptedMatrix& table, const LayerSet
        .what = LinearLayer{table.rows, table.outputs, rank, setting.precision, 0},
        .parameters = adapter_parameters(setting.learning, table.outputs, table.inputs) -
                      rank * table.inputs});
-  const double passes = software.kernels.fused_adapters
-                            ? kFusedSum
-                            : software.kernels.pointwise_traffic_factor * kEagerSum / 2;
+  const double passes = software.kernels.fused_adapters ? kFusedSum : kEagerSum;
   layer.pieces.push_back({.name = "adapter sum",
                           .what = PointwiseKernels{StreamKind::fused_pointwise, passes * written,
                                                    kEagerSumBackward * written}});

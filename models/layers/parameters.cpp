@@ -62,8 +62,8 @@ std::int64_t position_parameters(const Transformer& model, std::int64_t position
 }
 
 std::int64_t final_norm_parameters(const Transformer& model) {
-  return parameters_of(tell_head(model, whole(model), Software{})).total() -
-         embedding_parameters(model, model.vocab);
+  const std::int64_t table = model.scores ? 0 : embedding_parameters(model, model.vocab);
+  return parameters_of(tell_head(model, whole(model), Software{})).total() - table;
 }
 
 PerPart<PartParameters> part_parameters(const Transformer& model, std::int64_t seq_len,

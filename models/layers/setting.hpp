@@ -97,10 +97,11 @@ struct Learning {
   Tuning tuning{};
   std::int64_t rank{};  ///< of adapters; 0: there are none
   WordSet<AdapterTarget> targets;
-  bool dropout{};      ///< a kernel drops some of what adapters read
-  BaseFormat base{};   ///< of frozen matrices
-  bool embeddings{};   ///< tables learn, too
-  bool last_layers{};  ///< the last layers alone learn, and the ends of the model do not
+  bool dropout{};        ///< a kernel drops some of what adapters read
+  bool wide_adapters{};  ///< adapters are stored wider than activations
+  BaseFormat base{};     ///< of frozen matrices
+  bool embeddings{};     ///< tables learn, too
+  bool last_layers{};    ///< the last layers alone learn, and the ends of the model do not
 
   /// Tests whether the model's own matrices and norms learn in layers that are not frozen.
   [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }

@@ -326,7 +326,7 @@ StageParameters counted(const PartWeights& weights, const Transformer& model, co
       parameters.tables += real((weights[Part::head].parameters.*counts).dense);
       // A tied head on the embedding's own stage shares its table; layers of multi-token
       // prediction share the embedding's, which another stage has to hold a copy of.
-      if (!model.tied_embeddings || !has_table) parameters.tables += table;
+      if (!model.scores && (!model.tied_embeddings || !has_table)) parameters.tables += table;
       if (model.next_token_layers > 0 && !has_table) parameters.tables += table;
     }
   }

@@ -75,6 +75,8 @@ Learning learning_of(const Plan& plan) {
   if (plan.tuning == Tuning::none) return learning;
   learning.rank = plan.lora_rank;
   learning.dropout = plan.lora_dropout > 0;
+  learning.wide_adapters =
+      bytes_per_element(plan.adapter_precision) > bytes_per_element(activation_precision(plan));
   const auto add = [&](std::initializer_list<AdapterTarget> group,
                        std::initializer_list<AdapterTarget> held) {
     const bool named =

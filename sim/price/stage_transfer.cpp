@@ -62,7 +62,7 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
 CommTime tied_embedding_time(const Scenario& scenario) {
   if (!learning_of(scenario.plan).tables_learn()) return {};
   const Plan& plan = scenario.plan;
-  if (plan.pp == 1 || !scenario.model.tied_embeddings) return {};
+  if (plan.pp == 1 || !scenario.model.tied_embeddings || scenario.model.scores) return {};
   const std::int64_t vocab =
       padded_vocab(scenario.model.vocab, plan.tp, scenario.software.vocab_multiple);
   const Bytes table{real(embedding_parameters(scenario.model, vocab) / plan.tp) *

@@ -213,7 +213,7 @@ bool take_objective(const std::string& flag, const std::string& value, ImportedJ
   return true;
 }
 
-bool take_tuning(const std::string& flag, const std::string& value, ImportedJob& job) {
+bool take_tuning(const std::string& flag, const std::string& said, ImportedJob& job) {
   constexpr std::string_view kWayFlags[] = {"--finetuning-type", "--adapter",     "--train-type",
                                             "--tuner-type",      "--sft-type",    "--peft-scheme",
                                             "--peft-type",       "--peft-method", "--use-lora",
@@ -226,6 +226,8 @@ bool take_tuning(const std::string& flag, const std::string& value, ImportedJob&
                                           "--bnb-4bit-quant-type", "--quantization-type",
                                           "--quantization-method", "--loraplus-lr-ratio"};
   PlanRequest& plan = job.plan;
+  const bool listed = is_one_of(kRankFlags, flag) || is_one_of(kTargetFlags, flag);
+  const std::string value = said.empty() && !listed ? "true" : said;  // a switch stands alone
   const bool on = !is_off(value);
   if (is_one_of(kWayFlags, flag)) {
     take_way(flag, value, job);
@@ -252,6 +254,7 @@ bool take_tuning(const std::string& flag, const std::string& value, ImportedJob&
     take_bits(flag, value, job);
   } else if (flag == "--double-quantization" || flag == "--bnb-4bit-use-double-quant") {
     job.said.try_emplace(on ? "--double-quantization" : kSingleQuantization, 1);
+  } else if (flag == kSingleQuantization) {  // noted below
   } else if (flag == "--reward-model" && lower_case(value) == "true") {  // axolotl's
     plan.objective = Objective::reward;
   } else if (flag == "--pref-loss") {
