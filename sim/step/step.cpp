@@ -341,8 +341,7 @@ class StepBuilder {
       const double exchange = share * pass.ep_comm;
       return PassParts{pass.total() - exchange, exchange};
     };
-    set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward),
-               {0, scenario_.software.communication.beside_stretch});
+    set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward));
     if (!plan_.cuda_graphs.empty()) return;
     const double launched = scenario_.software.host.beside_per_chunk.value / 2;
     step_.durations.at(TaskKind::forward_beside, stage, chunk) += launched;

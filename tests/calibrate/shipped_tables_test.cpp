@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "calibrate/runs/stack_spread.hpp"
 #include "calibrate/validate/validation.hpp"
@@ -258,4 +261,79 @@ TEST_CASE("what switches gained in measured pairs is predicted, two thirds of it
     CHECK(predicted > 2.0 / 3 * measured);
     CHECK(predicted < 3.0 / 2 * measured);
   }
+}
+
+namespace {
+
+/// What runs of one model, precision or release on a card are off by, with its sign.
+struct Biases {
+  std::map<std::string, std::vector<double>> errors;  ///< by "… on CARD"
+  std::map<std::string, std::set<std::string>> plans;
+
+  void add(const std::string& what, const std::string& card, const ValidatedRun& run) {
+    constexpr std::array kPlan{"model",      "gpus",      "gbs",       "mbs",       "tp",
+                               "pp",         "ep",        "cp",        "vpp",       "seq_len",
+                               "zero_stage", "precision", "recompute", "dispatcher"};
+    if (what.empty()) return;
+    std::string plan;
+    for (const char* column : kPlan) plan += cell(run.run, column) + "/";
+    errors[what + " on " + card].push_back(*run.time_error);
+    plans[what + " on " + card].insert(plan);
+  }
+};
+
+/// By key, the bias that a line of "Biases that stand" in docs/accuracy.md states:
+/// "| a on b; c on b | -7; +5 | cause |".
+std::map<std::string, double> stated_biases() {
+  std::map<std::string, double> stated;
+  std::ifstream page(PREQUEL_TEST_DIR "/../../docs/accuracy.md");
+  bool here = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) here = line == "## Biases that stand";
+    if (!here) continue;
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string part; std::getline(parts, part, '|');) cells.push_back(part);
+    if (cells.size() < 4 || cells[1].find(" on ") == std::string::npos) continue;
+    std::istringstream keys(cells[1]), numbers(cells[2]);
+    for (std::string key; std::getline(keys, key, ';');) {
+      double bias = 0;
+      if (!(numbers >> bias)) break;
+      const auto first = key.find_first_not_of(' ');
+      stated[key.substr(first, key.find_last_not_of(' ') - first + 1)] = bias;
+      if (numbers.peek() == ';') numbers.get();
+    }
+  }
+  return stated;
+}
+
+}  // namespace
+
+TEST_CASE("what is off by more than 4 % in the median of three plans is named with its cause") {
+  constexpr double kMost = 0.04, kStatedWithin = 0.03;
+  Biases biases;
+  for (const ValidatedRun& run : all_runs()) {
+    if (!run.time_error || !run.run.apart.empty() || !run.run.contradiction.empty()) continue;
+    const std::string& file = run.run.file;  // docs/fine-tune.md has what is tuned
+    if (file.find("lora") != std::string::npos || file.find("finetune") != std::string::npos) {
+      continue;
+    }
+    const std::string card = run.cell.substr(run.cell.rfind(' ') + 1);
+    biases.add(run.run.model_name, card, run);
+    biases.add(cell(run.run, "precision"), card, run);
+    biases.add(run.run.software, card, run);
+  }
+  CHECK(biases.errors.size() > 150);
+  std::map<std::string, double> stated = stated_biases();
+  for (auto& [key, errors] : biases.errors) {
+    CAPTURE(key);
+    const double bias = quantile(errors, 0.5);
+    CAPTURE(bias);
+    const auto named = stated.find(key);
+    if (biases.plans.at(key).size() >= 3 && std::abs(bias) > kMost) CHECK(named != stated.end());
+    if (named == stated.end()) continue;
+    CHECK(std::abs(named->second / 100 - bias) < kStatedWithin);  // no line outlives its bias
+    stated.erase(named);
+  }
+  for (const auto& [key, bias] : stated) FAIL_CHECK("of no runs: " << key << ' ' << bias);
 }
