@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/validate/run_inputs.hpp"
+#include "calibrate/validate/usual_stack.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/json_layout.hpp"
 
@@ -133,10 +134,10 @@ std::vector<CalibratedFile> calibrated_files(const Library& library,
       if (device_changed) files.push_back(finished("devices", device_name, device, note));
     }
     if (done.insert("software " + software_name).second) {
-      Document software = library.open(
-          "software", row.run->software.empty()
-                          ? usual_software(scenario.cluster, scenario.model.has_experts())
-                          : row.run->software);
+      const bool experts = scenario.model.has_experts();
+      Document software = row.run->software.empty()
+                              ? library.open("software", usual_software(scenario.cluster, experts))
+                              : usual_stack(library, *row.run, row.run->software, experts);
       set_numbers(software, "software", numbers);
       if (!report.time.choices.empty()) {
         set_choice(software, report.time.choices.front().choice);

@@ -177,7 +177,13 @@ void leave_out(const RunFit& fit, const LinearModel& near, const std::vector<int
   result.folds = folds.size();
   result.n = report.held_out.n;
   result.left_out = refit_errors(fit, left_out);
-  result.seen = refit_errors(fit, RunFit::forecasts_near(near, fit.refit(near, all), all));
+  const std::vector<Forecast> seen = RunFit::forecasts_near(near, fit.refit(near, all), all);
+  result.seen = refit_errors(fit, seen);
+  for (const std::size_t row : all) {
+    const double measured = fit.runs()[row].seen.log_value;
+    result.rows.push_back({fit.runs()[row].run->id, std::expm1(left_out[row].log_median - measured),
+                           std::expm1(seen[row].log_median - measured)});
+  }
 }
 
 QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,

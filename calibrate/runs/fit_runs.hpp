@@ -57,12 +57,19 @@ struct RefitErrors {
   double half_width{};     ///< median of half widths of these intervals, relative
 };
 
+/// Relative errors of one row.
+struct RefitRow {
+  std::string id;
+  double left_out{}, seen{};
+};
+
 /// How far off times of rows are whose model, card, cluster or software a fit did not see, beside
 /// those of the same rows by the fit that saw them.
 struct LeftOutFolds {
   std::string by;  ///< what folds have in common: model, card, cluster or software
   std::size_t folds{}, n{};
   RefitErrors left_out, seen;
+  std::vector<RefitRow> rows;
 };
 
 struct RunFitReport {

@@ -89,6 +89,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     const Plan& plan = scenario.scenario.plan;
     result.framework = software.framework;
     result.cell = cell_of(scenario.scenario.model, scenario.scenario.device);
+    result.traits = traits_of(scenario.scenario.plan);
     result.reach = {
         std::ceil(static_cast<double>(plan.gpus) /
                   static_cast<double>(std::max<std::int64_t>(1, cluster.devices_per_node))),
@@ -281,7 +282,8 @@ LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets
         set, {}, [](const ValidatedRun* run) { return run->prediction->sec_per_iter.value; });
     std::vector<UncertainPlan> plans;
     for (const ValidatedRun* run : set) {
-      plans.push_back({run->prediction->sec_per_iter.value, run->interval->slopes});
+      plans.push_back(
+          {run->prediction->sec_per_iter.value, run->interval->slopes, 1.0, run->traits});
     }
     const Spread& spread = *set.front()->spread;
     const auto seconds = [&](std::size_t i) { return *set[i]->run.sec_per_iter; };
@@ -295,13 +297,18 @@ LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets
       }
     }
     plans.resize(std::min(plans.size(), kDrawn));
-    const auto tried = most_promising(odds(plans, spread), kTried);
+    const std::vector<Odds> drawn = odds(plans, spread);
+    const auto tried = most_promising(drawn, kTried);
+    const double stated = drawn.front().expected_loss;
+    const double lost = seconds(0) / seconds(best) - 1.0;
     double reached = std::numeric_limits<double>::infinity();
     for (const std::size_t i : tried) reached = std::min(reached, seconds(i));
     const double regret = reached / seconds(best) - 1.0;
     ++result.sets;
     result.tried += std::ranges::find(tried, best) != tried.end();
     result.near += regret <= kDayToDay;
+    result.stated_loss += stated / static_cast<double>(sets.size());
+    result.loss += lost / static_cast<double>(sets.size());
     result.regret += regret / static_cast<double>(sets.size());
   }
   result.pairs = said.size();

@@ -34,6 +34,7 @@ struct ValidatedRun {
   std::string stack;                     ///< the software file that it is predicted by
   std::string framework;                 ///< of that file
   std::string cell;                      ///< model and card, as `cell_of` names them
+  PlanTraits traits{};                   ///< of the plan
   /// How far the plan goes on the axes that intervals look at.
   struct Reach {
     double nodes{}, ep{}, cp{}, seq_len{};
@@ -86,9 +87,11 @@ struct RankingQuality {
 /// The worth of odds in sets of layouts that were all measured.
 struct LayoutOdds {
   std::size_t sets{};
-  std::size_t tried{};  ///< of them, those whose best was among the three that `--try 3` names
-  std::size_t near{};   ///< or one within the 2 % by which runs of one plan differ from day to day
-  double regret{};      ///< of the best of the three; mean over the sets
+  std::size_t tried{};   ///< of them, those whose best was among the three that `--try 3` names
+  std::size_t near{};    ///< or one within the 2 % by which runs of one plan differ from day to day
+  double regret{};       ///< of the best of the three; mean over the sets
+  double stated_loss{};  ///< expected of the plan that is predicted to be best; mean over the sets
+  double loss{};         ///< what that plan lost; mean over the sets
   std::size_t pairs{};
   double brier{};                           ///< of the probability of the faster of a pair
   std::vector<ReliabilityBin> reliability;  ///< of the plan said to be faster, in tenths from 0.5

@@ -142,6 +142,11 @@ Json left_out_json(const LeftOutFolds& folds) {
   json.update(refit_errors_json(folds.left_out));
   json["n"] = folds.n;
   json["seen"] = refit_errors_json(folds.seen);
+  Json rows = Json::array();
+  for (const RefitRow& row : folds.rows) {
+    rows.push_back({{"id", row.id}, {"left_out", row.left_out}, {"seen", row.seen}});
+  }
+  json["rows"] = std::move(rows);
   return json;
 }
 

@@ -224,7 +224,8 @@ void add_odds(const Library& library, SearchAnswer& answer) {
     const double value = answer.options.fewest_gpus
                              ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
                              : found.value;
-    plans.push_back({value, answer.intervals[i].slopes, answer.intervals[i].fits_probability});
+    plans.push_back({value, answer.intervals[i].slopes, answer.intervals[i].fits_probability,
+                     traits_of(found.plan)});
   }
   answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
 }

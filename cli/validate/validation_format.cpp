@@ -145,8 +145,10 @@ std::string odds_text(const ValidationGroup& group) {
   if (const LayoutOdds& odds = group.odds; odds.sets > 0) {
     text += fmt::format(
         "  layouts: the best, or one within 2 % of it, was among the 3 most promising in {} of {} "
-        "sets (regret {} %)\n  probability of being faster, of {} pairs: Brier {:.3f}",
-        odds.near, odds.sets, percent(odds.regret), odds.pairs, odds.brier);
+        "sets (regret {} %)\n  the fastest predicted loses {} % of the time of the best; expected: "
+        "{} %\n  probability of being faster, of {} pairs: Brier {:.3f}",
+        odds.near, odds.sets, percent(odds.regret), percent(odds.loss), percent(odds.stated_loss),
+        odds.pairs, odds.brier);
     text += reliability_text(odds.reliability, "was");
   }
   return text;
@@ -289,6 +291,8 @@ Json layout_odds_json(const LayoutOdds& odds) {
           {"best_among_3", odds.tried},
           {"near_best_among_3", odds.near},
           {"regret_of_3", odds.regret},
+          {"loss_of_first", odds.loss},
+          {"expected_loss_of_first", odds.stated_loss},
           {"pairs", odds.pairs},
           {"brier", odds.brier},
           {"reliability", reliability_json(odds.reliability, "was")}};

@@ -8,6 +8,9 @@ namespace {
 
 enum class Pass : std::uint8_t { forward, backward };
 
+/// Products of experts in 8 and 4 bits take rows in multiples of MXFP8's blocks.
+constexpr std::int64_t kNarrowRows = 32;
+
 /// Lists the operators of pieces as they are read.
 class Lister {
  public:
@@ -63,7 +66,7 @@ class Lister {
     const auto& [rows, outputs, inputs, precision, experts, detached] = linear;
     if (experts > 0) {
       const KernelStack& stack = software_.kernels;
-      const std::int64_t padding = is_quantized(precision) ? stack.expert_padding : 1;
+      const std::int64_t padding = is_quantized(precision) ? kNarrowRows : 1;
       push(GroupedGemm{experts, rows, outputs, inputs, precision, pass, padding,
                        stack.grouped_products});
       return;

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kFp32 = 4.0;           // bytes
 constexpr double kMoments = 2 * kFp32;  // of Adam
+constexpr double kGathered = 2.0;       // bytes a weight, at least, in gathers of ZeRO
 
 constexpr double kBlockOf8Bits = 256;  // elements that share a scale in fp32 (arXiv 2110.02861)
 
@@ -34,7 +35,7 @@ StateBytes with_wide_moments(const Plan& plan, const Software& software) {
                    stack.gradient_bytes,
                    stack.optimizer_bytes,
                    stack.unsharded_bytes,
-                   std::max(software.communication.weight_bytes, element),
+                   std::max(kGathered, element),
                    stack.reduce_bytes,
                    kFp32};
   if (stack.bf16 && plan.precision == Precision::bf16) {

@@ -101,9 +101,8 @@ struct KernelStack {
   /// True where weights are cast to 8 and 4 bits in each pass; else once a step, which is not
   /// priced.
   bool casts_weights{};
-  bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
-  std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
-  std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
+  bool grouped_products{true};  ///< one kernel for the experts of a rank; else one an expert
+  std::string flash_kernel;     ///< kernel generation of the device file for `attention: flash`
   /// Per token and head, what the backward of windowed attention with sinks moves beside its
   /// kernel, in builds whose kernel has none for both.
   double sink_backward_bytes{};
@@ -154,14 +153,12 @@ struct LaunchCounts {
 
 /// Launches of a layer by what it is made of; those `…_casts` come on top in 8 and 4 bits.
 struct LayerLaunches {
-  LaunchCounts attention, attention_casts;
-  LaunchCounts latent;  ///< more, of latent attention
-  LaunchCounts mlp, mlp_casts;
-  LaunchCounts experts;  ///< router, permutation, activation
-  LaunchCounts router;   ///< of these, what a graph of the router launches at once
-  LaunchCounts shared_experts;
-  /// Launches of each adapter with PEFT's eager kernels: casts, dropout, two products, scale and
-  /// sum.
+  LaunchCounts attention;
+  LaunchCounts latent;          ///< more, of latent attention
+  LaunchCounts mlp, mlp_casts;  ///< of shared experts, too, but for the casts
+  LaunchCounts experts;         ///< router, permutation, activation
+  LaunchCounts router;          ///< of these, what a graph of the router launches at once
+  /// Of each adapter. PEFT's eager kernels: casts, dropout, two products, scale and sum.
   LaunchCounts adapter{9, 13};
   LaunchCounts alltoall;                        ///< of the dispatcher of that name
   LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
@@ -199,11 +196,9 @@ struct HostStack {
   Seconds one_launch{};                     ///< of one kernel; 0: the layer's times above count
   std::optional<LaunchRange> launch_range;  ///< of `one_launch`, by where it runs
   double lost_share{};
-  double dropless_lost_share{};  ///< of layers of experts that drop no tokens
-  double deepep_lost_share{};    ///< of these where DeepEP has the host wait for the counts
+  double deepep_lost_share{};  ///< of these where DeepEP has the host wait for the counts
   LayerLaunches launches;
   CollectiveLaunches staged_collectives;  ///< in pipelines that span nodes, besides `launches`
-  double backward_launch_factor{1.5};  ///< launches of a backward pass over those of a forward one
   /// Waits of a forward pass for how many tokens other ranks send to each expert, and what is left
   /// of them beside another micro batch. Mostly the ranks' skew.
   Seconds count_wait{};
@@ -270,11 +265,9 @@ struct CommunicationStack {
   /// these, cast beforehand.
   bool narrow_gathers{};
   /// Share of what experts exchange that can run beside another micro batch's passes, kernel by
-  /// kernel or in one graph, and how much longer it takes there.
+  /// kernel or in one graph.
   double beside{};
   double beside_in_graph{};
-  double beside_stretch{};
-  double weight_bytes{2.0};        ///< per parameter, all-gather of weights (ZeRO 1 to 3)
   int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
   ShardedStages sharded_stages{};
   /// Layers gathered ahead of the one that computes. 0: nothing that ZeRO shares out goes beside

@@ -96,9 +96,6 @@ KernelStack read_kernels(const Cursor& section) {
   if (const auto grouped = section.find("grouped_products")) {
     kernels.grouped_products = grouped->boolean();
   }
-  if (const auto padding = section.find("expert_padding")) {
-    kernels.expert_padding = padding->integer(1, 4096);
-  }
   if (const auto flash = section.find("flash_kernel")) kernels.flash_kernel = flash->text();
   kernels.sink_backward_bytes = factor_or(section, "sink_backward_bytes", 0.0);
   if (const auto fused = section.find("fused_experts")) kernels.fused_experts = fused->boolean();
@@ -143,18 +140,15 @@ HostStack read_host(const Cursor& section) {
     }
   }
   host.lost_share = factor_or(section, "lost_share", 0.0);
-  host.dropless_lost_share = factor_or(section, "dropless_lost_share", host.lost_share);
-  host.deepep_lost_share = factor_or(section, "deepep_lost_share", host.dropless_lost_share);
+  host.deepep_lost_share = factor_or(section, "deepep_lost_share", host.lost_share);
   if (const auto launches = section.find("launches")) {
     LayerLaunches& layer = host.launches;
     read_launches(*launches, "attention", layer.attention);
-    read_launches(*launches, "attention_casts", layer.attention_casts);
     read_launches(*launches, "latent", layer.latent);
     read_launches(*launches, "mlp", layer.mlp);
     read_launches(*launches, "mlp_casts", layer.mlp_casts);
     read_launches(*launches, "experts", layer.experts);
     read_launches(*launches, "router", layer.router);
-    read_launches(*launches, "shared_experts", layer.shared_experts);
     read_launches(*launches, "adapter", layer.adapter);
     read_launches(*launches, "alltoall", layer.alltoall);
     read_launches(*launches, "each_expert", layer.each_expert);
@@ -170,7 +164,6 @@ HostStack read_host(const Cursor& section) {
                                         : time(section, "async_launch_per_layer_s");
   host.blocking_launch_per_layer = counted ? time_or_none("blocking_launch_per_layer_s")
                                            : time(section, "blocking_launch_per_layer_s");
-  host.backward_launch_factor = factor_or(section, "backward_launch_factor", 1.5);
   host.count_wait = time_or_none("count_wait_s");
   host.count_wait_beside = time_or_none("count_wait_beside_s");
   host.beside_launch_share = factor_or(section, "beside_launch_share", 0.0);
@@ -222,8 +215,6 @@ CommunicationStack read_communication(const Cursor& section) {
   }
   communication.beside = factor_or(section, "beside", 0.0);
   communication.beside_in_graph = factor_or(section, "beside_in_graph", communication.beside);
-  communication.beside_stretch = factor_or(section, "beside_stretch", 0.0);
-  communication.weight_bytes = factor_or(section, "weight_bytes", communication.weight_bytes);
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
   }

@@ -82,8 +82,12 @@ Difference difference(const ComparedAnswer& first, const ComparedAnswer& second,
   const Deviations b = over_normals(second.interval.slopes, second_spread);
   const double noise = first_spread.time_noise * first_spread.time_noise +
                        second_spread.time_noise * second_spread.time_noise;
-  const double own =
-      is_one_run_like_the_other(first.scenario, second.scenario) ? 0.5 * noise : noise;
+  const PlanTraits traits = traits_of(first.scenario.plan);
+  const double shared_scatter =
+      is_one_run_like_the_other(first.scenario, second.scenario)
+          ? first_spread.scatter.shared(traits, traits_of(second.scenario.plan))
+          : 0.0;
+  const double own = (1.0 - shared_scatter) * noise;
   std::vector<SpreadSource> sources{{"run to run", own}};
   double all = own, alone = noise;
   for (std::size_t i = 0; i < kUncertain; ++i) {

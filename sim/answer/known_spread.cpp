@@ -252,6 +252,7 @@ Spread spread_of(const Scenario& scenario, const Uncertainty& uncertainty) {
                                           : level.basis;
   spread.time_noise = calibration ? calibration->time_noise : level.time.noise;
   spread.memory_noise = level.memory.noise;
+  spread.scatter = uncertainty.scatter;
   Deviations deviation{};
   for (std::size_t i = 0; i < kUncertain; ++i) {
     const auto stated = stated_deviation(scenario, uncertainty, Uncertain(i));

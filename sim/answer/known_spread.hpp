@@ -22,6 +22,7 @@ struct Spread {
   std::array<Deviations, kUncertain> covariance{};  ///< of u
   double time_noise{};                              ///< scale of the scatter of ln seconds
   double memory_noise{};                            ///< of ln bytes
+  ScatterShares scatter;                            ///< of `time_noise`, among plans
   std::vector<NewPart> news;                        ///< in the variance of `all`
   bool earned{};                                    ///< by runs of this stack on this cluster
   std::string basis;                                ///< what it rests on, in words

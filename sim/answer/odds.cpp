@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <random>
@@ -33,13 +34,33 @@ class Normals {
   std::mt19937_64 bits_{20'240'817};
 };
 
+/// Parts of scatter that plans share: for each plan and trait the place of its value in a draw.
+struct SharedScatter {
+  std::vector<std::array<std::size_t, kPlanTraits>> places;  ///< by plan
+  std::vector<double> scales;                                ///< by place, of ln value
+
+  SharedScatter(const std::vector<UncertainPlan>& plans, const Spread& spread) {
+    std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> known;
+    for (const UncertainPlan& plan : plans) {
+      auto& own = places.emplace_back();
+      for (std::size_t i = 0; i < kPlanTraits; ++i) {
+        const auto [found, added] = known.try_emplace({i, plan.traits[i]}, scales.size());
+        if (added) scales.push_back(spread.time_noise * std::sqrt(spread.scatter.traits[i]));
+        own[i] = found->second;
+      }
+    }
+  }
+};
+
 }  // namespace
 
 double better_probability(const UncertainPlan& first, const UncertainPlan& second,
                           const Spread& spread) {
   Deviations apart{};
   for (std::size_t i = 0; i < kUncertain; ++i) apart[i] = first.slopes[i] - second.slopes[i];
-  const double scale = portable::hypot(std::sqrt(variance_of(apart, spread)), spread.time_noise);
+  const double unshared = 2.0 * (1.0 - spread.scatter.shared(first.traits, second.traits));
+  const double scatter = spread.time_noise * std::sqrt(unshared);
+  const double scale = portable::hypot(std::sqrt(variance_of(apart, spread)), scatter);
   return t4_below(portable::log(second.value / first.value) / scale);
 }
 
@@ -74,7 +95,9 @@ std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size
 
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread) {
   const auto lower = spread.root();
-  const double own = spread.time_noise * std::numbers::sqrt2 / 2.0;
+  const double own = spread.time_noise * std::sqrt(spread.scatter.own());
+  const SharedScatter shared(plans, spread);
+  std::vector<double> drawn(shared.scales.size());
   std::vector<Odds> result(plans.size());
   std::vector<double> values(plans.size());
   std::vector<int> runs(plans.size());  // draws in which it does
@@ -86,9 +109,14 @@ std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& sp
     for (std::size_t i = 0; i < kUncertain; ++i) {
       for (std::size_t j = 0; j <= i; ++j) u[i] += heavy * lower[i][j] * z[j];
     }
+    const double rough = normal.heavy();  // a draw's for all, so that pairs scatter as one t
+    for (std::size_t i = 0; i < drawn.size(); ++i) {
+      drawn[i] = shared.scales[i] * normal() * rough;
+    }
     const double memory = std::fmod((draw + 0.5) * std::numbers::phi, 1.0);  // an even spread
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      double moved = own * normal() * normal.heavy();
+      double moved = own * normal() * rough;
+      for (const std::size_t place : shared.places[i]) moved += drawn[place];
       for (std::size_t k = 0; k < kUncertain; ++k) moved += plans[i].slopes[k] * u[k];
       values[i] = memory < plans[i].fits ? plans[i].value * portable::exp(moved)
                                          : std::numeric_limits<double>::infinity();

@@ -15,6 +15,7 @@ struct UncertainPlan {
   double value{};       ///< seconds, or what goes with them
   Deviations slopes{};  ///< of ln value
   double fits{1.0};     ///< probability that it runs at all
+  PlanTraits traits{};  ///< plans scatter alike as these are
 };
 
 struct Odds {
@@ -23,7 +24,7 @@ struct Odds {
 };
 
 /// Probability that `first` is the better of the two: their scatter is a Student t around what the
-/// constants make of both, half of whose variance is a plan's own.
+/// constants make of both, and what they share of it cancels.
 double better_probability(const UncertainPlan& first, const UncertainPlan& second,
                           const Spread& spread);
 
@@ -36,8 +37,9 @@ using Unlikeness = std::function<double(std::size_t, std::size_t)>;
 std::vector<std::size_t> most_promising(const std::vector<Odds>& odds, std::size_t count,
                                         const Unlikeness& unlikeness = {});
 
-/// By draws of all constants at once, so that errors which plans share cancel, and of scatter, half
-/// of whose variance is a plan's own; what memory errs by is one draw for all. The seed is fixed.
+/// By draws of all constants at once, so that errors which plans share cancel, and of scatter, a
+/// part for each trait that plans share and one of a plan's own; what memory errs by is one draw
+/// for all. The seed is fixed.
 std::vector<Odds> odds(const std::vector<UncertainPlan>& plans, const Spread& spread);
 
 }  // namespace prequel

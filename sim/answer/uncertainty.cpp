@@ -335,6 +335,12 @@ Uncertainty read_uncertainty(const Document& document) {
       uncertainty.news.mixers = mixers->number(kNonNegative);
     }
   }
+  if (const auto scatter = root.find("scatter")) {
+    uncertainty.scatter.all = scatter->at("all").number(kNonNegative);
+    for (std::size_t i = 0; i < kPlanTraits; ++i) {
+      uncertainty.scatter.traits[i] = scatter->at(kPlanTraitNames[i]).number(kNonNegative);
+    }
+  }
   if (const auto families = root.find("families")) {
     for (const Cursor& item : families->items()) {
       KnownFamily family{item.at("framework").text(),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/job/library.hpp"
+#include "sim/answer/plan_scatter.hpp"
 #include "sim/price/pricing.hpp"
 
 namespace prequel {
@@ -168,6 +169,7 @@ struct Uncertainty {
   std::vector<CheckedStack> checked;
   std::vector<KnownFamily> families;
   NewTerms news;
+  ScatterShares scatter;
   SpreadLevels levels;
   std::vector<Benchmark> benchmarks;
 };

@@ -11,6 +11,9 @@
 namespace prequel {
 namespace {
 
+/// Launches of a backward pass over those of a forward one, where a stack states times of layers.
+constexpr double kBackwardLaunches = 1.5;
+
 /// Launches of a block of that kind.
 LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
                          const LayerQuestion& question, const LayerLaunches& launches) {
@@ -23,7 +26,6 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
       is_softmax(kind.mixer) ? GraphedModule::attn : GraphedModule::mamba;
   if (kind.mixer != Mixer::none && !graphs.has(of_mixer)) {
     all += launches.attention;
-    if (casts) all += launches.attention_casts;
     if (model.is_latent() && is_softmax(kind.mixer)) all += launches.latent;
   }
   if (kind.feed == Feed::none) return all;
@@ -41,7 +43,7 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   all += local * launches.each_expert;
   if (casts) all += local * launches.each_expert_casts;
   if (casts && setting.casts == CastRecipe::current) all += local * launches.each_expert_amax;
-  if (model.experts.shared_hidden > 0) all += launches.shared_experts;
+  if (model.experts.shared_hidden > 0) all += launches.mlp;
   if (setting.ep > 1 && setting.dispatcher == Dispatcher::alltoall) all += launches.alltoall;
   return all;
 }
@@ -96,7 +98,7 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
   if (!kind.has_experts() || setting.fixed_capacity) return host.lost_share;
   const bool waits =
       setting.dispatcher == Dispatcher::deepep || setting.dispatcher == Dispatcher::uccl;
-  return waits && setting.ep > 1 ? host.deepep_lost_share : host.dropless_lost_share;
+  return waits && setting.ep > 1 ? host.deepep_lost_share : host.lost_share;
 }
 
 /// Returns the seconds of copies to host memory beside the forward pass, or back beside the
@@ -150,8 +152,8 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   if (layer.detached) return kernels;
   kernels.launching_backward = add_launches(
       kernels.backward, scenario,
-      {layers * (host.backward_launch_factor + again), launches.backward + again * launches.forward,
-       lost, again * wait, beside, collective});
+      {layers * (kBackwardLaunches + again), launches.backward + again * launches.forward, lost,
+       again * wait, beside, collective});
   return kernels;
 }
 

@@ -20,31 +20,18 @@ struct PassParts {
   [[nodiscard]] double alone() const { return compute + exchange; }
 };
 
-/// While computing and exchanging overlap, each takes 1 + its loss times as long.
-struct OverlapLoss {
-  double compute{};
-  double exchange{};
-};
-
-/// Returns the time of two that run at the same time: each loses its share of the shorter one.
-constexpr PassParts overlapped(PassParts parts, OverlapLoss loss) {
-  const double both = std::min(parts.compute, parts.exchange);
-  return {parts.compute + loss.compute * both, parts.exchange + loss.exchange * both};
-}
-
 /// Sets all that forwards and backwards of a block take, alone or side by side. Links carry one
 /// exchange at a time, so a forward whose partner exchanges for longer than it computes lasts as
 /// long as that.
 inline void set_passes(BlockTable& durations, std::uint32_t stage, std::uint32_t chunk,
-                       PassParts forward, PassParts backward, OverlapLoss loss) {
-  const PassParts first = overlapped({forward.compute, backward.exchange}, loss);
-  const PassParts second = overlapped({backward.compute, forward.exchange}, loss);
+                       PassParts forward, PassParts backward) {
   durations.at(TaskKind::forward, stage, chunk) = forward.alone();
   durations.at(TaskKind::backward, stage, chunk) = backward.alone();
-  durations.at(TaskKind::forward_beside, stage, chunk) = std::max(first.compute, first.exchange);
-  durations.at(TaskKind::backward_exchange, stage, chunk) = first.exchange;
-  durations.at(TaskKind::backward_beside, stage, chunk) = second.compute;
-  durations.at(TaskKind::forward_exchange, stage, chunk) = second.exchange;
+  durations.at(TaskKind::forward_beside, stage, chunk) =
+      std::max(forward.compute, backward.exchange);
+  durations.at(TaskKind::backward_exchange, stage, chunk) = backward.exchange;
+  durations.at(TaskKind::backward_beside, stage, chunk) = backward.compute;
+  durations.at(TaskKind::forward_exchange, stage, chunk) = forward.exchange;
 }
 
 }  // namespace prequel

@@ -345,8 +345,7 @@ class StepBuilder {
       const double exchange = share * pass.ep_comm;
       return PassParts{pass.total() - exchange, exchange};
     };
-    set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward),
-               {0, scenario_.software.communication.beside_stretch});
+    set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward));
     const double launched = step_.beside_launch_share;
     const auto launch = [&](TaskKind kind, const PassCost& pass) {
       step_.durations.at(kind, stage, chunk) += launched * pass.launching;

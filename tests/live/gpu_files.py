@@ -82,7 +82,7 @@ def software_file(cpu):
     software["host"] = {
         "origin": "launches run ahead of the device in steps of this size",
         "async_launch_per_layer_s": 0, "blocking_launch_per_layer_s": 0.00015,
-        "backward_launch_factor": 1.5, "fixed_per_iteration_s": 0}
+        "fixed_per_iteration_s": 0}
     software["memory"] = {
         "origin": "bf16 weights, gradients and two moments; logits, their log-softmax and gradient; "
                   "library and CUDA context about 1 GiB: usual, not measured",

@@ -252,4 +252,38 @@ TEST_CASE("a release whose runs were checked is as sure as the stack that stood 
 }
 
 }  // namespace
+
+TEST_CASE("the more alike two plans are, the more of their scatter cancels") {
+  Spread spread = spread_of(shipped_scenario(), priors());
+  spread.scatter = {0.4, {0.1, 0.2, 0.1, 0.1}};
+  CHECK(spread.scatter.own() == doctest::Approx(0.1));
+  const PlanTraits here{1, 2, 3, 4};
+  CHECK(spread.scatter.shared(here, here) == doctest::Approx(0.9));
+  CHECK(spread.scatter.shared(here, {1, 9, 3, 4}) == doctest::Approx(0.7));
+  CHECK(spread.scatter.shared(here, {9, 9, 9, 9}) == doctest::Approx(0.4));
+  const auto better = [&](const PlanTraits& other) {
+    return better_probability({10.0, {}, 1.0, here}, {10.4, {}, 1.0, other}, spread);
+  };
+  const auto drawn = [&](const PlanTraits& other) {
+    return odds({{10.0, {}, 1.0, here}, {10.4, {}, 1.0, other}}, spread)[0].best;
+  };
+  for (const PlanTraits& other : {here, PlanTraits{1, 9, 3, 4}, PlanTraits{9, 9, 9, 9}}) {
+    CHECK(better(other) == doctest::Approx(drawn(other)).epsilon(0.06));
+  }
+  CHECK(better(here) > better({1, 9, 3, 4}));
+  CHECK(better({1, 9, 3, 4}) > better({9, 9, 9, 9}));
+}
+
+TEST_CASE("plans are alike in a trait where all its axes are equal") {
+  Scenario scenario = shipped_scenario();
+  const PlanTraits here = traits_of(scenario.plan);
+  scenario.plan.mbs *= 2;
+  const PlanTraits other = traits_of(scenario.plan);
+  CHECK(other[2] != here[2]);
+  CHECK(other[0] == here[0]);
+  CHECK(other[1] == here[1]);
+  CHECK(other[3] == here[3]);
+  CHECK(traits_of(shipped_scenario().plan) == here);
+}
+
 }  // namespace prequel

@@ -199,8 +199,7 @@ const std::vector<Base>& bases() {
       // Experts beside another micro batch.
       {"qwen3-30b-a3b", "nvidia-dgx-b200", "megatron-core-2026",
        "plan.nodes=4 plan.pp=2 plan.vpp=2 plan.ep=16 plan.gbs=128 plan.dispatcher=deepep "
-       "plan.overlap=ep software.communication.beside=0.5 "
-       "software.communication.beside_stretch=0.1"},
+       "plan.overlap=ep software.communication.beside=0.5"},
       {"qwen3-30b-a3b", "nvidia-dgx-b200", "megatron-core-2026",
        "plan.nodes=4 plan.pp=2 plan.vpp=2 plan.ep=16 plan.gbs=128 plan.dispatcher=deepep "
        "plan.overlap=ep plan.cuda_graphs=full plan.router_balance=forced "
