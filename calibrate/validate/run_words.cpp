@@ -192,6 +192,36 @@ void translate_mean_tokens(CellTexts& cells) {
   }
 }
 
+/// Optimizers by their classes: of 8 bits, and those that update in the backward pass. Of a class
+/// that is both, the moments count for more.
+void translate_optimizer(CellTexts& cells) {
+  const std::string said = text_of(cells, "optimizer_name");
+  const auto says = [&](const char* word) { return said.find(word) != std::string::npos; };
+  if (says("paged") && says("in backward")) {  // moments are in host memory
+    cells.try_emplace("optimizer", "adam-in-backward");
+    cells["offload"] = "optimizer";
+  } else if (says("8bit") || says("8 bit")) {
+    cells.try_emplace("optimizer", "adam-8bit");
+  } else if (says("in backward")) {
+    cells.try_emplace("optimizer", "adam-in-backward");
+  }
+}
+
+/// Losses that are fused with their product, where only the notes name their kernels.
+void translate_loss(CellTexts& cells) {
+  const std::string notes = text_of(cells, "notes");
+  const bool runs_liger = notes.find("framework_config=") != std::string::npos &&
+                          notes.find("-liger") != std::string::npos;
+  if (runs_liger) cells.try_emplace("loss", "fused");
+}
+
+/// Activations that wait in host memory, where a framework moves those of all layers.
+void translate_offload(CellTexts& cells) {
+  if (text_of(cells, "offload") != "activations") return;
+  cells["offload"] = "none";
+  if (cells.contains("layers")) cells.try_emplace("offload_layers", cells["layers"]);
+}
+
 /// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
 void translate_kernels(CellTexts& cells) {
   constexpr std::string_view kConfig = "framework_config=";
@@ -204,13 +234,17 @@ void translate_kernels(CellTexts& cells) {
 
 void translate_tuning(CellTexts& cells) {
   translate_mean_tokens(cells);
-  translate(cells, "offload", {{"see config", ""}, {"activations", ""}});
+  translate(cells, "offload", {{"see config", ""}});
+  translate_offload(cells);
+  translate_optimizer(cells);
+  translate_loss(cells);
   translate_kernels(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;
   // A variable of MLPerf's scripts that only notes hold.
-  if (notes.find("fp8_act=1") != std::string::npos) {
+  if (notes.find("fp8_act=1") != std::string::npos ||
+      notes.find("fp8_act=true") != std::string::npos) {
     cells.try_emplace("fp8_activation_store", "1");
   }
   translate(cells, "base_precision",

@@ -15,7 +15,7 @@ struct PredictAnswer {
   PredictionDetails details;
 
   /// Whether the answer is "no": the plan is out of memory.
-  [[nodiscard]] bool is_no() const { return prediction.verdict == MemoryVerdict::oom; }
+  [[nodiscard]] bool is_no() const { return !prediction.fits; }
 };
 
 /// Reads what the options name and predicts it; `tell` hears what was made of other tools' files,
