@@ -213,6 +213,10 @@ void translate_loss(CellTexts& cells) {
   const bool runs_liger = notes.find("framework_config=") != std::string::npos &&
                           notes.find("-liger") != std::string::npos;
   if (runs_liger) cells.try_emplace("loss", "fused");
+  // torchtune's ladder: of rows that add one technique each, those before the chunked loss.
+  if (notes.find("techniques added one after another") == std::string::npos) return;
+  const bool is_chunked = text_of(cells, "check").find("chunked") != std::string::npos;
+  cells.try_emplace("loss", is_chunked ? "chunked" : "whole");
 }
 
 /// Activations that wait in host memory, where a framework moves those of all layers.

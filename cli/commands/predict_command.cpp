@@ -21,6 +21,7 @@
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/axes/axis_text.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/search/nearest_plan.hpp"
 
 namespace prequel {
