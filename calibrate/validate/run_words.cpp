@@ -219,13 +219,6 @@ void translate_loss(CellTexts& cells) {
   cells.try_emplace("loss", is_chunked ? "chunked" : "whole");
 }
 
-/// Activations that wait in host memory, where a framework moves those of all layers.
-void translate_offload(CellTexts& cells) {
-  if (text_of(cells, "offload") != "activations") return;
-  cells["offload"] = "none";
-  if (cells.contains("layers")) cells.try_emplace("offload_layers", cells["layers"]);
-}
-
 /// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
 void translate_kernels(CellTexts& cells) {
   constexpr std::string_view kConfig = "framework_config=";
@@ -238,8 +231,7 @@ void translate_kernels(CellTexts& cells) {
 
 void translate_tuning(CellTexts& cells) {
   translate_mean_tokens(cells);
-  translate(cells, "offload", {{"see config", ""}});
-  translate_offload(cells);
+  translate(cells, "offload", {{"see config", ""}, {"activations", ""}});
   translate_optimizer(cells);
   translate_loss(cells);
   translate_kernels(cells);
