@@ -197,10 +197,7 @@ void translate_mean_tokens(CellTexts& cells) {
 void translate_optimizer(CellTexts& cells) {
   const std::string said = text_of(cells, "optimizer_name");
   const auto says = [&](const char* word) { return said.find(word) != std::string::npos; };
-  if (says("paged") && says("in backward")) {  // moments are in host memory
-    cells.try_emplace("optimizer", "adam-in-backward");
-    cells["offload"] = "optimizer";
-  } else if (says("8bit") || says("8 bit")) {
+  if (says("8bit") || says("8 bit")) {
     cells.try_emplace("optimizer", "adam-8bit");
   } else if (says("in backward")) {
     cells.try_emplace("optimizer", "adam-in-backward");
