@@ -58,7 +58,7 @@ std::vector<Candidate> plans_apart(const std::vector<Candidate>& candidates) {
 }
 
 std::int64_t Candidates::plans() const {
-  std::int64_t all = 0;
+  std::int64_t all = left_out;
   for (const Candidate& candidate : legal) all += static_cast<std::int64_t>(candidate.plans());
   return all;
 }
@@ -107,6 +107,23 @@ Candidates CandidateCollector::result() && {
   return std::move(found_);
 }
 
+void thin_out(std::vector<Candidates>& parts, std::size_t most) {
+  std::size_t all = 0;
+  for (const Candidates& part : parts) all += part.legal.size();
+  const std::size_t stride = (all + most - 1) / most;
+  if (stride <= 1) return;
+  std::size_t next = 0;  // of all, counted from the beginning of this part
+  for (Candidates& part : parts) {
+    const std::int64_t before = part.plans();
+    std::vector<Candidate> kept;
+    for (; next < part.legal.size(); next += stride) kept.push_back(std::move(part.legal[next]));
+    next -= part.legal.size();
+    part.legal = std::move(kept);
+    part.left_out = 0;
+    part.left_out = before - part.plans();
+  }
+}
+
 Candidates together(std::vector<Candidates> parts) {
   using List = std::shared_ptr<const std::vector<PlanVariant>>;
   std::map<std::vector<PlanVariant>, List> lists;
@@ -116,6 +133,7 @@ Candidates together(std::vector<Candidates> parts) {
   all.legal.reserve(legal);
   for (Candidates& part : parts) {
     all.considered += part.considered;
+    all.left_out += part.left_out;
     std::map<const void*, List> known;
     for (Candidate& candidate : part.legal) {
       if (!candidate.variants) continue;

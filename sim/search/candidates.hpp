@@ -57,12 +57,16 @@ struct RefusedPlan {
 struct Candidates {
   std::int64_t considered{};  ///< combinations; those that rules pass over as a whole are one
   std::vector<Candidate> legal;
+  std::int64_t left_out{};  ///< legal plans that are counted alone, of a search that was stopped
   /// A few of those that broke the fewest rules, where none is legal, or all as asked for.
   std::vector<RefusedPlan> nearest;
 
   /// How many plans are legal.
   [[nodiscard]] std::int64_t plans() const;
 };
+
+/// Leaves about `most` candidates of all parts, evenly spread, and counts the rest.
+void thin_out(std::vector<Candidates>& parts, std::size_t most);
 
 /// Which refused plans are told.
 enum class Refusals : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "sim/search/search.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -21,10 +22,11 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kBlock = 8;        // candidates that one thread takes at a time
-constexpr std::size_t kWave = 512;       // that are played between looks at the watch
-constexpr std::size_t kPrunedWave = 64;  // and between looks at the bounds, at most
-constexpr double kRounding = 1e-9;       // of the clock's sums against those of a bound
+constexpr std::size_t kBlock = 8;           // candidates that one thread takes at a time
+constexpr std::size_t kRescuedPlayed = 32;  // at most, of a search that was stopped before
+constexpr std::size_t kWave = 512;          // that are played between looks at the watch
+constexpr std::size_t kPrunedWave = 64;     // and between looks at the bounds, at most
+constexpr double kRounding = 1e-9;          // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
 constexpr std::size_t kMostMisses = 4096;  // before they are thinned: there may be millions
 
@@ -135,7 +137,9 @@ Fit fit_of(const Scenario& scenario, const PartWeights& weights, const StageChun
 std::vector<std::optional<Fit>> fits_of(const std::vector<Candidate>& plans,
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch) {
+  if (is_stopped(watch)) return std::vector<std::optional<Fit>>(plans.size());
   const Memo<std::vector<InFlight>> in_flight(plans, passes_key, [&](const Candidate& candidate) {
+    if (is_stopped(watch)) return std::vector<InFlight>();
     return chunks_in_flight(candidate.plan, inputs.software);
   });
   const Memo<PartWeights> weights(plans, weight_key, [&](const Candidate& candidate) {
@@ -172,13 +176,13 @@ class Contest {
   void play(const SearchWatch& watch, SearchResult& result) {
     const bool all = limits_.best == 0 || limits_.best >= plans_;
     const std::vector<double> bounds =
-        all ? std::vector<double>(candidates_.size()) : least_values();
+        all ? std::vector<double>(candidates_.size()) : least_values(watch);
     std::vector<std::size_t> order(candidates_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return bounds[i]; });
 
     std::size_t played = 0;
-    std::size_t size = all ? kWave : 1;
+    std::size_t size = all ? kWave : is_stopped(watch) ? kRescuedPlayed : 1;
     for (std::size_t done = 0; done < order.size();) {
       if (done > 0 && is_stopped(watch)) {
         result.interrupted = true;
@@ -204,7 +208,7 @@ class Contest {
 
   /// How many are ranked before `value`; nothing where the search was stopped.
   std::optional<std::size_t> before(double value, const SearchWatch& watch) {
-    const std::vector<double> bounds = least_values();
+    const std::vector<double> bounds = least_values(watch);
     std::vector<std::size_t> near;
     for (std::size_t i = 0; i < bounds.size(); ++i) {
       if (bounds[i] < value) near.push_back(i);
@@ -253,17 +257,20 @@ class Contest {
     return costs;
   }
 
-  /// What no plan of a candidate is ranked below.
-  [[nodiscard]] std::vector<double> least_values() {
+  /// What no plan of a candidate is ranked below; 0 for all once the search is stopped.
+  [[nodiscard]] std::vector<double> least_values(const SearchWatch& watch) {
     const std::vector<LayerCosts> least =
         rows_.of_each<LayerCosts>(candidates_, [&](const Candidate& candidate) {
+          if (is_stopped(watch)) return LayerCosts{};
           const std::vector<LayerCosts> all = prices(candidate);
           LayerCosts lowest = all.front();
           for (const LayerCosts& costs : all) lowest = least_of(lowest, costs);
           return lowest;
         });
     std::vector<double> values(candidates_.size());
+    if (is_stopped(watch)) return values;
     for_blocks(0, candidates_.size(), inputs_, [&](std::size_t i, Scenario& scenario) {
+      if (is_stopped(watch)) return;
       set_candidate(candidates_[i], inputs_, scenario);
       for (const PlanVariant& variant : variants_of(candidates_[i])) {
         if (!variant.overlap.has(Overlapped::ep)) continue;
@@ -446,20 +453,33 @@ Fitting fitting_plans(const Candidates& candidates, const SearchInputs& inputs,
 
 namespace {
 
-/// So many candidates are weighed, and of those that fit so many played, where a search was stopped
-/// before any was.
-constexpr std::size_t kRescued = 4096;
-constexpr std::size_t kRescuedPlayed = 64;
+/// Where a search was stopped before any candidate was played, so many are weighed at a time, until
+/// one fits or the time is over.
+constexpr std::size_t kRescued = 256;
+constexpr std::size_t kRescues = 16;
+constexpr std::chrono::milliseconds kRescueTime{150};
 
-/// Returns candidates that are spread evenly over all.
-Candidates spread_over(const Candidates& all) {
+/// Returns candidates that are spread evenly over all, others for each rescue.
+Candidates spread_over(const Candidates& all, std::size_t rescue) {
   Candidates few;
   few.considered = all.considered;
   const std::size_t count = std::min(kRescued, all.legal.size());
   for (std::size_t i = 0; i < count; ++i) {
-    few.legal.push_back(all.legal[i * all.legal.size() / count]);
+    few.legal.push_back(all.legal[(i * kRescues + rescue) * all.legal.size() / (count * kRescues)]);
   }
   return few;
+}
+
+/// Leaves as many as are played of a search that was stopped, evenly spread.
+void thin_out(Fitting& fitting) {
+  const std::size_t all = fitting.plans.size();
+  const std::size_t count = std::min(all, kRescuedPlayed);
+  for (std::size_t i = 0; i < count; ++i) {
+    fitting.plans[i] = fitting.plans[i * all / count];
+    fitting.fits[i] = fitting.fits[i * all / count];
+  }
+  fitting.plans.resize(count);
+  fitting.fits.resize(count);
 }
 
 }  // namespace
@@ -474,14 +494,17 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
   if (fitting.plans.empty() && is_stopped(watch) && !candidates.legal.empty()) {
     // Somebody who waited long enough to stop it wants the best of a few, not nothing.
     SearchResult few;
-    fitting = fitting_plans(spread_over(candidates), inputs, limits, {}, few);
-    fitting.plans.resize(std::min(fitting.plans.size(), kRescuedPlayed));
-    fitting.fits.resize(fitting.plans.size());
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t rescue = 0; rescue < kRescues && fitting.plans.empty(); ++rescue) {
+      if (std::chrono::steady_clock::now() - begin > kRescueTime) break;
+      fitting = fitting_plans(spread_over(candidates, rescue), inputs, limits, {}, few);
+    }
     result.required = few.required;
     result.fitting = few.fitting;
     result.nearest_misses = few.nearest_misses;
   }
   if (fitting.plans.empty()) return result;
+  if (is_stopped(watch)) thin_out(fitting);
   for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;

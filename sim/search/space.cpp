@@ -555,6 +555,9 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
         found[i] = Combiner(parts[i], inputs, watch.stop).combine();
       },
       watch.combining);
+  // Who stops a search of millions waits for no more than a few of them.
+  constexpr std::size_t kLeft = 4096;
+  if (watch.stop && *watch.stop) thin_out(found, kLeft);
   return together(std::move(found));
 }
 

@@ -160,7 +160,8 @@ bool alike(const Plan& first, const Plan& second, const Software& software) {
   Plan one = first;
   Plan other = second;
   for (Plan* plan : {&one, &other}) {
-    for (Precision* format : {&plan->precision, &plan->grad_precision, &plan->moments_precision}) {
+    for (Precision* format : {&plan->precision, &plan->grad_precision, &plan->moments_precision,
+                              &plan->dispatch_precision}) {
       if (*format == Precision::fp16) *format = Precision::bf16;
       if (*format == Precision::tf32 && format != &plan->precision) *format = Precision::fp32;
     }

@@ -243,7 +243,7 @@ TEST_CASE("one expert that every token passes is the MLP, but for finding it") {
     const Prediction plain = predict(dense);
     const Prediction found = predict(one);
     CHECK(found.sec_per_iter.value >= plain.sec_per_iter.value);
-    CHECK(found.sec_per_iter.value <= 1.06 * plain.sec_per_iter.value);
+    CHECK(found.sec_per_iter.value <= 1.07 * plain.sec_per_iter.value);
     CHECK(found.breakdown.optimizer == doctest::Approx(plain.breakdown.optimizer).epsilon(0.005));
     // Experts keep the tokens that they are sent beside those that the router reads: at most a
     // twentieth of what a layer keeps.

@@ -1,5 +1,6 @@
 /// How answers change where a question is changed so that the right direction is known: on random
-/// legal plans of all shipped models, clusters and stacks. PREQUEL_RANDOM_PLANS says on how many.
+/// legal plans of all shipped models, clusters and stacks: 1,000 of them, or as many as
+/// PREQUEL_RANDOM_PLANS says.
 
 #include <doctest/doctest.h>
 
@@ -13,8 +14,11 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/plan/groups.hpp"
 #include "sim/answer/contended_iteration.hpp"
 #include "sim/answer/interval.hpp"
@@ -117,9 +121,12 @@ class Questions {
   std::vector<std::string> software_ = library_.names("software");
 };
 
+/// Where a check plays each plan many times, so many plans do.
+constexpr std::uint32_t kFew = 120;
+
 /// Calls `check` on as many questions as are asked for, by default `usual` ones.
 void on_random_plans(const std::function<void(const Asked&, const Scenario&)>& check,
-                     std::uint32_t usual = 120) {
+                     std::uint32_t usual = 1000) {
   const char* asked = std::getenv("PREQUEL_RANDOM_PLANS");
   const std::uint32_t plans =
       asked ? static_cast<std::uint32_t>(std::strtoul(asked, nullptr, 10)) : usual;
@@ -131,6 +138,11 @@ void on_random_plans(const std::function<void(const Asked&, const Scenario&)>& c
     CAPTURE(scenario.model.name);
     CAPTURE(scenario.cluster.name);
     CAPTURE(scenario.software.name);
+    std::string plan;
+    each_axis([&](const auto& axis) {
+      plan += fmt::format("{} {} ", axis.name, cell_of(axis.of(scenario.plan)));
+    });
+    CAPTURE(plan);
     check(question, scenario);
   }
 }
@@ -206,8 +218,9 @@ TEST_CASE("no low end of an interval is below what is left without the host's pa
   });
 }
 
-/// A pass that grows may overtake another where passes go beside each other.
-constexpr double kAnomaly = 2e-3;
+/// A pass that grows may overtake another where passes go beside each other, or where backward
+/// passes are split and their order is not that of these times.
+constexpr double kAnomaly = 4e-3;
 
 /// The scenario with one thing of its machine changed.
 template <class Change>
@@ -216,52 +229,87 @@ double seconds_with(Scenario scenario, const Change& change) {
   return seconds(scenario);
 }
 
-TEST_CASE("1,000 plans: accounts add up, and more of any resource is never slower") {
-  on_random_plans(
-      [](const Asked& asked, const Scenario& drawn) {
-        // Every schedule, where it is legal.
-        const auto other = asked.with([&](PlanRequest& plan) {
-          constexpr auto kSchedules = kWordsOf<Schedule>.size();
-          plan.schedule = static_cast<Schedule>((*plan.gbs + *plan.pp + *plan.tp) % kSchedules);
-          plan.vpp.reset();
-          if (traits(*plan.schedule).interleaved) plan.vpp = 2;
-        });
-        const Scenario& scenario = other ? *other : drawn;
-        CAPTURE(name(scenario.plan.schedule));
-        const Prediction found = predict(scenario);
-        const double usual = found.sec_per_iter.value;
-        for (const StagePrediction& stage : found.stages) {
-          CHECK(stage.time.total() == doctest::Approx(usual).epsilon(kRounding));
-          CHECK(stage.time.ep_comm >= 0);
-          CHECK(stage.time.bubble >= -kRounding * usual);
-        }
-        const auto faster = [&](const auto& change) {
-          CHECK(seconds_with(scenario, change) <= usual * (1 + kAnomaly));
-        };
-        const auto slower = [&](const auto& change) {
-          CHECK(seconds_with(scenario, change) >= usual * (1 - kAnomaly));
-        };
-        faster([](Scenario& its) {
-          for (double& peak : its.device.peaks) peak *= 1.1;
-        });
-        faster([](Scenario& its) { its.device.memory_rate = its.device.memory_rate * 1.1; });
-        slower([](Scenario& its) {
-          for (const LinkClass level : link_levels(its.cluster.fabric->description())) {
-            its.cluster = with_link_fraction(its.cluster, level, 0.9);
-          }
-        });
-        slower([](Scenario& its) {
-          its.cluster.network.link.latency = its.cluster.network.link.latency * 3.0;
-        });
-        slower([](Scenario& its) {
-          its.software.host.one_launch = its.software.host.one_launch * 2.0;
-          its.software.host.async_launch_per_layer = its.software.host.async_launch_per_layer * 2.0;
-        });
-        Scenario roomy = scenario;
-        roomy.device.memory = roomy.device.memory * 1.2;
-        CHECK(seconds(roomy) == usual);
-      },
-      1000);
+TEST_CASE("accounts of all schedules add up, and more of any resource is never slower") {
+  on_random_plans([](const Asked& asked, const Scenario& drawn) {
+    // Every schedule, where it is legal.
+    const auto other = asked.with([&](PlanRequest& plan) {
+      constexpr auto kSchedules = kWordsOf<Schedule>.size();
+      plan.schedule = static_cast<Schedule>((*plan.gbs + *plan.pp + *plan.tp) % kSchedules);
+      plan.vpp.reset();
+      if (traits(*plan.schedule).interleaved) plan.vpp = 2;
+    });
+    const Scenario& scenario = other ? *other : drawn;
+    CAPTURE(name(scenario.plan.schedule));
+    const Prediction found = predict(scenario);
+    const double usual = found.sec_per_iter.value;
+    for (const StagePrediction& stage : found.stages) {
+      CHECK(stage.time.total() == doctest::Approx(usual).epsilon(kRounding));
+      CHECK(stage.time.ep_comm >= 0);
+      CHECK(stage.time.bubble >= -kRounding * usual);
+    }
+    const auto faster = [&](const auto& change) {
+      CHECK(seconds_with(scenario, change) <= usual * (1 + kAnomaly));
+    };
+    const auto slower = [&](const auto& change) {
+      CHECK(seconds_with(scenario, change) >= usual * (1 - kAnomaly));
+    };
+    faster([](Scenario& its) {
+      for (double& peak : its.device.peaks) peak *= 1.1;
+    });
+    faster([](Scenario& its) { its.device.memory_rate = its.device.memory_rate * 1.1; });
+    slower([](Scenario& its) {
+      for (const LinkClass level : link_levels(its.cluster.fabric->description())) {
+        its.cluster = with_link_fraction(its.cluster, level, 0.9);
+      }
+    });
+    slower([](Scenario& its) {
+      its.cluster.network.link.latency = its.cluster.network.link.latency * 3.0;
+    });
+    slower([](Scenario& its) {
+      its.software.host.one_launch = its.software.host.one_launch * 2.0;
+      its.software.host.async_launch_per_layer = its.software.host.async_launch_per_layer * 2.0;
+    });
+    Scenario roomy = scenario;
+    roomy.device.memory = roomy.device.memory * 1.2;
+    CHECK(seconds(roomy) == usual);
+  });
+}
+
+TEST_CASE("schedules with more in flight, or with passes split by hand, are not slower") {
+  on_random_plans([](const Asked& asked, const Scenario& /*drawn*/) {
+    const auto with = [&](Schedule schedule) {
+      const auto other = asked.with([&](PlanRequest& plan) {
+        plan.schedule = schedule;
+        plan.vpp = 1;
+      });
+      return other ? seconds(*other) : 0.0;
+    };
+    const double one = with(Schedule::zb_h1), two = with(Schedule::zb_h2);
+    if (one > 0 && two > 0) CHECK(two <= one * (1 + kRounding));
+    const double free = with(Schedule::zb_2p);
+    if (two > 0 && free > 0) CHECK(free <= two * (1 + kRounding));
+  });
+}
+
+TEST_CASE("exchanges beside passes are not slower by more than what is measured") {
+  on_random_plans([](const Asked& asked, const Scenario& /*drawn*/) {
+    const auto with = [&](bool beside) {
+      return asked.with([&](PlanRequest& plan) {
+        plan.overlap = beside ? WordSet<Overlapped>{Overlapped::ep} : WordSet<Overlapped>{};
+      });
+    };
+    const auto beside = with(true), apart = with(false);
+    if (!beside || !apart || !beside->model.has_experts()) return;
+    const Prediction before = predict(*apart);
+    double exchanged = 0, launched = 0;
+    for (const StagePrediction& stage : before.stages) {
+      exchanged = std::max(exchanged, stage.time.ep_comm);
+      launched = std::max(launched, stage.time.compute + stage.time.recompute + stage.time.host);
+    }
+    const double measured = beside->software.communication.beside_stretch * exchanged +
+                            beside->software.host.beside_launch_share * launched;
+    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + kAnomaly) + measured);
+  });
 }
 
 TEST_CASE("slower links never make a step faster") {
@@ -298,8 +346,10 @@ TEST_CASE("more recompute is never faster, and takes no more memory where stages
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
       const auto other = asked.with([&](PlanRequest& plan) { plan.recompute = recompute; });
       if (!other) continue;
-      CHECK(seconds(*other) >= before * (1 - kRounding));
-      CHECK(peak(*other) <= held * (1 + kRounding));
+      CHECK(seconds(*other) >= before * (1 - kOvertaking));
+      // One micro batch is fullest at the end of its backward, beside whole gradients, when a layer
+      // that is repeated is there as a whole.
+      if (other->plan.micro_batches() > 1) CHECK(peak(*other) <= held * (1 + kRounding));
       before = seconds(*other);
       held = peak(*other);
     }
@@ -326,7 +376,8 @@ TEST_CASE("sharding more of the states, or sequences, never takes more memory") 
 
 TEST_CASE("smaller micro batches never take more memory, nor do more replicas") {
   on_random_plans([](const Asked& asked, const Scenario& scenario) {
-    if (scenario.plan.mbs > 1) {
+    // Where one micro batch is all of a step, gradients of the step before are gone.
+    if (scenario.plan.mbs > 1 && scenario.plan.micro_batches() > 1) {
       const auto smaller = asked.with([](PlanRequest& plan) { *plan.mbs /= 2; });
       if (smaller) CHECK(peak(*smaller) <= peak(scenario) * (1 + kRounding));
     }
@@ -369,41 +420,48 @@ TEST_CASE("twice the replicas on twice the batch are never faster, but for the o
 }
 
 TEST_CASE("ranks at full speed take the time predicted, a slow node more, up to its own loss") {
-  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
-    const double usual = seconds(scenario);
-    const auto slow = [&](double speed) {
-      WhatIf question;
-      question.slow_nodes = {{0, speed}};
-      return what_if(scenario, question).mean;
-    };
-    CHECK(slow(1.0) == doctest::Approx(usual).epsilon(1e-9));
-    CHECK(slow(0.8) >= usual * (1 - kRounding));
-    CHECK(slow(0.8) <= usual / 0.8 * (1 + kRounding));
-  });
+  on_random_plans(
+      [](const Asked& /*asked*/, const Scenario& scenario) {
+        const double usual = seconds(scenario);
+        const auto slow = [&](double speed) {
+          WhatIf question;
+          question.slow_nodes = {{0, speed}};
+          return what_if(scenario, question).mean;
+        };
+        CHECK(slow(1.0) == doctest::Approx(usual).epsilon(1e-9));
+        CHECK(slow(0.8) >= usual * (1 - kRounding));
+        CHECK(slow(0.8) <= usual / 0.8 * (1 + kRounding));
+      },
+      kFew);
 }
 
 TEST_CASE("things in each other's way are never faster, but for what the clock says too much") {
-  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
-    if (scenario.plan.tp > scenario.cluster.devices_per_node) return;
-    const ContendedIteration contended = contended_iteration(scenario, {});
-    const double usual = seconds(scenario);
-    // What the clock shares or loses more than need be is told, and may be less than nothing; what
-    // starts later may overlap less.
-    const double spared = std::min(0.0, contended.links) + std::min(0.0, contended.overlap);
-    CHECK(contended.seconds >= (usual + spared) * (1 - kOvertaking));
-  });
+  on_random_plans(
+      [](const Asked& /*asked*/, const Scenario& scenario) {
+        if (scenario.plan.tp > scenario.cluster.devices_per_node) return;
+        const ContendedIteration contended = contended_iteration(scenario, {});
+        const double usual = seconds(scenario);
+        // What the clock shares or loses more than need be is told, and may be less than nothing;
+        // what starts later may overlap less.
+        const double spared = std::min(0.0, contended.links) + std::min(0.0, contended.overlap);
+        CHECK(contended.seconds >= (usual + spared) * (1 - kOvertaking));
+      },
+      kFew);
 }
 
 TEST_CASE("a timeline ends with the iteration") {
-  on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
-    const Timeline told = timeline(scenario);
-    CHECK(told.seconds == doctest::Approx(seconds(scenario)).epsilon(1e-9));
-    double end = 0;
-    for (const TimelineSlice& slice : told.slices) end = std::max(end, slice.end_s);
-    CHECK(end + beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp)
-                    .value ==
-          doctest::Approx(told.seconds).epsilon(1e-9));
-  });
+  on_random_plans(
+      [](const Asked& /*asked*/, const Scenario& scenario) {
+        const Timeline told = timeline(scenario);
+        CHECK(told.seconds == doctest::Approx(seconds(scenario)).epsilon(1e-9));
+        double end = 0;
+        for (const TimelineSlice& slice : told.slices) end = std::max(end, slice.end_s);
+        CHECK(end +
+                  beside_the_passes(scenario.software.host, scenario.model.layers, scenario.plan.pp)
+                      .value ==
+              doctest::Approx(told.seconds).epsilon(1e-9));
+      },
+      kFew);
 }
 
 }  // namespace

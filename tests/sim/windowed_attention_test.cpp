@@ -40,8 +40,7 @@ TEST_CASE("the backward of windowed attention is linear in the length of sequenc
     CHECK(at_128k / at_32k == doctest::Approx(4).epsilon(0.03));
     // A query costs its window and the edges of its blocks, whatever the length.
     const double blocks = 131072.0 / 4096 * backward(at_length(model, 4096), part);
-    CHECK(at_128k < blocks);
-    CHECK(at_128k > blocks / 1.2);
+    CHECK(at_128k == doctest::Approx(blocks).epsilon(0.2));
     CHECK(at_128k < 0.1 * backward(at_length(model, 131072), AttentionSpan{}));
   }
 }

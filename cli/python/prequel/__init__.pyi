@@ -1,7 +1,7 @@
 """Written by tests/python/make_stub.py: what editors complete."""
 
 import os
-from typing import Any, Iterable, Literal, Mapping, TypeAlias, TypeVar
+from typing import Any, Callable, Iterable, Literal, Mapping, TypeAlias, TypeVar
 
 from ._error import Error as Error
 from ._prequel import __version__ as __version__
@@ -12,6 +12,7 @@ from ._results import (
     Result as Result, RunFit as RunFit, SearchResult as SearchResult, Stage as Stage, ValidatedRun as ValidatedRun,
     Validation as Validation,
 )
+from ._tables import Space as Space
 
 _Path: TypeAlias = str | os.PathLike[str]
 _Input: TypeAlias = _Path | Mapping[str, Any] | None
@@ -404,6 +405,7 @@ def search(
     top: str | int | float | Iterable[str] | Iterable[Any] | None = None,
     set: str | Iterable[str] | Mapping[str, Any] | None = None,
     plans: Any = None,
+    progress: Callable[[int, int], Any] | None = None,
     data_dirs: Iterable[Any] = (),
 ) -> SearchResult: ...
 
