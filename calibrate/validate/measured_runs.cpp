@@ -77,8 +77,9 @@ constexpr std::string_view kRunColumns[] = {
 std::optional<MemoryKind> memory_kind(const std::string& said) {
   const auto has = [&](std::string_view word) { return said.find(word) != std::string::npos; };
   if (has("smi")) return MemoryKind::smi;
+  // torchtune's "active" memory: blocks that are in use, but for what streams still wait for.
+  if (has("alloc") || has("active")) return MemoryKind::allocated;
   if (has("reserved")) return MemoryKind::reserved;
-  if (has("alloc")) return MemoryKind::allocated;
   return std::nullopt;
 }
 

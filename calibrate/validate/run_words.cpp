@@ -198,6 +198,30 @@ void translate_mean_tokens(CellTexts& cells) {
   }
 }
 
+/// Optimizers by their classes: of 8 bits, and those that update in the backward pass. Of a class
+/// that is both, the moments count for more.
+void translate_optimizer(CellTexts& cells) {
+  const std::string said = text_of(cells, "optimizer_name");
+  const auto says = [&](const char* word) { return said.find(word) != std::string::npos; };
+  if (says("8bit") || says("8 bit")) {
+    cells.try_emplace("optimizer", "adam-8bit");
+  } else if (says("in backward")) {
+    cells.try_emplace("optimizer", "adam-in-backward");
+  }
+}
+
+/// Losses that are fused with their product, where only the notes name their kernels.
+void translate_loss(CellTexts& cells) {
+  const std::string notes = text_of(cells, "notes");
+  const bool runs_liger = notes.find("framework_config=") != std::string::npos &&
+                          notes.find("-liger") != std::string::npos;
+  if (runs_liger) cells.try_emplace("loss", "fused");
+  // torchtune's ladder: of rows that add one technique each, those before the chunked loss.
+  if (notes.find("techniques added one after another") == std::string::npos) return;
+  const bool is_chunked = text_of(cells, "check").find("chunked") != std::string::npos;
+  cells.try_emplace("loss", is_chunked ? "chunked" : "whole");
+}
+
 /// MLPerf's reference of fine-tuning is the Trainer with PEFT, whatever round it was run in.
 void translate_reference(CellTexts& cells) {
   if (text_of(cells, "framework").find("(hf reference)") == std::string::npos) return;
@@ -221,13 +245,16 @@ void translate_kernels(CellTexts& cells) {
 void translate_tuning(CellTexts& cells) {
   translate_mean_tokens(cells);
   translate(cells, "offload", {{"see config", ""}, {"activations", ""}});
+  translate_optimizer(cells);
+  translate_loss(cells);
   translate_kernels(cells);
   translate_reference(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;
   // A variable of MLPerf's scripts that only notes hold.
-  if (notes.find("fp8_act=1") != std::string::npos) {
+  if (notes.find("fp8_act=1") != std::string::npos ||
+      notes.find("fp8_act=true") != std::string::npos) {
     cells.try_emplace("fp8_activation_store", "1");
   }
   if (const std::size_t said = notes.find("fp8_dpa="); said != std::string::npos) {

@@ -100,6 +100,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     stack = software.memory;
     stack.prints = row.memory_kind.value_or(stack.prints);
     result.interval = interval(scenario.scenario, *result.prediction, uncertainty);
+    state_verdict(*result.interval, *result.prediction);
     result.spread = std::make_shared<const Spread>(spread_of(scenario.scenario, uncertainty));
     result.unheeded = inputs.unheeded(row, scenario.scenario);
     std::vector<std::string>& warnings = result.prediction->warnings;
@@ -111,10 +112,8 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     return result;
   }
   result.outcome = Outcome::predicted;
-  result.fits = result.prediction->verdict != MemoryVerdict::oom;
-  result.printed_memory = stack.prints_first_stage
-                              ? result.prediction->stages.front().memory.of(stack.prints)
-                              : memory_of(*result.prediction, stack.prints);
+  result.fits = result.prediction->fits;
+  result.printed_memory = logged_memory(*result.prediction, stack, stack.prints);
   if (row.status == RunStatus::ok) {
     if (row.sec_per_iter) {
       result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;

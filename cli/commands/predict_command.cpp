@@ -21,6 +21,7 @@
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/axes/axis_text.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/search/nearest_plan.hpp"
 
 namespace prequel {
@@ -91,19 +92,38 @@ std::string flags_between(const Plan& from, const Plan& to) {
   return flags;
 }
 
-/// Prints a question to ask in place of a plan that is out of memory.
+/// Finds what to change so that a plan which may not fit does with 95 %, the cheapest in time.
+std::optional<SurePlan> sure_plan(const Library& library, const PredictAnswer& answer) {
+  constexpr double kSure = 0.95;
+  if (answer.prediction.verdict == MemoryVerdict::fits && !answer.is_no()) return std::nullopt;
+  const Uncertainty uncertainty = shipped_uncertainty(library);
+  SurePlan sure;
+  const auto nearest = nearest_fitting(answer.scenario, [&](const FoundPlan& found) {
+    Scenario other = answer.scenario;
+    other.plan = found.plan;
+    sure.fits_probability = interval(other, predict(other), uncertainty).fits_probability;
+    return sure.fits_probability >= kSure;
+  });
+  if (!nearest) return std::nullopt;
+  sure.flags = flags_between(answer.scenario.plan, nearest->plan);
+  sure.sec_per_iter = {nearest->sec_per_iter};
+  sure.peak_memory = nearest->peak_memory;
+  return sure;
+}
+
+/// Says what to ask in place of a plan that may be out of memory.
 void print_nearest(const PredictAnswer& answer, const Terminal& out) {
-  if (!answer.is_no()) return;
-  const auto nearest = nearest_fitting(answer.scenario);
+  if (answer.prediction.verdict == MemoryVerdict::fits && !answer.is_no()) return;
+  const char* verdict = answer.is_no() ? "Out of memory" : "Tight";
+  const auto& sure = answer.details.sure;
   const std::string told =
-      nearest ? fmt::format(
-                    "Out of memory. The nearest plan that fits: {}; {:.2f} s per iteration, {:.1f} "
-                    "of {:.1f} GiB. prequel search finds the fastest.",
-                    flags_between(answer.scenario.plan, nearest->plan), nearest->sec_per_iter,
-                    nearest->peak_memory.value / kGiB, answer.scenario.device.memory.value / kGiB)
-              : std::string(
-                    "Out of memory, as all plans near it; prequel search tells what to "
-                    "relax.");
+      sure
+          ? fmt::format(
+                "{}. The nearest plan that fits: {}; {:.2f} s per iteration, {:.1f} of {:.1f} GiB, "
+                "with a probability of {:.0f} %. prequel search finds the fastest.",
+                verdict, sure->flags, sure->sec_per_iter.value, sure->peak_memory.value / kGiB,
+                answer.scenario.device.memory.value / kGiB, 100 * sure->fits_probability)
+          : fmt::format("{}, as all plans near it; prequel search tells what to relax.", verdict);
   fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
 }
 
@@ -123,6 +143,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
     return answer_predict(library, options, tell_stderr(common.quiet), progress.of("samples"));
   }();
   answer.details.causes = program_causes(library, answer);
+  answer.details.sure = sure_plan(library, answer);
   answer.details.context = {common.call, library.inputs()};
   const auto& [job, scenario, prediction, details] = answer;
   write_timeline_files(options, answer);

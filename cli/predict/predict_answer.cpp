@@ -141,6 +141,7 @@ PredictAnswer answer_of(const PredictOptions& options, const Library& library,
   answer.details =
       details_of(its, library, request, job, answer.scenario, answer.prediction, progress);
   state_error(*answer.details.interval, answer.prediction);
+  state_verdict(*answer.details.interval, answer.prediction);
   std::vector<std::string>& warnings = answer.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
   for (const std::string& path : unheard_spreads(answer.scenario)) {

@@ -14,8 +14,8 @@ struct PredictAnswer {
   Prediction prediction;  ///< its warnings begin with those of the plan
   PredictionDetails details;
 
-  /// Tests whether the answer is "no": the plan is out of memory.
-  [[nodiscard]] bool is_no() const { return prediction.verdict == MemoryVerdict::oom; }
+  /// Whether the answer is "no": the plan is out of memory.
+  [[nodiscard]] bool is_no() const { return !prediction.fits; }
 };
 
 /// Reads what the options name and predicts it; `tell` hears what was made of other tools' files,

@@ -35,7 +35,15 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 /// The iteration of which parts hold one another up, for people.
 std::string contention_text(const ContendedIteration& contended);
 
-/// The details that may be asked for beside the prediction itself.
+/// What to change so that a plan is as good as sure to fit.
+struct SurePlan {
+  std::string flags;  ///< of predict: "--mbs 1 --recompute full"
+  Seconds sec_per_iter;
+  Bytes peak_memory;
+  double fits_probability{};
+};
+
+/// What may be asked beside the prediction itself.
 struct PredictionDetails {
   std::optional<Interval> interval;
   std::optional<StepDistribution> distribution;
@@ -48,6 +56,7 @@ struct PredictionDetails {
   std::vector<ExplainedKernel> kernels;
   OriginOf origin;               ///< of the kernels' constants
   std::vector<GapCause> causes;  ///< of the gap to the job's measured time
+  std::optional<SurePlan> sure;  ///< where the plan itself is not
   std::optional<Context> context;
 };
 

@@ -18,6 +18,7 @@ double gib(Bytes bytes) {
 }
 
 Json memory_json(const Scenario& scenario, const Prediction& prediction) {
+  const MemoryStack& stack = scenario.software.memory;
   Json stages = Json::array();
   for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
     const StagePrediction& stage = prediction.stages[i];
@@ -41,11 +42,12 @@ Json memory_json(const Scenario& scenario, const Prediction& prediction) {
                       {"breakdown_s", breakdown_json(stage.time)}});
   }
   return {{"peak_gib", gib(prediction.peak_memory)},
-          {"allocated_gib", gib(memory_of(prediction, MemoryKind::allocated))},
-          {"reserved_gib", gib(memory_of(prediction, MemoryKind::reserved))},
+          {"allocated_gib", gib(logged_memory(prediction, stack, MemoryKind::allocated))},
+          {"reserved_gib", gib(logged_memory(prediction, stack, MemoryKind::reserved))},
+          {"logged_stage", logged_stage(prediction, stack)},
           {"smi_gib", gib(memory_of(prediction, MemoryKind::smi))},
           {"capacity_gib", gib(scenario.device.memory)},
-          {"fits", prediction.verdict != MemoryVerdict::oom},
+          {"fits", prediction.fits},
           {"verdict", name(prediction.verdict)},
           {"stages", stages}};
 }
@@ -120,6 +122,12 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
                       {"loss", uneven->tokens.loss}};
   }
   if (details.interval) json["interval"] = interval_json(*details.interval);
+  if (const auto& sure = details.sure) {
+    json["memory"]["nearest"] = {{"flags", sure->flags},
+                                 {"sec_per_iter", sure->sec_per_iter.value},
+                                 {"peak_gib", gib(sure->peak_memory)},
+                                 {"fits_probability", sure->fits_probability}};
+  }
   if (measured) {
     Json was = Json::object();
     if (measured->sec_per_iter) was["sec_per_iter"] = measured->sec_per_iter->value;

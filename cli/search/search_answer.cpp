@@ -216,11 +216,13 @@ void add_odds(const Library& library, SearchAnswer& answer) {
   if (answer.intervals.empty()) return;
   for (std::size_t i = 0; i < std::min(answer.best.size(), answer.intervals.size()); ++i) {
     state_error(answer.intervals[i], answer.best[i]);
+    state_verdict(answer.intervals[i], answer.best[i]);
   }
   std::vector<UncertainPlan> plans;
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
-    const FoundPlan& found = answer.result.plans[i];
-    // The fastest is the best among plans of as many devices; more devices cost as much more.
+    FoundPlan& found = answer.result.plans[i];
+    found.verdict = verdict_of(answer.intervals[i].fits_probability);
+    // Of as many devices, the fastest is the best; more of them cost as much more.
     const double value = answer.options.fewest_gpus
                              ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
                              : found.value;

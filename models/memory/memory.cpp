@@ -442,24 +442,27 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
           : 0.0;
   const double at_update = update + stack.workspaces.value;
   const double passes = fullest.activations + fullest.live + always;
-  double later = at_update;  // what the rest of the step takes
+  const double last_layer = std::ranges::max(loads, {}, &ChunkLoad::layer).layer;
+  double after_passes = at_update;  // what the rest of the step takes
   if (stack.frees_gradients && plan.micro_batches() == 1 && plan.pp == 1) {
-    const double last_layer = std::ranges::max(loads, {}, &ChunkLoad::layer).layer + always;
-    later = memory.gradients.value + std::max(last_layer, at_update);
+    after_passes += memory.gradients.value;
+    const double later = memory.gradients.value + std::max(last_layer + always, at_update);
     if (later >= passes) {
       memory.activations = {0.0};
-      memory.buffers = {std::max(last_layer, at_update)};
+      memory.buffers = {std::max(last_layer + always, at_update)};
     } else {
       memory.gradients = {0.0};
       memory.buffers = {fullest.live + always};
     }
   } else {
     memory.buffers = {std::max(fullest.live + always, at_update - fullest.activations)};
-    later = passes;
   }
   const double share =
       gathered > 0 ? stack.gathered_cache_share.value_or(stack.cache_share) : stack.cache_share;
-  memory.allocator_cache = stack.allocator_cache + Bytes{share * std::min(passes, later)};
+  // The loss frees its blocks before layers take theirs, and the passes before the update does.
+  const double loss = std::ranges::max(loads, {}, &ChunkLoad::loss).loss;
+  const double freed = std::max(std::min(loss, last_layer), std::min(passes, after_passes));
+  memory.allocator_cache = stack.allocator_cache + Bytes{share * freed};
   memory.framework = stack.framework + memory.allocator_cache;
   if (plan.tp > 1 || plan.pp > 1) memory.framework += stack.parallel_framework;
   return memory;

@@ -29,12 +29,13 @@ struct StageMemory {
   Bytes offloaded;        ///< states and activations that host memory holds in place of the device
 
   /// All of it, as nvidia-smi would print it on a device without limit.
-  [[nodiscard]] Bytes total() const { return allocated() + framework; }
-  /// Returns the bytes that cannot be given back; they decide whether the plan fits.
+  [[nodiscard]] Bytes total() const { return allocated() + paged + framework; }
+  /// What cannot be given back: it decides whether the plan fits.
   [[nodiscard]] Bytes needed() const { return total() - allocator_cache - paged; }
-  /// Returns the bytes that PyTorch's allocator has handed out (`max_memory_allocated`).
+  /// What PyTorch's allocator has handed out (`max_memory_allocated`): managed memory of paged
+  /// states (bitsandbytes) is none of it.
   [[nodiscard]] Bytes allocated() const {
-    return weights + gradients + optimizer + activations + buffers;
+    return weights + gradients + optimizer + activations + buffers - paged;
   }
   /// Returns the bytes that it holds for that (`max_memory_reserved`).
   [[nodiscard]] Bytes reserved() const { return allocated() + allocator_cache; }

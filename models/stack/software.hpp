@@ -306,10 +306,19 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated", "reserved",
                                                                       "smi"};
 
+/// Whose peak logs of a stack print.
+enum class LoggedStage : std::uint8_t {
+  fullest,  ///< every rank's, or that of the one which holds most
+  first,    ///< rank 0's
+  last      ///< the last rank's, which has the loss
+};
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<LoggedStage>{"fullest", "first", "last"};
+
 /// Constants of the memory model (equations in models/memory/memory.hpp).
 struct MemoryStack {
   MemoryKind prints{MemoryKind::smi};  ///< which memory logs of the stack print
-  bool prints_first_stage{};           ///< tools print the first stage's peak; else the fullest's
+  LoggedStage logs{};                  ///< whose peak these are
   double weight_bytes{};               ///< per parameter
   double gradient_bytes{};             ///< per parameter
   double optimizer_bytes{};            ///< per parameter: master weights, moments, main gradient

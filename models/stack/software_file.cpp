@@ -249,9 +249,7 @@ CommunicationStack read_communication(const Cursor& section) {
 MemoryStack read_memory(const Cursor& section) {
   MemoryStack memory;
   if (const auto prints = section.find("prints")) memory.prints = prints->word<MemoryKind>();
-  if (const auto first = section.find("prints_first_stage")) {
-    memory.prints_first_stage = first->boolean();
-  }
+  if (const auto stage = section.find("logged_stage")) memory.logs = stage->word<LoggedStage>();
   memory.weight_bytes = section.at("weight_bytes").number(kNonNegative);
   memory.gradient_bytes = section.at("gradient_bytes").number(kNonNegative);
   memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "hw/base/portable_math.hpp"
 #include "sim/answer/slopes.hpp"
 #include "sim/answer/student_t.hpp"
@@ -127,6 +129,21 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   result.slopes = slopes.time;
   result.sources = largest_sources(slopes.time, spread);
   return result;
+}
+
+MemoryVerdict verdict_of(double fits_probability) {
+  constexpr double kSure = 0.9;
+  if (fits_probability > kSure) return MemoryVerdict::fits;
+  return fits_probability < 1.0 - kSure ? MemoryVerdict::oom : MemoryVerdict::tight;
+}
+
+void state_verdict(const Interval& interval, Prediction& prediction) {
+  prediction.verdict = verdict_of(interval.fits_probability);
+  if (prediction.verdict != MemoryVerdict::tight) return;
+  prediction.warnings.push_back(
+      fmt::format("memory is tight: this plan fits with a probability of {:.0f} %, and where it "
+                  "does the allocator may have to free and retry, which can double the time",
+                  100 * interval.fits_probability));
 }
 
 void state_error(const Interval& interval, Prediction& prediction) {

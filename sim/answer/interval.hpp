@@ -45,6 +45,12 @@ struct Interval {
   }
 };
 
+/// Returns the verdict of a plan that fits with that probability: `tight` between 10 and 90 %.
+MemoryVerdict verdict_of(double fits_probability);
+/// Gives the prediction the verdict of its probability of fitting, in place of that by its peak
+/// alone, and warns where that is tight.
+void state_verdict(const Interval& interval, Prediction& prediction);
+
 /// The error that a stack states was earned on its own tables; elsewhere the interval's holds where
 /// it is wider, or where constants were edited.
 void state_error(const Interval& interval, Prediction& prediction);

@@ -86,10 +86,7 @@ void add_memory(const Scenario& scenario, const PartWeights& weights, Prediction
   prediction.fullest_stage = memory.fullest;
   prediction.peak_memory = memory.peak;
   prediction.verdict = memory.verdict;
-  if (memory.verdict == MemoryVerdict::tight) {
-    prediction.warnings.emplace_back(
-        "memory is tight: the allocator may have to free and retry, which can double the time");
-  }
+  prediction.fits = memory.verdict != MemoryVerdict::oom;
   warn_of_idle_recompute(scenario, in_flight, prediction);
 }
 
@@ -188,6 +185,20 @@ Bytes memory_of(const Prediction& prediction, MemoryKind kind) {
     most = std::max(most, stage.memory.of(kind));
   }
   return most;
+}
+
+std::size_t logged_stage(const Prediction& prediction, const MemoryStack& stack) {
+  switch (stack.logs) {
+    case LoggedStage::fullest: break;
+    case LoggedStage::first: return 0;
+    case LoggedStage::last: return prediction.stages.size() - 1;
+  }
+  return prediction.fullest_stage;
+}
+
+Bytes logged_memory(const Prediction& prediction, const MemoryStack& stack, MemoryKind kind) {
+  if (stack.logs == LoggedStage::fullest) return memory_of(prediction, kind);
+  return prediction.stages[logged_stage(prediction, stack)].memory.of(kind);
 }
 
 Prediction predict(const Scenario& scenario, FlopsConvention convention) {

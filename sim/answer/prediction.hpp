@@ -40,6 +40,7 @@ struct Prediction {
   std::vector<StagePrediction> stages;
   Bytes peak_memory;  ///< as printed by nvidia-smi on the fullest device
   MemoryVerdict verdict{};
+  bool fits{true};                    ///< more probably than not
   std::optional<UnevenSteps> uneven;  ///< where sequences differ in length
   std::vector<std::string> warnings;
 
@@ -47,7 +48,11 @@ struct Prediction {
   [[nodiscard]] double hardware_flops_rate(const Plan& plan) const;  ///< FLOP/s of one device
 };
 
-/// Returns the bytes on the fullest device, as that kind of figure counts them.
+/// Returns the stage whose peak logs of the stack print.
+std::size_t logged_stage(const Prediction& prediction, const MemoryStack& stack);
+/// Returns what a log of the stack prints as that kind of figure: of the stage that it logs.
+Bytes logged_memory(const Prediction& prediction, const MemoryStack& stack, MemoryKind kind);
+/// What the fullest device holds, as that kind of figure counts it.
 Bytes memory_of(const Prediction& prediction, MemoryKind kind);
 
 /// Plays one iteration with `layers` as `price_layers` priced them for this scenario, or for one

@@ -15,12 +15,14 @@ constexpr std::array<std::string_view, 5> kOfMemory{"mbs", "recompute", "recompu
 constexpr std::array<std::string_view, 14> kOfLayout{
     "mbs", "recompute", "recompute_modules", "zero", "dp",     "tp", "pp",
     "vpp", "schedule",  "sequence_parallel", "ep",   "layout", "cp", "etp"};
-/// Share of a device that stays free, so that the verdict is not "tight".
-constexpr double kRoom = 0.12;
+/// Shares of a device that stay free in plans that are looked at, one after another, and how many
+/// of the fastest of these are asked whether they are sure to fit.
+constexpr std::array<double, 3> kRooms{0.03, 0.12, 0.3};
+constexpr std::size_t kAsked = 6;
 
-/// Returns the best of the plans that are as the scenario's but for the axes that are `free`.
+/// Returns the fastest of the plans that are as the scenario's but for the axes that are `free`.
 std::optional<FoundPlan> best_of(const Scenario& scenario, std::span<const std::string_view> free,
-                                 std::int64_t nodes) {
+                                 std::int64_t nodes, const IsSure& is_sure) {
   SearchInputs inputs{static_cast<const Inputs&>(scenario), {}};
   SearchAxes said;
   each_axis([&](const auto& axis) {
@@ -33,22 +35,26 @@ std::optional<FoundPlan> best_of(const Scenario& scenario, std::span<const std::
   });
   said.nodes = {nodes};
   SearchLimits limits;
-  limits.best = 1;
-  limits.memory_headroom = kRoom;
+  limits.best = kAsked;
   const Candidates candidates = legal_plans(fill_axes(said, inputs, Reach::usual), inputs);
-  const SearchResult result = search(candidates, inputs, limits);
-  return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
+  for (const double room : kRooms) {
+    limits.memory_headroom = room;
+    const SearchResult result = search(candidates, inputs, limits);
+    const auto sure = std::ranges::find_if(result.plans, is_sure);
+    if (sure != result.plans.end()) return *sure;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<FoundPlan> nearest_fitting(const Scenario& scenario) {
+std::optional<FoundPlan> nearest_fitting(const Scenario& scenario, const IsSure& is_sure) {
   constexpr std::int64_t kMostTimes = 8;
   const std::int64_t nodes = scenario.plan.nodes;
-  if (auto found = best_of(scenario, kOfMemory, nodes)) return found;
+  if (auto found = best_of(scenario, kOfMemory, nodes, is_sure)) return found;
   for (std::int64_t times = 1; times <= kMostTimes; times *= 2) {
     if (nodes * times > scenario.cluster.nodes) break;
-    if (auto found = best_of(scenario, kOfLayout, nodes * times)) return found;
+    if (auto found = best_of(scenario, kOfLayout, nodes * times, is_sure)) return found;
   }
   return std::nullopt;
 }

@@ -100,6 +100,7 @@ TEST_CASE("a prediction out of memory ends with a plan that fits") {
   const Json again = answer_of(
       "predict --model llama-3-70b --cluster dgx-h100 --nodes 16 --gbs 512 --seq-len 8192 " + said);
   CHECK(again.at("memory").at("verdict") == "fits");
+  CHECK(again.at("interval").at("fits_probability") >= 0.95);
 }
 
 }  // namespace

@@ -20,6 +20,13 @@ Interval interval_of(const Scenario& scenario, double level = kIntervalLevel) {
   return interval(scenario, predict(scenario), priors(), level);
 }
 
+TEST_CASE("a verdict is tight between 10 and 90 %") {
+  CHECK(verdict_of(0.95) == MemoryVerdict::fits);
+  CHECK(verdict_of(0.89) == MemoryVerdict::tight);
+  CHECK(verdict_of(0.11) == MemoryVerdict::tight);
+  CHECK(verdict_of(0.05) == MemoryVerdict::oom);
+}
+
 TEST_CASE("an interval holds the prediction, grows with its level and is the same each time") {
   const Scenario scenario = shipped_scenario();
   const Prediction prediction = predict(scenario);

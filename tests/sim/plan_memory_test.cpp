@@ -51,6 +51,49 @@ TEST_CASE("the fullest stage is the one whose memory is judged and printed") {
   }
 }
 
+TEST_CASE("stages of 1F1B differ by what a micro batch keeps") {
+  const Scenario scenario = job_with("1f1b");
+  const PlanMemory memory = plan_memory(scenario, weights_of(scenario),
+                                        chunks_in_flight(scenario.plan, scenario.software));
+  // Between the ends all stages are alike: each holds one micro batch more than the next.
+  const double one = memory.stages[1].activations.value - memory.stages[2].activations.value;
+  CHECK(one > 0);
+  for (std::size_t stage = 2; stage + 2 < memory.stages.size(); ++stage) {
+    const double more =
+        memory.stages[stage].activations.value - memory.stages[stage + 1].activations.value;
+    CHECK(more == doctest::Approx(one).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a log of Megatron-LM is of its last rank, nanotron's of its first") {
+  const auto logged = [](const char* software) {
+    const Scenario scenario = planned("llama-2-7b", "dgx-h100", software,
+                                      {{"plan.nodes", "1"}, {"plan.gbs", "64"}, {"plan.pp", "4"}});
+    const Prediction prediction = predict(scenario);
+    const MemoryStack& stack = scenario.software.memory;
+    const std::size_t stage = logged_stage(prediction, stack);
+    CHECK(logged_memory(prediction, stack, MemoryKind::allocated) ==
+          prediction.stages[stage].memory.allocated());
+    CHECK(memory_of(prediction, MemoryKind::allocated) >=
+          logged_memory(prediction, stack, MemoryKind::allocated));
+    return stage;
+  };
+  CHECK(logged("megatron-core-2026") == 3);
+  CHECK(logged("nanotron-2025") == 0);
+}
+
+TEST_CASE("paged states are none of what the allocator hands out") {
+  StageMemory memory;
+  memory.optimizer = {8e9};
+  memory.weights = {2e9};
+  memory.framework = {1e9};
+  const Bytes total = memory.total(), allocated = memory.allocated();
+  memory.paged = {8e9};
+  CHECK(memory.total() == total);
+  CHECK(memory.allocated() == allocated - memory.paged);
+  CHECK(memory.needed() == total - memory.paged);
+}
+
 TEST_CASE("of a plan that does not fit, or hardly, the kinds add up to the printed peak, too") {
   for (const char* mbs : {"1", "4", "8", "16"}) {
     const Scenario scenario =
