@@ -30,9 +30,6 @@ CommTime comm_time(const CollectivePrice& price);
 GroupShape shape_of_group(const Scenario& scenario, const RankGroup& group);
 GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis);
 
-/// Whether a tensor group does not fit into a node.
-bool crosses_nodes(const Scenario& scenario);
-
 /// Of weights or gradients, with what the stack puts on the network at the most.
 CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
                               Bytes bytes);

@@ -16,8 +16,8 @@ namespace prequel {
 struct Orthogonalization {
   double dense{}, experts{}, largest{};
 };
-/// Of what a rank holds of one part.
-Orthogonalization orthogonalization(const Scenario& scenario, Part part);
+/// Prices what a rank holds of the matrices of a layer.
+Orthogonalization orthogonalization(const Layer& layer, Precision format, const Inputs& inputs);
 
 /// The optimizer's pass over the states that one rank owns of a stage of these chunks, which hold
 /// `parameters`. What of the moments host memory holds is updated there meanwhile. Muon (Jordan
