@@ -13,9 +13,15 @@ Bytes token_bytes(const Dispatch& dispatch) {
   return {real(dispatch.hidden) * bytes_per_element(dispatch.precision)};
 }
 
-/// Of `bins` that are equally likely, how many `draws` hit.
-double distinct(double bins, double draws) {
-  return bins * (1.0 - portable::pow(1.0 - 1.0 / bins, draws));
+/// Of `bins` that hold as many of `balls` each, how many `draws` of different balls hit; 0 balls
+/// stand for any number.
+double distinct(double bins, double draws, double balls) {
+  if (balls <= 0) return bins * (1.0 - portable::pow(1.0 - 1.0 / bins, draws));
+  double missed = 1.0;  // the chance that a bin holds none of them
+  for (double i = 0.0; i < draws && i < balls; i += 1.0) {
+    missed *= std::max(0.0, balls - balls / bins - i) / (balls - i);
+  }
+  return bins * (1.0 - missed);
 }
 
 TransferModel read_transfer(const Cursor& cursor) {
@@ -39,6 +45,9 @@ DispatchModel read_model(const Cursor& cursor) {
   model.compute_units = cursor.at("compute_units").number(kPositive);
   if (const auto share = cursor.find("network_share")) {
     model.network_share = share->number({0.0, 1.0, true});
+  }
+  if (const auto share = cursor.find("forwarding_share")) {
+    model.forwarding_share = share->number({0.0, 1.0, true});
   }
   if (const auto limit = cursor.find("network_limit")) model.network_limit = limit->rate();
   if (const auto row = cursor.find("network_row_s"))
@@ -110,13 +119,15 @@ double hits(double blocks, const Dispatch& dispatch) {
   const double k = real(dispatch.top_k);
   const double groups = real(dispatch.expert_groups);
   const double chosen = real(dispatch.groups_chosen);
-  if (groups <= chosen) return distinct(blocks, k);
-  if (blocks >= groups) return distinct(chosen * blocks / groups, k);
+  const double experts = real(dispatch.experts);
+  if (groups <= chosen) return distinct(blocks, k, experts);
+  const double candidates = experts * chosen / groups;
+  if (blocks >= groups) return distinct(chosen * blocks / groups, k, candidates);
   double missed = 1.0;  // the chance that a block holds no chosen group
   for (double i = 0.0; i < chosen; i += 1.0) {
     missed *= std::max(0.0, groups - groups / blocks - i) / (groups - i);
   }
-  return distinct(blocks * (1.0 - missed), k);
+  return distinct(blocks * (1.0 - missed), k, candidates);
 }
 
 DispatchBytes dispatch_bytes(const Dispatch& dispatch, std::int64_t ranks, std::int64_t in_domain) {
@@ -151,7 +162,8 @@ CollectivePrice price(const Cluster& cluster, const GroupShape& group, const Dis
     return price;
   }
   const DispatchModel& model = *cluster.dispatch->of(dispatch.dispatcher);
-  const TransferModel& way = dispatch.combine ? model.combine : model.dispatch;
+  TransferModel way = dispatch.combine ? model.combine : model.dispatch;
+  if (group.crosses_network()) way.link_rate = way.link_rate * model.forwarding_share;
   const Bytes width = token_bytes(dispatch);
   // A rank's own copies are moved too.
   const double rows = bytes.device / width * real(group.ranks) / real(group.ranks - 1);

@@ -9,13 +9,14 @@
 namespace prequel {
 
 /// In how many of `blocks` equal parts of the experts (ranks, or nodes) a token's experts lie on
-/// average, when the router chooses evenly. Without groups, k of them hit
+/// average, when the router chooses evenly and none of E experts twice. Without groups, k of them
+/// hit
 ///
-///     n (1 - (1 - 1/n)^k)
+///     n (1 - C(E - E/n, k) / C(E, k)),    E many: n (1 - (1 - 1/n)^k)
 ///
 /// With group-limited routing (t of g groups of experts, DeepSeek-V2 and V3) the candidates are
-/// the t·n/g blocks of the chosen groups where n >= g; else the blocks that hold a chosen group,
-/// n (1 - prod_{i<t} (g - g/n - i) / (g - i)).
+/// the t·E/g experts on the t·n/g blocks of the chosen groups where n >= g; else on the blocks that
+/// hold a chosen group, n (1 - prod_{i<t} (g - g/n - i) / (g - i)).
 double hits(double blocks, const Dispatch& dispatch);
 
 /// What one rank sends, in bytes.

@@ -27,10 +27,12 @@ struct TransferModel {
 /// One dispatcher. What crosses the network and what crosses device links go on at the same time as
 /// far as `network_beside` says; the rest waits, as copies do that are forwarded once they arrived.
 struct DispatchModel {
-  TransferModel dispatch;          ///< to the experts
-  TransferModel combine;           ///< back
-  double compute_units{};          ///< that the kernels take from products beside them
-  double network_share{1.0};       ///< of what collectives get of the network
+  TransferModel dispatch;     ///< to the experts
+  TransferModel combine;      ///< back
+  double compute_units{};     ///< that the kernels take from products beside them
+  double network_share{1.0};  ///< of what collectives get of the network
+  /// Of `link_rate`, what kernels reach that also forward what came over the network.
+  double forwarding_share{1.0};
   BytesPerSecond network_limit{};  ///< most that a rank puts on the network; 0: any
   Seconds network_row{};           ///< least that a copy takes which a rank puts there
   double network_beside{1.0};      ///< of the shorter of both, the share that the longer hides
@@ -47,7 +49,8 @@ struct DispatchModels {
 };
 
 /// Reads `{"deepep": {"compute_units", "dispatch": transfer, "combine": transfer,
-/// "network_share"?, "network_limit"?, "network_row_s"?, "network_beside"?}, …}`, a transfer being
+/// "network_share"?, "forwarding_share"?, "network_limit"?, "network_row_s"?, "network_beside"?},
+/// …}`, a transfer being
 /// `{"latency_s", "link_rate", "row_s"?, "unit_rate"?}`; problems go to the cursor's document.
 DispatchModels read_dispatch(const Cursor& cursor);
 

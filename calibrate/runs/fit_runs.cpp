@@ -10,6 +10,7 @@
 #include "calibrate/runs/run_fit.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/student_t.hpp"
 
@@ -86,9 +87,7 @@ std::string shared_by(const ObservedRun& row, const std::string& fold_by) {
   return row.run->model_name.empty() ? row.run->table : row.run->model_name;
 }
 
-constexpr int kMostFolds = 12;  // each is a fit
-
-/// The fold of each row, from 0: in turns, or by what rows share, dealt to at most 12.
+/// The fold of each row, from 0: in turns, or by what rows share.
 std::vector<int> folds_of(const std::vector<ObservedRun>& rows, int folds,
                           const std::string& fold_by) {
   std::map<std::string, int> known;
@@ -98,43 +97,87 @@ std::vector<int> folds_of(const std::vector<ObservedRun>& rows, int folds,
       result.push_back(static_cast<int>(i) % folds);
       continue;
     }
-    const auto next = static_cast<int>(known.size()) % kMostFolds;
+    const auto next = static_cast<int>(known.size());
     result.push_back(known.try_emplace(shared_by(rows[i], fold_by), next).first->second);
   }
   return result;
 }
 
-void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& report,
-              LeftOutFolds* left_out = nullptr) {
-  Errors held_out, baseline;
-  const int folds = fold_of.empty() ? 0 : 1 + std::ranges::max(fold_of);
-  std::vector<double> half_widths;
-  for (int fold = 0; fold < folds && folds > 1; ++fold) {
-    std::vector<std::size_t> fitted, checked;
-    for (std::size_t i = 0; i < fit.runs().size(); ++i) {
-      (fold_of[i] == fold ? checked : fitted).push_back(i);
+/// Rows that a fold fits, and those that it predicts.
+struct Fold {
+  std::vector<std::size_t> fitted, checked;
+};
+
+std::vector<Fold> folds_with(const std::vector<int>& fold_of) {
+  std::vector<Fold> folds(fold_of.empty() ? 0 : 1 + std::ranges::max(fold_of));
+  for (std::size_t i = 0; i < fold_of.size(); ++i) {
+    for (std::size_t fold = 0; fold < folds.size(); ++fold) {
+      (fold_of[i] == static_cast<int>(fold) ? folds[fold].checked : folds[fold].fitted)
+          .push_back(i);
     }
-    if (checked.empty() || fitted.empty()) continue;
-    const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fitted), checked);
-    const double factor = fit.one_factor(fitted);
-    for (std::size_t i = 0; i < checked.size(); ++i) {
-      const ObservedRun& run = fit.runs()[checked[i]];
+  }
+  std::erase_if(folds,
+                [](const Fold& fold) { return fold.checked.empty() || fold.fitted.empty(); });
+  return folds;
+}
+
+void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& report) {
+  Errors held_out, baseline;
+  for (const Fold& fold : folds_with(fold_of)) {
+    const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fold.fitted), fold.checked);
+    const double factor = fit.one_factor(fold.fitted);
+    for (std::size_t i = 0; i < fold.checked.size(); ++i) {
+      const ObservedRun& run = fit.runs()[fold.checked[i]];
       held_out.add(run, forecasts[i]);
-      half_widths.push_back(std::expm1(t4_half_width(0.8) * forecasts[i].scale));
-      baseline.add(run, {fit.as_files_say(checked[i]) + factor, 0.0});
+      baseline.add(run, {fit.as_files_say(fold.checked[i]) + factor, 0.0});
     }
   }
   report.held_out = error_statistics(held_out.relative);
   report.one_factor = error_statistics(baseline.relative);
   report.coverage = coverage(held_out.distances);
-  if (!left_out || report.held_out.n == 0) return;
-  std::ranges::sort(half_widths);
-  left_out->folds = static_cast<std::size_t>(folds);
-  left_out->n = report.held_out.n;
-  left_out->median = report.held_out.median;
-  left_out->p90 = report.held_out.p90;
-  left_out->interval80 = report.coverage.inside[1];
-  left_out->half_width = half_widths[half_widths.size() / 2];
+}
+
+RefitErrors refit_errors(const RunFit& fit, const std::vector<Forecast>& forecasts) {
+  Errors errors;
+  std::vector<double> half_widths;
+  for (std::size_t row = 0; row < forecasts.size(); ++row) {
+    errors.add(fit.runs()[row], forecasts[row]);
+    half_widths.push_back(std::expm1(t4_half_width(0.8) * forecasts[row].scale));
+  }
+  const ErrorStatistics found = error_statistics(errors.relative);
+  return {found.median, found.p90, found.bias, coverage(errors.distances).inside[1],
+          quantile(half_widths, 0.5)};
+}
+
+/// Leaves out what rows share, fold by fold: each is refitted on the linear model around the fit to
+/// all rows, so that no fold asks for predictions.
+void leave_out(const RunFit& fit, const LinearModel& near, const std::vector<int>& fold_of,
+               QuantityFit& report, LeftOutFolds& result) {
+  const std::vector<Fold> folds = folds_with(fold_of);
+  std::vector<std::size_t> all(fit.runs().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<Forecast> left_out(all.size());
+  Errors held_out, baseline;
+  parallel_for(folds.size(), [&](std::size_t i) {
+    const Fold& fold = folds[i];
+    const std::vector<Forecast> forecasts =
+        RunFit::forecasts_near(near, fit.refit(near, fold.fitted), fold.checked);
+    for (std::size_t k = 0; k < fold.checked.size(); ++k) left_out[fold.checked[k]] = forecasts[k];
+  });
+  for (const Fold& fold : folds) {
+    const double factor = fit.one_factor(fold.fitted);
+    for (const std::size_t row : fold.checked) {
+      held_out.add(fit.runs()[row], left_out[row]);
+      baseline.add(fit.runs()[row], {fit.as_files_say(row) + factor, 0.0});
+    }
+  }
+  report.held_out = error_statistics(held_out.relative);
+  report.one_factor = error_statistics(baseline.relative);
+  report.coverage = coverage(held_out.distances);
+  result.folds = folds.size();
+  result.n = report.held_out.n;
+  result.left_out = refit_errors(fit, left_out);
+  result.seen = refit_errors(fit, RunFit::forecasts_near(near, fit.refit(near, all), all));
 }
 
 QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,
@@ -162,7 +205,11 @@ QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,
   }
   report.before = error_statistics(before.relative);
   report.in_sample = error_statistics(in_sample.relative);
-  hold_out(fit, fold_of, report, left_out);
+  if (left_out) {
+    leave_out(fit, best.model, fold_of, report, *left_out);
+  } else {
+    hold_out(fit, fold_of, report);
+  }
   return report;
 }
 
@@ -218,8 +265,9 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
   std::vector<ObservedRun> memory = observed_memory(library, runs);
   const auto of_time = constants_of(chosen, true);
   const auto of_memory = constants_of(chosen, false);
-  // Constants that are named are those that are believed to have changed.
-  const auto known = chosen.empty() ? what_is_known : only_priors;
+  // Constants that are named are believed to have changed. Where folds leave out what rows share,
+  // the rows alone are to tell: files were chosen on some of them.
+  const auto known = chosen.empty() && fold_by.empty() ? what_is_known : only_priors;
   if (!times.empty() && !of_time.empty()) {
     WhatIsKnown before = known(times, uncertainty, of_time);
     const RunFit fit(std::move(times), uncertainty, of_time, std::move(before), stop);
@@ -236,7 +284,8 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
     WhatIsKnown before = known(memory, uncertainty, of_memory);
     before.other_name = 0;  // the names are told by times
     const RunFit fit(std::move(memory), uncertainty, of_memory, std::move(before), stop);
-    report.memory = fit_quantity(fit, uncertainty, folds_of(fit.runs(), folds, {}));
+    const int turns = fold_by.empty() ? folds : 1;
+    report.memory = fit_quantity(fit, uncertainty, folds_of(fit.runs(), turns, {}));
   }
   if (report.time.rows + report.memory.rows == 0) {
     throw InputError(fmt::format(

@@ -48,13 +48,20 @@ struct QuantityFit {
   std::size_t rows{};
 };
 
-/// How far off times of rows are whose model, card, cluster or software a fit did not see.
+/// Errors of times and what their intervals of 80 % hold.
+struct RefitErrors {
+  double median{}, p90{};  ///< of absolute relative errors
+  double bias{};           ///< mean of signed relative errors
+  double interval80{};     ///< share of the rows inside their interval of 80 %
+  double half_width{};     ///< median of half widths of these intervals, relative
+};
+
+/// How far off times of rows are whose model, card, cluster or software a fit did not see, beside
+/// those of the same rows by the fit that saw them.
 struct LeftOutFolds {
   std::string by;  ///< what folds have in common: model, card, cluster or software
   std::size_t folds{}, n{};
-  double median{}, p90{};  ///< of absolute relative errors
-  double interval80{};     ///< share of the rows inside their interval of 80 %
-  double half_width{};     ///< median of half widths of these intervals, relative
+  RefitErrors left_out, seen;
 };
 
 struct RunFitReport {

@@ -30,6 +30,18 @@ double normalise(std::vector<double>& logs) {
   return most + std::log(sum);
 }
 
+/// The rows of a linear model that `rows` name.
+LinearModel part_of(const LinearModel& model, const std::vector<std::size_t>& rows) {
+  LinearModel part{model.at, VectorXd(static_cast<Index>(rows.size())),
+                   MatrixXd(static_cast<Index>(rows.size()), model.slopes.cols())};
+  for (Index i = 0; i < part.values.size(); ++i) {
+    const auto row = static_cast<Index>(rows[static_cast<std::size_t>(i)]);
+    part.values[i] = model.values[row];
+    part.slopes.row(i) = model.slopes.row(row);
+  }
+  return part;
+}
+
 /// Posteriors under several priors as the one that has their mean and variance.
 Posterior merged(const std::vector<Posterior>& parts, const std::vector<double>& weights) {
   Posterior whole =
@@ -121,6 +133,29 @@ std::vector<Forecast> RunFit::forecasts(const std::vector<Hypothesis>& hypothese
   return result;
 }
 
+Posterior RunFit::refit(const LinearModel& near, const std::vector<std::size_t>& rows) const {
+  const LinearModel model = prequel::part_of(near, rows);
+  VectorXd prior_variance = VectorXd::Zero(model.at.size());
+  const LogQuantities linear = [&](const VectorXd& u) -> VectorXd {
+    heed(stop_);
+    return model.values + model.slopes * (u - model.at);
+  };
+  return under_priors(part_of(rows), linear, model, prior_variance);
+}
+
+std::vector<Forecast> RunFit::forecasts_near(const LinearModel& near, const Posterior& refitted,
+                                             const std::vector<std::size_t>& rows) {
+  const LinearModel model = prequel::part_of(near, rows);
+  const VectorXd values = model.values + model.slopes * (refitted.constants - model.at);
+  std::vector<Forecast> result;
+  for (Index i = 0; i < values.size(); ++i) {
+    const VectorXd slope = model.slopes.row(i).transpose();
+    const double variance = slope.dot(refitted.covariance * slope);
+    result.push_back({values[i], std::sqrt(variance + refitted.noise * refitted.noise)});
+  }
+  return result;
+}
+
 double RunFit::one_factor(const std::vector<std::size_t>& rows) const {
   std::vector<double> gaps;
   for (const std::size_t row : rows) {
@@ -145,17 +180,6 @@ std::vector<ObservedRun> RunFit::part_of(const std::vector<std::size_t>& rows) c
   return part;
 }
 
-LinearModel RunFit::start_of(const std::vector<std::size_t>& rows) const {
-  LinearModel part{start_.at, VectorXd(static_cast<Index>(rows.size())),
-                   MatrixXd(static_cast<Index>(rows.size()), start_.slopes.cols())};
-  for (Index i = 0; i < part.values.size(); ++i) {
-    const auto row = static_cast<Index>(rows[static_cast<std::size_t>(i)]);
-    part.values[i] = start_.values[row];
-    part.slopes.row(i) = start_.slopes.row(row);
-  }
-  return part;
-}
-
 /// Whether a choice changes what any row takes with another one.
 bool RunFit::tells(const std::vector<ObservedRun>& part, const StackChoice& choice,
                    const StackChoice& other) const {
@@ -164,12 +188,10 @@ bool RunFit::tells(const std::vector<ObservedRun>& part, const StackChoice& choi
   return (values(choice) - values(other)).cwiseAbs().maxCoeff() > kFelt;
 }
 
-Hypothesis RunFit::hypothesis(const std::vector<ObservedRun>& part,
-                              const std::vector<std::size_t>& rows,
-                              const StackChoice& choice) const {
-  const LogQuantities quantities = quantities_of(part, choice);
-  LinearModel start = start_of(rows);
-  if (choice != StackChoice{}) start.values = quantities(start.at);
+/// The fit under each prior, merged by how probable each is; the variances of the constants before.
+Posterior RunFit::under_priors(const std::vector<ObservedRun>& part,
+                               const LogQuantities& quantities, LinearModel start,
+                               VectorXd& prior_variance) const {
   std::vector<Posterior> parts;
   std::vector<double> weights;
   for (const WeighedPrior& one : known_.priors) {
@@ -177,15 +199,26 @@ Hypothesis RunFit::hypothesis(const std::vector<ObservedRun>& part,
     weights.push_back(parts.back().log_evidence + std::log(one.weight));
   }
   const double log_evidence = normalise(weights);
-  Hypothesis result{choice, merged(parts, weights), VectorXd::Zero(start.at.size()), 0.0};
-  result.posterior.log_evidence = log_evidence;
+  for (std::size_t i = 0; i < known_.priors.size(); ++i) {
+    prior_variance += weights[i] * known_.priors[i].prior.covariance.diagonal();
+  }
+  Posterior whole = merged(parts, weights);
+  whole.log_evidence = log_evidence;
+  return whole;
+}
+
+Hypothesis RunFit::hypothesis(const std::vector<ObservedRun>& part,
+                              const std::vector<std::size_t>& rows,
+                              const StackChoice& choice) const {
+  const LogQuantities quantities = quantities_of(part, choice);
+  LinearModel start = prequel::part_of(start_, rows);
+  if (choice != StackChoice{}) start.values = quantities(start.at);
+  Hypothesis result{choice, {}, VectorXd::Zero(start.at.size()), 0.0};
+  result.posterior = under_priors(part, quantities, std::move(start), result.prior_sd);
+  result.prior_sd = result.prior_sd.cwiseSqrt();
   if (const int names = changes(choice); names > 0) {
     result.posterior.log_evidence += names * std::log(known_.other_name);
   }
-  for (std::size_t i = 0; i < known_.priors.size(); ++i) {
-    result.prior_sd += weights[i] * known_.priors[i].prior.covariance.diagonal();
-  }
-  result.prior_sd = result.prior_sd.cwiseSqrt();
   return result;
 }
 

@@ -50,6 +50,15 @@ class RunFit {
   [[nodiscard]] std::vector<Forecast> forecasts(const std::vector<Hypothesis>& hypotheses,
                                                 const std::vector<std::size_t>& rows) const;
 
+  /// Refits `rows` on `near`, a linear model of all rows, which asks for no prediction.
+  [[nodiscard]] Posterior refit(const LinearModel& near,
+                                const std::vector<std::size_t>& rows) const;
+
+  /// Forecasts `rows` after a refit, by the same linear model.
+  [[nodiscard]] static std::vector<Forecast> forecasts_near(const LinearModel& near,
+                                                            const Posterior& refitted,
+                                                            const std::vector<std::size_t>& rows);
+
   /// By the median factor of measured over predicted of `rows`: the baseline; 0 without any.
   [[nodiscard]] double one_factor(const std::vector<std::size_t>& rows) const;
 
@@ -57,7 +66,9 @@ class RunFit {
   [[nodiscard]] LogQuantities quantities_of(const std::vector<ObservedRun>& part,
                                             const StackChoice& choice) const;
   [[nodiscard]] std::vector<ObservedRun> part_of(const std::vector<std::size_t>& rows) const;
-  [[nodiscard]] LinearModel start_of(const std::vector<std::size_t>& rows) const;
+  [[nodiscard]] Posterior under_priors(const std::vector<ObservedRun>& part,
+                                       const LogQuantities& quantities, LinearModel start,
+                                       Eigen::VectorXd& prior_variance) const;
   [[nodiscard]] bool tells(const std::vector<ObservedRun>& part, const StackChoice& choice,
                            const StackChoice& other) const;
   [[nodiscard]] Hypothesis hypothesis(const std::vector<ObservedRun>& part,

@@ -104,11 +104,6 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     std::vector<std::string>& warnings = result.prediction->warnings;
     warnings.insert(warnings.begin(), scenario.warnings.begin(), scenario.warnings.end());
     warnings.insert(warnings.end(), result.unheeded.begin(), result.unheeded.end());
-    if (software.framework == "pytorch-fsdp" && cell(row, "compile") == "0") {
-      result.prediction->warnings.push_back(fmt::format(
-          "compile 0: {} is priced with compiled blocks, which are faster and keep less",
-          software.name));
-    }
   } catch (const InputError& error) {
     result.outcome = Outcome::unsupported;
     result.reason = error.problems().front();

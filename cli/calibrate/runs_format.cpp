@@ -129,14 +129,26 @@ std::string few_text(const std::vector<FewRuns>& few) {
   return table.text();
 }
 
-Json left_out_json(const LeftOutFolds& left_out) {
-  return {{"by", left_out.by},
-          {"folds", left_out.folds},
-          {"median", left_out.median},
-          {"p90", left_out.p90},
-          {"interval80", left_out.interval80},
-          {"half_width", left_out.half_width},
-          {"n", left_out.n}};
+Json refit_errors_json(const RefitErrors& errors) {
+  return {{"median", errors.median},
+          {"p90", errors.p90},
+          {"bias", errors.bias},
+          {"interval80", errors.interval80},
+          {"half_width", errors.half_width}};
+}
+
+Json left_out_json(const LeftOutFolds& folds) {
+  Json json{{"by", folds.by}, {"folds", folds.folds}};
+  json.update(refit_errors_json(folds.left_out));
+  json["n"] = folds.n;
+  json["seen"] = refit_errors_json(folds.seen);
+  return json;
+}
+
+std::string refit_errors_text(const RefitErrors& one) {
+  return fmt::format("median {:.1f} %, P90 {:.1f}, bias {:+.1f}, {:.0f} % in intervals of {:.1f} %",
+                     100 * one.median, 100 * one.p90, 100 * one.bias, 100 * one.interval80,
+                     100 * one.half_width);
 }
 
 }  // namespace
@@ -170,12 +182,10 @@ std::string run_fit_text(const RunsAnswer& answer) {
   if (report.time.rows > 0)
     out += quantity_text(report.time, "sec_per_iter", report.left_out ? 0 : report.folds);
   if (report.left_out) {
-    const LeftOutFolds& one = *report.left_out;
+    const LeftOutFolds& folds = *report.left_out;
     out += fmt::format(
-        "  left out by {} ({} folds, {} rows): median {:.1f} %, P90 {:.1f}, {:.0f} % in their "
-        "intervals of 80 %, whose half width is {:.1f} %\n",
-        one.by, one.folds, one.n, 100 * one.median, 100 * one.p90, 100 * one.interval80,
-        100 * one.half_width);
+        "  by {}: {} left out in turn, {} rows\n    left out  {}\n    seen      {}\n", folds.by,
+        folds.folds, folds.n, refit_errors_text(folds.left_out), refit_errors_text(folds.seen));
   }
   if (report.time.choices.size() > 1 ||
       (!report.time.choices.empty() && report.time.choices.front().choice != StackChoice{})) {

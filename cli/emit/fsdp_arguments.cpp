@@ -131,13 +131,18 @@ std::string fsdp2(const Scenario& scenario) {
       offload ? "CPUOffloadPolicy, " : "", mixed_precision("MixedPrecisionPolicy", plan),
       gathers_of(plan, scenario.software) == Gathers::each_pass ? "True" : "False");
   if (offload) text += "    offload_policy=CPUOffloadPolicy(),\n";
+  const bool compiled = plan.compile || !scenario.software.kernels.eager;
+  text +=
+      ")\n"
+      "\n"
+      "\n"
+      "def shard(model, blocks):\n";
+  text += compiled
+              ? "    for block in blocks:  # the transformer blocks, compiled as the prediction "
+                "has them\n"
+                "        block.compile()\n"
+              : "    for block in blocks:  # the transformer blocks, not compiled\n";
   return text +
-         ")\n"
-         "\n"
-         "\n"
-         "def shard(model, blocks):\n"
-         "    for block in blocks:  # the transformer blocks, compiled as the prediction has them\n"
-         "        block.compile()\n"
          "        fully_shard(block, **fsdp)\n"
          "    fully_shard(model, **fsdp)  # embedding and head\n"
          "\n"

@@ -23,6 +23,9 @@ std::vector<LeftOut> left_to_model_code(const Scenario& scenario) {
   if (exchanges_tokens(plan, scenario.model)) {
     code("dispatcher", cell_of(plan.dispatcher), "sends tokens to experts");
   }
+  if (is_quantized(plan.dispatch_precision)) {
+    code("dispatch_precision", cell_of(plan.dispatch_precision), "casts them for it");
+  }
   if (plan.pp > 1 && !plan.layout.empty()) {
     code("layout", plan.layout, "deals its layers to stages");
   }

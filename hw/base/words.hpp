@@ -52,6 +52,7 @@ class WordSet {
   }
 
   constexpr void add(Enum value) { bits_ |= bit(value); }
+  constexpr void remove(Enum value) { bits_ &= ~bit(value); }
   [[nodiscard]] constexpr bool has(Enum value) const { return (bits_ & bit(value)) != 0; }
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
 

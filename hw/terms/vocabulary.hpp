@@ -171,6 +171,7 @@ struct Dispatch {
   std::int64_t hidden{};  ///< elements of a token
   Precision precision{Precision::bf16};
   std::int64_t top_k{1};          ///< experts chosen for a token
+  std::int64_t experts{};         ///< of all ranks; 0: so many that none is drawn twice anyway
   std::int64_t expert_groups{1};  ///< of group-limited routing
   std::int64_t groups_chosen{1};  ///< of these, for a token
 };

@@ -40,6 +40,7 @@ struct AxisValues {
   Box<std::int64_t> etp;  ///< tensor-parallel degree of experts
   Box<ContextComm> cp_comm;
   Box<Dispatcher> dispatcher;
+  Box<Precision> dispatch_precision;  ///< of tokens on their way to experts; back in 16 bits
   Box<std::string>
       router_balance;  ///< `forced`, `dropped` (`dropped:1.25`), `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
@@ -69,6 +70,7 @@ struct AxisValues {
   Box<std::string> lengths;  ///< `fixed`, `lognormal:MEAN:SD:MIN:MAX`, a file or a name
   Box<Packing> packing;
   Box<Balance> balance;
+  Box<bool> compile;  ///< torch.compile fuses pointwise kernels
 };
 
 /// A plan as asked for: what is empty is derived or defaulted.
@@ -215,6 +217,8 @@ inline constexpr std::tuple kPlanAxes(
              "how a context-parallel group shares keys and values", AxisUse::offered},
     PlanAxis{"dispatcher", [](auto& of) { return &of.dispatcher; }, Domain<Dispatcher>{},
              "moe-token-dispatcher-type", "who carries tokens to experts", AxisUse::offered},
+    PlanAxis{"dispatch_precision", [](auto& of) { return &of.dispatch_precision; }, kFormats, "",
+             "of tokens, and of gradients, on their way to experts", AxisUse::usual},
     PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
              Domain<std::string>{"forced"}, "",
              "load of experts: forced, dropped, dropped:FACTOR, natural, or a file of one number "
@@ -285,7 +289,9 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"packing", [](auto& of) { return &of.packing; }, Domain<Packing>{}, "",
              "how sequences fill a micro batch", AxisUse::usual},
     PlanAxis{"balance", [](auto& of) { return &of.balance; }, Domain<Balance>{}, "",
-             "how sequences are dealt to ranks", AxisUse::usual});
+             "how sequences are dealt to ranks", AxisUse::usual},
+    PlanAxis{"compile", [](auto& of) { return &of.compile; }, Domain<bool>{}, "",
+             "fuse pointwise kernels (torch.compile); off: eager PyTorch", AxisUse::usual});
 
 /// Calls `visit` with each axis, in the order of the table.
 template <class Visit>

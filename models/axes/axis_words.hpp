@@ -52,7 +52,9 @@ inline constexpr std::array<std::string_view, 2> kWordsOf<ShardingGroup>{"all", 
 
 /// What selective recompute computes again: modules as Megatron-Core's `--recompute-modules` names
 /// them, or as PyTorch's stacks do it (torchtitan's `selective_ac_option`) all operators but
-/// attention, reductions and every second product, or the whole of every second block.
+/// attention, reductions and every second product, or the whole of every second block; or all but
+/// what JAX keeps by the names of tensors, as MaxText's `remat_policy` says: results of products
+/// (`minimal`: of all of them; `…_with_context`: attention's, too).
 enum class RecomputeModule : std::uint8_t {
   core_attn,
   mla_up_proj,
@@ -64,12 +66,37 @@ enum class RecomputeModule : std::uint8_t {
   operators,
   blocks,
   gdn_norm_out,  ///< gated norms behind a scan
-  mhc            ///< sums of residual streams
+  mhc,           ///< sums of residual streams
+  save_qkv_proj,
+  save_out_proj,
+  save_dot_except_mlp,
+  save_dot_except_mlpwi,
+  minimal,
+  minimal_with_context
 };
 template <>
-inline constexpr std::array<std::string_view, 11> kWordsOf<RecomputeModule>{
-    "core_attn",      "mla_up_proj", "moe_act", "layernorm",    "mlp", "moe",
-    "shared_experts", "operators",   "blocks",  "gdn_norm_out", "mhc"};
+inline constexpr std::array<std::string_view, 17> kWordsOf<RecomputeModule>{"core_attn",
+                                                                            "mla_up_proj",
+                                                                            "moe_act",
+                                                                            "layernorm",
+                                                                            "mlp",
+                                                                            "moe",
+                                                                            "shared_experts",
+                                                                            "operators",
+                                                                            "blocks",
+                                                                            "gdn_norm_out",
+                                                                            "mhc",
+                                                                            "save_qkv_proj",
+                                                                            "save_out_proj",
+                                                                            "save_dot_except_mlp",
+                                                                            "save_dot_except_mlpwi",
+                                                                            "minimal",
+                                                                            "minimal_with_context"};
+
+/// Whether the word names what is kept, so that all else is computed again.
+constexpr bool is_kept_by_name(RecomputeModule word) {
+  return word >= RecomputeModule::save_qkv_proj;
+}
 
 /// Whose inputs wait in host memory for the backward pass (Megatron-Core's `--offload-modules`).
 enum class OffloadModule : std::uint8_t {

@@ -21,11 +21,12 @@ enum class Schedule : std::uint8_t {
   zb_v,
   v_half,
   v_min,
+  zb_2p,
 };
 template <>
-inline constexpr std::array<std::string_view, 10> kWordsOf<Schedule>{
+inline constexpr std::array<std::string_view, 11> kWordsOf<Schedule>{
     "gpipe",      "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe",
-    "dualpipe-v", "zb-v", "v-half",           "v-min"};
+    "dualpipe-v", "zb-v", "v-half",           "v-min", "zb-2p"};
 
 /// What tells schedules apart for all but those who emit them.
 struct ScheduleTraits {
@@ -42,7 +43,8 @@ constexpr ScheduleTraits traits(Schedule schedule) {
     case Schedule::one_f_one_b: return {};
     case Schedule::interleaved: return {.interleaved = true};
     case Schedule::zb_h1:
-    case Schedule::zb_h2: return {.splits_backward = true};
+    case Schedule::zb_h2:
+    case Schedule::zb_2p: return {.splits_backward = true};
     case Schedule::dualpipe: return {.mirrored = true, .pairs = true};
     case Schedule::dualpipe_v: return {.folded = true, .pairs = true};
     case Schedule::zb_v:
@@ -71,11 +73,12 @@ struct Rounds {
 std::string text_of(const Rounds& rounds);
 
 /// Interleaved 1F1B: as many as stages (Narayanan et al. 2021, section 2.2). DualPipe: as many from
-/// each end; it and DualPipe-V need enough to fill the pipeline.
+/// each end; it, DualPipe-V and ZB-2p need enough to fill the pipeline.
 constexpr Rounds rounds(Schedule schedule, std::int64_t pp) {
   const ScheduleTraits its = traits(schedule);
   if (its.interleaved) return {pp, pp};
   if (its.pairs) return {its.mirrored ? 2 : 1, 2 * pp};
+  if (schedule == Schedule::zb_2p) return {1, 2 * pp - 1};
   return {};
 }
 

@@ -40,7 +40,7 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
   const double read = real(matrix.rows * inputs);
   const double written = real(matrix.rows * outputs);
   const bool fused = software.kernels.fused_adapters;
-  const double factor = software.kernels.pointwise_traffic_factor;
+  const double factor = software.kernels.pointwise_traffic(setting.compiled);
   const auto add = [&](LayerPiece piece) {
     piece.module = matrix.module;
     piece.of_experts = matrix.experts > 0;

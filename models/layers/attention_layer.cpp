@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "hw/base/errors.hpp"
 #include "models/layers/layer_teller.hpp"
@@ -213,7 +214,7 @@ class AttentionTeller {
       teller_.tell_linear("gate", teller_.tokens, shape_.width(), teller_.model.hidden, split);
     }
     const double pass = real(teller_.tokens) * width * teller_.element *
-                        teller_.software.kernels.pointwise_traffic_factor;
+                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
     teller_.tell({"output gate", PointwiseKernels{StreamKind::fused_pointwise, 3 * pass, 5 * pass},
                   Module::other, 0, false, real(teller_.tokens) * width * teller_.element});
   }
@@ -223,6 +224,7 @@ class AttentionTeller {
     LayerTeller::Split split = teller_.split_inputs();
     split.operator_share = 1;
     split.adapters = teller_.adapters_of({{AdapterTarget::o, teller_.model.hidden}});
+    split.module = Module::out_projection;
     teller_.tell_linear("projection", teller_.tokens, teller_.model.hidden, shape_.width(), split);
   }
 
@@ -231,6 +233,7 @@ class AttentionTeller {
     const double elements = real(teller_.tokens * shape_.qkv_width()) / tp;
     LayerTeller::Split split = teller_.split_outputs();
     split.bias = teller_.model.qkv_bias;
+    split.module = Module::qkv_projection;
     split.kept = elements * teller_.element;
     split.feeds = OffloadModule::core_attn;
     // Queries, keys and values are a product each; every second one is that of keys.
@@ -248,8 +251,7 @@ class AttentionTeller {
     const double passes = teller_.model.position == PositionEmbedding::rope ? 2 * width : width;
     const double part =
         real((shape_.heads + shape_.kv_heads) * shape_.key_dim) / real(teller_.model.hidden);
-    const bool copied =
-        teller_.model.position == PositionEmbedding::rope && teller_.software.memory.keeps_copies;
+    const bool copied = teller_.model.position == PositionEmbedding::rope && teller_.keeps_copies();
     teller_.tell_pointwise("heads", Module::other, passes, passes + 1, tp,
                            copied ? part * teller_.token_bytes / tp : 0);
     if (teller_.model.qk_norm) {
@@ -345,8 +347,11 @@ class AttentionTeller {
         teller_.setting.attention == AttentionKind::flash) {
       tell_sink_gradients(heads);
     }
-    teller_.tell({"attention", core, Module::core_attention, sinks, false, kept, 0,
-                  OffloadModule::core_attn});
+    LayerPiece piece{"attention", core, Module::core_attention,  sinks, false,
+                     kept,        0,    OffloadModule::core_attn};
+    piece.result =
+        real(teller_.tokens * shape_.width()) / real(teller_.setting.tp) * context_bytes();
+    teller_.tell(std::move(piece));
     tell_context();
   }
 

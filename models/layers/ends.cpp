@@ -89,16 +89,21 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
                             PointwiseKernels{StreamKind::fused_pointwise, 2 * pass, 3 * pass},
                             Module::other, 0, false, pass});
   }
-  layer.pieces.push_back(
-      {"cross-entropy", PointwiseKernels{StreamKind::cross_entropy,
-                                         software.kernels.cross_entropy_forward_bytes * logits,
-                                         software.kernels.cross_entropy_backward_bytes * logits}});
+  const KernelStack& kernels = software.kernels;
+  const bool eager = !setting.compiled && kernels.eager;
+  const double forward =
+      eager ? kernels.eager->cross_entropy_forward_bytes : kernels.cross_entropy_forward_bytes;
+  const double backward =
+      eager ? kernels.eager->cross_entropy_backward_bytes : kernels.cross_entropy_backward_bytes;
+  layer.pieces.push_back({"cross-entropy", PointwiseKernels{StreamKind::cross_entropy,
+                                                            forward * logits, backward * logits}});
   return layer;
 }
 
 Layer tell_next_token(const Transformer& model, const LayerSetting& setting,
                       const Software& software) {
-  const double traffic = token_bytes(model, setting) * software.kernels.pointwise_traffic_factor;
+  const double traffic =
+      token_bytes(model, setting) * software.kernels.pointwise_traffic(setting.compiled);
   Layer layer;
   layer.input = token_bytes(model, setting) / real(setting.token_split());
   layer.pieces.push_back(

@@ -66,7 +66,8 @@ class FeedTeller {
 
  private:
   [[nodiscard]] bool keeps_gate() const {
-    return teller_.software.memory.keeps_copies || teller_.software.memory.keeps_gates;
+    return teller_.keeps_copies() || (teller_.software.memory.keeps_gates &&
+                                      !teller_.software.kernels.fuses(teller_.setting.compiled));
   }
 
   /// A rank's part of the tokens that its tensor group has: experts get each token once, whether or
@@ -93,8 +94,8 @@ class FeedTeller {
                        bool is_kept) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(teller_.model.mlp);
-    const double pass =
-        traffic_rows * teller_.element * teller_.software.kernels.pointwise_traffic_factor;
+    const double pass = traffic_rows * teller_.element *
+                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
     teller_.tell({name,
                   PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
                                    (gated ? 5 : 3) * pass},
@@ -114,8 +115,8 @@ class FeedTeller {
   void tell_activation_store(Module module, double elements, bool repeated) {
     const double stored = stored_bytes(repeated);
     if (stored == teller_.element) return;
-    const double pass =
-        elements * (teller_.element + stored) * teller_.software.kernels.pointwise_traffic_factor;
+    const double pass = elements * (teller_.element + stored) *
+                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
     teller_.tell(
         {"activation store", PointwiseKernels{StreamKind::fused_pointwise, pass, pass}, module});
   }
@@ -126,7 +127,7 @@ class FeedTeller {
     const double in_elements =
         real(teller_.tokens * teller_.model.in_width(inner)) / real(teller_.setting.tp);
     LayerTeller::Split first = teller_.split_outputs();
-    first.module = module;
+    first.module = module == Module::mlp ? Module::mlp_in : module;
     first.kept = in_elements * stored_bytes();
     // Of the gate, what it gates and the second product, every second one; of two, the second.
     first.operator_share = is_gated(teller_.model.mlp) ? 0.5 : 0.0;
@@ -142,7 +143,7 @@ class FeedTeller {
     teller_.tell_cast("mlp casts", module, inner_elements,
                       in_elements + real(teller_.tokens * teller_.model.hidden));
     LayerTeller::Split second = teller_.split_inputs();
-    second.module = module;
+    second.module = module == Module::mlp ? Module::mlp_out : module;
     second.operator_share = is_gated(teller_.model.mlp) ? 0.0 : 1.0;
     second.ends_layer = ends_layer;
     second.adapters = teller_.adapters_of({{AdapterTarget::down, teller_.model.hidden}});
@@ -169,9 +170,10 @@ class FeedTeller {
     transfer.hidden = teller_.model.expert_width();
     transfer.precision = teller_.setting.precision;
     transfer.top_k = experts.top_k;
+    transfer.experts = experts.count;
     transfer.expert_groups = experts.groups;
     transfer.groups_chosen = experts.groups_chosen;
-    teller_.tell({name, TokenTransfer{transfer}, Module::experts});
+    teller_.tell({name, TokenTransfer{transfer, teller_.setting.to_experts}, Module::experts});
   }
 
   /// A token is read once and written for each expert, or the other way round. What arrives by rank
@@ -205,8 +207,12 @@ class FeedTeller {
     // What a fused kernel reads and writes once, others do twice.
     const bool fused = teller_.software.kernels.fused_experts && teller_.setting.one_graph;
     const double passes = fused ? 0.5 : 1.0;
-    teller_.tell_cast("expert casts", Module::experts, passes * rows * (hidden + real(inner)),
-                      passes * rows * (hidden + real(in_width)));
+    // Tokens that travel in 8 bits are cast once, before they are copied for their experts.
+    const bool travel_cast = teller_.setting.ep > 1 && is_quantized(teller_.setting.to_experts);
+    const double arrive = travel_cast ? expert_tokens() * teller_.setting.imbalance : passes * rows;
+    teller_.tell_cast("expert casts", Module::experts,
+                      arrive * hidden + passes * rows * real(inner),
+                      arrive * hidden + passes * rows * real(in_width));
     const bool reads_input = teller_.keeps_input_of({AdapterTarget::experts});
     const auto adapt = [&](std::int64_t outputs, std::int64_t inputs, bool splits_inputs) {
       for (const std::int64_t adapted : teller_.adapters_of({{AdapterTarget::experts, outputs}})) {
@@ -242,8 +248,8 @@ class FeedTeller {
   /// Each expert has a bias of its own, which no kernel over all of them adds: results are read and
   /// written once more, and their gradients read and summed.
   void tell_expert_biases(double results) {
-    const double pass =
-        results * teller_.element * teller_.software.kernels.pointwise_traffic_factor;
+    const double pass = results * teller_.element *
+                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
     teller_.tell({"expert biases", PointwiseKernels{StreamKind::fused_pointwise, 2 * pass, pass},
                   Module::experts});
   }

@@ -6,8 +6,11 @@ namespace prequel {
 
 double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
   double bytes = layer.input;
+  // Where all is repeated but what has a name, that is kept as results, not as inputs.
+  const bool by_name = repeated.has(Module::other);
   for (const LayerPiece& piece : layer.pieces) {
-    bytes += (1.0 - piece.repeated_share(repeated)) * piece.kept;
+    const double kept = by_name ? std::max(piece.kept, piece.result) : piece.kept;
+    bytes += (1.0 - piece.repeated_share(repeated)) * kept;
   }
   return bytes;
 }

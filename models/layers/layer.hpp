@@ -69,6 +69,7 @@ struct KeyValueRing {
 /// Tokens to their experts, and the results back; the backward pass has the opposite.
 struct TokenTransfer {
   Dispatch what;
+  Precision to_experts{Precision::bf16};  ///< what goes there; what comes back is `what.precision`
 };
 
 struct LayerPiece {
@@ -86,6 +87,7 @@ struct LayerPiece {
   /// Whether its parameters do: a frozen piece has no product of weight gradients, no gradients, no
   /// states, and keeps no input for them.
   bool learns{true};
+  double result{};  ///< bytes of the result, kept in place of `kept` if by its name
 
   /// How much of it a set repeats.
   [[nodiscard]] double repeated_share(WordSet<Module> repeated) const {

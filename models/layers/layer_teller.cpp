@@ -28,6 +28,9 @@ void LayerTeller::tell_linear(std::string_view name, std::int64_t rows, std::int
   tell({name, LinearLayer{rows, outputs_here, inputs_here, setting.products, 0}, split.module,
         linear_parameters(outputs, inputs, split.bias) + split.more_parameters, false, split.kept,
         split.operator_share, split.feeds, split.ends_layer});
+  // Sums of inputs that are split are scattered over the ranks that share tokens.
+  const double result = real(rows * outputs_here) * element;
+  layer_.pieces.back().result = split.inputs ? result / real(setting.token_split()) : result;
 }
 
 std::vector<std::int64_t> LayerTeller::adapters_of(std::initializer_list<Target> each,
@@ -78,7 +81,7 @@ void LayerTeller::tell_weight_cast(double weights, Module module, double operato
 void LayerTeller::tell_pointwise(std::string_view name, Module module, double forward,
                                  double backward, double ranks, double kept,
                                  std::int64_t parameters, std::optional<OffloadModule> feeds) {
-  const double pass = token_bytes / ranks * software.kernels.pointwise_traffic_factor;
+  const double pass = token_bytes / ranks * software.kernels.pointwise_traffic(setting.compiled);
   tell({name, PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass},
         module, parameters, false, kept, 1, feeds});
 }
@@ -101,7 +104,8 @@ void LayerTeller::tell_norm(bool is_kept, std::optional<OffloadModule> feeds) {
   const auto ranks = real(setting.token_split());
   const double norms = model.post_norms ? 2 : 1;
   const double kept_split = software.memory.keeps_gathers ? 1 : ranks;
-  const double copies = norms * software.memory.norm_copy_bytes;
+  const double copies =
+      software.kernels.fuses(setting.compiled) ? 0 : norms * software.memory.norm_copy_bytes;
   tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
                  (is_kept ? token_bytes / element * operand / kept_split : 0) +
                      token_bytes / element * copies / ranks,

@@ -56,6 +56,11 @@ class LayerTeller {
   /// What comes in. Megatron's --distribute-saved-activations, DeepSpeed's partition_activations.
   void tell_input();
 
+  /// Returns whether kernels that nothing fuses keep rotated queries and keys.
+  [[nodiscard]] bool keeps_copies() const {
+    return software.memory.keeps_copies && !software.kernels.fuses(setting.compiled);
+  }
+
   /// Tells a piece of the model; adapters are others.
   void tell(LayerPiece piece) {
     piece.learns = setting.learning.model_learns();

@@ -139,6 +139,7 @@ class Lister {
   void add(const TokenTransfer& dispatch) {
     Dispatch transfer = dispatch.what;
     transfer.combine = transfer.combine != backward_;
+    if (!transfer.combine) transfer.precision = dispatch.to_experts;
     push(transfer);
   }
 

@@ -168,7 +168,7 @@ class RecurrentTeller {
   void tell_elements(std::string_view name, double elements, double factor, double bytes,
                      std::int64_t parameters) {
     const double pass = tokens_ * elements / tp_ * teller_.element *
-                        teller_.software.kernels.pointwise_traffic_factor;
+                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
     teller_.tell({name, PointwiseKernels{StreamKind::fused_pointwise, pass, factor * pass},
                   Module::other, parameters, false, tokens_ * bytes / tp_});
   }
@@ -195,8 +195,8 @@ class RecurrentTeller {
   /// reads is kept `copies` - 1 times more, and what it gives for the projection.
   void tell_gated_norm(std::int64_t width, std::int64_t parameters, double copies) {
     const double elements = tokens_ * real(width) / tp_;
-    const double pass =
-        elements * teller_.element * teller_.software.kernels.pointwise_traffic_factor;
+    const double pass = elements * teller_.element *
+                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
     teller_.tell({"gated norm", PointwiseKernels{StreamKind::fused_pointwise, 3 * pass, 6 * pass},
                   Module::mixer_norm, parameters, false,
                   elements * ((copies - 1) * teller_.element + teller_.operand), 0,

@@ -20,6 +20,10 @@ enum class Module : std::uint8_t {
   mlp,
   experts,
   shared_experts,
+  qkv_projection,  ///< repeated, as are the next three, with the whole layer, or as JAX names them
+  out_projection,
+  mlp_in,      ///< with `mlp`, too
+  mlp_out,     ///< with `mlp`, too
   other,       ///< repeated with the whole layer alone
   mixer_norm,  ///< gated norms behind a scan
   streams,     ///< sums of residual streams
@@ -27,17 +31,26 @@ enum class Module : std::uint8_t {
 };
 
 template <>
-inline constexpr std::array<std::string_view, 11> kWordsOf<Module>{"core attention",
-                                                                   "mla up projection",
-                                                                   "expert activation",
-                                                                   "norm",
-                                                                   "mlp",
-                                                                   "experts",
-                                                                   "shared experts",
-                                                                   "other",
-                                                                   "mixer norm",
-                                                                   "streams",
-                                                                   "operators"};
+inline constexpr std::array<std::string_view, 15> kWordsOf<Module>{
+    "core attention", "mla up projection", "expert activation", "norm",   "mlp",     "experts",
+    "shared experts", "qkv projection",    "out projection",    "mlp in", "mlp out", "other",
+    "mixer norm",     "streams",           "operators"};
+
+/// What JAX keeps of a layer by the name of a policy (MaxText: `remat_policy`; from memory of its
+/// layers/decoders.py): results of these are not computed again.
+constexpr WordSet<Module> kept_by_name(RecomputeModule policy) {
+  using enum Module;
+  switch (policy) {
+    case RecomputeModule::save_qkv_proj: return {qkv_projection};
+    case RecomputeModule::save_out_proj: return {out_projection};
+    case RecomputeModule::save_dot_except_mlp: return {qkv_projection, out_projection};
+    case RecomputeModule::save_dot_except_mlpwi: return {qkv_projection, out_projection, mlp_out};
+    case RecomputeModule::minimal: return {qkv_projection, out_projection, mlp_in, mlp_out};
+    case RecomputeModule::minimal_with_context:
+      return {qkv_projection, out_projection, mlp_in, mlp_out, core_attention};
+    default: return {};
+  }
+}
 
 /// What a plan's recompute repeats, in each block that it repeats anything of. Selective recompute
 /// is that of attention's core unless modules are named.
@@ -46,6 +59,14 @@ constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModu
   WordSet<Module> modules;
   if (mode == Recompute::none) return modules;
   if (named.has(RecomputeModule::blocks)) return WordSet<Module>::all();
+  for (const RecomputeModule word : all_of<RecomputeModule>()) {
+    if (!is_kept_by_name(word) || !named.has(word)) continue;
+    const WordSet<Module> kept = kept_by_name(word);
+    for (const Module module : all_of<Module>()) {
+      if (module != Module::operators && !kept.has(module)) modules.add(module);
+    }
+    return modules;
+  }
   if (named.empty()) modules.add(Module::core_attention);
   const auto add = [&](RecomputeModule name, Module module) {
     if (named.has(name)) modules.add(module);
@@ -55,6 +76,8 @@ constexpr WordSet<Module> repeated_modules(Recompute mode, WordSet<RecomputeModu
   add(RecomputeModule::moe_act, Module::expert_activation);
   add(RecomputeModule::layernorm, Module::norm);
   add(RecomputeModule::mlp, Module::mlp);
+  add(RecomputeModule::mlp, Module::mlp_in);
+  add(RecomputeModule::mlp, Module::mlp_out);
   add(RecomputeModule::moe, Module::experts);
   add(RecomputeModule::moe, Module::expert_activation);
   add(RecomputeModule::shared_experts, Module::shared_experts);
@@ -99,7 +122,9 @@ struct LayerSetting {
   std::int64_t etp{1};
   ContextComm context_comm{};
   Dispatcher dispatcher{Dispatcher::alltoall};
-  double imbalance{1.0};        ///< tokens of the busiest rank's experts over the mean
+  Precision to_experts{precision};  ///< of tokens, and gradients, on their way to experts
+  bool compiled{true};              ///< pointwise kernels are fused as far as the stack does it
+  double imbalance{1.0};            ///< tokens of the busiest rank's experts over the mean
   bool fixed_capacity{};        ///< each expert gets as many tokens as it may, others are dropped
   bool one_graph{};             ///< a whole iteration is launched at once
   bool fp8_activation_store{};  ///< inputs of SwiGLU are kept in fp8

@@ -127,12 +127,14 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
   const double vocab =
       real(padded_vocab(model.vocab, plan.tp, software.vocab_multiple)) / real(plan.tp);
   const double logits = tokens * vocab;
+  const bool eager = !plan.compile && software.kernels.eager;
+  const double whole = eager ? software.kernels.eager->logit_bytes : stack.logit_bytes;
   switch (plan.loss) {
     case LossForm::whole: break;
-    case LossForm::compiled: return stack.compiled_logit_bytes.value_or(stack.logit_bytes) * logits;
+    case LossForm::compiled: return stack.compiled_logit_bytes.value_or(whole) * logits;
     case LossForm::chunked:
       // All logits and their gradient as the product has them; copies of a chunk alone.
-      return (2 * element + std::max(0.0, stack.logit_bytes - 2 * element) / kChunks) * logits;
+      return (2 * element + std::max(0.0, whole - 2 * element) / kChunks) * logits;
     case LossForm::fused: {
       if (stack.fused_logit_bytes) return *stack.fused_logit_bytes * logits;
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
@@ -140,11 +142,11 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
       const double parts = std::ceil(vocab / real(model.hidden));
       const double rows = real(static_cast<std::int64_t>(
           std::bit_ceil(static_cast<std::uint64_t>(std::ceil(tokens / parts)))));
-      return stack.logit_bytes * std::min(rows, tokens) * vocab +
+      return whole * std::min(rows, tokens) * vocab +
              element * real(model.hidden) * (tokens + vocab);
     }
   }
-  return stack.logit_bytes * logits;
+  return whole * logits;
 }
 
 std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& model,

@@ -10,7 +10,9 @@
 #include "hw/dispatch.hpp"
 #include "models/plan/expert_groups.hpp"
 #include "models/plan/groups.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/router_balance.hpp"
+#include "models/plan/rules.hpp"
 
 namespace prequel {
 
@@ -68,17 +70,35 @@ void check_dispatcher(Ruling& its) {
   }
 }
 
-/// Racks whose GPUs are no multiple of an expert group are shared out in whole groups.
-void warn_of_part_of_rack(Ruling& its) {
-  const std::int64_t group = its.plan.ep * its.plan.etp;
-  const std::int64_t per_node = its.cluster.devices_per_node;
-  const std::int64_t rack =
-      its.cluster.fabric->description(static_cast<int>(its.plan.gpus)).node.devices;
-  if (rack <= per_node || its.plan.gpus <= rack || group > rack || rack % group == 0) return;
-  its.warn(
-      "ep {}: priced with {} of the {} nodes of each {}-GPU domain in use, so that no expert group "
-      "spans two of them",
-      its.plan.ep, rack / group * group / per_node, rack / per_node, rack);
+/// Domains of device links over several nodes (racks) are filled as far as the job's nodes come out
+/// even, so that groups of expert ranks which divide what is used span no two of them.
+void warn_of_part_of_domain(Ruling& its) {
+  const std::int64_t whole = its.cluster.fabric->domain_nodes();
+  const std::int64_t used =
+      its.cluster.fabric->description(static_cast<int>(its.plan.gpus)).node.devices /
+      its.cluster.devices_per_node;
+  if (whole <= 1 || used >= whole || its.plan.nodes <= whole) return;
+  its.warn("{} nodes: priced with {} of the {} nodes of each domain of device links in use",
+           its.plan.nodes, used, whole);
+}
+
+/// Tokens travel as they are, or in fp8 where the products that read them are in 8 bits.
+void check_dispatch_precision(Ruling& its) {
+  const Precision asked = its.plan.dispatch_precision;
+  const Precision usual = activation_precision(its.plan);
+  if (asked == usual) return;
+  if (asked != Precision::fp8) {
+    its.problem([&] {
+      return fmt::format("dispatch_precision {}: {} or fp8 would do", name(asked), name(usual));
+    });
+  } else if (!is_quantized(its.plan.precision)) {
+    its.problem([&] {
+      return fmt::format(
+          "dispatch_precision fp8: products read {}, to which nothing casts it back; precision fp8 "
+          "or dispatch_precision {} would do",
+          name(its.plan.precision), name(usual));
+    });
+  }
 }
 
 }  // namespace
@@ -125,7 +145,8 @@ void check_expert_parallel(Ruling& its) {
     });
   }
   if (its.plan.ep > 1) check_dispatcher(its);
-  if (its.plan.ep > 1 && its.tells == Tells::all) warn_of_part_of_rack(its);
+  if (its.plan.ep > 1 && its.tells == Tells::all) warn_of_part_of_domain(its);
+  check_dispatch_precision(its);
 }
 
 namespace {

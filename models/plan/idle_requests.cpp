@@ -10,6 +10,7 @@
 #include "models/axes/axis_text.hpp"
 #include "models/plan/expert_groups.hpp"
 #include "models/plan/gathers.hpp"
+#include "models/plan/groups.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/stages.hpp"
 
@@ -107,6 +108,9 @@ class IdleRequests {
     if (axis == "router_balance" && !model_.has_experts()) return "without experts";
     if (axis == "dispatcher" && !exchanges_tokens(plan_, model_)) {
       return model_.has_experts() ? "with ep 1" : "without experts";
+    }
+    if (axis == "compile" && !software_.kernels.eager) {
+      return "where the stack states nothing of kernels with and without it";
     }
     const bool counts_launches = software_.host.one_launch.value > 0;
     if (axis == "cuda_graphs" && !counts_launches) return "where the stack counts no launches";

@@ -48,6 +48,23 @@ void warn_of_modules_without_layer(Ruling& its) {
   }
 }
 
+/// A policy of JAX says of every tensor whether it is kept.
+void check_kept_by_name(Ruling& its) {
+  const WordSet<RecomputeModule> named = its.plan.recompute_modules;
+  std::size_t words = 0;
+  std::optional<RecomputeModule> policy;
+  for (const RecomputeModule each : all_of<RecomputeModule>()) {
+    if (!named.has(each)) continue;
+    ++words;
+    if (is_kept_by_name(each)) policy = each;
+  }
+  if (!policy || words == 1) return;
+  its.problem([&] {
+    return fmt::format("recompute_modules {}: says of all that is kept; it alone would do",
+                       name(*policy));
+  });
+}
+
 void check_activation_store(Ruling& its) {
   if (!its.plan.fp8_activation_store) return;
   if (its.model.mlp != Mlp::swiglu) {
@@ -88,6 +105,7 @@ void check_formats(Ruling& its) {
     its.warn("recompute_modules: no effect with recompute {}", name(its.plan.recompute));
   }
   if (its.request.recompute_modules) warn_of_modules_without_layer(its);
+  check_kept_by_name(its);
   check_activation_store(its);
 }
 

@@ -108,6 +108,10 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.etp = plan.etp;
   setting.context_comm = plan.cp_comm;
   setting.dispatcher = plan.dispatcher;
+  // DeepEP sends 8 bits with a scale for 128 elements.
+  setting.to_experts =
+      plan.dispatch_precision == Precision::fp8 ? Precision::fp8_block : plan.dispatch_precision;
+  setting.compiled = plan.compile;
   setting.imbalance = plan.imbalance;
   setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
   setting.fp8_activation_store = plan.fp8_activation_store;

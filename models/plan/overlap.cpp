@@ -21,6 +21,10 @@ bool exchanges_tokens(const Plan& plan, const Transformer& model) {
   return model.has_experts() && plan.ep > 1;
 }
 
+bool overlaps_exchange(const Software& software) {
+  return software.communication.beside > 0 || software.communication.beside_in_graph > 0;
+}
+
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software) {
   if (plan.overlap.has(Overlapped::no_grads)) return GradientOverlap::none;
   return plan.overlap.has(Overlapped::grads) ? GradientOverlap::always
@@ -44,7 +48,9 @@ bool gathers_beside(const Plan& plan, const Software& software) {
 }
 
 bool sends_beside(const Plan& plan, const Software& software) {
-  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !software.communication.blocking_p2p);
+  const CommunicationStack& stack = software.communication;
+  const bool waits = traits(plan.schedule).interleaved && stack.blocking_interleaved_p2p;
+  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !stack.blocking_p2p && !waits);
 }
 
 std::string overlap_problem(WordSet<Overlapped> overlap) {

@@ -14,6 +14,8 @@ struct Transformer;
 
 /// Whether tokens leave their rank for their experts'.
 bool exchanges_tokens(const Plan& plan, const Transformer& model);
+/// Whether the stack can exchange tokens with experts beside another micro batch's passes.
+bool overlaps_exchange(const Software& software);
 /// When gradients are reduced.
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software);
 /// Whether gradients are reduced while a backward pass runs.

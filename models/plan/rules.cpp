@@ -15,6 +15,7 @@
 #include "models/axes/axis_text.hpp"
 #include "models/plan/expert_groups.hpp"
 #include "models/plan/idle_requests.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/ruling.hpp"
 
@@ -60,6 +61,19 @@ void fill_defaults(Ruling& its) {
   if (!its.request.sequence_parallel && its.plan.ep > 1 && its.plan.tp > 1 &&
       offers_sequence_parallel(its)) {
     its.plan.sequence_parallel = true;
+  }
+  // Of tokens on their way to experts, too; a stack that casts them does so for such products
+  // alone.
+  const bool narrow = is_quantized(its.plan.precision);
+  const Precision carried = activation_precision(its.plan);
+  const bool exchanges = exchanges_tokens(its.plan, its.model);
+  if (its.request.dispatch_precision && !exchanges && its.plan.dispatch_precision != carried) {
+    its.warn("dispatch_precision {}: no effect {}", name(its.plan.dispatch_precision),
+             its.model.has_experts() ? "with ep 1" : "without experts");
+  }
+  const bool by_default = narrow && its.software.defaults.dispatch_precision;
+  if (!exchanges || (!its.request.dispatch_precision && !by_default)) {
+    its.plan.dispatch_precision = carried;
   }
   // What a stack does by default it leaves where a model has nothing of the kind.
   if (!its.request.fp8_activation_store && its.model.mlp != Mlp::swiglu) {

@@ -38,6 +38,12 @@ std::vector<std::string> stand_ins(const Software& software, const Cluster& clus
 /// empty.
 std::string assumed_sequence(const PlanRequest& request, const Transformer& model);
 
+/// The tensor-parallel degree of experts where nobody says it. PyTorch-native stacks split experts
+/// that are not shared out (ep 1) over the tensor group, as they split other weights (torchtitan,
+/// models/moe and parallelize.py); others hold them whole.
+std::int64_t usual_expert_tensor(std::int64_t ep, std::int64_t tp, const Transformer& model,
+                                 const Software& software);
+
 /// The plan of `judge_plan`; nothing where it breaks a rule. Faster, as no text is formed.
 std::optional<Plan> legal_plan(const PlanRequest& request, const Transformer& model,
                                const Cluster& cluster, const Software& software);

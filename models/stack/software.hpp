@@ -64,6 +64,15 @@ struct ScoreTraffic {
   Seconds backward_time{};
 };
 
+/// How kernels run one by one, without torch.compile, in a stack whose other constants are of
+/// compiled layers.
+struct EagerKernels {
+  double pointwise_traffic_factor{1.0};  ///< over well-fused kernels
+  double cross_entropy_forward_bytes{};  ///< traffic per logit
+  double cross_entropy_backward_bytes{};
+  double logit_bytes{};  ///< held per logit on the last stage
+};
+
 /// How kernels of the stack differ from the best ones of the device.
 struct KernelStack {
   double gemm_time_factor{1.0};  ///< over the device's GEMM model: sustained clock, library
@@ -76,6 +85,7 @@ struct KernelStack {
   double pointwise_traffic_factor{1.0};       ///< over well-fused kernels; eager kernels move more
   double cross_entropy_forward_bytes{};       ///< traffic per logit
   double cross_entropy_backward_bytes{};      ///< traffic per logit
+  std::optional<EagerKernels> eager;          ///< what differs without torch.compile
   std::optional<ScoreTraffic> unfused;        ///< score traffic of `attention: unfused`
   std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
   double optimizer_traffic_bytes{};  ///< per parameter and step: states and gradient read, written
@@ -92,9 +102,6 @@ struct KernelStack {
   bool grouped_products{true};     ///< one kernel for the experts of a rank; else one an expert
   std::int64_t expert_padding{1};  ///< in 8 and 4 bits, rows of an expert: a multiple of it
   std::string flash_kernel;        ///< kernel generation of the device file for `attention: flash`
-  /// Share of full attention's backward that windowed attention takes at 4,096 tokens: kernels skip
-  /// less backward at the edges of a window. What is longer costs in proportion to its length.
-  double windowed_backward_share{};
   /// Per token and head, what the backward of windowed attention with sinks moves beside its
   /// kernel, in builds whose kernel has none for both.
   double sink_backward_bytes{};
@@ -115,6 +122,13 @@ struct KernelStack {
     const double stated = dequantise_rates[static_cast<std::size_t>(format)];
     return stated > 0 ? stated : 0.25;
   }
+  /// Returns whether a compiled plan fuses what eager kernels of the stack keep apart.
+  [[nodiscard]] bool fuses(bool compiled) const { return compiled && eager; }
+  /// Returns the traffic of pointwise kernels over their compulsory bytes.
+  [[nodiscard]] double pointwise_traffic(bool compiled) const {
+    return compiled || !eager ? pointwise_traffic_factor : eager->pointwise_traffic_factor;
+  }
+
   /// Over the device's price of a product in that format.
   [[nodiscard]] double time_factor(Precision format) const {
     return gemm_time_factor * format_time_factors[static_cast<std::size_t>(format)];
@@ -191,7 +205,12 @@ struct HostStack {
   /// of them beside another micro batch. Mostly the ranks' skew.
   Seconds count_wait{};
   Seconds count_wait_beside{};
-  Seconds beside_per_chunk{};     ///< of a forward and a backward of one chunk side by side
+  /// What launches of a forward and a backward side by side take more, over those of both alone:
+  /// the host goes to and fro between two schedules.
+  double beside_launch_share{};
+  /// Of each pass of a chunk where stages have several: launches of what it hands on and waits of
+  /// both sides for it (interleaved schedules).
+  Seconds chunk_hop{};
   Seconds update_per_layer{};     ///< optimizer's and gradient norm's host work, of a rank's layer
   Seconds fixed_per_iteration{};  ///< waits for loss and norm, logging, data
 };
@@ -234,6 +253,7 @@ struct GradientBucket {
 struct CommunicationStack {
   GradientOverlap gradient_overlap{};
   bool blocking_p2p{};                     ///< sends between stages hold up the compute stream
+  bool blocking_interleaved_p2p{};         ///< those of interleaved schedules do
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
   /// Share of tensor-parallel communication that stays exposed where products run beside it (user

@@ -85,6 +85,12 @@ KernelStack read_kernels(const Cursor& section) {
   if (const auto stops = section.find("recompute_stops_early")) {
     kernels.recompute_stops_early = stops->boolean();
   }
+  if (const auto eager = section.find("eager")) {
+    kernels.eager = EagerKernels{eager->at("pointwise_traffic_factor").number(kPositive),
+                                 eager->at("cross_entropy_forward_bytes").number(kNonNegative),
+                                 eager->at("cross_entropy_backward_bytes").number(kNonNegative),
+                                 eager->at("logit_bytes").number(kNonNegative)};
+  }
   kernels.unfused = read_score_traffic(section, "unfused");
   kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
   if (const auto grouped = section.find("grouped_products")) {
@@ -94,7 +100,6 @@ KernelStack read_kernels(const Cursor& section) {
     kernels.expert_padding = padding->integer(1, 4096);
   }
   if (const auto flash = section.find("flash_kernel")) kernels.flash_kernel = flash->text();
-  kernels.windowed_backward_share = factor_or(section, "windowed_backward_share", 0.0);
   kernels.sink_backward_bytes = factor_or(section, "sink_backward_bytes", 0.0);
   if (const auto fused = section.find("fused_experts")) kernels.fused_experts = fused->boolean();
   if (const auto fused = section.find("fused_adapters")) kernels.fused_adapters = fused->boolean();
@@ -168,7 +173,8 @@ HostStack read_host(const Cursor& section) {
   host.backward_launch_factor = factor_or(section, "backward_launch_factor", 1.5);
   host.count_wait = time_or_none("count_wait_s");
   host.count_wait_beside = time_or_none("count_wait_beside_s");
-  host.beside_per_chunk = time_or_none("beside_per_chunk_s");
+  host.beside_launch_share = factor_or(section, "beside_launch_share", 0.0);
+  host.chunk_hop = time_or_none("chunk_hop_s");
   host.update_per_layer = time_or_none("update_per_layer_s");
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;
@@ -201,6 +207,9 @@ GradientBucket read_gradient_bucket(const Cursor& bucket) {
 CommunicationStack read_communication(const Cursor& section) {
   CommunicationStack communication;
   communication.gradient_overlap = section.at("gradient_overlap").word<GradientOverlap>();
+  if (const auto waits = section.find("blocking_interleaved_p2p")) {
+    communication.blocking_interleaved_p2p = waits->boolean();
+  }
   communication.blocking_p2p = section.at("blocking_p2p").boolean();
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);

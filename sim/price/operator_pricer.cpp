@@ -117,7 +117,8 @@ KernelCost OperatorPricer::price(const Operator& op) const {
     return product;
   }
   if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
-    return cost(WorkKind::attention, attention_seconds(*attention));
+    return cost(WorkKind::attention,
+                prequel::price(device, *attention, inputs_.software.kernels.flash_kernel).value);
   }
   if (const auto* scan = std::get_if<Scan>(&op.what)) {
     return cost(WorkKind::attention, prequel::price(device, *scan).value);
@@ -141,27 +142,6 @@ KernelCost OperatorPricer::price(const Operator& op) const {
   }
   if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
   return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
-}
-
-double OperatorPricer::attention_seconds(const FusedAttention& attention) const {
-  const KernelStack& stack = inputs_.software.kernels;
-  const auto seconds = [&](const FusedAttention& shape) {
-    return prequel::price(inputs_.device, shape, stack.flash_kernel).value;
-  };
-  const double alone = seconds(attention);
-  if (!attention.backward || attention.window == 0) return alone;
-  const auto without_window = [](FusedAttention shape) {
-    shape.window = 0;
-    return shape;
-  };
-  // What the edges of a query's blocks take is told by the share of full attention at 4,096 tokens.
-  constexpr std::int64_t kTold = 4096;
-  FusedAttention told = attention;
-  told.seq = told.kv_seq = kTold;
-  const double edges =
-      std::max(0.0, stack.windowed_backward_share * seconds(without_window(told)) - seconds(told));
-  return std::min(seconds(without_window(attention)),
-                  alone + edges * real(attention.seq) / real(kTold));
 }
 
 const GroupShape& OperatorPricer::group_of(GroupAxis axis) const {

@@ -32,10 +32,6 @@ class OperatorPricer {
   /// moe_shared_expert_overlap, which its dispatcher alltoall has).
   void hide_behind_shared_experts(const Operators& operators, KernelCosts& costs) const;
   [[nodiscard]] KernelCost price(const Operator& op) const;
-  /// Kernels that skip what lies outside of a window forward skip less of it backward, at the
-  /// edges of its blocks, which takes time in proportion to the queries: as much as
-  /// KernelStack::windowed_backward_share says of 4,096 tokens.
-  [[nodiscard]] double attention_seconds(const FusedAttention& attention) const;
   [[nodiscard]] const GroupShape& group_of(GroupAxis axis) const;
   [[nodiscard]] double collective_seconds(const GroupCollective& collective) const;
   /// A tensor group's ring that crosses nodes hands a message to the network in each step; what a

@@ -27,6 +27,7 @@ void emit_pipeline(Schedule kind, const PipelineShape& shape, R& reader) {
     case Schedule::interleaved: return emit_interleaved(shape, reader);
     case Schedule::zb_h1: return emit_zb_h1(shape, reader);
     case Schedule::zb_h2: return emit_zb_h2(shape, reader);
+    case Schedule::zb_2p: return emit_zb_h2<Steps::staggered>(shape, reader);
     case Schedule::dualpipe: return emit_dualpipe(shape, reader);
     case Schedule::dualpipe_v: return emit_dualpipe_v(shape, reader);
     case Schedule::zb_v: return emit_zb_v(shape, reader);

@@ -18,6 +18,7 @@ class PipelineBound {
   PipelineBound(Schedule kind, const PipelineShape& shape, const BlockTable& durations)
       : mirrored_(traits(kind).mirrored),
         folded_(traits(kind).folded),
+        staggered_(kind == Schedule::zb_2p),
         split_(traits(kind).splits_backward),
         split_at_ends_(traits(kind).pairs),
         shape_(shape),
@@ -188,11 +189,13 @@ class PipelineBound {
       add(passes(here));
       add(sends(mirrored_ ? chunk : 0, place(here)));
     }
+    if (staggered_) return sum.all + end(stage);
     return down + std::max(sum.all + end(stage), sum.before + up);
   }
 
   bool mirrored_;
   bool folded_;
+  bool staggered_;      ///< stages do not wait for each other
   bool split_;          ///< each backward
   bool split_at_ends_;  ///< some
   const PipelineShape& shape_;

@@ -143,8 +143,9 @@ class Combiner {
     for (const std::int64_t ep : effective(axes_.ep, model().has_experts(), std::int64_t{1})) {
       request_.ep = ep;
       for (const std::int64_t etp : effective(axes_.etp, model().has_experts(), std::int64_t{1})) {
-        request_.etp = etp;
-        const bool divided = stage % (ep * etp) == 0;
+        request_.etp =
+            etp > 1 ? etp : usual_expert_tensor(ep, *request_.tp, model(), inputs_.software);
+        const bool divided = stage % (ep * *request_.etp) == 0;
         if (divided || is_single(axes_.ep, axes_.etp)) {
           batches();
         } else {
@@ -310,7 +311,7 @@ class Combiner {
   /// one more in flight. None where the rules leave none.
   using Variants = std::vector<std::shared_ptr<const std::vector<PlanVariant>>>;
   [[nodiscard]] const Variants& variants_here() {
-    const bool exchanges = model().has_experts() && *request_.ep * *request_.etp > 1;
+    const bool exchanges = model().has_experts() && *request_.ep > 1;
     const bool crosses = exchanges && axes_.dispatcher.size() > 1 && crosses_links();
     const std::tuple key(*request_.tp > 1, *request_.cp, *request_.tp, exchanges, crosses);
     const auto [known, is_new] = variants_.try_emplace(key);

@@ -13,18 +13,22 @@ namespace {
 enum class Spent : Use {
   waiting = AccountingClock::kWaiting,
   passes,
+  beside,  ///< passes that run side by side
   pipeline,
   exchange,
   data,
   copies,
   optimizer
 };
-constexpr std::size_t kSpent = 7;
+constexpr std::size_t kSpent = 8;
 
 PricedUse use_of(const TaskTraits& task) {
   const auto use = [](Spent spent, bool communicates) {
     return PricedUse{static_cast<Use>(spent), communicates};
   };
+  if (task.kind == TaskKind::forward_beside || task.kind == TaskKind::backward_beside) {
+    return use(Spent::beside, false);
+  }
   if (task.is_pass()) return use(Spent::passes, false);
   if (task.is_send()) return use(Spent::pipeline, true);
   if (task.is_exchange()) return use(Spent::exchange, true);
@@ -52,6 +56,19 @@ PassCost passes_of(const Step& step, std::uint32_t stage) {
   }
   const double micro_batches = shape.micro_batches;
   return (traits(step.schedule).mirrored ? micro_batches / 2 : micro_batches) * all;
+}
+
+/// The share of launches that two schedules cost more, in the passes of a stage side by side.
+double launching_beside(const Step& step, std::uint32_t stage) {
+  double launches = 0;
+  double passes = 0;
+  for (std::uint32_t chunk = 0; chunk < step.shape.chunks; ++chunk) {
+    const ChunkCosts& costs = step.blocks[chunk * step.shape.stages + stage].costs;
+    launches += step.beside_launch_share * (costs.forward.launching + costs.backward.launching);
+    passes += step.durations.at(TaskKind::forward_beside, stage, chunk) +
+              step.durations.at(TaskKind::backward_beside, stage, chunk);
+  }
+  return passes > 0 ? launches / passes : 0;
 }
 
 /// What of communication is not exposed; `busy(stream)` is what the stage's streams carry.
@@ -106,8 +123,11 @@ PlayedStep play(const Step& step) {
     time.dp_comm = spent(Spent::data);
     if (shape.exchanges == Exchanges::beside) {
       // Exchanges that run beside other passes are exposed where these wait for them or run longer.
-      time.ep_comm = std::max(
-          0.0, spent(Spent::exchange) + spent(Spent::passes) - (passes.total() - passes.ep_comm));
+      const double all = spent(Spent::passes) + spent(Spent::beside);
+      const double lost = launching_beside(step, stage) * spent(Spent::beside);
+      time.host += lost;
+      time.ep_comm =
+          std::max(0.0, spent(Spent::exchange) + all - lost - (passes.total() - passes.ep_comm));
     } else if (step.overlap_is_priced || step.copies_are_priced) {
       time.dp_comm += std::max(0.0, spent(Spent::passes) - passes.total());
     }

@@ -9,6 +9,7 @@
 
 #include "hw/base/errors.hpp"
 #include "models/memory/state_bytes.hpp"
+#include "models/plan/expert_groups.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/overlap.hpp"
 #include "sim/price/side_by_side.hpp"
@@ -25,14 +26,6 @@ double gradient_reductions(const Plan& plan) {
   return plan.zero == 2 ? real(plan.micro_batches()) : 1.0;
 }
 
-/// Whether any rank has a copy of another's parameters: experts' may be copied within a tensor
-/// group.
-bool any_replicas(const Scenario& scenario) {
-  const auto copied = [&](GroupAxis axis) { return rank_group(scenario.plan, axis).size > 1; };
-  return copied(GroupAxis::data) ||
-         (scenario.model.has_experts() && copied(GroupAxis::expert_data));
-}
-
 /// Whether gradients are reduced while a backward still runs. Where every micro batch's are, copies
 /// of stages would wait for each other, and passes for what exchanges beside them.
 bool gradients_overlap(const Scenario& scenario) {
@@ -40,7 +33,8 @@ bool gradients_overlap(const Scenario& scenario) {
   if (!once && (traits(scenario.plan.schedule).mirrored || exchanges_beside(scenario.plan))) {
     return false;
   }
-  return reduces_beside(scenario.plan, scenario.software) && any_replicas(scenario);
+  return reduces_beside(scenario.plan, scenario.software) &&
+         has_replicas(scenario.plan, scenario.model);
 }
 
 /// Parts of a block's backward, each of which has its gradients reduced behind it: one a layer, or
@@ -116,6 +110,9 @@ class StepBuilder {
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
                               (shape.stages == 1 || layer_by_layer(shape.gathers));
     step_.copies_are_priced = layer_by_layer(shape.gathers);
+    if (plan_.cuda_graphs.empty()) {
+      step_.beside_launch_share = scenario.software.host.beside_launch_share;
+    }
     if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
@@ -311,6 +308,11 @@ class StepBuilder {
     if (!last_chunk_ || last_chunk_->content != chunk) {
       last_chunk_ = {chunk, parameters_of({chunk}), chunk_costs(layers_, chunk)};
       const double added = accumulation_time(scenario_, last_chunk_->parameters.learning).value;
+      if (traits(plan_.schedule).interleaved) {
+        const double hop = scenario_.software.host.chunk_hop.value;
+        last_chunk_->costs.forward.host += hop;
+        last_chunk_->costs.backward.host += hop;
+      }
       PassCost& backward = last_chunk_->costs.backward;
       backward.compute += added;
       backward.stream += added;
@@ -343,10 +345,12 @@ class StepBuilder {
     };
     set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward),
                {0, scenario_.software.communication.beside_stretch});
-    if (!plan_.cuda_graphs.empty()) return;
-    const double launched = scenario_.software.host.beside_per_chunk.value / 2;
-    step_.durations.at(TaskKind::forward_beside, stage, chunk) += launched;
-    step_.durations.at(TaskKind::backward_beside, stage, chunk) += launched;
+    const double launched = step_.beside_launch_share;
+    const auto launch = [&](TaskKind kind, const PassCost& pass) {
+      step_.durations.at(kind, stage, chunk) += launched * pass.launching;
+    };
+    launch(TaskKind::forward_beside, costs.forward);
+    launch(TaskKind::backward_beside, costs.backward);
   }
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {

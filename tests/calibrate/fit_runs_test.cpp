@@ -127,3 +127,30 @@ TEST_CASE("a constant that is not there is refused by its path") {
   CHECK(uncertain_constants({"fixed", kFixed}, runs, library) == std::vector{Uncertain::fixed});
   CHECK(uncertain_constants({}, runs, library).empty());
 }
+
+TEST_CASE(
+    "what rows share is left out at once, and the rows that made the constants are found again") {
+  const Library library({});
+  std::vector<MeasuredRun> runs = synthetic_runs(library, 9.0, 0.5);
+  const auto report =
+      fit_runs(library, runs, priors(library),
+               uncertain_constants({kFixed, kEfficiency}, runs, library), 5, nullptr, "model");
+  REQUIRE(report.left_out.has_value());
+  CHECK(report.left_out->by == "model");
+  CHECK(report.left_out->folds > 1);
+  CHECK(report.left_out->n == report.time.rows);
+  // The linear model around the fit is all that folds ask: near what made the rows it is exact.
+  CHECK(report.left_out->seen.median < 1e-3);
+  CHECK(report.left_out->left_out.median < 5e-3);
+  CHECK(report.left_out->seen.p90 <= report.left_out->left_out.p90);
+}
+
+TEST_CASE("leaving out models is no kinder than seeing them") {
+  const Library library({});
+  const auto report =
+      fit_runs(library, table("nemo-before-25.09"), priors(library), {}, 5, nullptr, "model");
+  REQUIRE(report.left_out.has_value());
+  CHECK(report.left_out->seen.p90 <= report.left_out->left_out.p90);
+  CHECK(report.left_out->left_out.interval80 > 0.5);
+  CHECK(report.time.held_out.median == doctest::Approx(report.left_out->left_out.median));
+}

@@ -83,7 +83,8 @@ TEST_CASE("--explain refuses what is no layout") {
   CHECK(refusal("tp=8,tp=4") == "prequel: --explain tp=8,tp=4: tp is said twice\n");
   CHECK(refusal("schedule=1f1c") ==
         "prequel: --explain: /schedule: expected \"gpipe\", \"1f1b\", \"interleaved-1f1b\", "
-        "\"zb-h1\", \"zb-h2\", \"dualpipe\", \"dualpipe-v\", \"zb-v\", \"v-half\" or \"v-min\", "
+        "\"zb-h1\", \"zb-h2\", \"dualpipe\", \"dualpipe-v\", \"zb-v\", \"v-half\", \"v-min\" or "
+        "\"zb-2p\", "
         "got \"1f1c\" "
         "(did you mean \"1f1b\"?) (from schedule=1f1c)\n");
 }

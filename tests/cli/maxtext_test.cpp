@@ -48,9 +48,8 @@ TEST_CASE("an axis of MaxText may take what is left, and parts of a sequence cou
   CHECK(job.plan.gbs == 8);
   CHECK(job.plan.mbs == 2);
   CHECK(job.plan.precision == Precision::fp8);
-  CHECK(job.plan.recompute == Recompute::full);
-  CHECK(lists(job.report.left_out,
-              "remat_policy save_qkv_proj: keeps some products; predicted with recompute full"));
+  CHECK(job.plan.recompute == Recompute::selective);
+  CHECK(job.plan.recompute_modules == WordSet<RecomputeModule>{RecomputeModule::save_qkv_proj});
   const ImportedJob open = trained(kModel + "per_device_batch_size=2");
   CHECK_FALSE(open.plan.gbs);
   CHECK(lists(open.report.left_out,

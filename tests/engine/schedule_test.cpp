@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 
 #include "sim/engine/event_queue.hpp"
 #include "tests/engine/most_in_flight.hpp"
@@ -184,6 +185,33 @@ TEST_CASE("ZB-H1 has the bubble (p - 1)(F + B - W), ZB-H2 (p - 1)(F + B - 2W)") 
         CHECK(bubble(Schedule::zb_h2, shape, durations) == waits * (f + b - 2 * w));
       }
     }
+  }
+}
+
+TEST_CASE("ZB-2p has no bubble, whatever its passes take, and the memory of ZB-H2") {
+  for (std::uint32_t stages : {1, 2, 4, 8}) {
+    const PipelineShape shape{stages, 3 * stages};
+    for (const auto& times : {std::array{4.0, 4.0, 2.0}, std::array{8.0, 9.0, 7.0}}) {
+      const auto durations = split_stages(shape, times[0], times[1], times[2]);
+      CHECK(bubble(Schedule::zb_2p, shape, durations) == 0);
+      CHECK(run_clock(Schedule::zb_2p, shape, durations).seconds <=
+            run_clock(Schedule::zb_h2, shape, durations).seconds);
+    }
+    CHECK(in_flight(Schedule::zb_2p, shape) == in_flight(Schedule::zb_h2, shape));
+  }
+}
+
+TEST_CASE("ZB-H2 is never slower than ZB-H1, with few micro batches either") {
+  std::mt19937 random(8);
+  std::uniform_real_distribution<double> seconds(0.3, 1.8);
+  for (int round = 0; round < 400; ++round) {
+    const auto stages = static_cast<std::uint32_t>(1 + random() % 8);
+    const PipelineShape shape{stages, static_cast<std::uint32_t>(1 + random() % (4 * stages))};
+    CAPTURE(shape.stages);
+    CAPTURE(shape.micro_batches);
+    const auto durations = split_stages(shape, seconds(random), seconds(random), seconds(random));
+    CHECK(run_clock(Schedule::zb_h2, shape, durations).seconds <=
+          run_clock(Schedule::zb_h1, shape, durations).seconds * (1 + 1e-9));
   }
 }
 

@@ -117,11 +117,12 @@ class Questions {
   std::vector<std::string> software_ = library_.names("software");
 };
 
-/// Calls `check` on as many questions as are asked for, by default a few.
-void on_random_plans(const std::function<void(const Asked&, const Scenario&)>& check) {
+/// Calls `check` on as many questions as are asked for, by default `usual` ones.
+void on_random_plans(const std::function<void(const Asked&, const Scenario&)>& check,
+                     std::uint32_t usual = 120) {
   const char* asked = std::getenv("PREQUEL_RANDOM_PLANS");
   const std::uint32_t plans =
-      asked ? static_cast<std::uint32_t>(std::strtoul(asked, nullptr, 10)) : 120;
+      asked ? static_cast<std::uint32_t>(std::strtoul(asked, nullptr, 10)) : usual;
   for (std::uint32_t seed = 1000; seed < 1000 + plans; ++seed) {
     CAPTURE(seed);
     Questions questions(seed);
@@ -203,6 +204,64 @@ TEST_CASE("no low end of an interval is below what is left without the host's pa
       CHECK(sure.time_high.value < 4.0 * found.sec_per_iter.value);
     }
   });
+}
+
+/// A pass that grows may overtake another where passes go beside each other.
+constexpr double kAnomaly = 2e-3;
+
+/// The scenario with one thing of its machine changed.
+template <class Change>
+double seconds_with(Scenario scenario, const Change& change) {
+  change(scenario);
+  return seconds(scenario);
+}
+
+TEST_CASE("1,000 plans: accounts add up, and more of any resource is never slower") {
+  on_random_plans(
+      [](const Asked& asked, const Scenario& drawn) {
+        // Every schedule, where it is legal.
+        const auto other = asked.with([&](PlanRequest& plan) {
+          constexpr auto kSchedules = kWordsOf<Schedule>.size();
+          plan.schedule = static_cast<Schedule>((*plan.gbs + *plan.pp + *plan.tp) % kSchedules);
+          plan.vpp.reset();
+          if (traits(*plan.schedule).interleaved) plan.vpp = 2;
+        });
+        const Scenario& scenario = other ? *other : drawn;
+        CAPTURE(name(scenario.plan.schedule));
+        const Prediction found = predict(scenario);
+        const double usual = found.sec_per_iter.value;
+        for (const StagePrediction& stage : found.stages) {
+          CHECK(stage.time.total() == doctest::Approx(usual).epsilon(kRounding));
+          CHECK(stage.time.ep_comm >= 0);
+          CHECK(stage.time.bubble >= -kRounding * usual);
+        }
+        const auto faster = [&](const auto& change) {
+          CHECK(seconds_with(scenario, change) <= usual * (1 + kAnomaly));
+        };
+        const auto slower = [&](const auto& change) {
+          CHECK(seconds_with(scenario, change) >= usual * (1 - kAnomaly));
+        };
+        faster([](Scenario& its) {
+          for (double& peak : its.device.peaks) peak *= 1.1;
+        });
+        faster([](Scenario& its) { its.device.memory_rate = its.device.memory_rate * 1.1; });
+        slower([](Scenario& its) {
+          for (const LinkClass level : link_levels(its.cluster.fabric->description())) {
+            its.cluster = with_link_fraction(its.cluster, level, 0.9);
+          }
+        });
+        slower([](Scenario& its) {
+          its.cluster.network.link.latency = its.cluster.network.link.latency * 3.0;
+        });
+        slower([](Scenario& its) {
+          its.software.host.one_launch = its.software.host.one_launch * 2.0;
+          its.software.host.async_launch_per_layer = its.software.host.async_launch_per_layer * 2.0;
+        });
+        Scenario roomy = scenario;
+        roomy.device.memory = roomy.device.memory * 1.2;
+        CHECK(seconds(roomy) == usual);
+      },
+      1000);
 }
 
 TEST_CASE("slower links never make a step faster") {

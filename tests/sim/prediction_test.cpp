@@ -412,7 +412,7 @@ TEST_CASE("synchronous launches cost time") {
 TEST_CASE("an unknown schedule is refused with the nearest one") {
   CHECK(error_text([] {
           (void)predict_with({{"plan.schedule", "1f1p"}});
-        }).find("or \"v-min\", got \"1f1p\" (did you mean \"1f1b\"?)") != std::string::npos);
+        }).find("or \"zb-2p\", got \"1f1p\" (did you mean \"1f1b\"?)") != std::string::npos);
 }
 
 TEST_CASE("products in fp32 double what sharded weights and offloaded states send") {

@@ -326,7 +326,7 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
   model.logit_cap = fields.number({"final_logit_softcapping"});
   if (family.has(kParallel)) model.parallel_block = true;
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has(kTied));
-  model.next_token_layers = fields.count({"num_nextn_predict_layers"});
+  model.next_token_layers = fields.count({"num_nextn_predict_layers", "num_mtp_modules"});
   read_experts(fields, family, model);
   read_latent(fields, model);
   read_spans(fields, family, model, report);

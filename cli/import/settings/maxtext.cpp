@@ -9,6 +9,7 @@
 
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
+#include "hw/base/words.hpp"
 
 namespace prequel {
 namespace {
@@ -79,12 +80,12 @@ void follow_recomputation(ImportedJob& job) {
   job.plan.recompute = Recompute::full;
   if (policy.empty()) {
     job.report.assumed.emplace_back("recompute full: MaxText's, as no remat_policy says otherwise");
-  } else if (policy.starts_with("minimal")) {
+  } else if (const auto word = named<RecomputeModule>(policy); word && is_kept_by_name(*word)) {
     job.plan.recompute = Recompute::selective;
-    job.report.assumed.push_back(
-        fmt::format("recompute selective: nearest to remat_policy {}, which keeps what products "
-                    "make",
-                    printable(policy)));
+    job.plan.recompute_modules = WordSet<RecomputeModule>{*word};
+  } else if (policy == "minimal_flash") {  // its name before
+    job.plan.recompute = Recompute::selective;
+    job.plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::minimal_with_context};
   } else if (policy != "full") {
     job.report.left_out.push_back(fmt::format(
         "remat_policy {}: keeps some products; predicted with recompute full", printable(policy)));

@@ -134,11 +134,7 @@ void assume_torchtitan_defaults(ImportedJob& job) {
     job.report.assumed.emplace_back(
         "recompute_modules blocks: torchtitan's, as no selective_ac_option says otherwise");
   }
-  if (!job.says("--compile")) {
-    job.report.left_out.emplace_back(
-        "no compile: torchtitan's stacks are predicted with compiled blocks, which are faster and "
-        "keep less");
-  }
+  if (!plan.compile) plan.compile = job.says("--compile");
 }
 
 }  // namespace prequel
