@@ -266,10 +266,12 @@ class Words {
 
   void add_word(const CLI::Option& option, const std::string& word) {
     const std::string name = argument_name(option);
-    if (word.empty()) refuse(name, "expected text, got none");
+    if (word.empty() && name != "layout") refuse(name, "expected text, got none");
     refuse_streams(name, word);
     if (option.get_positional()) {
       positionals_.push_back(word);
+    } else if (word.empty()) {  // layers are dealt evenly
+      flags_.insert(flags_.end(), {"--" + option.get_single_name(), word});
     } else {
       flags_.push_back("--" + option.get_single_name() + "=" + word);
     }

@@ -23,14 +23,15 @@ struct CallSession {
   const std::atomic<bool>* stop{};   ///< ends what takes long
   Progress progress;
   std::shared_ptr<ParserPool> parsers{};  ///< kept as `files` are
-  std::size_t drawn_slices{};  ///< most tasks of a prediction's timeline to draw; 0: no drawing
+  /// Most tasks of a prediction's timeline, or plans of a search, to draw; 0: no drawing.
+  std::size_t drawn_slices{};
   std::map<std::string, std::string> documents{};  ///< texts of files, by names that ask for them
 };
 
 struct CallAnswer {
   std::string document;  ///< JSON, as the program prints it
   bool is_no{};          ///< whether the answer is "no", as the exit status 1 says
-  std::string drawing;   ///< JSON, as `drawing_json` says, where one was asked for
+  std::string drawing;   ///< JSON, as `drawing_json` or `cloud_json` says, where one was asked for
   std::string remarks;   ///< lines on what was read, assumed and left out of other tools' files
   std::vector<CalibratedFile> files;  ///< of a data folder, for those who write it
 };

@@ -9,6 +9,7 @@
 #include "cli/compare/compare_parser.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/predict/predict_parser.hpp"
+#include "cli/report/cloud.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/search/clusters.hpp"
 #include "cli/search/search_answer.hpp"
@@ -54,6 +55,7 @@ CallAnswer search_call(const ReadCall& call) {
   CallAnswer answer;
   SearchOptions options = call.options.search;
   options.format = OutputFormat::json;
+  options.draws_cloud = call.session.drawn_slices > 0;
   const SearchWatch watch{call.session.progress, call.session.stop};
   if (asks_clusters(options)) {
     std::vector<SearchAnswer> found =
@@ -65,6 +67,9 @@ CallAnswer search_call(const ReadCall& call) {
     SearchAnswer found = answer_search(call.library, options, remarks_of(answer), watch);
     found.context = call.context();
     answer.document = search_json(found);
+    if (options.draws_cloud) {
+      answer.drawing = cloud_json(found.cloud, call.session.drawn_slices).dump();
+    }
     answer.is_no = found.result.plans.empty();
   }
   return answer;

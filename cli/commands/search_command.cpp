@@ -136,7 +136,8 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
          [&progress](double seconds) { progress.note_best(seconds); }});
   }
   answer.context = {common.call, library.inputs()};
-  if (!options.report.empty()) write_file(options.report, search_report(search_json(answer)));
+  if (!options.report.empty())
+    write_file(options.report, search_report(search_json(answer), answer.cloud));
   const SearchResult& result = answer.result;
   if (options.plans && !common.quiet) print_left_out(answer);
   if (!common.quiet) {

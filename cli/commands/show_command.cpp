@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/common_options.hpp"
+#include "cli/show/cards.hpp"
 #include "cli/show/show_answer.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"
@@ -87,6 +88,10 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
   const std::string kind = plural_kind(options.kind);
   if (options.name.empty() && kind == "models") {
     fmt::print("{}", models_text(library));
+    return kExitDone;
+  }
+  if (options.name.empty() && kind == "clusters") {
+    fmt::print("{}", known_clusters_text(library));
     return kExitDone;
   }
   if (options.name.empty()) {

@@ -77,11 +77,12 @@ const drawing = (() => {
   const textOf = (item) => (typeof item.text === "function" ? item.text() : item.text);
 
   // A chart of `items`, each with its place x, y (in the chart's units) and a text, that `draw`
-  // paints. Drag or the buttons zoom, arrows go from item to item, Escape shows everything again.
+  // paints. Drag or the buttons zoom, arrows go through the first `reach` items, Escape shows everything
+  // again; a click on an item hands it to `pick`.
   const charts = [];
-  function chart({ label, height, x, y, items, draw, find, splits, xLabel, yLabel, yText, log }) {
+  function chart({ label, height, x, y, items, draw, find, splits, xLabel, yLabel, yText, log, pick, reach = items.length }) {
     const frame = element("div", { class: "chart", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": label +
-      " Arrow keys go through its items, plus and minus zoom, Escape shows everything." });
+      ` Arrow keys go through its items, plus and minus zoom, Escape shows everything${pick ? ", Enter takes the item" : ""}.` });
     const axis = (text) => ({ label: text, labelSize: 22, font: "12px sans-serif", labelFont: "12px sans-serif",
       stroke: () => css("ink"), grid: { stroke: () => css("line"), width: 1 }, ticks: { stroke: () => css("line") } });
     const width = () => Math.max(240, frame.clientWidth);
@@ -124,7 +125,7 @@ const drawing = (() => {
       zoom(middle - half, middle + half);
     }
     function choose(index) {
-      chosen = Math.max(0, Math.min(items.length - 1, index));
+      chosen = Math.max(0, Math.min(reach - 1, index));
       const item = items[chosen], [low, high] = plot.zoomed ?? x;
       if (item.x < low || item.x > high) zoom(item.x - (high - low) / 2, item.x + (high - low) / 2);
       plot.redraw(false);
@@ -137,10 +138,17 @@ const drawing = (() => {
       showTooltip(index >= 0 ? textOf(items[index]) : "", event.clientX, event.clientY);
     });
     plot.over.addEventListener("mouseleave", () => showTooltip(""));
+    if (pick) {
+      plot.over.addEventListener("click", (event) => {
+        const box = plot.over.getBoundingClientRect();
+        const index = find(plot, event.clientX - box.left, event.clientY - box.top);
+        if (index >= 0) pick(items[index]);
+      });
+    }
     frame.addEventListener("blur", () => { chosen = -1; showTooltip(""); plot.redraw(false); });
     frame.addEventListener("keydown", (event) => {
       const keys = { ArrowRight: () => choose(chosen + 1), ArrowLeft: () => choose(chosen - 1),
-        Home: () => choose(0), End: () => choose(items.length - 1), "+": () => scaleBy(0.5), "=": () => scaleBy(0.5),
+        Home: () => choose(0), End: () => choose(reach - 1), Enter: () => chosen >= 0 && pick?.(items[chosen]), "+": () => scaleBy(0.5), "=": () => scaleBy(0.5),
         "-": () => scaleBy(2), Escape: () => { chosen = -1; showTooltip(""); zoom(...x); } };
       if (!keys[event.key]) return;
       event.preventDefault();

@@ -27,28 +27,62 @@ const predictionDrawing = (() => {
       element("span", { class: "value" }, `${seconds(low)} to ${seconds(high)}`));
   }
 
-  // The numbers that count, the interval of the time and what it rests on.
+  const amount = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+  const large = (value) => amount.format(value).replace(/(\d)(?=[A-Z])/, "$1\u00a0");
+  const days = (value) => (value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : (24 * value).toFixed(1)) +
+    (value >= 1 ? "\u00a0days" : "\u00a0hours");
+  const kVerdicts = { fits: "fits", tight: "tight", oom: "does not fit" };
+
+  // What is decided by, as [label, value, notes, kind]: how long, whether it fits, how much.
+  function lead(p) {
+    const memory = p.memory, run = p.run, [low, high] = p.interval.sec_per_iter.map((s) => s / p.sec_per_iter), measured = p.measured?.mem_gib;
+    return [run ? ["Time to train", days(run.days), [`${days(low * run.days)} to ${days(high * run.days)}`, `${large(run.iterations)} steps`]]
+      : ["Time per step", seconds(p.sec_per_iter), `${seconds(low * p.sec_per_iter)} to ${seconds(high * p.sec_per_iter)}`],
+    ["Memory", kVerdicts[memory.verdict], [`${memory.peak_gib.toFixed(1)} of ${memory.capacity_gib.toFixed(1)} GiB`,
+      `fits with a probability of ${percent(p.interval.fits_probability, 0)}`, against(memory.peak_gib, measured, "GiB")], memory.verdict],
+    ...(run ? [run.cost === undefined ? ["GPU-hours", large(run.gpu_hours), "a price tells the cost"]
+      : ["Cost", large(run.cost), `${large(run.gpu_hours)} GPU-hours`]] : [])];
+  }
+  const against = (predicted, was, unit) =>
+    was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
+
+  // What is decided by, then the step, its interval and what that rests on.
   function headline(p) {
-    const memory = p.memory, measured = p.measured ?? {}, [low, high] = p.interval.sec_per_iter;
-    const against = (predicted, was, unit) =>
-      was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
-    return [numbers([
+    const measured = p.measured ?? {}, [low, high] = p.interval.sec_per_iter, first = numbers(lead(p));
+    first.classList.add("lead");
+    return [first, numbers([
       ["time per iteration", `${p.sec_per_iter.toFixed(2)} s`, [`${seconds(low)} to ${seconds(high)}`,
         against(p.sec_per_iter, measured.sec_per_iter, "s")]],
       ["throughput", `${p.tokens_per_sec.toFixed(0)} tokens/s`, `${p.samples_per_sec.toFixed(2)} samples/s`],
-      ["hardware FLOPs per GPU", `${p.tflops_per_gpu.hardware.toFixed(1)} TFLOP/s`,
-        [`HFU ${percent(p.hfu)}`, against(p.tflops_per_gpu.hardware, measured.tflops_per_gpu, "TFLOP/s")]],
       ["model FLOPs per GPU", `${p.tflops_per_gpu.model.toFixed(1)} TFLOP/s`, `MFU ${percent(p.mfu)}`],
-      ["peak memory", `${memory.peak_gib.toFixed(1)} GiB, ${memory.verdict}`,
-        [`of ${memory.capacity_gib.toFixed(1)} GiB`, `fits with a probability of ${percent(p.interval.fits_probability)}`, against(memory.peak_gib, measured.mem_gib, "GiB")],
-        memory.verdict],
-      ...(p.run ? [["whole training", `${p.run.days.toFixed(1)} days`, [`${p.run.gpu_hours.toFixed(0)} GPU-hours`,
-        p.run.cost === undefined ? "" : `cost ${p.run.cost.toFixed(0)}`]]] : [])]),
+      ["hardware FLOPs per GPU", `${p.tflops_per_gpu.hardware.toFixed(1)} TFLOP/s`,
+        [`HFU ${percent(p.hfu)}`, against(p.tflops_per_gpu.hardware, measured.tflops_per_gpu, "TFLOP/s")]]]),
     intervalBar(p),
-    element("p", { class: "soft" }, `Interval: ${p.interval.basis}; most of its width: ${p.interval.sources.map((source) => source.name).join(", ")}. ` +
-      `Error: ${percent(p.error.sec_per_iter, 0)}, ${p.error.basis}. FLOPs counted as "${p.flops_convention}", of a peak of ` +
-      `${p.peak_tflops.toFixed(0)} TFLOP/s.`),
-    ...p.warnings.map((warning) => element("p", { class: "warning" }, warning))];
+    ...p.warnings.map((warning) => element("p", { class: "warning" }, warning)),
+    details("What the interval rests on", element("p", { class: "soft" }, `${p.interval.basis}; most of its width: ` +
+      `${p.interval.sources.map((source) => source.name).join(", ")}. Error: ${percent(p.error.sec_per_iter, 0)}, ${p.error.basis}. ` +
+      `FLOPs counted as "${p.flops_convention}", of a peak of ${p.peak_tflops.toFixed(0)} TFLOP/s.`))];
+  }
+
+  // Two predictions side by side: what differs in what was asked, and in what it costs.
+  function versus(a, b, compared) {
+    const asked = ["model", "cluster", "device", "software"].filter((key) => a[key] !== b[key]).map((key) => [key, a[key], b[key]]);
+    for (const axis of Object.keys(a.plan)) {
+      if (String(a.plan[axis]) !== String(b.plan[axis])) asked.push([axis.replaceAll("_", " "), String(a.plan[axis]), String(b.plan[axis])]);
+    }
+    const row = (label, of, show) => {
+      const [was, is] = [of(a), of(b)];
+      return was === undefined || is === undefined ? [] : [[label, show(was), show(is), signed(is / was - 1)]];
+    };
+    const rows = [...row("time to train", (p) => p.run?.days, days), ...row("cost", (p) => p.run?.cost, large), ...row("GPU-hours", (p) => p.run?.gpu_hours, large),
+      ...row("time per iteration", (p) => p.sec_per_iter, seconds), ...row("tokens/s", (p) => p.tokens_per_sec, (v) => v.toFixed(0)),
+      ...row("MFU", (p) => p.mfu, percent), ...row("peak memory", (p) => p.memory.peak_gib, (v) => `${v.toFixed(1)} GiB`),
+      ["memory", kVerdicts[a.memory.verdict], kVerdicts[b.memory.verdict], ""], ...asked.map(([label, was, is]) => [label, was || "none", is || "none", ""])];
+    const odds = compared && compared.odds_a_faster;
+    const [low, high] = compared?.interval.speed_ratio ?? [];
+    return section("Two side by side", element("p", {}, odds === null || odds === undefined ? "" : `${odds >= 0.5 ? "The first" : "This one"} does more tokens a second with a probability of ` +
+      `${percent(Math.max(odds, 1 - odds), 0)}; this one's speed is ${low.toFixed(2)} to ${high.toFixed(2)} of the first's, at ${percent(compared.interval.level, 0)}.`),
+    table("Two side by side", ["what", "the first", "this one", "change"], rows.map((one) => one.map((text) => cell(text)))));
   }
 
   function breakdown(p) {
@@ -203,5 +237,5 @@ const predictionDrawing = (() => {
         value: `${amount(hours)} h  ${percent(hours / all)}` }))))];
   }
 
-  return { title, headline, breakdown, timeline, memory, sensitivity, reservation };
+  return { title, lead, headline, versus, breakdown, timeline, memory, sensitivity, reservation };
 })();

@@ -138,7 +138,7 @@
     const s = data.search;
     show(element("h1", {}, `Plans for ${s.model}`), element("p", {}, searchDrawing.question(s)),
       element("p", { class: "soft" }, searchDrawing.summary(s)),
-      ...searchDrawing.plans(data.search));
+      ...searchDrawing.recommendation(s), ...searchDrawing.plans(s, undefined, data.cloud));
   }
 
   ({ prediction, validation, search })[data.kind]();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/report/cloud.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/report/report_page.hpp"
 #include "cli/text/version.hpp"
@@ -80,8 +81,10 @@ std::string validation_report(const std::vector<ValidatedRun>& runs,
                {"axes", std::move(axes)}});
 }
 
-std::string search_report(const std::string& search_json) {
-  return page("Plans - prequel", {{"kind", "search"}, {"search", Json::parse(search_json)}});
+std::string search_report(const std::string& search_json, const std::vector<FoundPlan>& cloud) {
+  return page("Plans - prequel", {{"kind", "search"},
+                                  {"search", Json::parse(search_json)},
+                                  {"cloud", cloud_json(cloud, kMostSlices)}});
 }
 
 }  // namespace prequel

@@ -7,6 +7,7 @@
 
 #include "calibrate/validate/validation.hpp"
 #include "cli/predict/predict_answer.hpp"
+#include "sim/search/found_plan.hpp"
 
 namespace prequel {
 
@@ -18,7 +19,8 @@ std::string prediction_report(const PredictAnswer& answer);
 std::string validation_report(const std::vector<ValidatedRun>& runs,
                               const std::vector<ValidationGroup>& groups);
 
-/// The Pareto chart and the table of plans of a `prequel/search/1` document.
-std::string search_report(const std::string& search_json);
+/// The Pareto chart and the table of plans of a `prequel/search/1` document, with every plan that
+/// fits where it is known.
+std::string search_report(const std::string& search_json, const std::vector<FoundPlan>& cloud = {});
 
 }  // namespace prequel

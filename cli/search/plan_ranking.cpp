@@ -182,7 +182,16 @@ Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::siz
   Ranking ranking;
   const bool all = limits.best == 0;
   SearchResult result = search(candidates, inputs_, limits, watch_);
-  if (threshold() == 0 && !folds()) return as_found(std::move(result), wanted);
+  if (options_.draws_cloud || !options_.report.empty()) {
+    const auto ranked = static_cast<std::ptrdiff_t>(result.ranked);
+    ranking.cloud.assign(result.plans.begin(), result.plans.begin() + ranked);
+  }
+  if (threshold() == 0 && !folds()) {
+    std::vector<FoundPlan> cloud = std::move(ranking.cloud);
+    ranking = as_found(std::move(result), wanted);
+    ranking.cloud = std::move(cloud);
+    return ranking;
+  }
   Judged judged = judge(result.plans, result.ranked, wanted);
   SearchLimits surer = limits;
   surer.front = false;

@@ -35,6 +35,7 @@ struct Ranking {
   std::vector<std::size_t> families;  ///< of the ranked plans, from 1, in order of appearance
   std::vector<std::size_t> folded;    ///< how many plans found stand behind each ranked one
   std::optional<RiskyPlan> risky;
+  std::vector<FoundPlan> cloud;    ///< every plan that fits, the best first, where it is drawn
   std::vector<std::string> notes;  ///< warnings
 };
 

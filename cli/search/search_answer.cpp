@@ -130,6 +130,7 @@ void take_ranking(Ranking ranking, SearchAnswer& answer) {
   answer.families = std::move(ranking.families);
   answer.folded = std::move(ranking.folded);
   answer.risky = std::move(ranking.risky);
+  answer.cloud = std::move(ranking.cloud);
   answer.notes.insert(answer.notes.end(), ranking.notes.begin(), ranking.notes.end());
 }
 

@@ -33,6 +33,7 @@ struct SearchAnswer {
   std::vector<std::size_t> families, folded;  ///< of those, as `Ranking` has them
   std::optional<RiskyPlan> risky;
   std::optional<Recommendation> recommendation;  ///< where a plan was found
+  std::vector<FoundPlan> cloud;                  ///< every plan that fits, where it is drawn
   std::vector<Odds> odds;                        ///< of those, among each other
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.

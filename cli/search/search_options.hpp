@@ -41,6 +41,7 @@ struct SearchOptions {
   bool fewest_gpus{};                    ///< ranked by devices, then seconds
   std::optional<double> risk;       ///< probability with which a plan has to fit; 0.95 if not said
   bool unfold{};                    ///< a row for each plan of a family
+  bool draws_cloud{};               ///< every plan that fits is kept for a picture
   ReservationQuestion reservation;  ///< of the first plans, where it is asked for
   std::size_t top{10};
   std::size_t try_first{3};  ///< plans that are named to be run first

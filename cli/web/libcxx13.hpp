@@ -17,6 +17,7 @@
 #include <iterator>
 #include <ranges>
 #include <string>
+#include <vector>
 #include <utility>
 
 _LIBCPP_BEGIN_NAMESPACE_STD
@@ -90,6 +91,10 @@ template <class Range, class Value>
 constexpr void replace(Range&& range, const Value& old_value, const Value& new_value) {
   std::replace(std::begin(range), std::end(range), old_value, new_value);
 }
+template <class Range, class Predicate, class Value>
+constexpr void replace_if(Range&& range, Predicate predicate, const Value& value) {
+  std::replace_if(std::begin(range), std::end(range), predicate, value);
+}
 template <class Range>
 constexpr void reverse(Range&& range) {
   std::reverse(std::begin(range), std::end(range));
@@ -133,6 +138,26 @@ constexpr auto lower_bound(Range&& range, const Value& value, Comparison compari
       std::begin(range), std::end(range), value, [&](auto&& element, const Value& sought) -> bool {
         return std::invoke(comparison, std::invoke(projection, element), sought);
       });
+}
+template <class Range, class Value>
+constexpr auto upper_bound(Range&& range, const Value& value) {
+  return std::upper_bound(std::begin(range), std::end(range), value);
+}
+template <class Range, class Value>
+constexpr bool binary_search(Range&& range, const Value& value) {
+  return std::binary_search(std::begin(range), std::end(range), value);
+}
+
+template <class Iterator>
+struct Part {
+  Iterator first, last;
+  Iterator begin() const { return first; }
+  Iterator end() const { return last; }
+};
+template <class Range, class Predicate>
+auto stable_partition(Range&& range, Predicate predicate) {
+  const auto middle = std::stable_partition(std::begin(range), std::end(range), predicate);
+  return Part<decltype(std::begin(range))>{middle, std::end(range)};
 }
 
 }  // namespace ranges
@@ -185,6 +210,14 @@ constexpr auto operator<=>(const array<Value, Size>& a, const array<Value, Size>
     if (const auto order = a[i] <=> b[i]; order != 0) return order;
   }
   return decltype(a[0] <=> b[0])::equivalent;
+}
+
+template <class Value, class Allocator>
+constexpr auto operator<=>(const vector<Value, Allocator>& a, const vector<Value, Allocator>& b) {
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (const auto order = a[i] <=> b[i]; order != 0) return order;
+  }
+  return decltype(a[0] <=> b[0])(a.size() <=> b.size());
 }
 
 template <class Letter, class Traits, class Allocator>

@@ -13,6 +13,7 @@
 #include "cli/call/call.hpp"
 #include "cli/call/call_commands.hpp"
 #include "cli/flags/axes_json.hpp"
+#include "cli/show/cards.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
@@ -103,9 +104,11 @@ EMSCRIPTEN_KEEPALIVE const char* prequel_call(const char* command, const char* a
   }
 }
 
-/// {"version", "axes"}: of the engine, and what controls are made of.
+/// {"version", "axes", "cards"}: of the engine, and what controls are made of.
 EMSCRIPTEN_KEEPALIVE const char* prequel_about() {
-  return answer_with({{"version", prequel::version()}, {"axes", prequel::axes_json()}});
+  return answer_with({{"version", prequel::version()},
+                      {"axes", prequel::axes_json()},
+                      {"cards", prequel::cards_json(prequel::Library({}))}});
 }
 
 }  // extern "C"

@@ -6,16 +6,24 @@
   const { element, resize, seconds } = drawing;
   const byId = (id) => document.getElementById(id);
   const kSlices = 12000;     // tasks of a timeline that are drawn
+  const kPoints = 60000;     // plans of a search that are drawn
   const kPatience = 30000;   // ms until a prediction is given up
   const kMostPlans = 10;     // that a search lists
   const kKinds = { job: "jobs", model: "models", cluster: "clusters", device: "devices", software: "software" };
   const kHints = { job: "none", model: "as the job has it", cluster: "as the job has it", device: "as the cluster has it",
     software: "as the cluster has it" };
-  // What a whole run and its reservation are asked by: no axes of the plan, and not searched.
-  const kRunFields = [["tokens", "text", "of the whole training, such as 2e12"], ["reservation", "text", "for which nodes are reserved, such as 30d"],
-    ["spares", "text", "nodes beside those of the plan"], ["price", "text", "of one GPU-hour"], ["pue", "text", "power of the building over its machines'"],
+  // The whole training, which is asked for first.
+  const kCore = [{ name: "gpus", label: "GPUs", hint: "128" }, { name: "tokens", label: "Tokens to train on", hint: "15T" },
+    { name: "price", label: "Price of a GPU-hour", hint: "2.50" }];
+  // What a reservation is asked by: no axes of the plan.
+  const kRunFields = [["reservation", "text", "for which nodes are reserved, such as 30d"],
+    ["spares", "text", "nodes beside those of the plan"], ["pue", "text", "power of the building over its machines'"],
     ["saving", "word", "how checkpoints are written", ["sync", "async"]], ["maturity", "word", "class of the site", ["mature", "new"]]]
     .map(([name, kind, help, words]) => ({ name, kind, help, words }));
+  const kTuning = ["tuning", "lora_rank", "lora_targets", "lora_dropout", "adapter_precision", "base_precision", "train_embeddings",
+    "learning_layers", "objective", "lengths", "packing", "balance"];
+  // Where the page chooses the plan, it looks at these alone, which takes a fraction of a second.
+  const kQuick = { layout: "", vpp: "1", recompute: "none,full", overlap: "stack", top: "1" };
   const kOwn = "…";  // the choice of a file of one's own
 
   // ---- the engine --------------------------------------------------------------------------------
@@ -67,32 +75,37 @@
   const documents = new Map();  // name of a file → its text
   const fields = new Map();     // argument → its control
   let axes = [], shown = null, touched = "";
+  let chosen = new Map();       // axis → value, of the plan that the page chose
+  let pinned = null;            // what is asked of the plan to compare with
 
-  function argumentsOf(names) {
+  function argumentsOf(of = values) {
     const args = {};
-    for (const [name, text] of values) {
-      if (names && !names(name)) continue;
+    for (const [name, text] of of) {
       const kind = axes.find((axis) => axis.name === name)?.kind;
       args[name] = name === "set" ? text.split("\n").map((line) => line.trim()).filter(Boolean)
         : kind === "boolean" && (text === "true" || text === "false") ? text === "true" : text;
     }
     return args;
   }
-  const documentsInUse = () =>
-    Object.fromEntries([...documents].filter(([name]) => [...values.values()].includes(name)));
+  const documentsInUse = () => Object.fromEntries([...documents].filter(([name]) =>
+    [...values.values(), ...(pinned?.values() ?? [])].includes(name)));
+  const isVaried = (name) => ["searched", "offered"].includes(axes.find((axis) => axis.name === name)?.use);
 
-  const kDefault = "job=bloom-176b-jean-zay";
+  const kDefault = "model=llama-3-70b&cluster=dgx-h100&gpus=128&gbs=512&seq_len=8192&tokens=15T&price=2.50";
   function readLink() {
     values.clear();
     documents.clear();
+    pinned = null;
     for (const [key, text] of new URLSearchParams(location.hash.slice(1) || kDefault)) {
       if (key.startsWith("file:")) documents.set(key.slice(5), text);
+      else if (key === "versus") pinned = new Map(new URLSearchParams(text));
       else values.set(key, key === "set" && values.has(key) ? values.get(key) + "\n" + text : text);
     }
   }
   function link() {
     const params = new URLSearchParams();
     for (const [key, text] of values) params.append(key, text);
+    if (pinned) params.append("versus", new URLSearchParams([...pinned]).toString());
     for (const [name, text] of Object.entries(documentsInUse())) params.append("file:" + name, text);
     return "#" + params.toString();
   }
@@ -102,8 +115,10 @@
     linking = setTimeout(() => history.replaceState(null, "", link()), 250);
   }
 
+  // A plan that the page chose becomes the user's own, once one changes an axis of it.
   function set(name, text) {
     touched = name;
+    if (isVaried(name)) for (const [axis, value] of chosen) values.has(axis) || values.set(axis, value);
     if (text === "") values.delete(name);
     else values.set(name, text);
     ask();
@@ -240,14 +255,39 @@
     } };
   }
 
-  // Of the whole training: what turns seconds into days and money.
-  const kWholeRun = [{ name: "tokens", label: "Tokens of the whole training", hint: "15T" },
-    { name: "price", label: "Price of a GPU-hour", hint: "2.5" }];
-  function runField({ name, label, hint }) {
-    const box = element("input", { type: "text", id: name, inputmode: "text", placeholder: hint, spellcheck: "false" });
+  // A text of the question at the top.
+  function coreField({ name, label, hint }) {
+    const box = element("input", { type: "text", id: name, inputmode: name === "gpus" ? "numeric" : "text", placeholder: hint, spellcheck: "false" });
     box.addEventListener("input", () => set(name, box.value.trim()));
-    return { node: element("div", { class: "field input" }, element("label", { for: name }, label), box, problemsAt(name)),
-      show: () => { if (document.activeElement !== box) box.value = values.get(name) ?? ""; } };
+    return { node: element("div", { class: "field top" }, element("label", { for: name }, label), box, problemsAt(name)),
+      show: () => {
+        if (document.activeElement !== box) box.value = values.get(name) ?? "";
+        box.placeholder = name === "gpus" && shown ? String(shown.plan.gpus) : hint;
+      } };
+  }
+
+  // The usual machine with each card; another cluster is chosen below.
+  function cardField(cards) {
+    const first = element("option", { value: "" }), select = element("select", { id: "card" }, first, ...cards.map(({ card, checked }, i) =>
+      element("option", { value: String(i) }, card.toUpperCase() + (checked.length ? ", checked" : ""))));
+    select.addEventListener("change", () => {
+      const card = cards[select.value];
+      if (!card) return;
+      touched = "cluster";
+      values.set("cluster", card.cluster);
+      if (card.device) values.set("device", card.device);
+      else values.delete("device");
+      ask();
+    });
+    const note = element("small", { class: "soft" });
+    return { node: element("div", { class: "field top" }, element("label", { for: "card" }, "Card"), select, note), show: () => {
+      const device = values.get("device") ?? "", at = cards.findIndex((card) => card.cluster === values.get("cluster") && card.device === device);
+      first.textContent = shown ? shown.device : "choose";
+      first.hidden = at >= 0;
+      select.value = at >= 0 ? String(at) : "";
+      note.textContent = at >= 0 ? `${cards[at].cluster}, ${cards[at].devices} a node` : shown?.cluster ?? "";
+      select.title = at >= 0 && cards[at].checked.length ? `Checked by measured runs of ${cards[at].checked.join(", ")}` : "";
+    } };
   }
 
   function showFields() {
@@ -290,13 +330,38 @@
     for (const list of document.querySelectorAll("ul.problems")) list.replaceChildren();
     for (const problem of problems) {
       const name = place(problem);
-      if (name) byId("problems-" + name).append(element("li", {}, problem));
+      if (name) byId("problems-" + name)?.append(element("li", {}, problem));
     }
     byId("problems").replaceChildren(...problems.map((problem) => element("p", { class: "problem" }, ...problemNodes(problem))));
     byId("answer").classList.toggle("stale", problems.length > 0);
   }
 
   // ---- answers -----------------------------------------------------------------------------------
+  // The page chooses the plan while no job and no axis that a search varies is said.
+  const isChoosing = () => !values.has("job") && ![...values.keys()].some(isVaried);
+  const valueOf = (value) => (Array.isArray(value) ? value.join(",") || "none" : String(value));
+  const ofPlan = (plan) => new Map(axes.filter(({ name }) => isVaried(name) && plan[name] !== undefined).map(({ name }) => [name, valueOf(plan[name])]));
+  let chosenFor = "", nothingFits = "";
+  // The best plan of a few hundred; asked for again where what is asked has changed, but not for tokens or prices.
+  async function choose() {
+    if (!isChoosing()) return chosen.clear();
+    const args = argumentsOf([...values].filter(([name]) => !["tokens", "price", "versus"].includes(name) && !kRunFields.some((field) => field.name === name)));
+    const question = JSON.stringify([args, documentsInUse()]);
+    if (question === chosenFor) return;
+    const { answer } = await call("search", { ...args, ...kQuick }, documentsInUse());
+    chosen.clear();
+    chosenFor = question;
+    nothingFits = "";
+    if (answer.problems) return;  // a prediction says what is wrong, too
+    const found = JSON.parse(answer.document), miss = found.nearest_misses[0];
+    if (found.plans.length > 0) chosen = ofPlan(found.plans[0].plan);
+    else if (miss) {
+      chosen = ofPlan(miss.plan);
+      nothingFits = `Nothing fits: of ${found.legal} plans the smallest needs ${miss.needs_gib.toFixed(0)} GiB of a GPU. ` +
+        found.relaxations.slice(0, 2).map((one) => `With ${one.limit} ${one.fitting} would.`).join(" ");
+    }
+  }
+
   let busy = false, again = false, text = "", since = 0;
   async function ask() {
     keepLink();
@@ -307,7 +372,8 @@
     const begun = since, patience = setTimeout(() => engine.end("no answer within " + kPatience / 1000 +
       " s; fewer micro batches, by a larger mbs or a smaller gbs, would do, and the program waits longer"), kPatience);
     since = 0;
-    const { answer, ms } = await call("predict", argumentsOf(), documentsInUse(), kSlices);
+    await choose();
+    const { answer, ms } = await call("predict", argumentsOf([...values, ...chosen]), documentsInUse(), kSlices);
     clearTimeout(patience);
     if (answer.problems) showProblems(answer.problems);
     else show(answer);
@@ -316,22 +382,26 @@
     byId("about").dataset.engineMs = ms.toFixed(1);
     busy = false;
     if (again) ask();
+    else compareWithPinned();
   }
 
   function show(answer) {
     showProblems([]);
     text = answer.document;
     shown = JSON.parse(text);
-    document.title = `${shown.model} on ${shown.plan.nodes} nodes - prequel`;
-    const pictures = byId("pictures"), isOpen = pictures.querySelector("details")?.open;
-    byId("headline").replaceChildren(...predictionDrawing.title(shown, answer.drawing), ...predictionDrawing.headline(shown),
+    document.title = `${shown.model} on ${shown.plan.gpus} GPUs - prequel`;
+    const pictures = byId("pictures"), isOpen = [...pictures.querySelectorAll("details"), ...byId("headline").querySelectorAll("details")].map((one) => one.open);
+    byId("headline").replaceChildren(...(nothingFits && isChoosing() ? [element("p", { class: "problem" }, nothingFits)] : []),
+      ...predictionDrawing.title(shown, answer.drawing), ...predictionDrawing.headline(shown),
       ...answer.remarks.split("\n").filter(Boolean).map((remark) => element("p", { class: "soft remark" }, remark)));
-    pictures.replaceChildren(predictionDrawing.timeline(shown, answer.drawing),
-      predictionDrawing.memory(shown), predictionDrawing.breakdown(shown), ...predictionDrawing.reservation(shown), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));
-    if (isOpen) pictures.querySelector("details").open = true;
-    const [low, high] = shown.interval.sec_per_iter, memory = shown.memory;
-    byId("strip").replaceChildren(element("b", {}, seconds(shown.sec_per_iter)), ` ${seconds(low)} to ${seconds(high)}`,
-      element("span", { class: memory.verdict }, ` ${memory.peak_gib.toFixed(1)} of ${memory.capacity_gib.toFixed(0)} GiB, ${memory.verdict}`));
+    pictures.replaceChildren(...predictionDrawing.reservation(shown), predictionDrawing.breakdown(shown), predictionDrawing.memory(shown),
+      predictionDrawing.timeline(shown, answer.drawing), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));
+    [...pictures.querySelectorAll("details"), ...byId("headline").querySelectorAll("details")].forEach((one, i) => { one.open = isOpen[i] ?? false; });
+    const lead = predictionDrawing.lead(shown), memory = shown.memory;
+    byId("strip").replaceChildren(element("b", {}, lead[0][1]), ` ${lead[0][0].toLowerCase()}`,
+      element("span", { class: memory.verdict }, ` ${lead[1][1]}`), ...(lead[2] ? [element("span", {}, ` ${lead[2][1]} ${lead[2][0].toLowerCase()}`)] : []));
+    byId("whose").textContent = isChoosing() ? "The page chose this plan: the best of a few hundred that fit. Change any of it, or search all plans above."
+      : "What you leave open is derived, or is as the job or the stack has it.";
     byId("command").textContent = shown.context.command;
     byId("files").replaceChildren(...Object.entries(documentsInUse()).map(([name, content]) => element("p", { class: "soft" },
       "It reads ", element("a", { download: name, href: URL.createObjectURL(new Blob([content], { type: "application/json" })) }, name),
@@ -339,22 +409,62 @@
     resize();
   }
 
+  // ---- two side by side --------------------------------------------------------------------------
+  let compared = "";
+  async function compareWithPinned() {
+    byId("pin").textContent = pinned ? "Compare with this instead" : "Compare with another";
+    const question = pinned && shown ? JSON.stringify([[...pinned], [...values], shown.sec_per_iter]) : "";
+    if (question === compared) return;
+    compared = question;
+    if (!question) return byId("versus").replaceChildren();
+    const side = (of) => Object.fromEntries(of.filter(([name]) => name !== "set" && !kRunFields.some((field) => field.name === name)));
+    const { answer } = await searcher.ask({ command: "predict", arguments: JSON.stringify(argumentsOf(pinned)), documents: JSON.stringify(documentsInUse()) });
+    if (question !== compared) return;
+    if (answer.problems) return byId("versus").replaceChildren(element("p", { class: "problem" }, answer.problems[0]));
+    if (answer.document === text) {
+      return byId("versus").replaceChildren(element("p", { class: "soft" }, "This is the first plan. Change anything, or take a plan of a search, and both stand here side by side."));
+    }
+    const first = JSON.parse(answer.document), fields = (one) => ({ model: side(one === first ? [...pinned] : [...values]).model ?? one.model, cluster: one.cluster,
+      software: one.software, ...Object.fromEntries(axes.filter(({ name }) => String(first.plan[name]) !== String(shown.plan[name]) || ["nodes", "gbs", "seq_len"].includes(name))
+        .map(({ name }) => [name, one.plan[name]]).filter(([, value]) => value !== undefined).map(([name, value]) => [name, valueOf(value)])) });
+    const { answer: odds } = await searcher.ask({ command: "compare", arguments: JSON.stringify({ a: fields(first), b: fields(shown) }), documents: JSON.stringify(documentsInUse()) });
+    if (question !== compared) return;
+    const button = (label, act) => {
+      const node = element("button", { type: "button" }, label);
+      node.addEventListener("click", act);
+      return node;
+    };
+    byId("versus").replaceChildren(predictionDrawing.versus(first, shown, odds.problems ? null : JSON.parse(odds.document)),
+      element("div", { class: "controls" }, button("Swap", () => {
+        const old = new Map([...values, ...chosen]);
+        values.clear();
+        for (const [name, value] of pinned) values.set(name, value);
+        pinned = old;
+        ask();
+      }), button("Close", () => { pinned = null; ask(); })));
+  }
+
   // ---- search ------------------------------------------------------------------------------------
-  const isVaried = (name) => ["searched", "offered"].includes(axes.find((axis) => axis.name === name)?.use);
   async function search() {
     const [start, stop, progress, told] = ["start-search", "stop-search", "progress", "searched"].map(byId);
-    start.disabled = progress.hidden = true;
-    stop.disabled = progress.hidden = false;
-    progress.value = 0;
-    told.textContent = "";
-    const args = argumentsOf((name) => !kRunFields.some((field) => field.name === name) && (byId("keep").checked || !isVaried(name)));
-    for (const name of ["nodes", "gbs"]) if (shown) args[name] ??= String(shown.plan[name]);
+    start.disabled = true;
+    stop.hidden = progress.hidden = false;
+    progress.removeAttribute("value");
+    told.textContent = "Combining plans …";
+    const args = argumentsOf([...values].filter(([name]) => !kRunFields.some((field) => field.name === name) && (byId("keep").checked || !isVaried(name))));
+    if (!args.gpus) args.nodes ??= shown && String(shown.plan.nodes);
+    if (shown) args.gbs ??= String(shown.plan.gbs);
     args.top = String(kMostPlans);
     const begun = performance.now();
-    const { answer } = await searcher.ask({ command: "search", arguments: JSON.stringify(args), documents: JSON.stringify(documentsInUse()) },
-      (done, of) => { progress.max = of; progress.value = done; told.textContent = `${done} of ${of} plans`; });
+    const { answer } = await searcher.ask({ command: "search", arguments: JSON.stringify(args), documents: JSON.stringify(documentsInUse()), slices: kPoints },
+      (done, of) => {
+        const left = (performance.now() - begun) / 1000 * (of / done - 1);
+        progress.max = of;
+        progress.value = done;
+        told.textContent = `${done} of ${of} plans, ${left.toFixed(0)} s left`;
+      });
     start.disabled = false;
-    stop.disabled = progress.hidden = true;
+    stop.hidden = progress.hidden = true;
     if (answer.problems) {
       told.textContent = "";
       byId("found").replaceChildren(...answer.problems.map((problem) => element("p", { class: "problem", role: "alert" }, problem)));
@@ -362,21 +472,17 @@
     }
     const found = JSON.parse(answer.document);
     told.textContent = `${searchDrawing.summary(found)} ${((performance.now() - begun) / 1000).toFixed(1)} s.`;
-    byId("found").replaceChildren(...searchDrawing.plans(found, look),
+    byId("found").replaceChildren(...searchDrawing.recommendation(found, look), ...searchDrawing.plans(found, look, answer.drawing),
       element("pre", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Command line of the search" },
         element("code", {}, found.context.command)));
     resize();
   }
-  // A plan that was found, in the form: the axes in which it is not what the form has already.
-  function look(plan) {
-    for (const axis of axes) {
-      const value = plan.plan[axis.name];
-      if (!isVaried(axis.name) || value === undefined) continue;
-      values.set(axis.name, Array.isArray(value) ? value.join(",") || "none" : String(value));
-    }
-    values.set("nodes", String(plan.plan.nodes));
+  // Puts a plan that was found into the form.
+  function look({ plan }) {
+    for (const [name, value] of ofPlan(plan)) values.set(name, value);
+    if (!values.has("gpus")) values.set("nodes", String(plan.nodes));
     ask();
-    byId("headline").scrollIntoView();
+    byId("headline").scrollIntoView({ block: "nearest" });
   }
 
   // ---- the rest of the page ----------------------------------------------------------------------
@@ -390,14 +496,14 @@
     byId("done").textContent = copied ? `${what} copied.` : "This browser does not let the page copy; the text can be marked.";
   }
   function listen() {
-    byId("question").addEventListener("submit", (event) => event.preventDefault());
+    for (const form of ["core", "question"]) byId(form).addEventListener("submit", (event) => event.preventDefault());
     byId("set").addEventListener("input", () => set("set", byId("set").value));
     byId("reset").addEventListener("click", () => {
-      for (const axis of axes) values.delete(axis.name);
+      for (const { name } of axes) if (!["gbs", "seq_len", "nodes"].includes(name)) values.delete(name);
       values.delete("set");
       ask();
     });
-    byId("to-search").addEventListener("click", () => { byId("search").scrollIntoView(); byId("start-search").focus(); });
+    byId("pin").addEventListener("click", () => { pinned = new Map([...values, ...chosen]); ask(); });
     byId("copy-command").addEventListener("click", () => copy(byId("command").textContent, "Command"));
     byId("copy-link").addEventListener("click", () => copy(location.href.split("#")[0] + link(), "Link"));
     byId("save-json").addEventListener("click", () => element("a", { download: "prediction.json",
@@ -413,24 +519,23 @@
     if (about.problems) return showProblems(about.problems);
     axes = about.axes;
     const known = JSON.parse(names.document);
-    for (const [name, kind] of Object.entries(kKinds)) {
-      fields.set(name, inputField(name, known[kind]));
-      byId("inputs").append(fields.get(name).node);
-    }
-    for (const one of kWholeRun) {
-      fields.set(one.name, runField(one));
-      byId("inputs").append(fields.get(one.name).node);
-    }
+    const add = (place, name, field) => {
+      fields.set(name, field);
+      byId(place).append(field.node);
+    };
+    const [gpus, ...others] = kCore;
+    add("core", gpus.name, coreField(gpus));
+    add("core", "card", cardField(about.cards));
+    for (const [name, kind] of Object.entries(kKinds)) add(name === "model" ? "core" : "inputs", name, inputField(name, known[kind]));
+    for (const one of others) add("core", one.name, coreField(one));
     // What a search varies comes first.
     for (const axis of axes) {
-      fields.set(axis.name, axisField(axis));
-      byId(axis.use === "shared" || axis.use === "usual" ? "more-axes" : "axes").append(fields.get(axis.name).node);
+      const place = kTuning.includes(axis.name) ? "tuning-axes" : axis.use === "shared" || axis.use === "usual" ? "more-axes" : "axes";
+      add(place, axis.name, axisField(axis));
     }
-    for (const field of kRunFields) {
-      fields.set(field.name, axisField(field));
-      byId("whole-run").append(fields.get(field.name).node);
-    }
+    for (const field of kRunFields) add("reservation-fields", field.name, axisField(field));
     byId("about").textContent = `${about.version}, compiled to WebAssembly; it answers as the program does, to the last digit.`;
+    byId("plan").open = matchMedia("(min-width: 62rem)").matches;
     listen();
     readLink();
     showFields();

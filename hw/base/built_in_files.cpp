@@ -29,7 +29,7 @@ std::optional<std::string_view> built_in_file(std::string_view path) {
   const auto files = built_in_files();
   const auto found = std::ranges::lower_bound(files, path, {}, &BuiltInFile::path);
   if (found == files.end() || found->path != path) return std::nullopt;
-  return std::string_view(found->begin, found->end);
+  return std::string_view(found->begin, static_cast<std::size_t>(found->end - found->begin));
 }
 
 std::vector<std::string> built_in_files_of(std::string_view folder) {

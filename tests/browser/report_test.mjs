@@ -126,7 +126,9 @@ const checks = {
     assert.deepEqual(sizes, [...sizes].sort((a, b) => a - b));
     assert.match(await page.locator("#report p").nth(0).textContent(), /^jean-zay-a100 \(a100-sxm-80gb\), software megatron-deepspeed-2022; by time/);
     const columns = await page.locator("#report th").allTextContents();
-    for (const name of ["nodes", "dp", "mbs", "memory"]) assert.ok(columns.includes(name), name);
+    for (const name of ["rank", "seconds", "fits", "odds", "loss", "tp"]) assert.ok(columns.includes(name), name);
+    assert.match(await page.locator("#report").textContent(), /Take rank 1, .*In all rows: nodes 48/);
+    assert.match(await page.locator(".chart").getAttribute("aria-label"), /^\d{2,} plans as a cloud, /);
     assert.deepEqual(page.problems, []);
     await fits(page);
     await page.screenshot({ path: `${folder}/search-light.png`, fullPage: true });

@@ -1,0 +1,88 @@
+#include "cli/show/cards.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "hw/base/json_cursor.hpp"
+#include "hw/base/schema.hpp"
+#include "hw/cluster.hpp"
+#include "sim/answer/uncertainty.hpp"
+
+namespace prequel {
+namespace {
+
+/// Returns the stacks that runs on a cluster checked, each once.
+std::vector<std::string> checked_on(const std::string& cluster, const Uncertainty& uncertainty) {
+  std::vector<std::string> stacks;
+  for (const CheckedStack& stack : uncertainty.checked) {
+    if (std::ranges::find(stack.clusters, cluster, &CheckedCluster::name) == stack.clusters.end()) {
+      continue;
+    }
+    if (std::ranges::find(stacks, stack.software) == stacks.end()) stacks.push_back(stack.software);
+  }
+  std::ranges::sort(stacks);
+  return stacks;
+}
+
+}  // namespace
+
+std::vector<Card> cards(const Library& library) {
+  const Document table = library.open("stand_ins", "machines");
+  const Cursor root = table.root();
+  expect_schema(root, "prequel/machines/1");
+  const Uncertainty uncertainty = shipped_uncertainty(library);
+  std::vector<Card> cards;
+  for (const Cursor& machine : root.at("machines").items()) {
+    const auto device = machine.find("device");
+    Card card{machine.at("card").text(),
+              machine.at("cluster").text(),
+              device ? device->text() : std::string(),
+              0,
+              {}};
+    const auto same = std::ranges::find_if(cards, [&](const Card& other) {
+      return other.cluster == card.cluster && other.device == card.device;
+    });
+    if (same != cards.end()) continue;
+    card.devices = read_cluster(library.open("clusters", card.cluster)).devices_per_node;
+    card.checked = checked_on(card.cluster, uncertainty);
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+nlohmann::ordered_json cards_json(const Library& library) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Card& card : cards(library)) {
+    list.push_back({{"card", card.name},
+                    {"cluster", card.cluster},
+                    {"device", card.device},
+                    {"devices", card.devices},
+                    {"checked", card.checked}});
+  }
+  return list;
+}
+
+std::string known_clusters_text(const Library& library) {
+  const std::vector<Card> usual = cards(library);
+  const Uncertainty uncertainty = shipped_uncertainty(library);
+  std::string text;
+  for (const std::string& name : library.names("clusters")) {
+    const Document file = library.open("clusters", name);
+    const auto card = std::ranges::find_if(
+        usual, [&](const Card& one) { return one.cluster == name && one.device.empty(); });
+    const std::vector<std::string> checked = checked_on(name, uncertainty);
+    std::string line = fmt::format("{:<28} {:<28} {}", name,
+                                   fmt::format("{} x {}", read_cluster(file).devices_per_node,
+                                               file.json().at("device").get<std::string>()),
+                                   card == usual.end() ? "" : "usual " + card->name + "  ");
+    if (!checked.empty()) line += fmt::format("checked: {}", fmt::join(checked, ", "));
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace prequel
