@@ -10,6 +10,7 @@ usage: sh cmake/setup.sh run [ARGUMENT…]   build, then run prequel with these 
                                            (PRESET: release, debug or tsan; default release) or
                                            those that the arguments for ctest choose
        sh cmake/setup.sh web               build the page: build/web/index.html
+       sh cmake/setup.sh docs              build the documentation with search: build/docs/index.html
        sh cmake/setup.sh dist              build what can be taken away, in build/dist: a program that
                                            runs on any x86-64 Linux, a wheel, a Debian package, the page
 END
@@ -18,9 +19,10 @@ END
 
 build_packages='cmake ninja-build g++ libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev
   libfmt-dev libtbb-dev libyaml-cpp-dev libtomlplusplus-dev doctest-dev libbenchmark-dev'
-test_packages="$build_packages clang-format-14 libopenblas-dev libopenmpi-dev openmpi-bin
+docs_packages='mkdocs mkdocs-material'  # what turns docs/ into HTML
+test_packages="$build_packages $docs_packages clang-format-14 libopenblas-dev libopenmpi-dev openmpi-bin
   python3-jsonschema python3-dev pybind11-dev python3-setuptools python3-wheel python3-pytest mypy
-  python3-nbclient python3-ipykernel"
+  python3-nbclient python3-ipykernel python3-distributed"
 
 # Installs those of the packages $@ that are missing. dpkg-query is asked first: that takes
 # milliseconds, and a machine that has everything needs no network and no root.
@@ -151,6 +153,13 @@ case $task in
   dist)
     [ $# -eq 0 ] || usage
     make_dist
+    ;;
+  docs)
+    [ $# -eq 0 ] || usage
+    # shellcheck disable=SC2086 # a list of words
+    install_packages $docs_packages
+    mkdocs build --quiet --config-file "$root/cmake/docs/mkdocs.yml"
+    echo "$root/build/docs/index.html"
     ;;
   web)
     [ $# -eq 0 ] || usage

@@ -169,7 +169,13 @@ void translate_adapters(CellTexts& cells) {
   if (says("qlora")) cells.try_emplace("base_precision", "nf4");
   if (!cells.contains("lora_targets")) return;
   // "q v + wte lm_head trained": tables that learn themselves stand behind the plus.
-  const std::string said = text_of(cells, "lora_targets");
+  std::string said = text_of(cells, "lora_targets");
+  // Of two lists, a table of performance was run with that of the performance recipe.
+  if (const std::size_t other = said.find("(default) or "); other != std::string::npos) {
+    const bool measured = text_of(cells, "table").find("performance") != std::string::npos;
+    said = measured ? said.substr(other + 13, said.find(" (perf", other) - other - 13)
+                    : said.substr(0, other);
+  }
   WordSet<AdapterTarget> targets = named_targets(said.substr(0, said.find(" + ")));
   // A configuration names modules of several models: those of GPT-2's are fused.
   using enum AdapterTarget;
@@ -192,6 +198,12 @@ void translate_mean_tokens(CellTexts& cells) {
   }
 }
 
+/// MLPerf's reference of fine-tuning is the Trainer with PEFT, whatever round it was run in.
+void translate_reference(CellTexts& cells) {
+  if (text_of(cells, "framework").find("(hf reference)") == std::string::npos) return;
+  cells["software"] = "hf-peft-2024";
+}
+
 /// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
 void translate_kernels(CellTexts& cells) {
   constexpr std::string_view kConfig = "framework_config=";
@@ -199,19 +211,30 @@ void translate_kernels(CellTexts& cells) {
   const std::size_t at = notes.find(kConfig);
   if (at == std::string::npos) return;
   const std::string config = notes.substr(at, notes.find(';', at) - at);
-  if (config.find("foak") != std::string::npos) cells["software"] = "hf-trainer-foak-2025";
+  const auto says = [&](const char* word) { return config.find(word) != std::string::npos; };
+  // Adapters are fused beside quantised matrices alone.
+  if (says("foak")) {
+    cells["software"] = says("peft") ? "hf-trainer-foak-2025" : "hf-trainer-fast-kernels-2025";
+  }
 }
 
 void translate_tuning(CellTexts& cells) {
   translate_mean_tokens(cells);
   translate(cells, "offload", {{"see config", ""}, {"activations", ""}});
   translate_kernels(cells);
+  translate_reference(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;
   // A variable of MLPerf's scripts that only notes hold.
   if (notes.find("fp8_act=1") != std::string::npos) {
     cells.try_emplace("fp8_activation_store", "1");
+  }
+  if (const std::size_t said = notes.find("fp8_dpa="); said != std::string::npos) {
+    const bool off =
+        notes.compare(said + 8, 1, "0") == 0 || notes.compare(said + 8, 5, "false") == 0;
+    if (off) cells.try_emplace("fp8_attention", "0");
+    if (notes.compare(said + 8, 1, "1") == 0) cells.try_emplace("fp8_attention", "1");
   }
   translate(cells, "base_precision",
             {{"bf16", "bf16"},

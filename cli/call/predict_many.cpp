@@ -18,6 +18,7 @@
 #include "models/axes/axis_text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/plan/rules.hpp"
+#include "models/plan/trained_model.hpp"
 #include "sim/search/search.hpp"
 
 namespace prequel {
@@ -84,6 +85,7 @@ SearchInputs inputs_of(const ReadCall& call) {
   }
   replace_precision(job.software, job.device);
   PlanRequest plan = std::move(job.plan);
+  job.model = trained_model(std::move(job.model), plan);
   return {static_cast<Inputs&&>(std::move(job)), std::move(plan)};
 }
 

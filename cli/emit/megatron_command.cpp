@@ -530,6 +530,10 @@ class MegatronCommand {
                                           name(plan_.fp8_recipe), name(plan_.precision)));
     };
     if (plan_.fp8_activation_store) line("--activation-func-fp8-input-store");
+    if (plan_.fp8_attention) {
+      leave_out("fp8_attention",
+                "TransformerConfig.fp8_dot_product_attention, which no argument sets");
+    }
     if (plan_.precision == Precision::fp8) {
       line("--fp8-format hybrid");
       switch (plan_.fp8_recipe) {

@@ -51,6 +51,7 @@ std::vector<LeftOut> left_to_model_code(const Scenario& scenario) {
   if (plan.fp8_param_gather) {
     leave("fp8_param_gather", "the model's code gathers parameters in the format of its products");
   }
+  if (plan.fp8_attention) leave("fp8_attention", "the model's code multiplies in attention");
   if (plan.fp8_activation_store) {
     leave("fp8_activation_store", "the model's code keeps the inputs of SwiGLU in fp8");
   }

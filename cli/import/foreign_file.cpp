@@ -18,6 +18,7 @@
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/job/contradictions.hpp"
 #include "cli/import/logs/training_log.hpp"
+#include "cli/import/mlperf_variables.hpp"
 #include "cli/import/named_models.hpp"
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
@@ -98,7 +99,8 @@ void assume_names(Import& import, const ImportNames& names) {
       (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
     job.software = assume("software", "torchtitan-2025");
   }
-  const bool adapts = job.plan.tuning && *job.plan.tuning != Tuning::full;
+  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
+  const bool adapts = of_trainer || (job.plan.tuning && *job.plan.tuning != Tuning::full);
   if (!job.software && adapts && !job.says("--num-layers") && !job.megatron_core) {
     job.software = assume("software", job.says(kTune) ? "torchtune-2025" : "hf-peft-2026");
   }
@@ -235,6 +237,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   const std::string& unread = reading.unread;
   tell_named_model(names, import.job);
   use_named_model(names, import.job);
+  read_mlperf_variables(first_file(sources), state, import.job);
   take_by_names(import.job);
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);

@@ -28,8 +28,11 @@ FlopsConvention convention_named(const std::string& text) {
       "; prequel, megatron-hw, bs-noemb, mosaic-2023, mosaic-2023-star and causal are known");
 }
 
-/// Refuses what only checkpoints or a reservation answer.
+/// Refuses what only a whole run, checkpoints or a reservation answer.
 void check_run(const RunQuestion& question) {
+  if (question.price > 0 && !question.tokens && !question.epochs) {
+    throw InputError("--price: needs --tokens or --epochs");
+  }
   if (question.reservation.is_asked()) return;
   const auto needs = [](bool said, const char* flag, bool given, const char* other) {
     if (said && !given) throw InputError(fmt::format("{}: needs {} or --reservation", flag, other));
@@ -132,8 +135,11 @@ PredictAnswer answer_of(const PredictOptions& options, const Library& library,
   ResolvedScenario resolved = resolve(job);
   answer.scenario = std::move(resolved.scenario);
   answer.prediction = predict(answer.scenario, convention_named(options.flops_convention));
+  PredictOptions its = options;
+  if (!its.run.sequences) its.run.sequences = job.sequences;
+  its.run = in_tokens(std::move(its.run), answer.scenario.plan, answer.prediction);
   answer.details =
-      details_of(options, library, request, job, answer.scenario, answer.prediction, progress);
+      details_of(its, library, request, job, answer.scenario, answer.prediction, progress);
   state_error(*answer.details.interval, answer.prediction);
   std::vector<std::string>& warnings = answer.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());

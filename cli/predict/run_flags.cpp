@@ -76,9 +76,18 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
       command.add_option("--tokens", question.tokens, "of the whole training: 15T")
           ->transform(spelled_amount())
           ->group(kGroup);
+  command.add_option("--epochs", question.epochs, "passes over a data set, in place of --tokens")
+      ->check(positive_amount())
+      ->excludes(tokens)
+      ->group(kGroup);
+  command
+      .add_option("--sequences", question.sequences,
+                  "of the data set; a named one's (--lengths) by itself")
+      ->transform(spelled_amount())
+      ->needs("--epochs")
+      ->group(kGroup);
   command.add_option("--price", question.price, "of one GPU-hour")
       ->check(positive_amount())
-      ->needs(tokens)
       ->group(kGroup);
   command
       .add_option("--ramp-samples", question.ramp_samples,

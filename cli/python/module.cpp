@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -49,15 +51,30 @@ class Session {
  public:
   /// The document, remarks on files that were read, and files of a data folder (folder, name,
   /// text). Works without the interpreter's lock; what may take long on a thread of its own, so
-  /// that signals are noticed.
+  /// that signals are noticed. `progress`, unless None, hears how much of that is done, of how
+  /// much; what it raises ends the call.
   std::tuple<std::string, std::string, std::vector<DataFile>> call(
       const std::string& command, const std::string& arguments,
-      std::vector<std::string> data_directories) {
+      std::vector<std::string> data_directories, const py::object& progress) {
+    std::atomic<std::size_t> done_of_it{0}, all{0};
+    const Progress count = [&](std::size_t done, std::size_t of) {
+      done_of_it = done;
+      all = of;
+    };
+    std::size_t told = 0;
+    const auto tell = [&] {  // on the caller's thread
+      if (progress.is_none() || all == 0 || done_of_it == told) return;
+      told = done_of_it;
+      progress(told, all.load());
+    };
     const py::gil_scoped_release unlocked;
-    CallAnswer done = interruptible(command, [&](const std::atomic<bool>* stop) {
-      return answer_call(command, parsed(command, arguments),
-                         {std::move(data_directories), files_, stop, {}, parsers_});
-    });
+    CallAnswer done = interruptible(
+        command,
+        [&](const std::atomic<bool>* stop) {
+          return answer_call(command, parsed(command, arguments),
+                             {std::move(data_directories), files_, stop, count, parsers_});
+        },
+        tell);
     std::vector<DataFile> files;
     for (CalibratedFile& file : done.files) {
       files.emplace_back(std::move(file.folder), std::move(file.name), std::move(file.text));
@@ -92,17 +109,29 @@ class Session {
     return parse_json(command + " arguments", arguments);
   }
 
-  /// What `ask` returns. What may take long runs on a thread of its own, and a signal of Python
-  /// sets the flag that `ask` is given.
+  /// What `ask` returns. What may take long runs on a thread of its own, a signal of Python sets
+  /// the flag that `ask` is given, and so does what `tell` throws, which is called meanwhile with
+  /// the interpreter's lock.
   template <class Ask>
   static std::invoke_result_t<Ask, const std::atomic<bool>*> interruptible(
-      const std::string& command, const Ask& ask) {
+      const std::string& command, const Ask& ask, const std::function<void()>& tell = [] {}) {
     if (!is_long(command)) return ask(nullptr);
     std::atomic<bool> stop{false};
+    std::exception_ptr thrown;
     auto answer = std::async(std::launch::async, [&] { return ask(&stop); });
     while (answer.wait_for(50ms) == std::future_status::timeout) {
-      if (!stop && is_interrupted()) stop = true;
+      if (stop) continue;
+      if (is_interrupted()) stop = true;
+      if (stop) continue;
+      try {
+        const py::gil_scoped_acquire gil;
+        tell();
+      } catch (...) {
+        thrown = std::current_exception();
+        stop = true;
+      }
     }
+    if (thrown) std::rethrow_exception(thrown);
     if (stop) throw_pending();
     return answer.get();
   }
@@ -142,7 +171,7 @@ PYBIND11_MODULE(_prequel, module) {
       .def(py::init<>())
       .def(
           "call", &Session::call, py::arg("command"), py::arg("arguments"),
-          py::arg("data_directories"),
+          py::arg("data_directories"), py::arg("progress") = py::none(),
           "The document of a command with these arguments (JSON), remarks on files of other tools, "
           "and files of a data folder (folder, name, text).")
       .def("predict_many", &Session::predict_many, py::arg("arguments"), py::arg("columns"),

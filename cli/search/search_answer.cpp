@@ -25,6 +25,7 @@
 #include "models/job/job_site.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
+#include "models/plan/trained_model.hpp"
 #include "sim/answer/known_spread.hpp"
 #include "sim/search/confirmation.hpp"
 
@@ -199,6 +200,7 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
   const std::string replaced = replace_precision(job.software, job.device);
   if (!job.plan.precision && !replaced.empty()) tell("warning: " + replaced + "\n");
   PlanRequest plan = std::move(job.plan);
+  job.model = trained_model(std::move(job.model), plan);
   return {static_cast<Inputs&&>(std::move(job)), std::move(plan)};
 }
 

@@ -23,7 +23,7 @@
   const kTuning = ["tuning", "lora_rank", "lora_targets", "lora_dropout", "adapter_precision", "base_precision", "train_embeddings",
     "learning_layers", "objective", "lengths", "packing", "balance"];
   // Where the page chooses the plan, it looks at these alone, which takes a fraction of a second.
-  const kQuick = { layout: "", vpp: "1", recompute: "none,full", overlap: "stack", top: "1" };
+  const kQuick = { vpp: "1", mbs: "1,2", recompute: "none,full", overlap: "stack", top: "1" };
   const kOwn = "…";  // the choice of a file of one's own
 
   // ---- the engine --------------------------------------------------------------------------------
@@ -342,17 +342,20 @@
   const valueOf = (value) => (Array.isArray(value) ? value.join(",") || "none" : String(value));
   const ofPlan = (plan) => new Map(axes.filter(({ name }) => isVaried(name) && plan[name] !== undefined).map(({ name }) => [name, valueOf(plan[name])]));
   let chosenFor = "", nothingFits = "";
-  // The best plan of a few hundred; asked for again where what is asked has changed, but not for tokens or prices.
+  // The best plan of some simple ones; asked for again where what is asked has changed, but not for tokens or prices.
   async function choose() {
-    if (!isChoosing()) return chosen.clear();
+    if (!isChoosing()) {
+      nothingFits = chosenFor = "";
+      return chosen.clear();
+    }
     const args = argumentsOf([...values].filter(([name]) => !["tokens", "price", "versus"].includes(name) && !kRunFields.some((field) => field.name === name)));
     const question = JSON.stringify([args, documentsInUse()]);
     if (question === chosenFor) return;
     const { answer } = await call("search", { ...args, ...kQuick }, documentsInUse());
     chosen.clear();
-    chosenFor = question;
-    nothingFits = "";
-    if (answer.problems) return;  // a prediction says what is wrong, too
+    chosenFor = answer.problems ? "" : question;
+    nothingFits = answer.problems ? `The page could not choose a plan: ${answer.problems[0]}` : "";
+    if (answer.problems) return;
     const found = JSON.parse(answer.document), miss = found.nearest_misses[0];
     if (found.plans.length > 0) chosen = ofPlan(found.plans[0].plan);
     else if (miss) {
@@ -400,7 +403,7 @@
     const lead = predictionDrawing.lead(shown), memory = shown.memory;
     byId("strip").replaceChildren(element("b", {}, lead[0][1]), ` ${lead[0][0].toLowerCase()}`,
       element("span", { class: memory.verdict }, ` ${lead[1][1]}`), ...(lead[2] ? [element("span", {}, ` ${lead[2][1]} ${lead[2][0].toLowerCase()}`)] : []));
-    byId("whose").textContent = isChoosing() ? "The page chose this plan: the best of a few hundred that fit. Change any of it, or search all plans above."
+    byId("whose").textContent = isChoosing() && chosen.size > 0 && !nothingFits ? "The page chose this plan: the best of some simple ones that fit. Change any of it, or search all plans above."
       : "What you leave open is derived, or is as the job or the stack has it.";
     byId("command").textContent = shown.context.command;
     byId("files").replaceChildren(...Object.entries(documentsInUse()).map(([name, content]) => element("p", { class: "soft" },

@@ -45,6 +45,7 @@ struct AxisValues {
       router_balance;  ///< `forced`, `dropped` (`dropped:1.25`), `natural`, or a histogram's file
   Box<Fp8Recipe> fp8_recipe;
   Box<bool> fp8_param_gather;      ///< parameters are gathered in the format of products
+  Box<bool> fp8_attention;         ///< attention's core multiplies in fp8
   Box<bool> fp8_activation_store;  ///< inputs of SwiGLU are kept in fp8 for the backward pass
   Box<Optimizer> optimizer;
   Box<Precision> moments_precision;  ///< of Adam's two moments, or Muon's momentum
@@ -228,6 +229,8 @@ inline constexpr std::tuple kPlanAxes(
              "how tensors are scaled to fp8 or fp4", AxisUse::offered},
     PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{}, "",
              "gather parameters in the format of products", AxisUse::usual},
+    PlanAxis{"fp8_attention", [](auto& of) { return &of.fp8_attention; }, Domain<bool>{},
+             "fp8-dot-product-attention", "multiply in fp8 inside attention, too", AxisUse::usual},
     PlanAxis{"fp8_activation_store", [](auto& of) { return &of.fp8_activation_store; },
              Domain<bool>{}, "activation-func-fp8-input-store",
              "keep the inputs of SwiGLU in fp8 for the backward pass", AxisUse::usual},
@@ -266,9 +269,9 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
              Domain<WordSet<GraphedModule>>{}, "", "what is launched as a graph", AxisUse::offered},
     PlanAxis{"tuning", [](auto& of) { return &of.tuning; }, Domain<Tuning>{}, "",
-             "what of the model learns", AxisUse::usual},
+             "what of the model learns", AxisUse::listed},
     PlanAxis{"lora_rank", [](auto& of) { return &of.lora_rank; }, Domain<std::int64_t>{0, 1 << 13},
-             "", "rank of adapters", AxisUse::usual},
+             "", "rank of adapters", AxisUse::listed},
     PlanAxis{"lora_targets", [](auto& of) { return &of.lora_targets; },
              Domain<WordSet<AdapterTarget>>{}, "", "matrices that get an adapter", AxisUse::usual},
     PlanAxis{"adapter_precision", [](auto& of) { return &of.adapter_precision; }, kFormats, "",
@@ -276,7 +279,7 @@ inline constexpr std::tuple kPlanAxes(
     PlanAxis{"lora_dropout", [](auto& of) { return &of.lora_dropout; }, Domain<double>{0, 1}, "",
              "dropout of what adapters read (0: none)", AxisUse::usual},
     PlanAxis{"base_precision", [](auto& of) { return &of.base_precision; }, Domain<BaseFormat>{},
-             "", "how frozen matrices are stored (bf16: as computed)", AxisUse::usual},
+             "", "how frozen matrices are stored (bf16: as computed)", AxisUse::listed},
     PlanAxis{"train_embeddings", [](auto& of) { return &of.train_embeddings; }, Domain<bool>{}, "",
              "embedding and head learn beside the adapters", AxisUse::usual},
     PlanAxis{"learning_layers", [](auto& of) { return &of.learning_layers; }, kLayers, "",

@@ -8,6 +8,7 @@
 
 #include "hw/base/words.hpp"
 #include "models/plan/rules.hpp"
+#include "models/plan/trained_model.hpp"
 
 namespace prequel {
 
@@ -30,6 +31,7 @@ std::string replace_precision(Software& software, const Device& device) {
 ResolvedScenario resolve(const Inputs& inputs, const PlanRequest& plan) {
   ResolvedScenario result{{inputs, {}}, {}};
   Scenario& scenario = result.scenario;
+  scenario.model = trained_model(std::move(scenario.model), plan);
   const std::string replaced = replace_precision(scenario.software, scenario.device);
   auto [resolved, warnings] =
       resolve_plan(plan, scenario.model, scenario.cluster, scenario.software);

@@ -24,6 +24,7 @@
 #include "hw/base/sha256.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
+#include "models/job/data_set.hpp"
 #include "models/job/file_cache.hpp"
 #include "models/job/model_names.hpp"
 #include "models/job/spelled_plan.hpp"
@@ -475,6 +476,20 @@ void note_edits(const Document& document, const std::vector<Override>& overrides
   }
 }
 
+namespace {
+
+/// Puts the distribution of a named data set in the place of its name.
+void read_named_lengths(const Library& library, Job& job) {
+  auto& lengths = job.plan.lengths;
+  if (!lengths || !names_data_set(*lengths)) return;
+  Document file = library.open("lengths", *lengths, "lengths");
+  const DataSet named = file.read_once(read_data_set);
+  job.sequences = named.sequences;
+  lengths = named.distribution;
+}
+
+}  // namespace
+
 Job read_job(const Library& library, const JobRequest& request) {
   check_inputs(request.overrides);
   const std::string file = request.job.value_or("command line");
@@ -523,6 +538,7 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.plan = read_plan(asked.root().at("plan"));
   job.what_if = read_what_if(asked.root().at("what_if"));
   asked.finish();
+  read_named_lengths(library, job);
   note_edits(device, request.overrides, "device", job.edited);
   note_edits(cluster, request.overrides, "cluster", job.edited);
   note_edits(software, request.overrides, "software", job.edited);

@@ -111,6 +111,7 @@ struct JobRequest {
 struct Job : Inputs {
   PlanRequest plan;
   WhatIf what_if;
+  std::optional<double> sequences;   ///< of the data set whose lengths the plan names
   std::optional<Measured> measured;  ///< unless another model, cluster, stack or plan was asked for
 };
 

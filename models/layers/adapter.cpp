@@ -85,6 +85,30 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
   layer.adapters += std::max<std::int64_t>(1, matrix.experts);
 }
 
+void tell_table_adapter(Layer& layer, const AdaptedMatrix& table, const LayerSetting& setting,
+                        const Software& software) {
+  const std::int64_t rank = setting.learning.rank;
+  const double element = bytes_per_element(setting.precision);
+  const double narrow = real(table.rows * rank) * element;
+  const double written = real(table.rows * table.outputs) * element;
+  layer.pieces.push_back({.name = "adapter in",
+                          .what = PointwiseKernels{StreamKind::embedding, 2 * narrow, 3 * narrow},
+                          .parameters = rank * table.inputs,
+                          .kept = narrow});
+  layer.pieces.push_back(
+      {.name = "adapter out",
+       .what = LinearLayer{table.rows, table.outputs, rank, setting.precision, 0},
+       .parameters = adapter_parameters(setting.learning, table.outputs, table.inputs) -
+                     rank * table.inputs});
+  const double passes = software.kernels.fused_adapters
+                            ? kFusedSum
+                            : software.kernels.pointwise_traffic_factor * kEagerSum / 2;
+  layer.pieces.push_back({.name = "adapter sum",
+                          .what = PointwiseKernels{StreamKind::fused_pointwise, passes * written,
+                                                   kEagerSumBackward * written}});
+  layer.adapters += 1;
+}
+
 void tell_dequantisation(Layer& layer, double weights, Module module, const LayerSetting& setting,
                          const Software& software) {
   const Learning& learning = setting.learning;

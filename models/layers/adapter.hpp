@@ -30,6 +30,11 @@ struct AdaptedMatrix {
 void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting& setting,
                   const Software& software);
 
+/// Tells the adapter of the table of words (PEFT's Embedding): a token looks up its row of A and
+/// multiplies it with B. Each tensor rank holds all of it.
+void tell_table_adapter(Layer& layer, const AdaptedMatrix& table, const LayerSetting& setting,
+                        const Software& software);
+
 /// Tells the kernel that widens `weights` elements of a frozen matrix at each use (forward,
 /// repeated and for the gradient of the input), where products do not read its format.
 void tell_dequantisation(Layer& layer, double weights, Module module, const LayerSetting& setting,

@@ -322,7 +322,8 @@ class AttentionTeller {
     core.shape.window = teller_.kind.span == AttentionSpan::window ? teller_.model.window : 0;
     core.shape.chunk =
         teller_.kind.span == AttentionSpan::chunk ? teller_.model.chunk : teller_.setting.seen_len;
-    core.shape.precision = teller_.setting.precision;
+    core.shape.precision =
+        teller_.setting.fp8_attention ? Precision::fp8 : teller_.setting.precision;
     const double scores = real(teller_.setting.mbs * heads) * real(teller_.setting.seq_len) *
                           real(teller_.setting.seq_len) / cp;
     double kept = 0;

@@ -28,10 +28,8 @@ void tell_feed(LayerTeller& teller) {
   }
 }
 
-}  // namespace
-
-Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& setting,
-                 const Software& software) {
+Layer tell_learning_block(const Transformer& model, LayerKind kind, const LayerSetting& setting,
+                          const Software& software) {
   LayerTeller teller(model, kind, setting, software);
   const bool mixes = kind.mixer != Mixer::none;
   const bool feeds = kind.feed != Feed::none;
@@ -60,6 +58,31 @@ Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& s
     teller.tell_residual(true);
   }
   return std::move(teller).layer();
+}
+
+/// A block before the first layer that learns.
+Layer tell_frozen_block(const Transformer& model, LayerKind kind, LayerSetting setting,
+                        const Software& software) {
+  const bool passed = setting.learning.passes_frozen_layers();
+  const BaseFormat base = setting.learning.base;
+  setting.learning = {};
+  setting.learning.tuning = Tuning::none;
+  setting.learning.base = base;
+  Layer layer = tell_learning_block(model, kind, setting, software);
+  if (passed) return layer;
+  layer.detached = true;
+  layer.input = layer.saved_input = 0;
+  layer.input_gather = {};
+  for (LayerPiece& piece : layer.pieces) piece.kept = 0;
+  return layer;
+}
+
+}  // namespace
+
+Layer tell_block(const Transformer& model, LayerKind kind, const LayerSetting& setting,
+                 const Software& software) {
+  return kind.frozen ? tell_frozen_block(model, kind, setting, software)
+                     : tell_learning_block(model, kind, setting, software);
 }
 
 }  // namespace prequel

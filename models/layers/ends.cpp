@@ -1,3 +1,4 @@
+#include "models/layers/adapter.hpp"
 #include "models/layers/layer.hpp"
 
 namespace prequel {
@@ -6,6 +7,23 @@ namespace {
 std::int64_t rows_of_table(const Transformer& model, const LayerSetting& setting,
                            const Software& software) {
   return padded_vocab(model.vocab, setting.tp, software.vocab_multiple);
+}
+
+/// Adds the adapter of a table, where it has one.
+void tell_adapted_table(Layer& layer, AdapterTarget table, const Transformer& model,
+                        const LayerSetting& setting, const Software& software) {
+  if (!setting.learning.adapts(table)) return;
+  if (table == AdapterTarget::embedding) {
+    return tell_table_adapter(
+        layer, {.rows = setting.tokens(), .outputs = model.hidden, .inputs = model.vocab}, setting,
+        software);
+  }
+  tell_adapter(layer,
+               {.rows = setting.tokens(),
+                .outputs = model.vocab,
+                .inputs = model.hidden,
+                .ranks = setting.tp},
+               setting, software);
 }
 
 double token_bytes(const Transformer& model, const LayerSetting& setting) {
@@ -34,7 +52,8 @@ Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
       model.dropout ? real(setting.tokens() * model.hidden) / real(setting.token_split()) : 0.0;
   layer.pieces.push_back(
       {"positions", PointwiseKernels{}, Module::other, positions + norm, false, mask});
-  layer.pieces.back().learns = setting.learning.model_learns();
+  layer.pieces.back().learns = setting.learning.all_learns();
+  tell_adapted_table(layer, AdapterTarget::embedding, model, setting, software);
   if (setting.tp == 1) return layer;
   using enum CollectiveOp;
   const auto add = [&](std::optional<CollectiveOp> forward) {
@@ -51,8 +70,8 @@ Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
 }
 
 Layer tell_head(const Transformer& model, const LayerSetting& setting, const Software& software) {
-  const std::int64_t rows = rows_of_table(model, setting, software);
-  const std::int64_t vocab = rows / setting.tp;
+  const std::int64_t vocab = head_outputs(model, setting.tp, software.vocab_multiple);
+  const std::int64_t rows = model.scores ? vocab : vocab * setting.tp;
   const double logits = real(setting.tokens()) * real(vocab);
   Layer layer;
   // Residual streams, or the sums of blocks, are brought together before it.
@@ -63,7 +82,7 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   layer.input = token_bytes(model, setting) / real(setting.token_split());
   layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last, false,
                           token_bytes(model, setting) / real(setting.token_split())});
-  layer.pieces.back().learns = setting.learning.model_learns();
+  layer.pieces.back().learns = setting.learning.all_learns();
   if (setting.tp > 1) {
     using enum CollectiveOp;
     const auto add = [&](CollectiveOp backward) {
@@ -78,6 +97,7 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
       add(all_reduce);
     }
   }
+  tell_adapted_table(layer, AdapterTarget::head, model, setting, software);
   layer.pieces.push_back({"logits",
                           LinearLayer{setting.tokens(), vocab, model.hidden, setting.precision, 0},
                           Module::other, rows * model.hidden});
@@ -114,7 +134,7 @@ Layer tell_next_token(const Transformer& model, const LayerSetting& setting,
                                       setting.precision, 0},
                           Module::other, 2 * model.hidden * model.hidden, false,
                           token_bytes(model, setting)});
-  for (LayerPiece& piece : layer.pieces) piece.learns = setting.learning.model_learns();
+  for (LayerPiece& piece : layer.pieces) piece.learns = setting.learning.all_learns();
   return layer;
 }
 

@@ -69,11 +69,13 @@ StepFlops prequel_flops(const Transformer& model, const StepShape& step, bool ca
   double frozen = 0;
   const auto add = [&](double count, const Layer& layer) {
     once += count * forward_flops(layer, WordSet<Module>::all(), causal);
-    frozen += count * frozen_flops(layer);
+    frozen += count * (layer.detached ? 2 * forward_flops(layer, WordSet<Module>::all(), causal)
+                                      : frozen_flops(layer));
   };
   each_kind(LayerKinds(model), [&](Part part, LayerKind kind) {
     const Layer block = tell_block(model, kind, setting, plain);
     add(real(held[part]), block);
+    if (block.detached) return;
     again += real(held[part]) * forward_flops(block, repeated, causal, !step.stops_early);
   });
   add(real(1 + model.next_token_layers), tell_head(padded, setting, plain));

@@ -5,6 +5,7 @@
 namespace prequel {
 
 double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
+  if (layer.detached) return 0;
   double bytes = layer.input;
   // Where all is repeated but what has a name, that is kept as results, not as inputs.
   const bool by_name = repeated.has(Module::other);
@@ -16,6 +17,7 @@ double kept_bytes(const Layer& layer, WordSet<Module> repeated) {
 }
 
 double working_bytes(const Layer& layer, double element_bytes) {
+  if (layer.detached) return 0;
   double most = 0;
   double returned = 0;  // by the product before
   for (const LayerPiece& piece : layer.pieces) {

@@ -104,6 +104,7 @@ struct Layer {
   double saved_input{};
   Bytes input_gather{};     ///< over the tensor group, nccl-tests convention; a mean over layers
   std::int64_t adapters{};  ///< of the rank
+  bool detached{};  ///< no gradient passes it: it has a forward pass alone, and keeps nothing
 };
 
 /// Of one norm over the hidden state.

@@ -161,6 +161,7 @@ Operators forward_operators(const Layer& layer, const Software& software) {
 }
 
 Operators backward_operators(const Layer& layer, const Software& software) {
+  if (layer.detached) return {};
   Lister lister(Pass::backward, software);
   for (auto piece = layer.pieces.rbegin(); piece != layer.pieces.rend(); ++piece) {
     lister.add(*piece);
@@ -170,6 +171,7 @@ Operators backward_operators(const Layer& layer, const Software& software) {
 
 Operators repeated_operators(const Layer& layer, const Software& software,
                              WordSet<Module> repeated) {
+  if (layer.detached) return {};
   const bool whole = repeated == WordSet<Module>::all();
   Lister lister(Pass::forward, software);
   for (const LayerPiece& piece : layer.pieces) {

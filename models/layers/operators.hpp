@@ -40,7 +40,8 @@ using Operators = std::vector<Operator>;
 /// in ways of their own.
 Operators forward_operators(const Layer& layer, const Software& software);
 /// The backward pass, from the last piece to the first, without what is repeated: dgrad of linear
-/// layers and, of those that learn, wgrad; the duals of collectives.
+/// layers and, of those that learn, wgrad; the duals of collectives. Empty for a detached layer, as
+/// what is repeated.
 Operators backward_operators(const Layer& layer, const Software& software);
 /// What the backward pass computes again first: the forward pass of the pieces of `repeated`, and
 /// the gather of the layer's input where tensor ranks share it.

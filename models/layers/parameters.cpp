@@ -1,5 +1,7 @@
 #include "models/layers/parameters.hpp"
 
+#include "models/layers/adapter.hpp"
+
 namespace prequel {
 namespace {
 
@@ -82,19 +84,28 @@ PerPart<PartParameters> part_parameters(const Transformer& model, std::int64_t s
   counts[Part::embedding].all.dense = position_parameters(model, seq_len);
   counts[Part::head].all.dense = final_norm_parameters(model);
   for (const Part end : {Part::embedding, Part::head}) {
-    if (learning.model_learns()) counts[end].learning = counts[end].all;
+    if (learning.all_learns()) counts[end].learning = counts[end].all;
+    const bool embeds = end == Part::embedding;
+    if (!learning.adapts(embeds ? AdapterTarget::embedding : AdapterTarget::head)) continue;
+    const ParameterCount adapter{adapter_parameters(learning, embeds ? model.hidden : model.vocab,
+                                                    embeds ? model.vocab : model.hidden),
+                                 0};
+    counts[end].all += adapter;
+    counts[end].learning += adapter;
   }
   return counts;
 }
 
 std::int64_t learning_parameters(const Transformer& model, const Learning& learning) {
-  if (learning.model_learns()) return total_parameters(model);
+  if (learning.all_learns()) return total_parameters(model);
   const PerPart<PartParameters> parts = part_parameters(model, model.max_positions, learning);
   const PartCounts layers = blocks_of(model, 0, model.layers);
   ParameterCount count;
   each_part([&](Part part) {
     if (is_block(part)) count += layers[part] * parts[part].learning;
   });
+  count += parts[Part::embedding].learning;
+  count += parts[Part::head].learning;
   const std::int64_t tables = model.tied_embeddings ? 1 : 2;
   return count.total() +
          (learning.tables_learn() ? tables * embedding_parameters(model, model.vocab) : 0);

@@ -58,7 +58,8 @@ Part LayerKinds::part_of(LayerKind kind) const {
 }
 
 std::string name(LayerKind kind) {
-  std::string text{prefix(kind.span)};
+  std::string text{kind.frozen ? "frozen " : ""};
+  text += prefix(kind.span);
   text += word(kind.mixer);
   if (kind.mixer == Mixer::none) return text + (kind.has_experts() ? "experts layer" : "mlp layer");
   if (kind.feed == Feed::none) {

@@ -97,13 +97,26 @@ struct Learning {
   Tuning tuning{};
   std::int64_t rank{};  ///< of adapters; 0: there are none
   WordSet<AdapterTarget> targets;
-  bool dropout{};     ///< a kernel drops some of what adapters read
-  BaseFormat base{};  ///< of frozen matrices
-  bool embeddings{};  ///< tables learn, too
+  bool dropout{};      ///< a kernel drops some of what adapters read
+  BaseFormat base{};   ///< of frozen matrices
+  bool embeddings{};   ///< tables learn, too
+  bool last_layers{};  ///< the last layers alone learn, and the ends of the model do not
 
-  /// Whether the model's own matrices and norms do.
+  /// Whether the model's own matrices and norms do, of layers that are not frozen.
   [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }
-  [[nodiscard]] bool tables_learn() const { return model_learns() || embeddings; }
+  /// Whether all of the model does, learned positions and the last norm included.
+  [[nodiscard]] bool all_learns() const { return model_learns() && !last_layers; }
+  [[nodiscard]] bool tables_learn() const { return all_learns() || embeddings; }
+  /// Whether a layer before the first that learns is passed by gradients, on their way to a table.
+  [[nodiscard]] bool passes_frozen_layers() const {
+    return !last_layers || embeddings || adapts(AdapterTarget::embedding);
+  }
+  /// Whether the matrix or table has an adapter of its own.
+  [[nodiscard]] bool adapts(AdapterTarget target) const {
+    const bool itself =
+        (target == AdapterTarget::embedding || target == AdapterTarget::head) && embeddings;
+    return rank > 0 && targets.has(target) && !itself;
+  }
 
   auto operator<=>(const Learning&) const = default;
 };
@@ -127,6 +140,7 @@ struct LayerSetting {
   double imbalance{1.0};            ///< tokens of the busiest rank's experts over the mean
   bool fixed_capacity{};        ///< each expert gets as many tokens as it may, others are dropped
   bool one_graph{};             ///< a whole iteration is launched at once
+  bool fp8_attention{};         ///< attention's core multiplies in fp8
   bool fp8_activation_store{};  ///< inputs of SwiGLU are kept in fp8
   bool gathers_cast{};          ///< weights come from other ranks in the format of products
   bool repeats_expert_activation{};  ///< the experts' activation is recomputed by itself

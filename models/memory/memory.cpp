@@ -124,8 +124,7 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
   const MemoryStack& stack = software.memory;
   const double tokens = real(layer_setting(plan).tokens());
   const double element = bytes_per_element(activation_precision(plan));
-  const double vocab =
-      real(padded_vocab(model.vocab, plan.tp, software.vocab_multiple)) / real(plan.tp);
+  const double vocab = real(head_outputs(model, plan.tp, software.vocab_multiple));
   const double logits = tokens * vocab;
   const bool eager = !plan.compile && software.kernels.eager;
   const double whole = eager ? software.kernels.eager->logit_bytes : stack.logit_bytes;
@@ -155,8 +154,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
   const MemoryStack& stack = software.memory;
   const bool full = plan.recompute == Recompute::full && repeated_blocks(plan) == 1;
   const double tokens = real(layer_setting(plan).tokens());
-  const double logits =
-      tokens * real(padded_vocab(model.vocab, plan.tp, software.vocab_multiple)) / real(plan.tp);
+  const double logits = tokens * real(head_outputs(model, plan.tp, software.vocab_multiple));
   const double backward =
       stack.backward_bytes * tokens * real(model.hidden + model.ffn_hidden) / real(plan.tp);
   std::vector<ChunkLoad> loads;
@@ -172,7 +170,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
         load.kept += real(count) * stack.activation_factor * weight.kept;
         return;
       }
-      blocks += count;
+      if (weight.input > 0) blocks += count;  // a detached one keeps nothing
       load.offloaded += real(count) * weight.offloaded;
       if (!full) load.kept += real(count) * stack.activation_factor * weight.kept;
       if (weight.whole > heaviest.whole) heaviest = weight;
@@ -361,7 +359,7 @@ StageParameters learning_parameters(const PartWeights& weights, const Transforme
 
 double mean_weight_bytes(const Plan& plan, const StageParameters& all,
                          const StageParameters& learning, double element) {
-  if (learning_of(plan).model_learns() || all.total() == 0) return element;
+  if (learning_of(plan).all_learns() || all.total() == 0) return element;
   const double computed = bytes_per_element(activation_precision(plan));
   const double tables = all.tables - learning.tables;
   const double matrices = all.total() - learning.total() - tables;

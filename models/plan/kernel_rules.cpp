@@ -48,6 +48,23 @@ void warn_of_modules_without_layer(Ruling& its) {
   }
 }
 
+/// Transformer Engine's fp8 attention goes with products in 8 bits.
+void check_fp8_attention(Ruling& its) {
+  if (!its.plan.fp8_attention) return;
+  const bool flash = its.plan.attention == AttentionKind::flash;
+  if (flash && is_quantized(its.plan.precision)) return;
+  if (!its.request.fp8_attention) {
+    its.plan.fp8_attention = false;  // a stack's default, where it can be
+    return;
+  }
+  its.problem([&] {
+    return flash ? fmt::format(
+                       "fp8_attention: is for products in fp8, not {}; precision fp8 would do",
+                       name(its.plan.precision))
+                 : std::string("fp8_attention: needs a flash kernel; attention flash would do");
+  });
+}
+
 /// A policy of JAX says of every tensor whether it is kept.
 void check_kept_by_name(Ruling& its) {
   const WordSet<RecomputeModule> named = its.plan.recompute_modules;
@@ -105,6 +122,7 @@ void check_formats(Ruling& its) {
     its.warn("recompute_modules: no effect with recompute {}", name(its.plan.recompute));
   }
   if (its.request.recompute_modules) warn_of_modules_without_layer(its);
+  check_fp8_attention(its);
   check_kept_by_name(its);
   check_activation_store(its);
 }

@@ -68,10 +68,11 @@ Learning learning_of(const Plan& plan) {
   using enum AdapterTarget;
   Learning learning;
   learning.tuning = plan.tuning;
+  learning.last_layers = plan.learning_layers > 0;
+  learning.embeddings = plan.train_embeddings;
   if (plan.tuning == Tuning::full) return learning;
   learning.base = plan.base_precision;
   if (plan.tuning == Tuning::none) return learning;
-  learning.embeddings = plan.train_embeddings;
   learning.rank = plan.lora_rank;
   learning.dropout = plan.lora_dropout > 0;
   const auto add = [&](std::initializer_list<AdapterTarget> group,
@@ -114,6 +115,7 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.compiled = plan.compile;
   setting.imbalance = plan.imbalance;
   setting.fixed_capacity = capacity_factor(plan.router_balance).has_value();
+  setting.fp8_attention = plan.fp8_attention;
   setting.fp8_activation_store = plan.fp8_activation_store;
   setting.gathers_cast = plan.fp8_param_gather && plan.fp8_recipe != Fp8Recipe::mxfp8;
   setting.repeats_expert_activation = repeats_expert_activation(plan);

@@ -31,8 +31,9 @@ void check_base(Ruling& its) {
   });
 }
 
-/// Plans without adapters say nothing of them.
+/// Plans without adapters say nothing of them. Where the last layers alone learn, tables may, too.
 void drop_adapters(Ruling& its) {
+  const bool last_layers = its.plan.tuning == Tuning::full && its.plan.learning_layers > 0;
   const auto drop = [&](const auto& axis, bool named) {
     const auto& asked = axis.of(its.request);
     const auto plain = plainest(axis.domain);
@@ -45,6 +46,7 @@ void drop_adapters(Ruling& its) {
   each_axis([&](const auto& axis) {
     constexpr std::string_view kOfAdapters[] = {"lora_rank", "lora_targets", "adapter_precision",
                                                 "lora_dropout", "train_embeddings"};
+    if (last_layers && axis.name == "train_embeddings") return;
     drop(axis, std::ranges::find(kOfAdapters, axis.name) != std::end(kOfAdapters));
   });
 }
@@ -64,13 +66,9 @@ void fill_adapters(Ruling& its) {
     warn_of(router, "the model has no experts");
   }
   if (!is_gated(its.model.mlp)) warn_of(gate, "the MLP has no gate");
-  for (const AdapterTarget table : {embedding, head}) {
-    if (!targets.has(table)) continue;
-    its.problem([&] {
-      return fmt::format(
-          "lora_targets {}: adapters of tables are not priced; train_embeddings would train them",
-          name(table));
-    });
+  if (its.plan.train_embeddings) {
+    warn_of(embedding, "the table itself learns");
+    warn_of(head, "the table itself learns");
   }
   if (targets.empty() && its.plan.lora_rank > 0) {
     its.problem([&] {
@@ -80,16 +78,35 @@ void fill_adapters(Ruling& its) {
   }
 }
 
-/// Axes whose other values nothing prices yet.
-void check_not_priced(Ruling& its) {
-  const auto check = [&](std::string_view axis, bool is_priced, const std::string& value,
-                         std::string_view other) {
-    if (is_priced) return;
-    its.problem(
-        [&] { return fmt::format("{} {}: not priced yet; {} would do", axis, value, other); });
-  };
-  const Plan& plan = its.plan;
-  check("learning_layers", plan.learning_layers == 0, cell_of(plan.learning_layers), "0");
+/// The last layers alone: gradients end where nothing before learns, so that stages before that
+/// have no backward pass, which no schedule here knows.
+void check_learning_layers(Ruling& its) {
+  Plan& plan = its.plan;
+  const std::int64_t last = plan.learning_layers;
+  if (last == 0) return;
+  if (last > its.model.layers) {
+    return its.problem([&] {
+      return fmt::format("learning_layers {}: the model has {} layers", last, its.model.layers);
+    });
+  }
+  if (plan.tuning == Tuning::none) {
+    its.warn("learning_layers {}: no effect with tuning none", last);
+    plan.learning_layers = 0;
+    return;
+  }
+  if (plan.pp > 1) {
+    its.problem([&] {
+      return fmt::format("learning_layers {}: not priced with pp {}; pp 1 would do", last, plan.pp);
+    });
+  }
+  if (distinct_kinds(its.model).size() > kMostKinds) {
+    its.problem([&] {
+      return fmt::format(
+          "learning_layers {}: too many kinds of layers with those that are frozen; "
+          "0 would do",
+          last);
+    });
+  }
 }
 
 /// The mean of what rows of unequal length compute.
@@ -127,7 +144,7 @@ void check_tuning(Ruling& its) {
   check_base(its);
   const bool adapts = its.plan.tuning == Tuning::lora || its.plan.tuning == Tuning::dora;
   adapts ? fill_adapters(its) : drop_adapters(its);
-  check_not_priced(its);
+  check_learning_layers(its);
   fill_lengths(its);
 }
 

@@ -48,6 +48,7 @@ struct LayerKind {
   Feed feed{Feed::mlp};
   Mixer mixer{Mixer::attention};
   AttentionSpan span{};
+  bool frozen{};  ///< nothing of it learns, where the last layers alone do
 
   [[nodiscard]] bool has_experts() const { return feed == Feed::experts; }
   /// Norms with something behind them.

@@ -250,20 +250,28 @@ void check_kinds(const Cursor& root, const Transformer& model) {
                        : "num_experts without a layer of experts (E)");
 }
 
-}  // namespace
-
-LayerKind Transformer::kind_of(std::int64_t layer) const {
-  if (!pattern.empty()) return pattern[static_cast<std::size_t>(layer) % pattern.size()];
-  const std::int64_t behind = layer - experts.first_dense;
-  const bool sees_all = full_every > 0 && (layer + 1) % full_every == 0;
-  const bool has = has_experts() && behind >= 0 && (behind + 1) % experts.every == 0;
-  if (!mixers.empty()) {
-    LayerKind kind = mixers[static_cast<std::size_t>(layer) % mixers.size()];
+/// The layer by the model alone, whatever of it learns.
+LayerKind kind_by_shape(const Transformer& model, std::int64_t layer) {
+  if (!model.pattern.empty())
+    return model.pattern[static_cast<std::size_t>(layer) % model.pattern.size()];
+  const std::int64_t behind = layer - model.experts.first_dense;
+  const bool sees_all = model.full_every > 0 && (layer + 1) % model.full_every == 0;
+  const bool has = model.has_experts() && behind >= 0 && (behind + 1) % model.experts.every == 0;
+  if (!model.mixers.empty()) {
+    LayerKind kind = model.mixers[static_cast<std::size_t>(layer) % model.mixers.size()];
     kind.feed = has ? Feed::experts : Feed::mlp;
     return kind;
   }
   return {has ? Feed::experts : Feed::mlp, Mixer::attention,
-          sees_all ? AttentionSpan::full : usual_span()};
+          sees_all ? AttentionSpan::full : model.usual_span()};
+}
+
+}  // namespace
+
+LayerKind Transformer::kind_of(std::int64_t layer) const {
+  LayerKind kind = kind_by_shape(*this, layer);
+  kind.frozen = layer < frozen_layers();
+  return kind;
 }
 
 std::vector<LayerKind> distinct_kinds(const Transformer& model) {
@@ -284,6 +292,7 @@ std::vector<LayerKind> Transformer::next_token_kinds() const {
 
 bool Transformer::is_uniform() const {
   if (!pattern.empty() || !mixers.empty() || !next_token_pattern.empty()) return false;
+  if (frozen_layers() > 0) return false;
   const bool same_mlp = !has_experts() || (experts.first_dense == 0 && experts.every == 1);
   return same_mlp && (usual_span() == AttentionSpan::full || full_every == 0);
 }
@@ -291,6 +300,10 @@ bool Transformer::is_uniform() const {
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t tp, std::int64_t multiple) {
   const std::int64_t unit = tp * multiple;
   return (vocab + unit - 1) / unit * unit;
+}
+
+std::int64_t head_outputs(const Transformer& model, std::int64_t tp, std::int64_t multiple) {
+  return model.scores ? 1 : padded_vocab(model.vocab, tp, multiple) / tp;
 }
 
 Transformer read_transformer(const Document& file) {

@@ -96,6 +96,9 @@ struct Transformer {
   std::int64_t
       block_residuals{};      ///< sublayers between sums that all later ones attend to; 0: none
   bool repeats_next_token{};  ///< all depths of multi-token prediction share one's parameters
+  /// The last so many layers learn, as the plan has it; 0: all. Layers before them are frozen.
+  std::int64_t learning_layers{};
+  bool scores{};  ///< the head gives each token one score instead of words (a reward model)
   std::int64_t other_parameters{};   ///< that no layer's work tells, such as a vision tower's
   std::vector<LayerKind> pattern{};  ///< each layer, where no arithmetic says what it is
   std::vector<LayerKind> mixers{};   ///< of layers whose feed arithmetic says; they repeat
@@ -132,6 +135,10 @@ struct Transformer {
            : chunk > 0 ? AttentionSpan::chunk
                        : AttentionSpan::full;
   }
+  /// How many layers come before the first that learns.
+  [[nodiscard]] std::int64_t frozen_layers() const {
+    return learning_layers > 0 && learning_layers < layers ? layers - learning_layers : 0;
+  }
   /// What the layer with this number, from 0, is.
   [[nodiscard]] LayerKind kind_of(std::int64_t layer) const;
   /// The layers of one depth of multi-token prediction.
@@ -149,6 +156,9 @@ std::vector<LayerKind> distinct_kinds(const Transformer& model);
 /// The vocabulary padded so that `tp` ranks hold equal, aligned parts (Megatron's
 /// `--make-vocab-size-divisible-by`): the next multiple of `multiple`·tp.
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t tp, std::int64_t multiple);
+/// Returns how many outputs of the head a rank of `tp` has for each token: its part of the padded
+/// vocabulary, or the one score.
+std::int64_t head_outputs(const Transformer& model, std::int64_t tp, std::int64_t multiple);
 
 /// Reads a `prequel/model/1` file (Hugging Face's field names). Throws InputError with every
 /// problem of the file.

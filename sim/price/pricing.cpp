@@ -137,6 +137,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
   kernels.launching_forward = add_launches(
       kernels.forward, inputs, {layers, launches.forward, lost, wait, beside, collective});
+  if (layer.detached) return kernels;
   kernels.launching_backward = add_launches(
       kernels.backward, inputs,
       {layers * (host.backward_launch_factor + again), launches.backward + again * launches.forward,

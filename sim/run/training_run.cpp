@@ -8,6 +8,7 @@
 #include "hw/base/errors.hpp"
 #include "models/layers/parameters.hpp"
 #include "models/memory/state_bytes.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "sim/answer/forward_only.hpp"
 
 namespace prequel {
@@ -21,7 +22,17 @@ constexpr double kWellBelow = 0.1;        // of the mtbf: at most 45 % are lost 
 
 /// Iterations of `gbs` that see `samples` sequences, the last one whole.
 std::int64_t iterations_of(double samples, std::int64_t gbs) {
-  return static_cast<std::int64_t>(std::ceil(std::max(0.0, samples) / real(gbs)));
+  constexpr double kRounding = 1e-9;  // of tokens that are a whole number of iterations
+  const double iterations = std::max(0.0, samples) / real(gbs);
+  return static_cast<std::int64_t>(std::ceil(iterations * (1 - kRounding)));
+}
+
+/// Data set's sequences, or pairs of them, that one step sees.
+double sequences_of_step(const Plan& plan, const Prediction& prediction) {
+  if (!prediction.uneven) return real(plan.gbs);
+  const StepTokens& tokens = prediction.uneven->tokens;
+  // A loss is of all tokens but the first of each sequence.
+  return (tokens.real - tokens.loss) / real(plan.sequences_of_sample());
 }
 
 /// Adds the sizes below the last one until `samples` are used up; returns the sequences seen.
@@ -117,7 +128,8 @@ void check_progress(const CheckpointPlan& checkpoints, const RunQuestion& questi
 Bytes checkpoint_size(const Transformer& model, const Plan& plan, const Software& software) {
   const double weight = state_bytes(plan, software).weights;
   const double states = (weight < kFp32 ? kFp32 : 0.0) + 2 * kFp32;
-  return {real(total_parameters(model)) * (weight + states)};
+  // Where the model is frozen, adapters alone are saved.
+  return {real(learning_parameters(model, learning_of(plan))) * (weight + states)};
 }
 
 CheckpointPlan checkpoint_plan(const Scenario& scenario, const RunQuestion& question) {
@@ -136,11 +148,32 @@ CheckpointPlan checkpoint_plan(const Scenario& scenario, const RunQuestion& ques
   return checkpoints;
 }
 
+double tokens_of_row(const Plan& plan, const Prediction& prediction) {
+  return prediction.uneven ? prediction.uneven->tokens.real / real(plan.gbs) : real(plan.seq_len);
+}
+
+RunQuestion in_tokens(RunQuestion question, const Plan& plan, const Prediction& prediction) {
+  if (!question.epochs) return question;
+  if (question.tokens) {
+    throw InputError("epochs", "tokens say how long the training is, too; one of them would do");
+  }
+  if (!question.sequences) {
+    throw InputError("epochs",
+                     "the size of the data set is not said; --sequences would do, or a named data "
+                     "set as lengths");
+  }
+  const double steps = std::ceil(*question.sequences / sequences_of_step(plan, prediction));
+  const double all = std::ceil(*question.epochs * steps);
+  question.tokens = all * real(plan.gbs) * tokens_of_row(plan, prediction);
+  return question;
+}
+
 TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
                          const RunQuestion& question, const std::optional<RampCurve>& curve,
                          double lost_share, const std::optional<StepDistribution>& what_if) {
   const Plan& plan = scenario.plan;
-  const double samples = *question.tokens / real(plan.seq_len);
+  const double row = tokens_of_row(plan, prediction);
+  const double samples = *question.tokens / row;
   TrainingRun run;
   run.sec_per_iter = what_if ? Seconds{what_if->mean} : prediction.sec_per_iter;
   const double slowdown = run.sec_per_iter / prediction.sec_per_iter;
@@ -160,7 +193,7 @@ TrainingRun training_run(const Scenario& scenario, const Prediction& prediction,
   for (auto& [work, tokens] : run.tokens.points) {
     const bool in_ramp = &work != &run.tokens.points.back().first;
     work *= (in_ramp ? slowdown : 1.0) * stretched;
-    tokens = std::min(*question.tokens, tokens * real(plan.seq_len));
+    tokens = std::min(*question.tokens, tokens * row);
   }
   run.expected = (run.training + run.evaluation) / (1.0 - lost_share);
   run.gpu_hours = run.expected.value / kSecondsPerHour * real(plan.gpus);

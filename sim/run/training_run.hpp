@@ -17,7 +17,9 @@ namespace prequel {
 
 struct RunQuestion {
   std::optional<double> tokens;
-  double price{};  ///< of one GPU-hour, in any currency; 0: not said
+  std::optional<double> epochs;     ///< passes over a data set, in place of tokens
+  std::optional<double> sequences;  ///< of the data set; pairs where preferences are learned
+  double price{};                   ///< of one GPU-hour, in any currency; 0: not said
   std::optional<BatchRamp> ramp;
   double ramp_samples{};         ///< sequences over which the batch grows, in equal parts a size
   std::int64_t eval_interval{};  ///< iterations between evaluations; 0: none
@@ -58,6 +60,14 @@ Bytes checkpoint_size(const Transformer& model, const Plan& plan, const Software
 /// Needs the question's bandwidth. Throws InputError when failures come so often that hardly any
 /// time is left for training.
 CheckpointPlan checkpoint_plan(const Scenario& scenario, const RunQuestion& question);
+
+/// Returns tokens that one row of the batch brings: all of a row, or on the mean those that are no
+/// padding where lengths differ.
+double tokens_of_row(const Plan& plan, const Prediction& prediction);
+
+/// Returns the question with its epochs as tokens: each epoch is the whole number of steps that
+/// sees every sequence. Throws InputError where the data set's size is not said.
+RunQuestion in_tokens(RunQuestion question, const Plan& plan, const Prediction& prediction);
 
 /// Needs the question's tokens; `curve` holds the sizes of its ramp, `lost_share` is of a
 /// CheckpointPlan. With `what_if`, iterations take what they do there in the mean, and those of

@@ -129,9 +129,21 @@ class Combiner {
            AttentionKind::flash;
   }
 
+  /// On all devices of the nodes; where it is asked how much of a model learns, on a part of one
+  /// node as well: such work is given to single cards.
   void degrees() {
+    const std::int64_t per_node = inputs_.cluster.devices_per_node;
+    degrees_on(*request_.nodes * per_node);
+    if (axes_.tuning.empty() || *request_.nodes > 1) return;
+    request_.nodes.reset();  // a part of the node is no whole number of them
+    for (const std::int64_t part : divisors(per_node)) {
+      if (part < per_node) degrees_on(part);
+    }
+    request_.nodes = 1;
+  }
+
+  void degrees_on(std::int64_t devices) {
     if (is_stopped()) return;
-    const std::int64_t devices = *request_.nodes * inputs_.cluster.devices_per_node;
     const std::int64_t model_parallel = *request_.tp * *request_.pp * *request_.cp;
     const std::int64_t dp = devices / model_parallel;
     const bool wanted = axes_.dp.empty() || holds(axes_.dp, dp);
@@ -250,9 +262,36 @@ class Combiner {
       }
       for (const Offload offload : effective(axes_.offload, zero > 0, Offload::none)) {
         request_.offload = offload;
-        formats();
+        tunings();
       }
     }
+  }
+
+  /// Calls `next` with each value of an axis that no search tries by itself, or with what is fixed.
+  template <class Value, class Next>
+  static void each_said(const std::vector<Value>& axis, std::optional<Value>& box,
+                        const Next& next) {
+    if (axis.empty()) return next();
+    for (const Value& value : axis) {
+      box = value;
+      next();
+    }
+  }
+
+  /// What learns; adapters and narrow weights stand beside frozen ones alone.
+  void tunings() {
+    each_said(axes_.tuning, request_.tuning, [this] {
+      const Tuning tuning = request_.tuning.value_or(Tuning::full);
+      const bool adapts = tuning == Tuning::lora || tuning == Tuning::dora;
+      const std::vector<std::int64_t> ranks =
+          adapts ? axes_.lora_rank : std::vector<std::int64_t>{};
+      request_.lora_rank = adapts ? inputs_.fixed.lora_rank : std::nullopt;
+      each_said(ranks, request_.lora_rank, [&] {
+        const bool frozen = tuning != Tuning::full;
+        each_said(effective(axes_.base_precision, frozen, BaseFormat::bf16),
+                  request_.base_precision, [this] { formats(); });
+      });
+    });
   }
 
   /// A recipe belongs to a format of 8 or 4 bits.
@@ -321,7 +360,7 @@ class Combiner {
 
   /// Whether tokens leave the domain of device links on their way to their experts.
   [[nodiscard]] bool crosses_links() const {
-    const std::int64_t gpus = *request_.nodes * inputs_.cluster.devices_per_node;
+    const std::int64_t gpus = request_.nodes.value_or(1) * inputs_.cluster.devices_per_node;
     return group_shape(inputs_.cluster, gpus, *request_.ep, *request_.etp).crosses_network();
   }
 

@@ -18,13 +18,15 @@ mkdirSync(folder, { recursive: true });
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 
-async function open(fragment = "", options = {}) {
+const kJob = "#job=bloom-176b-jean-zay";
+
+async function open(fragment = kJob, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
   page.problems = [];
   page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("request", (request) => /^(file|blob|data):/.test(request.url()) || page.problems.push("asked the network for " + request.url()));
-  await page.goto(`file://${file}${fragment}`);
+  await page.goto(`file://${file}${fragment}`, { timeout: 120000 });
   await page.locator("html[data-ready]").waitFor({ timeout: 60000 });
   return page;
 }
@@ -45,7 +47,7 @@ const asked = (page, args) => page.evaluate((args) => window.prequel.call("predi
 /// Plans of every cluster, with its own stack, and models and layouts in turn; those that are refused
 /// are among them.
 function* questions() {
-  const names = (kind) => spawnSync(program, ["show", kind], { encoding: "utf8" }).stdout.trim().split("\n");
+  const names = (kind) => JSON.parse(spawnSync(program, ["show", kind, "--json"], { encoding: "utf8" }).stdout)[kind];
   const models = names("models"), clusters = names("clusters");
   let seed = 1;
   const one = (list) => list[(seed = (seed * 48271) % 2147483647) % list.length];
@@ -180,14 +182,16 @@ const checks = {
   async "a search tells how far it is, can be stopped, and its plans can be looked at"() {
     const page = await open("#job=bloom-176b-jean-zay&tp=8&mbs=2");
     await page.locator("#keep").check();
-    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.locator("#start-search").click();
     await page.locator("#found table").waitFor({ timeout: 60000 });
     assert.match(await page.locator("#searched").textContent(), /plans considered, .* fit/);
     const best = spawnSync(program, ["search", "bloom-176b-jean-zay", "--tp=8", "--mbs=2", "--nodes=48", "--gbs=2048", "--top=10", "--json"],
       { encoding: "utf8" });
     const plans = JSON.parse(best.stdout).plans;
-    assert.deepEqual((await page.locator("#found tbody td:nth-child(2)").allTextContents()), plans.map((plan) => plan.sec_per_iter.toFixed(3)));
+    assert.deepEqual((await page.locator("#found tbody td:nth-child(3)").allTextContents()), plans.map((plan) => plan.sec_per_iter.toFixed(3)));
     await page.screenshot({ path: `${folder}/page-search.png`, fullPage: true });
+    assert.match(await page.locator(".recommendation").textContent(), /^Take rank 1, /);
+    assert.match(await page.locator("#found .chart").getAttribute("aria-label"), /^\d{2,} plans as a cloud/);
     await page.getByRole("button", { name: "look at plan 1", exact: true }).click();
     await page.waitForFunction((wanted) => window.prequel.shown().sec_per_iter === wanted, plans[0].sec_per_iter);
     await page.locator("#keep").uncheck();
@@ -195,12 +199,56 @@ const checks = {
     await page.locator("#found .problem").waitFor();
     assert.deepEqual(page.problems, []);
   },
+  async "the first question is how long and how much: the page chooses a plan that fits"() {
+    const page = await open("");
+    assert.deepEqual(await page.locator("#core label").allTextContents(), ["GPUs", "Card", "Model", "Tokens to train on", "Price of a GPU-hour"]);
+    assert.deepEqual(await page.locator(".lead dt").allTextContents(), ["Time to train", "Memory", "Cost"]);
+    assert.match(await page.locator(".lead dd").nth(1).textContent(), /^fits/);
+    await page.locator("#card").selectOption({ label: await page.locator("#card option", { hasText: /^H200/ }).first().textContent() });
+    await page.waitForFunction(() => window.prequel.shown().device === "h200-sxm");
+    await page.locator("#gpus").fill("64");
+    await page.waitForFunction(() => window.prequel.shown().plan.gpus === 64);
+    assert.match(await page.locator(".lead dd").nth(1).textContent(), /^fits/);
+    assert.deepEqual(await problems(page), []);
+    // The plan becomes one's own with the first axis that is changed: the others stay.
+    const before = await page.evaluate(() => window.prequel.shown().plan);
+    await page.locator("#mbs").fill("2");
+    await page.waitForFunction(() => window.prequel.shown().plan.mbs === 2);
+    const after = await page.evaluate(() => window.prequel.shown().plan);
+    assert.deepEqual([after.tp, after.pp, after.zero], [before.tp, before.pp, before.zero]);
+    assert.deepEqual(page.problems, []);
+  },
+  async "two plans stand side by side, and a link keeps both"() {
+    const page = await open("#model=llama-3-8b&cluster=dgx-h100&gpus=16&gbs=128&seq_len=8192&tp=2&tokens=1T");
+    await page.locator("#pin").click();
+    await page.locator("#tp").fill("4");
+    await page.locator("#versus table").waitFor({ timeout: 60000 });
+    const rows = (of) => of.locator("#versus tbody tr td:first-child").allTextContents();
+    assert.ok((await rows(page)).includes("tp"));
+    assert.match(await page.locator("#versus").textContent(), /with a probability of \d+/);
+    await page.waitForFunction(() => location.hash.includes("versus"));
+    const again = await open(new URL(page.url()).hash);
+    await again.locator("#versus table").waitFor({ timeout: 60000 });
+    assert.deepEqual(await rows(again), await rows(page));
+    assert.deepEqual([...page.problems, ...again.problems], []);
+  },
+  async "axe finds nothing serious, in light, dark and narrow windows, with all of it unfolded"() {
+    const axe = readFileSync(modules + "/axe-core/axe.min.js", "utf8");
+    for (const options of [{ viewport: { width: 1400, height: 900 } }, { colorScheme: "dark" }, { viewport: { width: 390, height: 844 } }]) {
+      const page = await open("", options);
+      await page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run());
+      const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+      assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), []);
+    }
+  },
   async "dark and narrow windows show all of it"() {
-    const dark = await open("", { colorScheme: "dark" });
+    const dark = await open(undefined, { colorScheme: "dark" });
     assert.notEqual(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
     await dark.screenshot({ path: `${folder}/page-dark.png`, fullPage: true });
     for (const width of [320, 390, 800]) {
-      const narrow = await open("", { viewport: { width, height: 800 } });
+      const narrow = await open(undefined, { viewport: { width, height: 800 } });
       await fits(narrow);
       assert.ok(await narrow.locator("#strip").isVisible());
       await narrow.screenshot({ path: `${folder}/page-${width}.png`, fullPage: true });
@@ -218,8 +266,8 @@ const checks = {
       await page.keyboard.press("Tab");
       reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.textContent.slice(0, 40)));
     }
-    for (const target of ["job", "model", "cluster", "software", "tp", "pp", "mbs", "schedule", "precision", "set", "copy-command", "copy-link",
-      "start-search"]) {
+    for (const target of ["gpus", "card", "model", "tokens", "price", "start-search", "pin", "tp", "pp", "mbs", "schedule", "precision", "tuning",
+      "reservation", "job", "cluster", "software", "set", "copy-command", "copy-link"]) {
       assert.ok(reached.has(target), target);
     }
   },

@@ -194,10 +194,11 @@ TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
   CHECK(job.report.left_out.empty());
   CHECK(lists_part(job_of_yaml("grpo:\n  max_num_steps: 60\n" + policy).report.left_out,
                    "learns by reinforcement"));
-  for (const char* way : {"stage: dpo", "rl: kto", "rlhf_type: dpo"}) {
+  for (const char* way : {"stage: kto", "rl: kto", "rlhf_type: orpo"}) {
     CHECK(lists_part(job_of_yaml(kShape + way + "\n").report.left_out,
                      "prefers one answer to another"));
   }
+  CHECK(job_of_yaml(kShape + "rlhf_type: dpo\n").plan.objective == Objective::dpo);
   CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "prefers"));
 }
 

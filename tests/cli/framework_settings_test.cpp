@@ -53,6 +53,16 @@ TEST_CASE("settings of a command line change the configuration, wherever it stan
   CHECK(alone.gpus == 16);
 }
 
+TEST_CASE("torchtitan's registered configurations are started by its run_train.sh, by name") {
+  const ImportedJob job = job_of_files({{"run.sh",
+                                         "NGPU=4 MODULE=llama3 CONFIG=\"llama3_8b\" ./run_train.sh "
+                                         "--parallelism.tensor_parallel_degree 2\n"}});
+  CHECK(job.torchtitan.trains);
+  CHECK(job.yaml_config_file == "llama3_8b");
+  CHECK(job.plan.tp == 2);
+  CHECK(job.gpus == 4);
+}
+
 TEST_CASE("a setting that switches off undoes what the configuration switches on") {
   const ImportedJob job = job_of_files(
       {{"c.yaml",

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <utility>
 #include <variant>
 
 #include "models/layers/adapter.hpp"
@@ -8,6 +9,7 @@
 #include "models/layers/operators.hpp"
 #include "models/layers/parameters.hpp"
 #include "models/plan/layer_setting.hpp"
+#include "models/plan/trained_model.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -119,6 +121,88 @@ TEST_CASE("widening a frozen matrix costs its bytes at each use") {
   CHECK(forward == doctest::Approx(matrices * (0.5625 + 2) / 0.5));
   CHECK(backward == forward);
   CHECK(stored_bytes(BaseFormat::nf4_double, 2) == doctest::Approx(0.516).epsilon(1e-3));
+}
+
+TEST_CASE("tables may have adapters, too") {
+  const Transformer model = shipped_model("llama-3-8b");
+  const std::int64_t one = 16 * (model.vocab + model.hidden);
+  CHECK(learning_parameters(model, adapters(16, {embedding})) == one);
+  CHECK(learning_parameters(model, adapters(16, {embedding, head})) == 2 * one);
+  CHECK(learning_parameters(model, adapters(16, {all, head})) == 41'943'040 + one);
+  // A table that learns itself has none.
+  Learning both = adapters(16, {q, head});
+  both.embeddings = true;
+  CHECK(learning_parameters(model, both) ==
+        learning_parameters(model, adapters(16, {q})) + 2 * model.vocab * model.hidden);
+  const LayerSetting its = setting(adapters(16, {embedding, head}));
+  CHECK(learning_parameters_of(tell_embedding(model, its, Software{})).total() == one);
+  CHECK(learning_parameters_of(tell_head(model, its, Software{})).total() == one);
+}
+
+/// The model and what of it learns, where the last layers do.
+std::pair<Transformer, Learning> last_layers(std::int64_t layers, Plan plan) {
+  PlanRequest request;
+  request.learning_layers = plan.learning_layers = layers;
+  return {trained_model(shipped_model("llama-3-8b"), request), learning_of(plan)};
+}
+
+TEST_CASE("where the last layers learn, those before have a forward pass alone") {
+  const auto [model, learning] = last_layers(2, {});
+  const LayerKind first = model.kind_of(0);
+  const LayerKind last = model.kind_of(31);
+  CHECK(model.frozen_layers() == 30);
+  CHECK(first.frozen);
+  CHECK_FALSE(last.frozen);
+  const Layer frozen = tell_block(model, first, setting(learning), Software{});
+  const Layer learns = tell_block(model, last, setting(learning), Software{});
+  const Layer usual = block(shipped_model("llama-3-8b"), {});
+  CHECK(backward_operators(frozen, Software{}).empty());
+  CHECK(repeated_operators(frozen, Software{}, WordSet<Module>::all()).empty());
+  CHECK(kept_bytes(frozen, {}) == 0);
+  CHECK(product_flops(forward_operators(frozen, Software{})) ==
+        product_flops(forward_operators(usual, Software{})));
+  CHECK(product_flops(backward_operators(learns, Software{})) ==
+        product_flops(backward_operators(usual, Software{})));
+  CHECK(learning_parameters(model, learning) == 2 * parameters_of(usual).total());
+  CHECK(total_parameters(model) == total_parameters(shipped_model("llama-3-8b")));
+}
+
+TEST_CASE("gradients pass frozen layers on their way to a table that learns") {
+  Plan plan;
+  plan.train_embeddings = true;
+  const auto [model, learning] = last_layers(2, plan);
+  const Layer frozen = tell_block(model, model.kind_of(0), setting(learning), Software{});
+  CHECK(product_flops(backward_operators(frozen, Software{})) ==
+        product_flops(forward_operators(frozen, Software{})));
+  CHECK(kept_bytes(frozen, {}) > 0);
+  const std::int64_t block_size = parameters_of(block(model, {})).total();
+  CHECK(learning_parameters(model, learning) == 2 * block_size + 2 * model.vocab * model.hidden);
+}
+
+TEST_CASE("adapters of the last layers alone are as many as these have") {
+  Plan plan;
+  plan.tuning = Tuning::lora;
+  plan.lora_rank = 16;
+  plan.lora_targets = {all};
+  const auto [model, learning] = last_layers(4, plan);
+  CHECK(learning_parameters(model, learning) == 41'943'040 / 32 * 4);
+  const auto [whole, all_of_them] = last_layers(32, plan);
+  CHECK(whole.is_uniform());
+  CHECK(learning_parameters(whole, all_of_them) == 41'943'040);
+}
+
+TEST_CASE("a reward model has a score in place of words") {
+  PlanRequest request;
+  request.objective = Objective::reward;
+  const Transformer plain = shipped_model("llama-3-8b");
+  const Transformer model = trained_model(plain, request);
+  CHECK(total_parameters(plain) - total_parameters(model) == plain.vocab * plain.hidden);
+  CHECK(head_outputs(model, 1, 128) == 1);
+  CHECK(head_outputs(plain, 2, 128) == plain.vocab / 2);
+  const auto logits = [&](const Transformer& of) {
+    return product_flops(forward_operators(tell_head(of, setting({}), Software{}), Software{}));
+  };
+  CHECK(logits(plain) / logits(model) == doctest::Approx(static_cast<double>(plain.vocab)));
 }
 
 TEST_CASE("a token of LoRA costs two thirds of the FLOPs of full training") {

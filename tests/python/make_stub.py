@@ -16,7 +16,7 @@ WHOLE = r"^(?!layers of each)(?!.*in host memory).*(?:degree|nodes in use|stages
 HEAD = '''"""Written by tests/python/make_stub.py: what editors complete."""
 
 import os
-from typing import Any, Iterable, Literal, Mapping, TypeAlias, TypeVar
+from typing import Any, Callable, Iterable, Literal, Mapping, TypeAlias, TypeVar
 
 from ._error import Error as Error
 from ._prequel import __version__ as __version__
@@ -27,6 +27,7 @@ from ._results import (
     Result as Result, RunFit as RunFit, SearchResult as SearchResult, Stage as Stage, ValidatedRun as ValidatedRun,
     Validation as Validation,
 )
+from ._tables import Space as Space
 
 _Path: TypeAlias = str | os.PathLike[str]
 _Input: TypeAlias = _Path | Mapping[str, Any] | None
@@ -73,7 +74,8 @@ def main():
         function("explain", "predict", "Prediction",
                  ["job: _Input = None", 'kernels: Iterable[str] | str = "all"', "*"], ["explain: None = None"]),
         function("predict_many", "predict", "_Table", ["plans: _Table", "*", "keep: Iterable[str] = ()"]),
-        function("search", "search", "SearchResult", ["job: _Input = None", "*"], ["plans: Any = None"]),
+        function("search", "search", "SearchResult", ["job: _Input = None", "*"],
+                 ["plans: Any = None", "progress: Callable[[int, int], Any] | None = None"]),
         "def compare(a: _Input, b: _Input, *, data_dirs: Iterable[Any] = (), **shared: Any) -> Comparison: ...\n",
         "def validate(tables: Any, *, data_dirs: Iterable[Any] = (), **options: Any) -> Validation: ...\n",
         "def calibrate_runs(\n    tables: Any,\n    *,\n    fit: Iterable[str] | str | None = None,\n"

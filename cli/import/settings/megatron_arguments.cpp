@@ -211,7 +211,7 @@ class Arguments {
       job_.report.ignored.push_back(flag);
     } else if ((flag == "--stage" || flag == "--rl" || flag == "--rlhf-type") &&
                several_models(value)) {
-      tell_several(flag, value);
+      if (!take_objective(flag, value, job_)) tell_several(flag, value);
     } else if (flag == "--merge-file") {  // of GPT-2's, Megatron's tokenizer if no other is named
       job_.said.try_emplace(flag, 1);
       if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
@@ -285,8 +285,8 @@ class Arguments {
 
   /// Ways to train that take a second model, as LLaMA-Factory, axolotl and ms-swift name them.
   static bool several_models(std::string_view value) {
-    constexpr std::string_view kWays[] = {"ppo", "grpo", "rloo", "gkd",   "dpo",
-                                          "ipo", "kto",  "rm",   "reward"};
+    constexpr std::string_view kWays[] = {"ppo", "grpo", "rloo",   "gkd",  "dpo",   "ipo",
+                                          "kto", "rm",   "reward", "orpo", "simpo", "cpo"};
     return std::ranges::find(kWays, value) != std::end(kWays);
   }
   void tell_several(const std::string& flag, const std::string& value) {

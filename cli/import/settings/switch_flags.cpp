@@ -86,6 +86,7 @@ constexpr SwitchFlag kSwitches[] = {
     {"--distribute-checkpointed-activations", distribute_saved_activations},
     {"--partition-activations", distribute_saved_activations},
     {"--fp8-param-gather", [](ImportedJob& job) { job.plan.fp8_param_gather = true; }},
+    {"--fp8-dot-product-attention", [](ImportedJob& job) { job.plan.fp8_attention = true; }},
     {"--activation-func-fp8-input-store",
      [](ImportedJob& job) { job.plan.fp8_activation_store = true; }},
     {"--enable-cuda-graph", [](ImportedJob& job) { job.graphs = true; }},

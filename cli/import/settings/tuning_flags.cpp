@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <sstream>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,6 +19,8 @@ namespace prequel {
 namespace {
 
 constexpr std::int64_t kMostRank = 1 << 13;
+constexpr std::int64_t kUsualLastLayers = 2;  // LLaMA-Factory's freeze_trainable_layers
+constexpr const char* kSingleQuantization = "--no-double-quantization";
 
 bool is_one_of(const auto& words, std::string_view word) {
   return std::ranges::find(words, word) != std::end(words);
@@ -43,6 +47,9 @@ void take_way(const std::string& flag, const std::string& value, ImportedJob& jo
     plan.tuning = Tuning::dora;
   } else if (word == "lora" || word == "true" || word == "1") {
     if (plan.tuning != Tuning::dora) plan.tuning = Tuning::lora;
+  } else if (word == "freeze") {
+    plan.tuning = Tuning::full;
+    if (!plan.learning_layers) plan.learning_layers = kUsualLastLayers;
   } else if (word == "qlora") {
     plan.tuning = Tuning::lora;
     if (!plan.base_precision) plan.base_precision = BaseFormat::nf4;
@@ -86,7 +93,125 @@ void take_targets(const std::string& flag, const std::string& value, ImportedJob
   job.plan.lora_targets = all;
 }
 
+/// LLaMA-Factory counts the last layers; a number below 0 counts the first.
+void take_last_layers(const std::string& flag, const std::string& value, ImportedJob& job) {
+  const auto layers = parse_integer(value);
+  if (layers && *layers > 0) {
+    job.plan.learning_layers = *layers;
+  } else {
+    leave_out(job, flag, value, "the last layers can learn alone, others cannot");
+  }
+}
+
+/// Numbers of the layers with adapters, as PEFT lists them.
+void take_listed_layers(const std::string& flag, const std::string& value, ImportedJob& job) {
+  std::string plain = value;
+  std::ranges::replace_if(
+      plain, [](char c) { return c == ',' || c == '[' || c == ']'; }, ' ');
+  std::istringstream in(plain);
+  std::vector<std::int64_t> layers;
+  for (std::string word; in >> word;) {
+    const auto number = parse_integer(word);
+    if (!number) return leave_out(job, flag, value, "expected numbers of layers");
+    layers.push_back(*number);
+  }
+  if (layers.empty()) return;
+  std::ranges::sort(layers);
+  const std::int64_t count = std::ssize(layers);
+  if (layers.back() - layers.front() + 1 != count) {
+    return leave_out(job, flag, value, "the last layers can learn alone, others cannot");
+  }
+  job.plan.learning_layers = count;
+  job.report.assumed.push_back(
+      fmt::format("learning_layers {}: layers {} to {} are taken to be the "
+                  "last",
+                  count, layers.front(), layers.back()));
+}
+
+/// Whether modules that learn themselves have a table among them.
+bool names_table(const std::string& value) {
+  constexpr std::string_view kTables[] = {"embed", "lm_head", "wte"};
+  const std::string word = lower_case(value);
+  return std::ranges::any_of(
+      kTables, [&](std::string_view table) { return word.find(table) != std::string::npos; });
+}
+
+/// The names that say which parts learn beside adapters, or alone. Returns whether it is one.
+bool take_learning_parts(const std::string& flag, const std::string& value, ImportedJob& job) {
+  constexpr std::string_view kWhole[] = {"--additional-target", "--lora-modules-to-save",
+                                         "--modules-to-save", "--freeze-extra-modules"};
+  if (flag == "--freeze-trainable-layers") {
+    take_last_layers(flag, value, job);
+  } else if (flag == "--freeze-trainable-modules") {
+    if (lower_case(value) != "all") leave_out(job, flag, value, "predicted with whole layers");
+  } else if (flag == "--peft-layers-to-transform" || flag == "--layers-to-transform") {
+    if (!is_off(value)) take_listed_layers(flag, value, job);
+  } else if (is_one_of(kWhole, flag)) {
+    if (names_table(value)) {
+      job.plan.train_embeddings = true;
+    } else if (!is_off(value)) {
+      leave_out(job, flag, value, "tables can learn beside adapters, other modules cannot");
+    }
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// How rows are filled. Concatenation without masks is what LLaMA-Factory's `packing` does alone.
+bool take_packing(const std::string& flag, const std::string& value, ImportedJob& job) {
+  constexpr std::string_view kFlags[] = {"--packing", "--neat-packing", "--sample-packing"};
+  if (!is_one_of(kFlags, flag)) return false;
+  if (is_off(value)) return true;
+  const bool causal =
+      flag == "--packing" && job.says("--finetuning-type") && job.plan.packing != Packing::packed;
+  job.plan.packing = causal ? Packing::packed_causal : Packing::packed;
+  return true;
+}
+
+/// Kernels of other programs that a trainer takes in.
+bool take_kernels(const std::string& flag, const std::string& value, ImportedJob& job) {
+  constexpr std::string_view kLosses[] = {"--enable-liger-kernel", "--use-liger-kernel",
+                                          "--use-liger", "--liger-fused-linear-cross-entropy"};
+  constexpr std::string_view kFusedAdapters[] = {"--lora-mlp-kernel", "--lora-qkv-kernel",
+                                                 "--lora-o-kernel"};
+  const bool on = !is_off(value);
+  if (is_one_of(kLosses, flag)) {
+    if (on) job.plan.loss = LossForm::fused;
+  } else if (is_one_of(kFusedAdapters, flag)) {
+    if (on) leave_out(job, flag, value, "fused adapters; predicted with PEFT's");
+  } else if (flag == "--use-unsloth") {
+    if (on && !job.software) job.software = "unsloth-2026";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Quantised weights that a model's name tells.
+void assume_named_base(ImportedJob& job) {
+  if (job.plan.base_precision) return;
+  const std::string name = lower_case(job.model_named);
+  const bool grouped = name.find("gptq") != std::string::npos;
+  if (!grouped && name.find("awq") == std::string::npos) return;
+  job.plan.base_precision = BaseFormat::gptq_int4;
+  job.report.assumed.push_back(fmt::format("base_precision gptq-int4: by the model's name{}",
+                                           grouped ? "" : "; AWQ's groups have as many bits"));
+}
+
 }  // namespace
+
+bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (value == "dpo" || value == "ipo") {
+    job.plan.objective = Objective::dpo;
+  } else if (value == "rm" || value == "reward") {
+    job.plan.objective = Objective::reward;
+  } else {
+    return false;
+  }
+  job.said.try_emplace(flag, 1);
+  return true;
+}
 
 bool take_tuning(const std::string& flag, const std::string& value, ImportedJob& job) {
   constexpr std::string_view kWayFlags[] = {"--finetuning-type", "--adapter",     "--train-type",
@@ -116,7 +241,7 @@ bool take_tuning(const std::string& flag, const std::string& value, ImportedJob&
     if (const auto share = parse_number(value); share && *share >= 0 && *share <= 1) {
       plan.lora_dropout = *share;
     }
-  } else if (flag == "--use-dora") {
+  } else if (flag == "--use-dora" || flag == "--peft-use-dora") {
     if (on) plan.tuning = Tuning::dora;
   } else if (flag == "--q-lora" || flag == "--qlora" || flag == "--load-in-4bit") {
     if (on) take_bits(flag, "4", job);
@@ -126,7 +251,15 @@ bool take_tuning(const std::string& flag, const std::string& value, ImportedJob&
   } else if (flag == "--quantization-bit" || flag == "--quant-bits") {
     take_bits(flag, value, job);
   } else if (flag == "--double-quantization" || flag == "--bnb-4bit-use-double-quant") {
-    if (on) job.said.try_emplace("--double-quantization", 1);
+    job.said.try_emplace(on ? "--double-quantization" : kSingleQuantization, 1);
+  } else if (flag == "--reward-model" && lower_case(value) == "true") {  // axolotl's
+    plan.objective = Objective::reward;
+  } else if (flag == "--pref-loss") {
+    if (value == "orpo" || value == "simpo") {
+      leave_out(job, flag, value, "needs no second model; predicted with DPO's");
+    }
+  } else if (take_learning_parts(flag, value, job) || take_packing(flag, value, job) ||
+             take_kernels(flag, value, job)) {
   } else if (!is_one_of(kNoCost, flag)) {
     return false;
   }
@@ -138,8 +271,11 @@ void assume_tuning_defaults(ImportedJob& job) {
   constexpr std::int64_t kUsualRank = 8;
   PlanRequest& plan = job.plan;
   if (!plan.tuning && plan.base_precision) plan.tuning = Tuning::lora;  // nothing else could learn
+  if (plan.tuning && *plan.tuning != Tuning::full) assume_named_base(job);
   if (!plan.tuning) return;
-  if (plan.base_precision == BaseFormat::nf4 && job.says("--double-quantization")) {
+  const bool by_default =
+      (job.says("--finetuning-type") || job.says("--adapter")) && !job.says(kSingleQuantization);
+  if (plan.base_precision == BaseFormat::nf4 && (by_default || job.says("--double-quantization"))) {
     plan.base_precision = BaseFormat::nf4_double;
   }
   if (*plan.tuning == Tuning::full) {

@@ -53,6 +53,10 @@ void recompute_first(ImportedJob& job) {
   job.recomputes_first_layers = true;
 }
 
+void adam_of_8_bits(ImportedJob& job) {
+  job.plan.optimizer = Optimizer::adam_8bit;
+}
+
 /// What optimizer states, and parameters too, are kept in host memory by.
 void offload_optimizer(ImportedJob& job) {
   if (job.plan.offload != Offload::optimizer_params) job.plan.offload = Offload::optimizer;
@@ -336,6 +340,10 @@ constexpr WordFlag kWords[] = {
     {"--precision", "fp32", [](ImportedJob& job) { products_in(job, Precision::fp32); }},
     {"--optimizer", "mcore_distributed_optim", distribute_optimizer},
     {"--optimizer", "adamW", [](ImportedJob&) {}},
+    {"--optimizer", "adamw_8bit", adam_of_8_bits},
+    {"--optimizer", "adamw_bnb_8bit", adam_of_8_bits},
+    {"--optimizer", "paged_adamw_8bit",
+     [](ImportedJob& job) { job.plan.optimizer = Optimizer::adam_paged; }},
     {"--optimizer", "adamw_torch", [](ImportedJob&) {}},
     {"--optimizer", "adamw_torch_fused", [](ImportedJob&) {}},
     {"--optimizer", "adamw_hf", [](ImportedJob&) {}},

@@ -18,6 +18,10 @@ namespace prequel {
 namespace {
 
 constexpr int kMostRounds = 256;  // of all loops
+/// Commands of torchtitan's run_train.sh, by which its README starts a registered configuration:
+/// `MODULE=llama3 CONFIG=llama3_8b ./run_train.sh`.
+constexpr const char* kRegistered = R"(torchrun --nproc_per_node=${NGPU:-8} -m torchtitan.train \
+--module ${MODULE} --config ${CONFIG} "$@")";
 constexpr const char* kOwners[] = {"local", "declare", "typeset"};
 
 void put_aside(std::vector<std::string>& from, std::size_t begin, std::vector<std::string>& to) {
@@ -107,6 +111,10 @@ bool ScriptReader::runs_file(const std::vector<std::string>& command, std::size_
   if (std::ranges::find(kHandlers, program_of(command)) != std::end(kHandlers)) return false;
   const std::string name = file_name(command[at]);
   if (name == file_name(file_)) return false;
+  if (name == "run_train.sh" && state_.variables.contains("MODULE") &&
+      state_.variables.contains("CONFIG")) {
+    state_.files.try_emplace(name, kRegistered);
+  }
   if (state_.files.contains(name)) return true;
   const bool of_flag = at > 0 && command[at - 1].starts_with("--");
   constexpr std::string_view kEndings[] = {".sh", ".bash", ".sbatch", ".slurm", ".pbs"};

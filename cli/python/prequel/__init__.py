@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterable, Mapping, TypeVar, Union
 from ._error import Error
 from ._prequel import Session, __version__
 from ._record import Record
-from ._tables import INPUTS, columns_of, groups_of, with_columns
+from ._tables import INPUTS, Space, columns_of, groups_of, with_columns
 from ._results import (
     ComparedSide, Comparison, Constant, ErrorGroup, FoundPlan, Import, Interval, Kernel, Prediction, Result, RunFit,
     SearchResult, Stage, ValidatedRun, Validation,
@@ -29,7 +29,7 @@ from ._results import (
 
 __all__ = [
     "ComparedSide", "Comparison", "Constant", "Error", "ErrorGroup", "FoundPlan", "Import", "Interval", "Kernel",
-    "Prediction", "Record", "Result", "RunFit", "SearchResult", "Stage", "ValidatedRun", "Validation", "__version__",
+    "Prediction", "Record", "Result", "RunFit", "SearchResult", "Space", "Stage", "ValidatedRun", "Validation", "__version__",
     "calibrate_runs", "compare", "explain", "import_files", "predict", "predict_many", "search", "show", "validate",
 ]
 
@@ -60,11 +60,12 @@ def _question(arguments: Mapping[str, Any], data_dirs: Iterable[Any]) -> tuple[s
 
 
 def _answer(
-    of: Callable[[str, str, Callable[[], str]], R], command: str, arguments: Mapping[str, Any], data_dirs: Iterable[Any]
+    of: Callable[[str, str, Callable[[], str]], R], command: str, arguments: Mapping[str, Any],
+    data_dirs: Iterable[Any], progress: Callable[[int, int], Any] | None = None,
 ) -> R:
     """The answer, and what makes its report."""
     question, folders = _question(arguments, data_dirs)
-    document, remarks, _ = _session.call(command, question, folders)
+    document, remarks, _ = _session.call(command, question, folders, progress)
     return of(document, remarks, lambda: _session.report(command, question, folders, document))
 
 
@@ -146,6 +147,7 @@ def search(
     cluster: Input = None,
     software: Input = None,
     device: Input = None,
+    progress: Callable[[int, int], Any] | None = None,
     data_dirs: Iterable[Any] = (),
     **limits: Any,
 ) -> SearchResult:
@@ -155,17 +157,18 @@ def search(
     ``max_nodes``, ``require=["dp % 4 == 0"]``, ``memory_headroom`` (a fraction), ``tokens``,
     ``price`` (of a GPU-hour), ``within="30d"``, ``fewest_gpus=True``, ``risk=0.9``,
     ``explain=["tp=4,pp=12"]``, ``top``. ``plans`` is a table whose rows alone are ranked: a path, a
-    DataFrame, a list of dicts. Several clusters are written ``cluster="a,b"``. Ctrl-C raises
-    KeyboardInterrupt.
+    DataFrame, a list of dicts, a slice of a ``Space``. Several clusters are written
+    ``cluster="a,b"``. ``progress(done, of)`` hears how many plans were looked at, some times a
+    second; what it raises ends the search. Ctrl-C raises KeyboardInterrupt.
     """
     inputs = dict(job=job, model=model, cluster=cluster, software=software, device=device)
     plans = limits.get("plans")
     if plans is None or isinstance(plans, (str, os.PathLike)):
-        return _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)
+        return _answer(SearchResult, "search", {**inputs, **limits}, data_dirs, progress)
     with tempfile.TemporaryDirectory(prefix="prequel-") as folder:
         limits["plans"] = os.path.join(folder, "plans.csv")
         _write_table(columns_of(plans), limits["plans"])
-        found = _answer(SearchResult, "search", {**inputs, **limits}, data_dirs)
+        found = _answer(SearchResult, "search", {**inputs, **limits}, data_dirs, progress)
     return SearchResult(found.to_json(), found.remarks)  # its report would need the table again
 
 

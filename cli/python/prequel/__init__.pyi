@@ -1,7 +1,7 @@
 """Written by tests/python/make_stub.py: what editors complete."""
 
 import os
-from typing import Any, Iterable, Literal, Mapping, TypeAlias, TypeVar
+from typing import Any, Callable, Iterable, Literal, Mapping, TypeAlias, TypeVar
 
 from ._error import Error as Error
 from ._prequel import __version__ as __version__
@@ -12,6 +12,7 @@ from ._results import (
     Result as Result, RunFit as RunFit, SearchResult as SearchResult, Stage as Stage, ValidatedRun as ValidatedRun,
     Validation as Validation,
 )
+from ._tables import Space as Space
 
 _Path: TypeAlias = str | os.PathLike[str]
 _Input: TypeAlias = _Path | Mapping[str, Any] | None
@@ -52,6 +53,7 @@ def predict(
     router_balance: str | int | float | Iterable[str] | None = None,
     fp8_recipe: str | int | float | Iterable[str] | None = None,
     fp8_param_gather: bool | None = None,
+    fp8_attention: bool | None = None,
     fp8_activation_store: bool | None = None,
     optimizer: str | int | float | Iterable[str] | None = None,
     moments_precision: str | int | float | Iterable[str] | None = None,
@@ -149,6 +151,7 @@ def explain(
     router_balance: str | int | float | Iterable[str] | None = None,
     fp8_recipe: str | int | float | Iterable[str] | None = None,
     fp8_param_gather: bool | None = None,
+    fp8_attention: bool | None = None,
     fp8_activation_store: bool | None = None,
     optimizer: str | int | float | Iterable[str] | None = None,
     moments_precision: str | int | float | Iterable[str] | None = None,
@@ -247,6 +250,7 @@ def predict_many(
     router_balance: str | int | float | Iterable[str] | None = None,
     fp8_recipe: str | int | float | Iterable[str] | None = None,
     fp8_param_gather: bool | None = None,
+    fp8_attention: bool | None = None,
     fp8_activation_store: bool | None = None,
     optimizer: str | int | float | Iterable[str] | None = None,
     moments_precision: str | int | float | Iterable[str] | None = None,
@@ -354,6 +358,7 @@ def search(
     attention: Literal["unfused", "fused-softmax", "flash"] | str | Iterable[Any] | None = None,
     router_balance: str | int | float | Iterable[str] | Iterable[Any] | None = None,
     fp8_param_gather: bool | None = None,
+    fp8_attention: bool | None = None,
     fp8_activation_store: bool | None = None,
     optimizer: Literal["adam", "muon", "adam-8bit", "adam-paged", "adam-in-backward"] | str | Iterable[Any] | None = None,
     moments_precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Iterable[Any] | None = None,
@@ -400,6 +405,7 @@ def search(
     top: str | int | float | Iterable[str] | Iterable[Any] | None = None,
     set: str | Iterable[str] | Mapping[str, Any] | None = None,
     plans: Any = None,
+    progress: Callable[[int, int], Any] | None = None,
     data_dirs: Iterable[Any] = (),
 ) -> SearchResult: ...
 

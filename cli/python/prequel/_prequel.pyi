@@ -1,3 +1,5 @@
+from typing import Any, Callable
+
 __version__: str
 
 #: folder, name and text
@@ -6,7 +8,8 @@ _DataFile = tuple[str, str, str]
 class Session:
     def __init__(self) -> None: ...
     def call(
-        self, command: str, arguments: str, data_directories: list[str]
+        self, command: str, arguments: str, data_directories: list[str],
+        progress: Callable[[int, int], Any] | None = None,
     ) -> tuple[str, str, list[_DataFile]]: ...
     def predict_many(self, arguments: str, columns: str, data_directories: list[str]) -> str: ...
     def report(

@@ -3,10 +3,42 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 #: columns that say which files a row is predicted with; rows that share them are predicted together
 INPUTS = ("model", "cluster", "software", "device")
+
+
+class Space:
+    """Every combination of the values of some axes, of which no more is made than a slice.
+
+    >>> space = Space(nodes=range(16, 129, 8), tp=(1, 2, 4, 8), pp=(1, 2, 4, 8))
+    >>> len(space), space[3:5]
+    (240, {'nodes': [16, 16], 'tp': [1, 2], 'pp': [8, 1]})
+
+    A slice is a table of columns for ``predict_many`` and ``search(plans=…)``; the last axis changes
+    first. A space pickles, whatever its size, so that workers anywhere make their own slices.
+    """
+
+    def __init__(self, **axes: Iterable[Any]) -> None:
+        self.axes: dict[str, tuple[Any, ...]] = {name: tuple(values) for name, values in axes.items()}
+
+    def __len__(self) -> int:
+        return math.prod(len(values) for values in self.axes.values())
+
+    def __getitem__(self, where: slice) -> dict[str, list[Any]]:
+        """Returns the columns of a slice."""
+        places = range(*where.indices(len(self)))
+        columns, stride = {}, len(self)
+        for name, values in self.axes.items():
+            stride //= len(values) or 1
+            columns[name] = [values[place // stride % len(values)] for place in places]
+        return columns
+
+    def slices(self, size: int) -> Iterator[slice]:
+        """Yields slices of at most ``size`` plans that cover the space."""
+        for first in range(0, len(self), size):
+            yield slice(first, min(first + size, len(self)))
 
 
 def is_frame(table: Any) -> bool:
