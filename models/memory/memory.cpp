@@ -256,11 +256,13 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
 
 }  // namespace
 
-PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software) {
+PartWeights part_weights(const Transformer& model, const LayerContent& layers,
+                         const Software& software) {
+  const LayerSetting& setting = layers.setting;
   const PerPart<PartParameters> parameters =
-      part_parameters(model, plan.seq_len, learning_of(plan));
+      part_parameters(model, setting.seq_len, setting.learning);
   const PartCounts held = parts_of(model);
-  const LayerSetting setting = layer_setting(plan);
+  const double repeated = layers.repeated_blocks;
   PartWeights weights;
   each_part([&](Part part) {
     weights[part].parameters = parameters[part];
@@ -272,19 +274,18 @@ PartWeights part_weights(const Transformer& model, const Plan& plan, const Softw
     }
     weights[part].working = working_bytes(block, bytes_per_element(setting.precision));
     weights[part].whole = kept_bytes(block, {});
-    weights[part].repeated = weights[part].whole - kept_bytes(block, repeated_modules(plan));
-    weights[part].kept = weights[part].whole - repeated_blocks(plan) * weights[part].repeated;
+    weights[part].repeated = weights[part].whole - kept_bytes(block, layers.repeated);
+    weights[part].kept = weights[part].whole - repeated * weights[part].repeated;
     weights[part].input = block.input;
     weights[part].checkpoint = block.saved_input;
-    const double repeated = repeated_blocks(plan);
     weights[part].kept -= repeated * (block.input - block.saved_input);
     const auto offloaded = [&](WordSet<Module> modules) {
-      return offloaded_bytes(block, modules, plan.offload_modules);
+      return offloaded_bytes(block, modules, layers.offloaded);
     };
     weights[part].offloaded =
-        repeated * offloaded(repeated_modules(plan)) + (1.0 - repeated) * offloaded({});
-    // Whole layers are offloaded from each kind in proportion to its number.
-    weights[part].offloaded += real(plan.offload_layers) / real(model.layers) *
+        repeated * offloaded(layers.repeated) + (1.0 - repeated) * offloaded({});
+    // Of whole layers, as many of each kind as there are.
+    weights[part].offloaded += real(layers.offloaded_layers) / real(model.layers) *
                                (weights[part].kept - weights[part].offloaded);
     weights[part].kept -= weights[part].offloaded;
   });

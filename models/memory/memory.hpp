@@ -9,7 +9,7 @@
 
 #include "hw/device.hpp"
 #include "models/layers/parameters.hpp"
-#include "models/plan/plan.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/stages.hpp"
 #include "models/shape/transformer.hpp"
 #include "models/stack/software.hpp"
@@ -93,9 +93,9 @@ struct PartWeight {
 };
 using PartWeights = PerPart<PartWeight>;
 
-/// Returns the weights of the parts that the model has. Plans with the same layers
-/// (`layer_setting`, `repeated_modules`, `repeated_blocks`) have the same.
-PartWeights part_weights(const Transformer& model, const Plan& plan, const Software& software);
+/// Weighs the parts that the model has.
+PartWeights part_weights(const Transformer& model, const LayerContent& layers,
+                         const Software& software);
 
 /// Returns the parameters of a stage, its vpp chunks together. Norms and biases of row-parallel
 /// layers are replicated, which is within 0.01 % and left out.

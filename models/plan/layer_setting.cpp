@@ -130,6 +130,11 @@ LayerSetting layer_setting(const Plan& plan) {
   return setting;
 }
 
+LayerContent layer_content(const Plan& plan) {
+  return {layer_setting(plan), repeated_modules(plan), repeated_blocks(plan), plan.offload_modules,
+          plan.offload_layers};
+}
+
 LayerSetting mean_layer_setting(const Plan& plan) {
   LayerSetting setting = layer_setting(plan);
   if (plan.computed_len > 0) setting.seq_len = plan.computed_len;

@@ -12,6 +12,19 @@ namespace prequel {
 LayerSetting layer_setting(const Plan& plan);
 /// With rows of the mean length: what layers are priced with.
 LayerSetting mean_layer_setting(const Plan& plan);
+
+/// All that weights and activations of layers depend on, besides the model and the stack.
+struct LayerContent {
+  LayerSetting setting;  ///< with rows of the longest length
+  WordSet<Module> repeated;
+  double repeated_blocks{1};  ///< share of the blocks that repeat these
+  WordSet<OffloadModule> offloaded;
+  std::int64_t offloaded_layers{};
+
+  auto operator<=>(const LayerContent&) const = default;
+};
+LayerContent layer_content(const Plan& plan);
+
 /// Which matrices learn, groups of targets taken apart.
 Learning learning_of(const Plan& plan);
 /// Returns how many layers' own matrices the optimizer updates: all, the last so many, or none

@@ -76,7 +76,9 @@ LayerCosts layers_after(const Scenario& before, const LayerCosts& layers, const 
     case Uncertain::network:
     case Uncertain::latency:
       // Groups of a layer inside a node know no network.
-      return layer_question(before.plan, before.cluster).gpus == 0 ? layers : price_layers(after);
+      return layer_question(before.plan, before.cluster).in_node(before.cluster)
+                 ? layers
+                 : price_layers(after);
     case Uncertain::optimizer:
     case Uncertain::overlap:
     case Uncertain::fixed:

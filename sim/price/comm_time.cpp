@@ -21,8 +21,4 @@ CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const R
                          scenario.software.communication.rank_rate_limit));
 }
 
-bool crosses_nodes(const Scenario& scenario) {
-  return shape_of_group(scenario, GroupAxis::tensor).crosses_network();
-}
-
 }  // namespace prequel

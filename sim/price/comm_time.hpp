@@ -30,11 +30,7 @@ CommTime comm_time(const CollectivePrice& price);
 GroupShape shape_of_group(const Scenario& scenario, const RankGroup& group);
 GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis);
 
-/// Tests whether a tensor group reaches beyond device links.
-bool crosses_nodes(const Scenario& scenario);
-
-/// Returns the time of a collective on weights or gradients, at most as fast as the stack drives
-/// the network.
+/// Of weights or gradients, with what the stack puts on the network at the most.
 CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
                               Bytes bytes);
 

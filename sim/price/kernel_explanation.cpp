@@ -110,10 +110,10 @@ class Explainer {
 std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const PartCounts& parts) {
   const Software& software = scenario.software;
   const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
-  const LayerKernels costs = price_kernels(scenario);
+  const LayerKernels costs = price_kernels(question, scenario);
   Explainer explainer(scenario, parts);
   const auto told = [&](Part part) {
-    return tell_part(part, scenario.model, question.setting, software);
+    return tell_part(part, scenario.model, question.mean(), software);
   };
   const auto explain = [&](Part part, std::string_view pass, const Operators& operators,
                            std::span<const KernelCost> kernels, double share = 1.0) {

@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "hw/dispatch.hpp"
-#include "sim/price/comm_time.hpp"
 #include "sim/price/side_by_side.hpp"
 
 namespace prequel {
@@ -22,14 +21,21 @@ WorkKind kind_of_comm(GroupAxis axis) {
 
 }  // namespace
 
-OperatorPricer::OperatorPricer(const Scenario& scenario)
-    : scenario_(scenario), tensor_group_(shape_of_group(scenario, GroupAxis::tensor)) {
-  if (scenario.plan.cp > 1) context_group_ = shape_of_group(scenario, GroupAxis::context);
-  if (!scenario.model.has_experts()) return;
-  if (scenario.plan.ep > 1) expert_group_ = shape_of_group(scenario, GroupAxis::expert);
-  if (scenario.plan.etp > 1) {
-    expert_tensor_group_ = shape_of_group(scenario, GroupAxis::expert_tensor);
-  }
+OperatorPricer::OperatorPricer(const LayerQuestion& question, const Inputs& inputs)
+    : question_(question), inputs_(inputs) {
+  const auto shape = [&](const RankGroup& group) {
+    return group_shape(inputs.cluster, question.gpus, group.size, group.stride);
+  };
+  tensor_group_ = shape(question.tensor);
+  if (question.setting.cp > 1) context_group_ = shape(question.context);
+  if (!inputs.model.has_experts()) return;
+  if (question.setting.ep > 1) expert_group_ = shape(question.expert);
+  if (question.setting.etp > 1) expert_tensor_group_ = shape(question.expert_tensor);
+}
+
+Seconds OperatorPricer::tensor_collective_launch() const {
+  return inputs_.software.host.staged_collectives.time(question_.setting.tp,
+                                                       tensor_group_.crosses_network());
 }
 
 KernelCosts OperatorPricer::price(const Operators& operators) const {
@@ -50,13 +56,12 @@ KernelCosts OperatorPricer::price(const Operators& operators) const {
 }
 
 void OperatorPricer::hide_overlapped(const Operators& operators, KernelCosts& costs) const {
-  if (!scenario_.plan.overlap.has(Overlapped::tp) ||
-      !scenario_.software.communication.overlaps_tensor()) {
+  if (!question_.overlap.has(Overlapped::tp) || !inputs_.software.communication.overlaps_tensor()) {
     return hide_behind_dgrad(operators, costs);
   }
   for (KernelCost& cost : costs) {
     if (cost.kind != WorkKind::tensor_comm) continue;
-    hide(cost, (1.0 - scenario_.software.communication.exposed_tensor) * cost.seconds);
+    hide(cost, (1.0 - inputs_.software.communication.exposed_tensor) * cost.seconds);
   }
 }
 
@@ -72,15 +77,14 @@ void OperatorPricer::hide_behind_dgrad(const Operators& operators, KernelCosts& 
     const auto* gather = std::get_if<GroupCollective>(&operators[i].what);
     if (!gather || !gather->beside_dgrad) continue;
     const double hidden = std::min(dgrad, costs[i].seconds);
-    hide(costs[i], (1.0 - overlap_loss(scenario_)) * hidden);
+    hide(costs[i], (1.0 - overlap_loss(inputs_)) * hidden);
   }
 }
 
 void OperatorPricer::hide_behind_shared_experts(const Operators& operators,
                                                 KernelCosts& costs) const {
-  const Plan& plan = scenario_.plan;
-  const bool asked = plan.overlap.has(Overlapped::shared_experts) && !exchanges_beside(plan);
-  if (!asked || plan.dispatcher != Dispatcher::alltoall) return;
+  const bool asked = question_.overlap.has(Overlapped::shared_experts) && !question_.beside;
+  if (!asked || question_.setting.dispatcher != Dispatcher::alltoall) return;
   double shared = 0;
   double exchange = 0;
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -95,8 +99,8 @@ void OperatorPricer::hide_behind_shared_experts(const Operators& operators,
 }
 
 KernelCost OperatorPricer::price(const Operator& op) const {
-  const KernelStack& stack = scenario_.software.kernels;
-  const Device& device = scenario_.device;
+  const KernelStack& stack = inputs_.software.kernels;
+  const Device& device = inputs_.device;
   const auto cost = [&](WorkKind kind, double seconds) {
     return KernelCost{op.name, seconds, kind};
   };
@@ -114,7 +118,7 @@ KernelCost OperatorPricer::price(const Operator& op) const {
   }
   if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
     return cost(WorkKind::attention,
-                prequel::price(device, *attention, scenario_.software.kernels.flash_kernel).value);
+                prequel::price(device, *attention, inputs_.software.kernels.flash_kernel).value);
   }
   if (const auto* scan = std::get_if<Scan>(&op.what)) {
     return cost(WorkKind::attention, prequel::price(device, *scan).value);
@@ -134,7 +138,7 @@ KernelCost OperatorPricer::price(const Operator& op) const {
   }
   if (const auto* transfer = std::get_if<Dispatch>(&op.what)) {
     return cost(WorkKind::expert_comm,
-                prequel::price(scenario_.cluster, expert_group_, *transfer).time().value);
+                prequel::price(inputs_.cluster, expert_group_, *transfer).time().value);
   }
   if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
   return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
@@ -151,30 +155,31 @@ const GroupShape& OperatorPricer::group_of(GroupAxis axis) const {
 
 double OperatorPricer::collective_seconds(const GroupCollective& collective) const {
   double time =
-      collective_time(scenario_.cluster, collective.op, group_of(collective.axis), collective.bytes)
+      collective_time(inputs_.cluster, collective.op, group_of(collective.axis), collective.bytes)
           .value;
   if (collective.axis == GroupAxis::tensor) time += message_time();
-  const bool blocking = scenario_.software.host.launch == Launch::blocking;
-  return blocking ? time * scenario_.software.communication.blocking_collective_factor : time;
+  const bool blocking = inputs_.software.host.launch == Launch::blocking;
+  return blocking ? time * inputs_.software.communication.blocking_collective_factor : time;
 }
 
 double OperatorPricer::message_time() const {
-  const std::int64_t ranks = scenario_.plan.tp;
-  const CollectiveLaunches& launches = scenario_.software.host.staged_collectives;
-  return (launches.time(ranks, crosses_nodes(scenario_)) - launches.time(ranks, false)).value;
+  const std::int64_t ranks = question_.setting.tp;
+  const CollectiveLaunches& launches = inputs_.software.host.staged_collectives;
+  return (launches.time(ranks, tensor_group_.crosses_network()) - launches.time(ranks, false))
+      .value;
 }
 
 void OperatorPricer::price_ring(const ContextRing& ring, double attention, KernelCost& cost) const {
-  const double steps = real(scenario_.plan.cp - 1);
+  const double steps = real(question_.setting.cp - 1);
   const double sent =
       steps *
-      collective_time(scenario_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes).value;
+      collective_time(inputs_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes).value;
   const double behind = attention * steps / (steps + 1);
-  const WordSet<GraphedModule> graphs = scenario_.plan.cuda_graphs;
+  const WordSet<GraphedModule> graphs = question_.graphs;
   const bool launched = !graphs.has(GraphedModule::full) && !graphs.has(GraphedModule::attn);
-  const double step = launched ? scenario_.software.communication.context_step.value : 0.0;
+  const double step = launched ? inputs_.software.communication.context_step.value : 0.0;
   const double steering = step * (steps + 1);
-  const double loss = scenario_.software.communication.context_ring.contention;
+  const double loss = inputs_.software.communication.context_ring.contention;
   cost.hidden = (1.0 - loss) * std::min(sent, behind);
   cost.seconds = sent - cost.hidden + (ring.backward ? 2.0 : 1.0) * steering;
 }

@@ -5,18 +5,21 @@
 #include "hw/cluster.hpp"
 #include "models/job/inputs.hpp"
 #include "models/layers/operators.hpp"
-#include "models/plan/groups.hpp"
-#include "sim/price/kernel_costs.hpp"
+#include "sim/price/pricing.hpp"
 
 namespace prequel {
 
 /// Prices lists of operators on one rank.
 class OperatorPricer {
  public:
-  explicit OperatorPricer(const Scenario& scenario);
+  OperatorPricer(const LayerQuestion& question, const Inputs& inputs);
 
   /// Each operator's kernel, in their order, less what of communication others of them hide.
   [[nodiscard]] KernelCosts price(const Operators& operators) const;
+
+  /// Returns what the host does for a collective of the tensor group besides launching it, in
+  /// pipelines that span nodes.
+  [[nodiscard]] Seconds tensor_collective_launch() const;
 
  private:
   /// Reduces tensor-parallel communication to the part that the stack's overlap leaves exposed. The
@@ -38,7 +41,8 @@ class OperatorPricer {
   /// step. The last step has nothing to send.
   void price_ring(const ContextRing& ring, double attention, KernelCost& cost) const;
 
-  const Scenario& scenario_;
+  const LayerQuestion& question_;
+  const Inputs& inputs_;
   GroupShape tensor_group_;
   GroupShape context_group_;
   GroupShape expert_group_;

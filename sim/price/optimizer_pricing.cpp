@@ -19,14 +19,13 @@ constexpr int kNewtonSchulzSteps = 5;
 constexpr double kMuonGatherBytes = 2;  // of an element of a momentum
 
 /// Newton-Schulz steps of one n x m matrix, n its shorter side.
-double newton_schulz_seconds(const Scenario& scenario, const LinearLayer& matrix) {
+double newton_schulz_seconds(const LinearLayer& matrix, Precision format, const Inputs& inputs) {
   const std::int64_t n = std::min(matrix.outputs, matrix.inputs);
   const std::int64_t m = std::max(matrix.outputs, matrix.inputs);
-  const Precision format = activation_precision(scenario.plan);
   const auto seconds = [&](std::int64_t columns, std::int64_t summed) {
-    return price(scenario.device, Gemm{n, columns, summed, 1, format}).value;
+    return price(inputs.device, Gemm{n, columns, summed, 1, format}).value;
   };
-  return kNewtonSchulzSteps * scenario.software.kernels.time_factor(format) *
+  return kNewtonSchulzSteps * inputs.software.kernels.time_factor(format) *
          (seconds(n, m) + seconds(n, n) + seconds(m, n));
 }
 
@@ -83,14 +82,12 @@ Seconds broadcasts_time(const Scenario& scenario) {
 
 }  // namespace
 
-Orthogonalization orthogonalization(const Scenario& scenario, Part part) {
+Orthogonalization orthogonalization(const Layer& layer, Precision format, const Inputs& inputs) {
   Orthogonalization all;
-  const LayerSetting setting = layer_setting(scenario.plan);
-  for (const LayerPiece& piece :
-       tell_part(part, scenario.model, setting, scenario.software).pieces) {
+  for (const LayerPiece& piece : layer.pieces) {
     const auto* matrix = std::get_if<LinearLayer>(&piece.what);
     if (!matrix) continue;
-    const double one = newton_schulz_seconds(scenario, *matrix);
+    const double one = newton_schulz_seconds(*matrix, format, inputs);
     all.largest = std::max(all.largest, one);
     if (piece.of_experts) {
       all.experts += real(matrix->experts) * one;

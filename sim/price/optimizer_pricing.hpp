@@ -16,8 +16,8 @@ namespace prequel {
 struct Orthogonalization {
   double dense{}, experts{}, largest{};
 };
-/// Returns the orthogonalization of a rank's share of one part.
-Orthogonalization orthogonalization(const Scenario& scenario, Part part);
+/// Prices what a rank holds of the matrices of a layer.
+Orthogonalization orthogonalization(const Layer& layer, Precision format, const Inputs& inputs);
 
 /// Returns the time of the optimizer's pass over the states that one rank owns of a stage of these
 /// chunks, which hold `parameters`. Moments in host memory are updated there meanwhile. Muon

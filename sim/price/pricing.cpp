@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "models/layers/kept.hpp"
-#include "models/plan/groups.hpp"
-#include "sim/price/comm_time.hpp"
 #include "sim/price/operator_pricer.hpp"
 #include "sim/price/side_by_side.hpp"
 
@@ -48,14 +46,7 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   return all;
 }
 
-/// Returns the host's time for one collective of the tensor group besides launching it.
-Seconds tensor_collective_launch(const Scenario& scenario, const LayerQuestion& question) {
-  if (!question.staged_over_nodes) return {};
-  return scenario.software.host.staged_collectives.time(question.setting.tp,
-                                                        crosses_nodes(scenario));
-}
-
-/// The host's work for a pass.
+/// What the host has to do for a pass.
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
   double beside{};            ///< share of what experts exchange that keeps no kernel waiting
@@ -64,8 +55,8 @@ struct PassLaunches {
 
 /// Adds what a pass waits for the host: as stated by the layer, or by the rule of HostStack. Gives
 /// `PassCost::launching`.
-double add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLaunches& pass) {
-  const HostStack& host = scenario.software.host;
+double add_launches(KernelCosts& kernels, const Inputs& inputs, const PassLaunches& pass) {
+  const HostStack& host = inputs.software.host;
   const bool blocking = host.launch == Launch::blocking;
   const double whole = pass.layers * host.blocking_launch_per_layer.value;
   double waits = blocking ? whole : pass.layers * host.async_launch_per_layer.value;
@@ -73,7 +64,7 @@ double add_launches(KernelCosts& kernels, const Scenario& scenario, const PassLa
   double busy = 0;
   if (host.one_launch.value > 0) {
     double device = 0;
-    busy = host.one_launch.value * scenario.cluster.host.launch_factor * pass.launches;
+    busy = host.one_launch.value * inputs.cluster.host.launch_factor * pass.launches;
     for (const KernelCost& kernel : kernels) {
       const bool hidden = kernel.kind == WorkKind::expert_comm;
       device += kernel.seconds * (hidden ? 1.0 - pass.beside : 1.0);
@@ -101,25 +92,22 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
   return waits && setting.ep > 1 ? host.deepep_lost_share : host.lost_share;
 }
 
-/// Returns the seconds of copies to host memory beside the forward pass, or back beside the
-/// backward one: of modules of each layer, or of whole layers spread among those that stay.
-double activation_copies(const Scenario& scenario, const Layer& layer,
-                         const LayerQuestion& question) {
+/// What waits in host memory goes there beside the forward pass and comes back beside the backward
+/// one: of modules of each layer, or of whole layers that lie spread among those that stay.
+double activation_copies(const Inputs& inputs, const Layer& layer, const LayerQuestion& question) {
   if (question.offloaded.empty() && question.offloaded_layers == 0) return 0;
   const double repeated = question.repeated_blocks;
   const auto bytes = [&](WordSet<Module> modules) {
     return offloaded_bytes(layer, modules, question.offloaded);
   };
-  const double of_layers = real(question.offloaded_layers) / real(scenario.model.layers);
+  const double of_layers = real(question.offloaded_layers) / real(inputs.model.layers);
   const double of_modules = repeated * bytes(question.repeated) + (1.0 - repeated) * bytes({});
-  return host_copy_time(scenario.device, Bytes{of_modules + of_layers * kept_bytes(layer, {})})
-      .value;
+  return host_copy_time(inputs.device, Bytes{of_modules + of_layers * kept_bytes(layer, {})}).value;
 }
 
-PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, Part part,
-                       const LayerQuestion& question) {
-  const Software& software = scenario.software;
-  const Layer layer = tell_part(part, scenario.model, question.setting, software);
+PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part part,
+                       const LayerQuestion& question, const Inputs& inputs) {
+  const Software& software = inputs.software;
   PartKernels kernels;
   kernels.forward = pricer.price(forward_operators(layer, software));
   if (is_block(part)) {
@@ -133,27 +121,29 @@ PartKernels price_part(const OperatorPricer& pricer, const Scenario& scenario, P
   const KernelCosts backward = pricer.price(backward_operators(layer, software));
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
-  kernels.copies = activation_copies(scenario, layer, question);
-  const LayerKind kind = LayerKinds(scenario.model).kind_of(part);
+  kernels.copies = activation_copies(inputs, layer, question);
+  const LayerKind kind = LayerKinds(inputs.model).kind_of(part);
   const bool whole = question.repeated == WordSet<Module>::all();
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
-  LaunchCounts launches = launches_of(kind, scenario.model, question, host.launches);
+  LaunchCounts launches = launches_of(kind, inputs.model, question, host.launches);
   if (!question.graphs.has(GraphedModule::full)) {
     launches += real(layer.adapters) * host.launches.adapter;
   }
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
-  const double beside = exchange_beside(scenario);
-  const Seconds collective = tensor_collective_launch(scenario, question);
+  const double beside =
+      question.beside ? exchange_beside(software.communication, question.graphs) : 0.0;
+  const Seconds collective =
+      question.staged_over_nodes ? pricer.tensor_collective_launch() : Seconds{};
   const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
   kernels.launching_forward = add_launches(
-      kernels.forward, scenario, {layers, launches.forward, lost, wait, beside, collective});
+      kernels.forward, inputs, {layers, launches.forward, lost, wait, beside, collective});
   if (layer.detached) return kernels;
   kernels.launching_backward = add_launches(
-      kernels.backward, scenario,
-      {layers * (kBackwardLaunches + again), launches.backward + again * launches.forward, lost,
-       again * wait, beside, collective});
+      kernels.backward, inputs,
+      {layers * (host.backward_launch_factor + again), launches.backward + again * launches.forward,
+       lost, again * wait, beside, collective});
   return kernels;
 }
 
@@ -163,15 +153,15 @@ PassCost sum(const KernelCosts& kernels) {
     switch (kernel.kind) {
       case WorkKind::tensor_comm:
         cost.tp_comm += kernel.seconds;
-        cost.hidden.tp_comm += kernel.hidden;
+        cost.hidden_tp_comm += kernel.hidden;
         continue;
       case WorkKind::context_comm:
         cost.cp_comm += kernel.seconds;
-        cost.hidden.cp_comm += kernel.hidden;
+        cost.hidden_cp_comm += kernel.hidden;
         continue;
       case WorkKind::expert_comm:
         cost.ep_comm += kernel.seconds;
-        cost.hidden.ep_comm += kernel.hidden;
+        cost.hidden_ep_comm += kernel.hidden;
         continue;
       case WorkKind::host: cost.host += kernel.seconds; continue;
       case WorkKind::attention: cost.attention += kernel.seconds; break;
@@ -187,59 +177,46 @@ PassCost sum(const KernelCosts& kernels) {
 }  // namespace
 
 PassCost& PassCost::operator+=(const PassCost& other) {
-  compute += other.compute;
-  recompute += other.recompute;
-  tp_comm += other.tp_comm;
-  cp_comm += other.cp_comm;
-  ep_comm += other.ep_comm;
-  host += other.host;
-  weight_gradient += other.weight_gradient;
-  attention += other.attention;
-  stream += other.stream;
-  launching += other.launching;
-  copies += other.copies;
-  hidden.tp_comm += other.hidden.tp_comm;
-  hidden.cp_comm += other.hidden.cp_comm;
-  hidden.ep_comm += other.hidden.ep_comm;
+  for (double PassCost::*part : kPassParts) this->*part += other.*part;
   return *this;
 }
 
 PassCost operator*(double times, PassCost cost) {
-  for (double* part :
-       {&cost.compute, &cost.recompute, &cost.tp_comm, &cost.cp_comm, &cost.ep_comm, &cost.host,
-        &cost.weight_gradient, &cost.attention, &cost.stream, &cost.launching, &cost.copies,
-        &cost.hidden.tp_comm, &cost.hidden.cp_comm, &cost.hidden.ep_comm}) {
-    *part *= times;
-  }
+  for (double PassCost::*part : kPassParts) cost.*part *= times;
   return cost;
 }
 
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   LayerQuestion question;
-  question.setting = mean_layer_setting(plan);
+  static_cast<LayerContent&>(question) = layer_content(plan);
+  const LayerSetting mean = mean_layer_setting(plan);
+  question.mean_len = mean.seq_len;
+  question.seen_len = mean.seen_len;
+  question.tensor = rank_group(plan, GroupAxis::tensor);
+  question.context = rank_group(plan, GroupAxis::context);
+  question.expert = rank_group(plan, GroupAxis::expert);
+  question.expert_tensor = rank_group(plan, GroupAxis::expert_tensor);
   question.references = plan.objective == Objective::dpo ? 1 : 0;
-  question.repeated = repeated_modules(plan);
-  question.repeated_blocks = repeated_blocks(plan);
   const std::int64_t per_node = cluster.devices_per_node;
   const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
-  question.gpus = in_node ? 0 : plan.gpus;
+  question.gpus = in_node ? per_node : plan.gpus;
   question.staged_over_nodes = plan.pp > 1 && plan.tp > 1 && plan.gpus > per_node;
   question.overlap = plan.overlap;
   question.beside = exchanges_beside(plan);
   question.graphs = plan.cuda_graphs;
-  question.offloaded = plan.offload_modules;
-  question.offloaded_layers = plan.offload_layers;
-  question.optimizer = plan.optimizer;
+  question.by_matrix = plan.optimizer == Optimizer::muon;
   return question;
 }
 
-LayerKernels price_kernels(const Scenario& scenario) {
-  const OperatorPricer pricer(scenario);
-  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
-  const PartCounts held = parts_of(scenario.model);
+LayerKernels price_kernels(const LayerQuestion& question, const Inputs& inputs) {
+  const OperatorPricer pricer(question, inputs);
+  const LayerSetting setting = question.mean();
+  const PartCounts held = parts_of(inputs.model);
   LayerKernels kernels;
   each_part([&](Part part) {
-    if (held[part] > 0) kernels[part] = price_part(pricer, scenario, part, question);
+    if (held[part] == 0) return;
+    const Layer layer = tell_part(part, inputs.model, setting, inputs.software);
+    kernels[part] = price_part(pricer, layer, part, question, inputs);
   });
   return kernels;
 }
@@ -269,8 +246,8 @@ void slow_down(PassCost& pass, double factor) {
 
 /// Prices at the rate that the card sustains: kernel tables are bursts, a busy step is a steady
 /// state. Layers that wait for their host or their links leave the board below its limit.
-void sustain(const Scenario& scenario, const PerPart<std::int64_t>& held, LayerCosts& costs) {
-  if (scenario.device.sustained == 1.0) return;
+void sustain(const Device& device, const PerPart<std::int64_t>& held, LayerCosts& costs) {
+  if (device.sustained == 1.0) return;
   double tensor = 0.0, all = 0.0;
   each_part([&](Part part) {
     for (const PassCost* pass : {&costs[part].forward, &costs[part].backward}) {
@@ -279,7 +256,7 @@ void sustain(const Scenario& scenario, const PerPart<std::int64_t>& held, LayerC
     }
   });
   if (all <= 0) return;
-  const double factor = 1.0 / (1.0 + at_limit(tensor / all) * (scenario.device.sustained - 1.0));
+  const double factor = 1.0 / (1.0 + at_limit(tensor / all) * (device.sustained - 1.0));
   each_part([&](Part part) {
     slow_down(costs[part].forward, factor);
     slow_down(costs[part].backward, factor);
@@ -288,13 +265,11 @@ void sustain(const Scenario& scenario, const PerPart<std::int64_t>& held, LayerC
 
 }  // namespace
 
-LayerCosts price_layers(const Scenario& scenario) {
-  const LayerKernels kernels = price_kernels(scenario);
-  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
-  const PartCounts held = parts_of(scenario.model);
-  const bool by_matrix = scenario.plan.optimizer == Optimizer::muon;
+LayerCosts price(const LayerQuestion& question, const Inputs& inputs) {
+  const LayerKernels kernels = price_kernels(question, inputs);
+  const PartCounts held = parts_of(inputs.model);
   LayerCosts costs;
-  costs.weights = part_weights(scenario.model, scenario.plan, scenario.software);
+  costs.weights = part_weights(inputs.model, question, inputs.software);
   each_part([&](Part part) {
     const PartKernels& its = kernels[part];
     costs[part] = {sum(its.forward), sum(its.backward)};
@@ -306,10 +281,11 @@ LayerCosts price_layers(const Scenario& scenario) {
     }
     costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;
-    if (!by_matrix || !has_matrices || held[part] == 0) return;
-    costs.orthogonal[part] = orthogonalization(scenario, part);
+    if (!question.by_matrix || !has_matrices || held[part] == 0) return;
+    const Layer layer = tell_part(part, inputs.model, question.setting, inputs.software);
+    costs.orthogonal[part] = orthogonalization(layer, question.setting.precision, inputs);
   });
-  sustain(scenario, held, costs);
+  sustain(inputs.device, held, costs);
   return costs;
 }
 

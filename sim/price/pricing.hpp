@@ -9,17 +9,13 @@
 #include "models/layers/operators.hpp"
 #include "models/layers/parts.hpp"
 #include "models/memory/memory.hpp"
+#include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/stages.hpp"
 #include "sim/price/kernel_costs.hpp"
 #include "sim/price/optimizer_pricing.hpp"
 
 namespace prequel {
-
-/// Seconds of communication that runs beside kernels of its own pass.
-struct HiddenComm {
-  double tp_comm{}, cp_comm{}, ep_comm{};
-};
 
 /// Seconds of one pass over a stage, by what they are spent on.
 struct PassCost {
@@ -38,7 +34,8 @@ struct PassCost {
   /// Seconds of copies of activations to host memory (forward) or from it (backward), on a stream
   /// of their own; no part of the total.
   double copies{};
-  HiddenComm hidden;  ///< no part of the total
+  /// Communication beside kernels of its own pass; no part of the total.
+  double hidden_tp_comm{}, hidden_cp_comm{}, hidden_ep_comm{};
 
   [[nodiscard]] double total() const {
     return compute + recompute + tp_comm + cp_comm + ep_comm + host;
@@ -46,6 +43,12 @@ struct PassCost {
   PassCost& operator+=(const PassCost& other);
   friend PassCost operator*(double times, PassCost cost);
 };
+inline constexpr double PassCost::*kPassParts[] = {
+    &PassCost::compute,         &PassCost::recompute,     &PassCost::tp_comm,
+    &PassCost::cp_comm,         &PassCost::ep_comm,       &PassCost::host,
+    &PassCost::weight_gradient, &PassCost::attention,     &PassCost::stream,
+    &PassCost::launching,       &PassCost::copies,        &PassCost::hidden_tp_comm,
+    &PassCost::hidden_cp_comm,  &PassCost::hidden_ep_comm};
 
 /// One micro batch on one part, or on one model chunk.
 struct PartCost {
@@ -57,31 +60,42 @@ struct LayerCosts : PerPart<PartCost> {
 };
 using ChunkCosts = PartCost;
 
-/// The inputs of a layer's price besides model, device, cluster and stack. Groups inside a node
-/// cost the same in any job; the price of others depends on the number of ranks.
-struct LayerQuestion {
-  LayerSetting setting;
-  WordSet<Module> repeated;
-  double repeated_blocks{1};  ///< share of the blocks that repeat these
-  bool staged_over_nodes{};   ///< in a pipeline that spans nodes
-  std::int64_t gpus{};        ///< of the job; 0: all groups of a layer lie inside a node
+/// All that the price of a layer depends on, besides model, device, cluster and stack. Groups
+/// inside a node cost the same in any job; others depend on how many ranks there are.
+struct LayerQuestion : LayerContent {
+  std::int64_t mean_len{}, seen_len{};  ///< of rows, as in `mean_layer_setting`
+  RankGroup tensor, context, expert, expert_tensor;
+  std::int64_t gpus{};       ///< of the job; those of a node where all groups lie inside one
+  bool staged_over_nodes{};  ///< in a pipeline that spans nodes
   WordSet<Overlapped> overlap;
   bool beside{};  ///< tokens are exchanged with experts beside another micro batch
   WordSet<GraphedModule> graphs;
-  WordSet<OffloadModule> offloaded;
-  std::int64_t offloaded_layers{};
-  Optimizer optimizer{};
+  bool by_matrix{};           ///< the optimizer updates whole matrices (Muon)
   std::int64_t references{};  ///< models that run forward beside the one that learns
+
+  /// With rows of the mean length.
+  [[nodiscard]] LayerSetting mean() const {
+    LayerSetting mean = setting;
+    mean.seq_len = mean_len;
+    mean.seen_len = seen_len;
+    return mean;
+  }
+  [[nodiscard]] bool in_node(const Cluster& cluster) const {
+    return gpus <= cluster.devices_per_node;
+  }
 
   auto operator<=>(const LayerQuestion&) const = default;
 };
 LayerQuestion layer_question(const Plan& plan, const Cluster& cluster);
 
 /// Prices every operator of the parts that the model has once.
-LayerCosts price_layers(const Scenario& scenario);
+LayerCosts price(const LayerQuestion& question, const Inputs& inputs);
+inline LayerCosts price_layers(const Scenario& scenario) {
+  return price(layer_question(scenario.plan, scenario.cluster), scenario);
+}
 
-/// The kernels of the parts that the model has.
-LayerKernels price_kernels(const Scenario& scenario);
+/// Prices the kernels of the parts that the model has.
+LayerKernels price_kernels(const LayerQuestion& question, const Inputs& inputs);
 
 ChunkCosts chunk_costs(const LayerCosts& layers, const StageContent& content);
 

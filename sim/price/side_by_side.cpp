@@ -2,9 +2,9 @@
 
 namespace prequel {
 
-double overlap_loss(const Scenario& scenario) {
-  const double fitted = scenario.software.communication.overlap_contention;
-  return fitted > 0 ? fitted : scenario.device.overlap_loss;
+double overlap_loss(const Inputs& inputs) {
+  const double fitted = inputs.software.communication.overlap_contention;
+  return fitted > 0 ? fitted : inputs.device.overlap_loss;
 }
 
 bool exchanges_beside(const Plan& plan) {
@@ -20,8 +20,11 @@ bool exchanges_beside(const Plan& plan) {
 
 double exchange_beside(const Scenario& scenario) {
   if (!exchanges_beside(scenario.plan)) return 0;
-  const CommunicationStack& stack = scenario.software.communication;
-  return scenario.plan.cuda_graphs.has(GraphedModule::full) ? stack.beside_in_graph : stack.beside;
+  return exchange_beside(scenario.software.communication, scenario.plan.cuda_graphs);
+}
+
+double exchange_beside(const CommunicationStack& stack, WordSet<GraphedModule> graphs) {
+  return graphs.has(GraphedModule::full) ? stack.beside_in_graph : stack.beside;
 }
 
 }  // namespace prequel

@@ -10,12 +10,7 @@ namespace {
 
 PassCost least_of(const PassCost& a, const PassCost& b) {
   PassCost least;
-  for (double PassCost::*part :
-       {&PassCost::compute, &PassCost::recompute, &PassCost::tp_comm, &PassCost::cp_comm,
-        &PassCost::ep_comm, &PassCost::host, &PassCost::weight_gradient, &PassCost::attention,
-        &PassCost::stream}) {
-    least.*part = std::min(a.*part, b.*part);
-  }
+  for (double PassCost::*part : kPassParts) least.*part = std::min(a.*part, b.*part);
   return least;
 }
 

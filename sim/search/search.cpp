@@ -32,9 +32,7 @@ constexpr std::size_t kMostMisses = 4096;  // before they are thinned: there may
 
 /// Returns the facts of a candidate that the weights of its layers depend on.
 auto weight_key(const Candidate& candidate) {
-  return std::tuple(candidate.shape, layer_setting(candidate.plan),
-                    repeated_modules(candidate.plan), repeated_blocks(candidate.plan),
-                    candidate.plan.offload_modules);
+  return std::tuple(candidate.shape, layer_content(candidate.plan));
 }
 
 /// Returns the facts of a candidate that the chunks of its stages depend on.
@@ -47,11 +45,8 @@ auto chunks_key(const Candidate& candidate) {
 /// Returns the facts of a candidate that the prices of its layers depend on, for all of its
 /// variants together.
 auto layer_key(const SearchInputs& inputs, const Candidate& candidate) {
-  LayerQuestion question = layer_question(candidate.plan, inputs.cluster);
-  // In a pipeline the last micro batch has others beside it.
-  const std::int64_t batches = candidate.plan.pp > 1 ? 0 : candidate.plan.micro_batches();
-  return std::tuple(candidate.shape.hidden, candidate.shape.heads, question, batches,
-                    candidate.variants.get());
+  return std::tuple(candidate.shape.hidden, candidate.shape.heads,
+                    layer_question(candidate.plan, inputs.cluster), candidate.variants.get());
 }
 
 /// Seconds of an iteration and of the time lost around it.

@@ -79,9 +79,9 @@ HiddenTime hidden_by(const Breakdown& exposed, const PassCost& passes, const Bus
     return std::max(0.0, all - exposed_part);
   };
   HiddenTime hidden;
-  hidden.tp_comm = passes.hidden.tp_comm;
-  hidden.cp_comm = passes.hidden.cp_comm;
-  hidden.ep_comm = passes.hidden.ep_comm + rest(passes.ep_comm, exposed.ep_comm);
+  hidden.tp_comm = passes.hidden_tp_comm;
+  hidden.cp_comm = passes.hidden_cp_comm;
+  hidden.ep_comm = passes.hidden_ep_comm + rest(passes.ep_comm, exposed.ep_comm);
   hidden.pp_comm = rest(busy(send_forward) + busy(send_backward), exposed.pp_comm);
   hidden.dp_comm = rest(busy(communication), exposed.dp_comm);
   hidden.offload = rest(busy(offload) + busy(reload), exposed.offload);

@@ -43,7 +43,7 @@ std::vector<InFlight> chunks_in_flight(const Plan& plan, const Software& softwar
 }
 
 PartWeights weights_of(const Scenario& scenario) {
-  return part_weights(scenario.model, scenario.plan, scenario.software);
+  return part_weights(scenario.model, layer_content(scenario.plan), scenario.software);
 }
 
 PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,

@@ -22,12 +22,12 @@ struct Case {
     plan.attention = AttentionKind::flash;
   }
   [[nodiscard]] StageMemory memory(std::int64_t in_flight = 1) const {
-    return stage_memory(part_weights(model, plan, software), model, plan, software,
+    return stage_memory(part_weights(model, layer_content(plan), software), model, plan, software,
                         with_parts(chunks, model), in_flight);
   }
   [[nodiscard]] double parameters() const {
-    return stage_parameters(part_weights(model, plan, software), model, plan, software,
-                            with_parts(chunks, model))
+    return stage_parameters(part_weights(model, layer_content(plan), software), model, plan,
+                            software, with_parts(chunks, model))
         .total();
   }
 
@@ -293,8 +293,8 @@ TEST_CASE("of chunks that weigh differently, each counts as often as its schedul
   two.plan.vpp = 2;
   two.chunks = {{1, false, false}, {0, false, true}};
   const auto memory = [&](InFlight in_flight) {
-    return stage_memory(part_weights(two.model, two.plan, two.software), two.model, two.plan,
-                        two.software, with_parts(two.chunks, two.model), in_flight);
+    return stage_memory(part_weights(two.model, layer_content(two.plan), two.software), two.model,
+                        two.plan, two.software, with_parts(two.chunks, two.model), in_flight);
   };
   InFlight one_of_each;
   one_of_each.moments = {{1, {1, 1}}};

@@ -517,12 +517,12 @@ TEST_CASE("attention and a ring beside it lose a share of the shorter of both") 
   contention = 0;
   const auto cost = [&] { return price_layers(scenario)[Part::first_block].forward; };
   const PassCost free = cost();
-  CHECK(free.hidden.cp_comm > 0);
+  CHECK(free.hidden_cp_comm > 0);
   contention = 0.25;
   const PassCost slowed = cost();
-  const double lost = 0.25 * free.hidden.cp_comm;
+  const double lost = 0.25 * free.hidden_cp_comm;
   CHECK(slowed.cp_comm - free.cp_comm == doctest::Approx(lost));
-  CHECK(slowed.hidden.cp_comm == doctest::Approx(free.hidden.cp_comm - lost));
+  CHECK(slowed.hidden_cp_comm == doctest::Approx(free.hidden_cp_comm - lost));
 }
 
 TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's factor") {
