@@ -145,7 +145,7 @@ void check_expert_parallel(Ruling& its) {
     });
   }
   if (its.plan.ep > 1) check_dispatcher(its);
-  if (its.plan.ep > 1 && its.tells == Tells::all) warn_of_part_of_domain(its);
+  if (its.plan.ep > 1 && its.wording == Wording::all) warn_of_part_of_domain(its);
   check_dispatch_precision(its);
 }
 

@@ -142,7 +142,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   if (layer.detached) return kernels;
   kernels.launching_backward = add_launches(
       kernels.backward, inputs,
-      {layers * (host.backward_launch_factor + again), launches.backward + again * launches.forward,
+      {layers * (kBackwardLaunches + again), launches.backward + again * launches.forward,
        lost, again * wait, beside, collective});
   return kernels;
 }
