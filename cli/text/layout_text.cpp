@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/axes/axis_text.hpp"
+#include "models/plan/layer_setting.hpp"
 #include "models/plan/router_balance.hpp"
 
 namespace prequel {
@@ -27,6 +28,8 @@ bool is_said(std::string_view axis, const Scenario& scenario) {
     const auto& usual = scenario.software.defaults.grad_precision;
     return plan.grad_precision == usual.value_or(plan.precision);
   }
+  if (axis == "dispatch_precision") return plan.dispatch_precision == activation_precision(plan);
+  if (axis == "compile") return scenario.software.defaults.compile == plan.compile;
   if (axis == "overlap") {
     return plan.tp == 1 && plan.overlap == WordSet<Overlapped>{Overlapped::tp};
   }

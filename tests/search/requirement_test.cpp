@@ -83,7 +83,7 @@ TEST_CASE("what cannot be read is refused with the place and what would do") {
   CHECK(
       refusal("'zb' != schedule") ==
       "require \"'zb' != schedule\": at character 17: schedule is never \"zb\" (did you mean "
-      "\"zb-v\", \"zb-h1\", \"zb-h2\"?); gpipe, 1f1b, "
+      "\"zb-v\", \"zb-2p\", \"zb-h1\", \"zb-h2\"?); gpipe, 1f1b, "
       "interleaved-1f1b, zb-h1, zb-h2, dualpipe, dualpipe-v, zb-v, v-half, v-min, zb-2p would do");
   CHECK(refusal("precision == 'bf8'").ends_with("; fp32, tf32, fp16, bf16, fp8, fp4 would do"));
   CHECK(refusal("dp < 4 and tp < 2").ends_with("; && joins two conditions"));
