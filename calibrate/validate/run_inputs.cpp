@@ -33,8 +33,8 @@ std::string files_key(const MeasuredRun& run, bool has_experts) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
          "\n" + cell(run, "gpus_per_node") + "\n" + cell(run, "attention") + "\n" +
-         cell(run, "framework") + "\n" + cell(run, "tp_gather") + "\n" +
-         (run.plan.zero.value_or(0) == 3 ? "sharded" : "") + (has_experts ? "experts" : "");
+         cell(run, "framework") + "\n" + (run.plan.zero.value_or(0) == 3 ? "sharded" : "") +
+         (has_experts ? "experts" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -221,7 +221,6 @@ Inputs RunInputs::read(const MeasuredRun& run, bool has_experts,
   if (const auto kernel = attention_kernel(cell(run, "attention"))) {
     software.set("kernels.flash_kernel", *kernel);
   }
-  if (cell(run, "tp_gather") == "kept") software.set("memory.keeps_gathers", "true");
   apply_overrides(software, overrides, "software");
   files.software = software.read_once(read_software);
   note_edits(device, overrides, "device", files.edited);

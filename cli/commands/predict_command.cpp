@@ -102,7 +102,7 @@ std::optional<SurePlan> sure_plan(const Library& library, const PredictAnswer& a
     Scenario other = answer.scenario;
     other.plan = found.plan;
     sure.fits_probability = interval(other, predict(other), uncertainty).fits_probability;
-    return sure.fits_probability >= kSure;
+    return sure.fits_probability >= kSure && found.verdict == MemoryVerdict::fits;
   });
   if (!nearest) return std::nullopt;
   sure.flags = flags_between(answer.scenario.plan, nearest->plan);

@@ -131,14 +131,16 @@ Interval interval(const Scenario& scenario, const Prediction& prediction,
   return result;
 }
 
-MemoryVerdict verdict_of(double fits_probability) {
+MemoryVerdict verdict_of(double fits_probability, MemoryVerdict by_peak) {
   constexpr double kSure = 0.9;
-  if (fits_probability > kSure) return MemoryVerdict::fits;
+  if (fits_probability > kSure) {
+    return by_peak == MemoryVerdict::fits ? MemoryVerdict::fits : MemoryVerdict::tight;
+  }
   return fits_probability < 1.0 - kSure ? MemoryVerdict::oom : MemoryVerdict::tight;
 }
 
 void state_verdict(const Interval& interval, Prediction& prediction) {
-  prediction.verdict = verdict_of(interval.fits_probability);
+  prediction.verdict = verdict_of(interval.fits_probability, prediction.verdict);
   if (prediction.verdict != MemoryVerdict::tight) return;
   prediction.warnings.push_back(
       fmt::format("memory is tight: this plan fits with a probability of {:.0f} %, and where it "

@@ -45,8 +45,9 @@ struct Interval {
   }
 };
 
-/// Returns the verdict of a plan that fits with that probability: `tight` between 10 and 90 %.
-MemoryVerdict verdict_of(double fits_probability);
+/// Returns the verdict of a plan that fits with that probability: `tight` between 10 and 90 %, and
+/// above where its peak leaves the allocator no room for its cache, so that runs may thrash.
+MemoryVerdict verdict_of(double fits_probability, MemoryVerdict by_peak);
 /// Gives the prediction the verdict of its probability of fitting, in place of that by its peak
 /// alone, and warns where that is tight.
 void state_verdict(const Interval& interval, Prediction& prediction);

@@ -20,11 +20,13 @@ Interval interval_of(const Scenario& scenario, double level = kIntervalLevel) {
   return interval(scenario, predict(scenario), priors(), level);
 }
 
-TEST_CASE("a verdict is tight between 10 and 90 %") {
-  CHECK(verdict_of(0.95) == MemoryVerdict::fits);
-  CHECK(verdict_of(0.89) == MemoryVerdict::tight);
-  CHECK(verdict_of(0.11) == MemoryVerdict::tight);
-  CHECK(verdict_of(0.05) == MemoryVerdict::oom);
+TEST_CASE("a verdict is tight between 10 and 90 %, and where the allocator has no room") {
+  const MemoryVerdict fits = MemoryVerdict::fits, tight = MemoryVerdict::tight;
+  CHECK(verdict_of(0.95, fits) == fits);
+  CHECK(verdict_of(0.95, tight) == tight);
+  CHECK(verdict_of(0.89, fits) == tight);
+  CHECK(verdict_of(0.11, MemoryVerdict::oom) == tight);
+  CHECK(verdict_of(0.05, MemoryVerdict::oom) == MemoryVerdict::oom);
 }
 
 TEST_CASE("an interval holds the prediction, grows with its level and is the same each time") {
