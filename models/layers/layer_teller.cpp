@@ -148,11 +148,9 @@ void LayerTeller::tell_residual(bool last) {
 
 void LayerTeller::tell_input_gather() {
   if (setting.tp == 1 || !setting.sequence_parallel || software.memory.keeps_gathers) return;
-  tell({"input all-gather", LayerCollective{GroupAxis::tensor,
-                                            {gathered_bytes(1)},
-                                            std::nullopt,
-                                            CollectiveOp::all_gather,
-                                            software.communication.gathers_beside_dgrad}});
+  tell({"input all-gather",
+        LayerCollective{
+            GroupAxis::tensor, {gathered_bytes(1)}, std::nullopt, CollectiveOp::all_gather, true}});
 }
 
 double LayerTeller::gathered_bytes(int copies) const {

@@ -15,8 +15,9 @@ std::string why_tensor(const Scenario& scenario) {
     return "between the products that need it: the stack runs nothing beside it";
   }
   if (scenario.plan.overlap.has(Overlapped::tp)) {
-    return fmt::format("the {:.0f} % that overlap with products leaves",
-                       100 * scenario.software.communication.exposed_tensor);
+    return fmt::format(
+        "both lose {:.0f} % of the time beside products; and what takes longer than these",
+        100 * scenario.software.communication.exposed_tensor);
   }
   return "between the products that need it; overlap tp would run it beside them";
 }

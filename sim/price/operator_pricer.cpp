@@ -41,61 +41,73 @@ Seconds OperatorPricer::tensor_collective_launch() const {
 KernelCosts OperatorPricer::price(const Operators& operators) const {
   KernelCosts costs;
   costs.reserve(operators.size() + 1);
-  double attention = 0;
-  for (const Operator& op : operators) {
-    costs.push_back(price(op));
-    if (costs.back().kind == WorkKind::attention) attention += costs.back().seconds;
-  }
-  hide_overlapped(operators, costs);
-  hide_behind_shared_experts(operators, costs);
-  for (std::size_t i = 0; i < operators.size(); ++i) {
-    const auto* ring = std::get_if<ContextRing>(&operators[i].what);
-    if (ring) price_ring(*ring, attention, costs[i]);
-  }
+  for (const Operator& op : operators) costs.push_back(price(op));
+  play(operators, costs);
   return costs;
 }
 
-void OperatorPricer::hide_overlapped(const Operators& operators, KernelCosts& costs) const {
-  if (!question_.overlap.has(Overlapped::tp) || !inputs_.software.communication.overlaps_tensor()) {
-    return hide_behind_dgrad(operators, costs);
-  }
-  for (KernelCost& cost : costs) {
-    if (cost.kind != WorkKind::tensor_comm) continue;
-    hide(cost, (1.0 - inputs_.software.communication.exposed_tensor) * cost.seconds);
-  }
-}
-
-void OperatorPricer::hide(KernelCost& communication, double seconds) {
-  communication.seconds -= seconds;
-  communication.hidden += seconds;
-}
-
-void OperatorPricer::hide_behind_dgrad(const Operators& operators, KernelCosts& costs) const {
-  double dgrad = 0;
+void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const {
+  const double ranks = real(question_.setting.cp);
+  std::vector<double> room(costs.size());  // s in which a kernel has no transfer beside it
+  std::ranges::transform(costs, room.begin(), [](const KernelCost& cost) {
+    return cost.kind <= WorkKind::attention ? cost.seconds : 0.0;
+  });
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].kind == WorkKind::product && !costs[i].weight_gradient) dgrad = costs[i].seconds;
-    const auto* gather = std::get_if<GroupCollective>(&operators[i].what);
-    if (!gather || !gather->beside_dgrad) continue;
-    const double hidden = std::min(dgrad, costs[i].seconds);
-    hide(costs[i], (1.0 - overlap_loss(inputs_)) * hidden);
+    KernelCost& transfer = costs[i];
+    double left = transfer.seconds;
+    const auto run_beside = [&](std::size_t kernel, double share = 1) {
+      const double both = std::min(left, share * room[kernel]);
+      left -= both;
+      room[kernel] -= both;
+    };
+    double loss = 0;
+    double launches = 0;
+    if (const auto* ring = std::get_if<ContextRing>(&operators[i].what)) {
+      // The last of as many steps as ranks has nothing to send.
+      for (std::size_t j = 0; j < costs.size(); ++j) {
+        if (costs[j].kind == WorkKind::attention) run_beside(j, (ranks - 1) / ranks);
+      }
+      launches = ring_launches(*ring);
+      loss = inputs_.software.communication.context_ring.contention;
+    } else if (transfer.kind == WorkKind::tensor_comm) {
+      const auto& collective = std::get<GroupCollective>(operators[i].what);
+      const std::optional<double> both = tensor_loss(collective);
+      if (!both) continue;
+      loss = *both;
+      run_beside(product_beside(collective, i, costs));
+    } else if (transfer.kind == WorkKind::expert_comm && exchanges_beside_shared()) {
+      for (std::size_t j = 0; j < costs.size(); ++j) {
+        const bool shared = operators[j].module == Module::shared_experts;
+        if (shared && costs[j].kind == WorkKind::product) run_beside(j);
+      }
+    }
+    transfer.hidden = (1.0 - loss) * (transfer.seconds - left);
+    transfer.seconds = transfer.seconds - transfer.hidden + launches;
   }
 }
 
-void OperatorPricer::hide_behind_shared_experts(const Operators& operators,
-                                                KernelCosts& costs) const {
-  const bool asked = question_.overlap.has(Overlapped::shared_experts) && !question_.beside;
-  if (!asked || question_.setting.dispatcher != Dispatcher::alltoall) return;
-  double shared = 0;
-  double exchange = 0;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].kind == WorkKind::expert_comm) exchange += costs[i].seconds;
-    const bool of_shared = operators[i].module == Module::shared_experts;
-    if (of_shared && costs[i].kind == WorkKind::product) shared += costs[i].seconds;
+bool OperatorPricer::exchanges_beside_shared() const {
+  return question_.overlap.has(Overlapped::shared_experts) && !question_.beside &&
+         question_.setting.dispatcher == Dispatcher::alltoall;
+}
+
+std::optional<double> OperatorPricer::tensor_loss(const GroupCollective& collective) const {
+  const CommunicationStack& stack = inputs_.software.communication;
+  if (question_.overlap.has(Overlapped::tp) && stack.overlaps_tensor()) return stack.exposed_tensor;
+  if (collective.beside_dgrad && stack.gathers_beside_dgrad) return overlap_loss(inputs_);
+  return std::nullopt;
+}
+
+std::size_t OperatorPricer::product_beside(const GroupCollective& collective, std::size_t at,
+                                           const KernelCosts& costs) {
+  const bool follows = collective.op == CollectiveOp::all_gather && !collective.beside_dgrad;
+  const std::size_t count = costs.size();
+  for (std::size_t distance = 1; distance < count; ++distance) {
+    const std::size_t other = (at + (follows ? distance : count - distance)) % count;
+    const bool fits = !collective.beside_dgrad || !costs[other].weight_gradient;
+    if (costs[other].kind == WorkKind::product && fits) return other;
   }
-  for (KernelCost& cost : costs) {
-    if (cost.kind != WorkKind::expert_comm) continue;
-    hide(cost, std::min(1.0, shared / exchange) * cost.seconds);
-  }
+  return at;  // alone in its pass
 }
 
 KernelCost OperatorPricer::price(const Operator& op) const {
@@ -140,7 +152,9 @@ KernelCost OperatorPricer::price(const Operator& op) const {
     return cost(WorkKind::expert_comm,
                 prequel::price(inputs_.cluster, expert_group_, *transfer).time().value);
   }
-  if (std::get_if<ContextRing>(&op.what)) return cost(WorkKind::context_comm, 0);
+  if (const auto* ring = std::get_if<ContextRing>(&op.what)) {
+    return cost(WorkKind::context_comm, ring_seconds(*ring));
+  }
   return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
 }
 
@@ -162,26 +176,24 @@ double OperatorPricer::collective_seconds(const GroupCollective& collective) con
   return blocking ? time * inputs_.software.communication.blocking_collective_factor : time;
 }
 
+double OperatorPricer::ring_seconds(const ContextRing& ring) const {
+  return real(question_.setting.cp - 1) *
+         collective_time(inputs_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes)
+             .value;
+}
+
+double OperatorPricer::ring_launches(const ContextRing& ring) const {
+  const bool in_graph =
+      question_.graphs.has(GraphedModule::full) || question_.graphs.has(GraphedModule::attn);
+  const double step = in_graph ? 0.0 : inputs_.software.communication.context_step.value;
+  return (ring.backward ? 2.0 : 1.0) * step * real(question_.setting.cp);
+}
+
 double OperatorPricer::message_time() const {
   const std::int64_t ranks = question_.setting.tp;
   const CollectiveLaunches& launches = inputs_.software.host.staged_collectives;
   return (launches.time(ranks, tensor_group_.crosses_network()) - launches.time(ranks, false))
       .value;
-}
-
-void OperatorPricer::price_ring(const ContextRing& ring, double attention, KernelCost& cost) const {
-  const double steps = real(question_.setting.cp - 1);
-  const double sent =
-      steps *
-      collective_time(inputs_.cluster, CollectiveOp::send_recv, context_group_, ring.bytes).value;
-  const double behind = attention * steps / (steps + 1);
-  const WordSet<GraphedModule> graphs = question_.graphs;
-  const bool launched = !graphs.has(GraphedModule::full) && !graphs.has(GraphedModule::attn);
-  const double step = launched ? inputs_.software.communication.context_step.value : 0.0;
-  const double steering = step * (steps + 1);
-  const double loss = inputs_.software.communication.context_ring.contention;
-  cost.hidden = (1.0 - loss) * std::min(sent, behind);
-  cost.seconds = sent - cost.hidden + (ring.backward ? 2.0 : 1.0) * steering;
 }
 
 }  // namespace prequel

@@ -2,6 +2,8 @@
 
 /// Time of lists of operators on one rank.
 
+#include <optional>
+
 #include "hw/cluster.hpp"
 #include "models/job/inputs.hpp"
 #include "models/layers/operators.hpp"
@@ -22,24 +24,28 @@ class OperatorPricer {
   [[nodiscard]] Seconds tensor_collective_launch() const;
 
  private:
-  /// Reduces tensor-parallel communication to the part that the stack's overlap leaves exposed. The
-  /// schedule hides the experts' exchanges.
-  void hide_overlapped(const Operators& operators, KernelCosts& costs) const;
-  static void hide(KernelCost& communication, double seconds);
-  /// A gather beside a dgrad costs what is longer of it, and what both lose to each other.
-  void hide_behind_dgrad(const Operators& operators, KernelCosts& costs) const;
-  /// Shared experts run while tokens are on their way to the others and back (Megatron-Core's
+  /// Runs transfers beside kernels of their pass. A kernel has one transfer beside it at a time,
+  /// and both lose a share of the time that they have in common.
+  void play(const Operators& operators, KernelCosts& costs) const;
+  /// Returns whether tokens are on their way while shared experts run (Megatron-Core's
   /// moe_shared_expert_overlap, which its dispatcher alltoall has).
-  void hide_behind_shared_experts(const Operators& operators, KernelCosts& costs) const;
+  [[nodiscard]] bool exchanges_beside_shared() const;
+  /// Returns what a collective of the tensor group and a product beside it lose; nothing where
+  /// products wait for it.
+  [[nodiscard]] std::optional<double> tensor_loss(const GroupCollective& collective) const;
+  /// Returns the product that a collective runs beside: a gather's is the one that reads it, a
+  /// sum's the one before it; the last layer's ends lie at this layer's beginning.
+  [[nodiscard]] static std::size_t product_beside(const GroupCollective& collective, std::size_t at,
+                                                  const KernelCosts& costs);
   [[nodiscard]] KernelCost price(const Operator& op) const;
   [[nodiscard]] const GroupShape& group_of(GroupAxis axis) const;
   [[nodiscard]] double collective_seconds(const GroupCollective& collective) const;
   /// A tensor group's ring that crosses nodes hands a message to the network in each step; what a
   /// step between nodes takes more than one inside, it takes the device too.
   [[nodiscard]] double message_time() const;
-  /// Adds the part of the ring's steps that attention does not hide, and the fixed cost of every
-  /// step. The last step has nothing to send.
-  void price_ring(const ContextRing& ring, double attention, KernelCost& cost) const;
+  /// Returns what all steps of a ring take, and what launches of them cost in any case.
+  [[nodiscard]] double ring_seconds(const ContextRing& ring) const;
+  [[nodiscard]] double ring_launches(const ContextRing& ring) const;
 
   const LayerQuestion& question_;
   const Inputs& inputs_;
