@@ -11,7 +11,7 @@ namespace {
 constexpr double kEagerSum = 5, kEagerSumBackward = 2, kEagerInputBackward = 3;
 /// Adapters in fp32 read a copy of the input in fp32, which their products in 16 bits narrow again:
 /// 2 + 4 and 4 + 2 bytes, and as many for its gradient.
-constexpr double kWideCasts = 12;
+constexpr double kWideCasts = 12, kWideElement = 4;
 constexpr double kDropout = 2;
 /// Fused kernels add to what is there: one read more.
 constexpr double kFusedSum = 1;
@@ -55,7 +55,8 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
          .kept = kept});
   };
   if (learning.dropout) {
-    const double bytes = fused ? 0 : read * (kDropout * element + kMask);
+    const double dropped = learning.wide_adapters ? kWideElement : element;  // of the copy
+    const double bytes = fused ? 0 : read * (kDropout * dropped + kMask);
     pass("adapter dropout", bytes, bytes, read * (element + kMask));
   }
   const double narrow = real(matrix.rows * learning.rank) * element;
