@@ -7,7 +7,7 @@
   const byId = (id) => document.getElementById(id);
   const kSlices = 12000;     // tasks of a timeline that are drawn
   const kPoints = 60000;     // plans of a search that are drawn
-  const kPatience = 30000;   // ms until a prediction is given up
+  const kPatience = 60000;   // ms until a prediction is given up
   const kMostPlans = 10;     // that a search lists
   const kKinds = { job: "jobs", model: "models", cluster: "clusters", device: "devices", software: "software" };
   const kHints = { job: "none", model: "as the job has it", cluster: "as the job has it", device: "as the cluster has it",
@@ -23,7 +23,7 @@
   const kTuning = ["tuning", "lora_rank", "lora_targets", "lora_dropout", "adapter_precision", "base_precision", "train_embeddings",
     "learning_layers", "objective", "lengths", "packing", "balance"];
   // Where the page chooses the plan, it looks at these alone, which takes a fraction of a second.
-  const kQuick = { vpp: "1", mbs: "1,2", recompute: "none,full", overlap: "stack", top: "1" };
+  const kQuick = { vpp: "1", mbs: "1,2", recompute: "none,full", top: "1" };
   const kOwn = "…";  // the choice of a file of one's own
 
   // ---- the engine --------------------------------------------------------------------------------
@@ -340,7 +340,7 @@
   // The page chooses the plan while no job and no axis that a search varies is said.
   const isChoosing = () => !values.has("job") && ![...values.keys()].some(isVaried);
   const valueOf = (value) => (Array.isArray(value) ? value.join(",") || "none" : String(value));
-  const ofPlan = (plan) => new Map(axes.filter(({ name }) => isVaried(name) && plan[name] !== undefined).map(({ name }) => [name, valueOf(plan[name])]));
+  const ofPlan = (plan) => new Map(axes.filter(({ name }) => isVaried(name) && (plan[name] ?? "") !== "").map(({ name }) => [name, valueOf(plan[name])]));
   let chosenFor = "", nothingFits = "";
   // The best plan of some simple ones; asked for again where what is asked has changed, but not for tokens or prices.
   async function choose() {
@@ -429,7 +429,7 @@
     }
     const first = JSON.parse(answer.document), fields = (one) => ({ model: side(one === first ? [...pinned] : [...values]).model ?? one.model, cluster: one.cluster,
       software: one.software, ...Object.fromEntries(axes.filter(({ name }) => String(first.plan[name]) !== String(shown.plan[name]) || ["nodes", "gbs", "seq_len"].includes(name))
-        .map(({ name }) => [name, one.plan[name]]).filter(([, value]) => value !== undefined).map(([name, value]) => [name, valueOf(value)])) });
+        .map(({ name }) => [name, one.plan[name]]).filter(([, value]) => (value ?? "") !== "").map(([name, value]) => [name, valueOf(value)])) });
     const { answer: odds } = await searcher.ask({ command: "compare", arguments: JSON.stringify({ a: fields(first), b: fields(shown) }), documents: JSON.stringify(documentsInUse()) });
     if (question !== compared) return;
     const button = (label, act) => {
@@ -482,6 +482,7 @@
   }
   // Puts a plan that was found into the form.
   function look({ plan }) {
+    for (const { name } of axes) if (isVaried(name)) values.delete(name);
     for (const [name, value] of ofPlan(plan)) values.set(name, value);
     if (!values.has("gpus")) values.set("nodes", String(plan.nodes));
     ask();
