@@ -75,7 +75,7 @@ class TraceWriter {
         kinds_(scenario.model),
         timeline_(timeline),
         detail_(detail),
-        kernels_(price_kernels(scenario)),
+        kernels_(price_kernels(layer_question(scenario.plan, scenario.cluster), scenario)),
         take_(take) {
     const Plan& plan = scenario.plan;
     stage_ranks_ = plan.gpus / static_cast<std::int64_t>(timeline.memory.size());

@@ -83,7 +83,8 @@ void kernels_of_stages(benchmark::State& state) {
   PipelineShape shape;
   shape.stages = 12;
   shape.micro_batches = 512;
-  const KernelTable table(shape, price_kernels(scenario), 6);
+  const KernelTable table(
+      shape, price_kernels(layer_question(scenario.plan, scenario.cluster), scenario), 6);
   std::size_t kernels = 0;
   for ([[maybe_unused]] auto _ : state) {
     KernelClock clock(table.durations(), table.passes(), stream_count(shape));

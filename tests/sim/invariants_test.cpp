@@ -195,7 +195,8 @@ TEST_CASE("no loads of experts are faster than equal ones") {
 
 /// Seconds of the kernels of a block forward and backward, by name.
 std::map<std::string_view, double> kernels_of(const Scenario& scenario, Part part) {
-  const LayerKernels kernels = price_kernels(scenario);
+  const LayerKernels kernels =
+      price_kernels(layer_question(scenario.plan, scenario.cluster), scenario);
   std::map<std::string_view, double> seconds;
   for (const auto* pass : {&kernels[part].forward, &kernels[part].backward}) {
     for (const KernelCost& kernel : *pass) seconds[kernel.name] += kernel.seconds;

@@ -78,7 +78,8 @@ TEST_CASE("tokens that travel in fp8 take half the bytes there, and as many back
       if (kind.has_experts()) part = of;
     });
     std::array<double, 2> seconds{};  // there, back
-    for (const KernelCost& kernel : price_kernels(scenario)[part].forward) {
+    for (const KernelCost& kernel :
+         price_kernels(layer_question(scenario.plan, scenario.cluster), scenario)[part].forward) {
       if (kernel.name == "dispatch") seconds[0] += kernel.seconds;
       if (kernel.name == "combine") seconds[1] += kernel.seconds;
     }

@@ -15,7 +15,8 @@ double backward(const Scenario& scenario, AttentionSpan span) {
     if (kind.span == span) part = of;
   });
   double seconds = 0;
-  for (const KernelCost& kernel : price_kernels(scenario)[part].backward) {
+  for (const KernelCost& kernel :
+       price_kernels(layer_question(scenario.plan, scenario.cluster), scenario)[part].backward) {
     if (kernel.kind == WorkKind::attention && !kernel.repeated) seconds += kernel.seconds;
   }
   return seconds;
