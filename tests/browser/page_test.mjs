@@ -262,7 +262,7 @@ const checks = {
       .map((node) => node.outerHTML.slice(0, 120)));
     assert.deepEqual(nameless, []);
     const reached = new Set();
-    for (let i = 0; i < 220; ++i) {
+    for (let i = 0; i < 320; ++i) {
       await page.keyboard.press("Tab");
       reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.textContent.slice(0, 40)));
     }
