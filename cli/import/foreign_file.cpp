@@ -234,10 +234,10 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   Reading reading = read_sources(sources, names);
   import.job = std::move(reading.job);
   const ShellState& state = reading.state;
-  const std::string& unread = reading.unread;
   tell_named_model(names, import.job);
   use_named_model(names, import.job);
-  read_mlperf_variables(first_file(sources), state, import.job);
+  const bool variables = read_mlperf_variables(first_file(sources), state, import.job);
+  const std::string unread = variables ? std::string() : reading.unread;
   take_by_names(import.job);
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);

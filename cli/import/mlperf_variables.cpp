@@ -55,12 +55,12 @@ void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
 
 }  // namespace
 
-void read_mlperf_variables(const std::string& file, const ShellState& state, ImportedJob& job) {
+bool read_mlperf_variables(const std::string& file, const ShellState& state, ImportedJob& job) {
   const MlperfVariables said(state);
   const auto nodes = said.number("DGXNODES");
   const auto devices = said.number("DGXNGPU");
   const auto rows = said.number("MINIBS");
-  if (!nodes || !devices || !rows || *nodes < 1 || *devices < 1 || *rows < 1) return;
+  if (!nodes || !devices || !rows || *nodes < 1 || *devices < 1 || *rows < 1) return false;
   std::int64_t ranks = 1;  // of a replica
   std::vector<std::string> words{"--nnodes", fmt::format("{}", *nodes), "--nproc-per-node",
                                  fmt::format("{}", *devices)};
@@ -84,6 +84,7 @@ void read_mlperf_variables(const std::string& file, const ShellState& state, Imp
   job.report.read.push_back(file + ": MLPerf's variables");
   const bool tunes = said.has("LORA_A2A") || lower_case(file).find("lora") != std::string::npos;
   if (tunes) read_fine_tuning(said, job);
+  return true;
 }
 
 }  // namespace prequel

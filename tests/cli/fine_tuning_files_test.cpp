@@ -188,7 +188,8 @@ TEST_CASE("what LLaMA-Factory can and nobody prices is refused by name") {
         std::string::npos);
   CHECK(refusal({{"use_badam", "true"}, {"badam_mode", "layer"}}).find("BAdam") !=
         std::string::npos);
-  CHECK(refusal({{"finetuning_type", "oft"}}).find("OFT") != std::string::npos);
+  CHECK(lists_part(job_of(llama_factory({{"finetuning_type", "oft"}})).report.left_out,
+                   "--finetuning-type oft"));
   CHECK(refusal({{"use_galore", "false"}}).empty());
 }
 
@@ -268,8 +269,9 @@ TEST_CASE("what axolotl can and nobody prices is refused by name") {
   };
   CHECK(refusal({{"lisa_n_layers", "4"}}).find("LISA") != std::string::npos);
   CHECK(refusal(with(kLora, {{"relora_steps", "150"}})).find("ReLoRA") != std::string::npos);
-  CHECK(refusal({{"unfrozen_parameters", "[\"^lm_head.weight$\"]"}}).find("by their names") !=
-        std::string::npos);
+  CHECK(lists_part(
+      job_of(axolotl({{"unfrozen_parameters", "[\"^lm_head.weight$\"]"}})).report.left_out,
+      "--unfrozen-parameters"));
 }
 
 TEST_CASE("MLPerf's files of variables") {
