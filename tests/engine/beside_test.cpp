@@ -14,12 +14,11 @@
 namespace prequel {
 namespace {
 
-BlockTable alike(const PipelineShape& shape, PassParts forward, PassParts backward,
-                 OverlapLoss loss = {}) {
+BlockTable alike(const PipelineShape& shape, PassParts forward, PassParts backward) {
   BlockTable durations(shape);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      set_passes(durations, stage, chunk, forward, backward, loss);
+      set_passes(durations, stage, chunk, forward, backward);
       durations.at(TaskKind::input_gradient, stage, chunk) = backward.alone() / 2;
       durations.at(TaskKind::weight_gradient, stage, chunk) = backward.alone() / 2;
     }
@@ -59,21 +58,11 @@ TEST_CASE("a pair takes as long as the longer of what overlaps, in each of its h
   CHECK(pair({4, 9}, {8, 6}) == 6 + 9);
 }
 
-TEST_CASE("what overlaps loses its share of the shorter one") {
-  const PassParts both = overlapped({8, 3}, {0.1, 0.3});
-  CHECK(both.compute == doctest::Approx(8 + 0.3));
-  CHECK(both.exchange == doctest::Approx(3 + 0.9));
-  const PipelineShape shape{1, 101};
-  const auto durations = alike(shape, kForward, kBackward, {0.1, 0.3});
-  CHECK(seconds(Schedule::one_f_one_b, shape, Exchanges::beside, durations) ==
-        doctest::Approx(7 + 100 * (12 + 0.6) + 11));
-}
-
 TEST_CASE("without anything to exchange, side by side is one after the other") {
   for (const std::uint32_t stages : {1U, 2U, 4U, 8U}) {
     for (const auto kind : {Schedule::one_f_one_b, Schedule::interleaved}) {
       const PipelineShape shape{stages, 5 * stages, kind == Schedule::interleaved ? 3U : 1U};
-      const auto durations = alike(shape, {4, 0}, {8, 0}, {0.1, 0.3});
+      const auto durations = alike(shape, {4, 0}, {8, 0});
       CHECK(seconds(kind, shape, Exchanges::beside, durations) ==
             seconds(kind, shape, Exchanges::inside, durations));
     }
@@ -87,7 +76,7 @@ TEST_CASE("without anything to exchange, side by side is one after the other") {
       auto durations = alike(shape, {1, 0}, {1, 0});
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
         for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-          set_passes(durations, stage, chunk, {duration(random), 0}, {duration(random), 0}, {});
+          set_passes(durations, stage, chunk, {duration(random), 0}, {duration(random), 0});
           durations.at(TaskKind::send_forward, stage, chunk) = 0.1 * duration(random);
         }
       }
@@ -97,7 +86,7 @@ TEST_CASE("without anything to exchange, side by side is one after the other") {
   }
 }
 
-TEST_CASE("stages alike are never slower side by side but by the loss, in every schedule") {
+TEST_CASE("stages alike are never slower side by side, in every schedule") {
   std::mt19937 random(4);
   std::uniform_real_distribution<double> uniform(0, 1);
   for (const Schedule schedule : all_of<Schedule>()) {
@@ -109,12 +98,9 @@ TEST_CASE("stages alike are never slower side by side but by the loss, in every 
       shape.chunks = two ? 2 : chunks_of(schedule, 1);
       const PassParts forward{1 + uniform(random), uniform(random)};
       const PassParts backward{2 + uniform(random), uniform(random)};
-      const double loss = 0.3 * uniform(random);
       const auto free = alike(shape, forward, backward);
-      const auto lossy = alike(shape, forward, backward, {loss, loss});
       const double inside = seconds(schedule, shape, Exchanges::inside, free);
       CHECK(seconds(schedule, shape, Exchanges::beside, free) <= inside * (1 + 1e-9));
-      CHECK(seconds(schedule, shape, Exchanges::beside, lossy) <= inside * (1 + loss));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/answer/prediction.hpp"
 #include "tests/scenarios.hpp"
 
 namespace prequel {
