@@ -198,8 +198,8 @@ void translate_mean_tokens(CellTexts& cells) {
   }
 }
 
-/// Optimizers by their classes: of 8 bits, and those that update in the backward pass. Of a class
-/// that is both, the moments count for more.
+/// Optimizers by their classes: of 8 bits, and those that update in the backward pass. Where a
+/// class that is both, the moments count for more.
 void translate_optimizer(CellTexts& cells) {
   const std::string said = text_of(cells, "optimizer_name");
   const auto says = [&](const char* word) { return said.find(word) != std::string::npos; };

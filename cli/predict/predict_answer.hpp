@@ -14,7 +14,7 @@ struct PredictAnswer {
   Prediction prediction;  ///< its warnings begin with those of the plan
   PredictionDetails details;
 
-  /// Whether the answer is "no": the plan is out of memory.
+  /// Tests whether the answer is "no": the plan is out of memory.
   [[nodiscard]] bool is_no() const { return !prediction.fits; }
 };
 

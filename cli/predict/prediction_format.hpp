@@ -35,7 +35,7 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 /// The iteration of which parts hold one another up, for people.
 std::string contention_text(const ContendedIteration& contended);
 
-/// What to change so that a plan is as good as sure to fit.
+/// The change that makes a plan as good as sure to fit.
 struct SurePlan {
   std::string flags;  ///< of predict: "--mbs 1 --recompute full"
   Seconds sec_per_iter;
@@ -43,7 +43,7 @@ struct SurePlan {
   double fits_probability{};
 };
 
-/// What may be asked beside the prediction itself.
+/// Answers beside the prediction itself, where they are asked for.
 struct PredictionDetails {
   std::optional<Interval> interval;
   std::optional<StepDistribution> distribution;

@@ -109,9 +109,9 @@ class Session {
     return parse_json(command + " arguments", arguments);
   }
 
-  /// What `ask` returns. What may take long runs on a thread of its own, a signal of Python sets
-  /// the flag that `ask` is given, and so does what `tell` throws, which is called meanwhile with
-  /// the interpreter's lock.
+  /// Returns what `ask` returns. Calls that may take long run on a thread of its own, a signal of
+  /// Python sets the flag that `ask` is given, and so does what `tell` throws, which is called
+  /// meanwhile with the interpreter's lock.
   template <class Ask>
   static std::invoke_result_t<Ask, const std::atomic<bool>*> interruptible(
       const std::string& command, const Ask& ask, const std::function<void()>& tell = [] {}) {

@@ -222,7 +222,7 @@ void add_odds(const Library& library, SearchAnswer& answer) {
   for (std::size_t i = 0; i < answer.intervals.size(); ++i) {
     FoundPlan& found = answer.result.plans[i];
     found.verdict = verdict_of(answer.intervals[i].fits_probability, found.verdict);
-    // Of as many devices, the fastest is the best; more of them cost as much more.
+    // Among plans of as many devices, the fastest is the best; more of them cost as much more.
     const double value = answer.options.fewest_gpus
                              ? found.sec_per_iter * static_cast<double>(found.plan.gpus)
                              : found.value;

@@ -42,7 +42,7 @@ std::int64_t layer_parameters(const Transformer& model);
 std::int64_t embedding_parameters(const Transformer& model, std::int64_t vocab);
 /// Learned positions (for sequences of `positions` tokens) and the norm after the embedding.
 std::int64_t position_parameters(const Transformer& model, std::int64_t positions);
-/// Of the norm before the head, and of a score that stands in its place.
+/// Returns the parameters of the norm before the head, and of a score in its place.
 std::int64_t final_norm_parameters(const Transformer& model);
 /// Returns the parameters of one of each part that the model has, but the table of words, which the
 /// stack pads: positions (of `seq_len` tokens) for the embedding, the last norm for the head, and

@@ -284,7 +284,7 @@ PartWeights part_weights(const Transformer& model, const LayerContent& layers,
     };
     weights[part].offloaded =
         repeated * offloaded(layers.repeated) + (1.0 - repeated) * offloaded({});
-    // Of whole layers, as many of each kind as there are.
+    // Whole layers leave, as many of each kind as there are.
     weights[part].offloaded += real(layers.offloaded_layers) / real(model.layers) *
                                (weights[part].kept - weights[part].offloaded);
     weights[part].kept -= weights[part].offloaded;

@@ -30,10 +30,10 @@ struct StageMemory {
 
   /// All of it, as nvidia-smi would print it on a device without limit.
   [[nodiscard]] Bytes total() const { return allocated() + paged + framework; }
-  /// What cannot be given back: it decides whether the plan fits.
+  /// Bytes that cannot be given back: they decide whether the plan fits.
   [[nodiscard]] Bytes needed() const { return total() - allocator_cache - paged; }
-  /// What PyTorch's allocator has handed out (`max_memory_allocated`): managed memory of paged
-  /// states (bitsandbytes) is none of it.
+  /// Bytes that PyTorch's allocator has handed out (`max_memory_allocated`): managed memory of
+  /// paged states (bitsandbytes) is none of it.
   [[nodiscard]] Bytes allocated() const {
     return weights + gradients + optimizer + activations + buffers - paged;
   }

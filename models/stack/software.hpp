@@ -158,7 +158,7 @@ struct LayerLaunches {
   LaunchCounts mlp, mlp_casts;  ///< of shared experts, too, but for the casts
   LaunchCounts experts;         ///< router, permutation, activation
   LaunchCounts router;          ///< of these, what a graph of the router launches at once
-  /// Of each adapter. PEFT's eager kernels: casts, dropout, two products, scale and sum.
+  /// Launches of each adapter. PEFT's eager kernels: casts, dropout, two products, scale and sum.
   LaunchCounts adapter{9, 13};
   LaunchCounts alltoall;                        ///< of the dispatcher of that name
   LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank

@@ -28,8 +28,8 @@ struct Difference {
 
 /// A constant errs alike on both sides where it is the same one: its numbers are equal, and what
 /// they belong to (the device that kernels run on, the site of links, hosts and clocks) is, too.
-/// Of the scatter from run to run, runs of one stack on one cluster share a part, the more alike
-/// the plans are, as in `odds`.
+/// Part of the scatter from run to run is shared: runs of one stack on one cluster share a part,
+/// the more alike the plans are, as in `odds`.
 Difference difference(const ComparedAnswer& first, const ComparedAnswer& second,
                       const Uncertainty& uncertainty, double level = kIntervalLevel);
 

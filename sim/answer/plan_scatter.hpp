@@ -35,7 +35,7 @@ struct ScatterShares {
   std::array<double, kPlanTraits> traits{};
 
   [[nodiscard]] double own() const;
-  /// What two plans share.
+  /// Returns the share that two plans have in common.
   [[nodiscard]] double shared(const PlanTraits& first, const PlanTraits& second) const;
 };
 

@@ -52,7 +52,7 @@ struct Prediction {
 std::size_t logged_stage(const Prediction& prediction, const MemoryStack& stack);
 /// Returns what a log of the stack prints as that kind of figure: of the stage that it logs.
 Bytes logged_memory(const Prediction& prediction, const MemoryStack& stack, MemoryKind kind);
-/// What the fullest device holds, as that kind of figure counts it.
+/// Returns what the fullest device holds, as that kind of figure counts it.
 Bytes memory_of(const Prediction& prediction, MemoryKind kind);
 
 /// Plays one iteration with `layers` as `price_layers` priced them for this scenario, or for one

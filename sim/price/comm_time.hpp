@@ -30,7 +30,7 @@ CommTime comm_time(const CollectivePrice& price);
 GroupShape shape_of_group(const Scenario& scenario, const RankGroup& group);
 GroupShape shape_of_group(const Scenario& scenario, GroupAxis axis);
 
-/// Of weights or gradients, with what the stack puts on the network at the most.
+/// Returns the time of a collective on weights or gradients, within the stack's network limit.
 CommTime data_collective_time(const Scenario& scenario, CollectiveOp op, const RankGroup& group,
                               Bytes bytes);
 

@@ -46,7 +46,7 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   return all;
 }
 
-/// What the host has to do for a pass.
+/// The host's work for a pass.
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
   double beside{};            ///< share of what experts exchange that keeps no kernel waiting
@@ -92,8 +92,9 @@ double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& set
   return waits && setting.ep > 1 ? host.deepep_lost_share : host.lost_share;
 }
 
-/// What waits in host memory goes there beside the forward pass and comes back beside the backward
-/// one: of modules of each layer, or of whole layers that lie spread among those that stay.
+/// Returns seconds of copies. Activations that wait in host memory go there beside the forward pass
+/// and comes back beside the backward one: of modules of each layer, or of whole layers that lie
+/// spread among those that stay.
 double activation_copies(const Inputs& inputs, const Layer& layer, const LayerQuestion& question) {
   if (question.offloaded.empty() && question.offloaded_layers == 0) return 0;
   const double repeated = question.repeated_blocks;
@@ -142,8 +143,8 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   if (layer.detached) return kernels;
   kernels.launching_backward = add_launches(
       kernels.backward, inputs,
-      {layers * (kBackwardLaunches + again), launches.backward + again * launches.forward,
-       lost, again * wait, beside, collective});
+      {layers * (kBackwardLaunches + again), launches.backward + again * launches.forward, lost,
+       again * wait, beside, collective});
   return kernels;
 }
 

@@ -253,7 +253,8 @@ class Contest {
     return costs;
   }
 
-  /// What no plan of a candidate is ranked below; 0 for all once the search is stopped.
+  /// Returns bounds that no plan of a candidate is ranked below; 0 for all once the search is
+  /// stopped.
   [[nodiscard]] std::vector<double> least_values(const SearchWatch& watch) {
     const std::vector<LayerCosts> least =
         rows_.of_each<LayerCosts>(candidates_, [&](const Candidate& candidate) {

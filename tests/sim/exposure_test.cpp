@@ -74,7 +74,7 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
   const auto backward = [&] { return price_layers(scenario)[Part::first_block].backward; };
   const PassCost alone = backward();
   CHECK(alone.hidden_tp_comm == doctest::Approx(3 * alone.tp_comm).epsilon(1e-9));
-  // What half of the layers repeat is hidden in these alone.
+  // Repeats of half of the layers are hidden in these alone.
   scenario.plan.recompute = Recompute::full;
   scenario.plan.recomputed = 0.5;
   const PassCost half = backward();

@@ -439,7 +439,7 @@ TEST_CASE("things in each other's way are never faster, but for what the clock s
         if (scenario.plan.tp > scenario.cluster.devices_per_node) return;
         const ContendedIteration contended = contended_iteration(scenario, {});
         const double usual = seconds(scenario);
-        // What the clock shares or loses more than need be is told, and may be less than nothing;
+        // The clock's surplus in sharing or loss is told, and may be less than nothing;
         // what starts later may overlap less.
         const double spared = std::min(0.0, contended.links) + std::min(0.0, contended.overlap);
         CHECK(contended.seconds >= (usual + spared) * (1 - kOvertaking));
