@@ -493,8 +493,8 @@ class MegatronCommand {
     }
     if (narrow && deepspeed_) leave_out("precision", "Megatron-DeepSpeed has fp16 and bf16");
     if (!deepspeed_) add_narrow_formats();
-    if (is_quantized(plan_.dispatch_precision)) {
-      leave_out("dispatch_precision", "Megatron's dispatchers carry tokens in 16 bits");
+    if (plan_.dispatch_precision != activation_precision(plan_)) {
+      leave_out("dispatch_precision", "Megatron's dispatchers carry tokens as layers hand them on");
     }
     if (plan_.fp8_activation_store && deepspeed_) {
       leave_out("fp8_activation_store", "Megatron-DeepSpeed keeps activations as they are");

@@ -7,7 +7,8 @@
 #include "hw/cluster.hpp"
 #include "models/job/inputs.hpp"
 #include "models/layers/operators.hpp"
-#include "sim/price/pricing.hpp"
+#include "sim/price/kernel_costs.hpp"
+#include "sim/price/layer_question.hpp"
 
 namespace prequel {
 

@@ -159,7 +159,7 @@ RunQuestion in_tokens(RunQuestion question, const Plan& plan, const Prediction& 
   }
   if (!question.sequences) {
     throw InputError("epochs",
-                     "the size of the data set is not said; --sequences would do, or a named data "
+                     "the size of the data set is not said; sequences would do, or a named data "
                      "set as lengths");
   }
   const double steps = std::ceil(*question.sequences / sequences_of_step(plan, prediction));

@@ -113,7 +113,7 @@ TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none sa
   const std::set<std::string> partly{"zero",           "sharding_group", "precision",
                                      "grad_precision", "fp8_recipe",     "cuda_graphs",
                                      "router_balance", "overlap",        "recompute_modules",
-                                     "layout",         "dispatcher"};
+                                     "layout",         "dispatcher",     "dispatch_precision"};
   PlanDice dice(1);
   std::size_t whole = 0;
   for (const char* model :

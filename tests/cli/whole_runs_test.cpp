@@ -72,11 +72,10 @@ TEST_CASE("published runs lie in the 80 % bands of their class of site") {
     const Json band = Json::parse(result.out).at("reservation").at(run.member);
     const bool is_inside =
         band[0].get<double>() <= run.published && run.published <= band[2].get<double>();
-    INFO(run.name << ": " << run.published << " in " << band.dump());
-    CHECK(is_inside);
+    MESSAGE(run.name << ": " << run.published << " in " << band.dump());
     inside += is_inside ? 1 : 0;
   }
-  CHECK(inside >= 7);
+  CHECK(inside >= 8);
 }
 
 }  // namespace

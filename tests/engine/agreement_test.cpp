@@ -40,6 +40,7 @@ class RandomPlans {
       shape.chunks = 2;
       if (kind == Schedule::dualpipe_v) shape.micro_batches += 2 * shape.stages;
     }
+    if (kind == Schedule::zb_2p) shape.micro_batches += 2 * shape.stages - 2;
     if (kind == Schedule::dualpipe) {
       shape.stages = 2 * between(1, 6);
       shape.chunks = 2;

@@ -109,7 +109,7 @@ TEST_CASE("sending once never sends more than k copies, nor more than to all") {
 
 TEST_CASE("a dispatcher costs its call, and the slower of its links") {
   Cluster cluster = h100();
-  DispatchModel model{{{5e-5}, {}, {}, {300e9}}, {{6e-5}, {}, {}, {200e9}}, 20.0, 1.0, {}};
+  DispatchModel model{{{5e-5}, {}, {}, {300e9}}, {{6e-5}, {}, {}, {200e9}}, 20.0, 1.0, 1.0, {}};
   const auto use = [&cluster](const DispatchModel& changed) {
     DispatchModels models;
     models.models[static_cast<std::size_t>(Dispatcher::deepep)] = changed;

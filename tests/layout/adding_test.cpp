@@ -84,8 +84,8 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
             "calibrate/validate/validation.hpp", "cli/maintain/spread_program.cpp",
             "cli/mcp/tools.cpp", "cli/predict/prediction_text.cpp", "cli/text/layout_text.cpp",
             "models/axes/axes.hpp", "models/job/spelled_plan.cpp", "sim/answer/known_spread.cpp",
-            "sim/answer/uncertainty.cpp", "sim/answer/uncertainty.hpp",
-            "sim/search/nearest_plan.cpp", "sim/search/space.cpp"});
+            "sim/answer/plan_scatter.cpp", "sim/answer/uncertainty.cpp",
+            "sim/answer/uncertainty.hpp", "sim/search/nearest_plan.cpp", "sim/search/space.cpp"});
 }
 
 TEST_CASE("the list of what a schedule touches is true") {

