@@ -493,7 +493,10 @@ class MegatronCommand {
     }
     if (narrow && deepspeed_) leave_out("precision", "Megatron-DeepSpeed has fp16 and bf16");
     if (!deepspeed_) add_narrow_formats();
-    if (plan_.dispatch_precision != activation_precision(plan_)) {
+    // A stack that casts tokens by itself does so for narrow products alone.
+    const auto& casts = scenario_.software.defaults.dispatch_precision;
+    const bool by_stack = narrow && casts && exchanges_tokens(plan_, scenario_.model);
+    if (plan_.dispatch_precision != (by_stack ? *casts : activation_precision(plan_))) {
       leave_out("dispatch_precision", "Megatron's dispatchers carry tokens as layers hand them on");
     }
     if (plan_.fp8_activation_store && deepspeed_) {

@@ -17,8 +17,8 @@
 #include <iterator>
 #include <ranges>
 #include <string>
-#include <vector>
 #include <utility>
+#include <vector>
 
 _LIBCPP_BEGIN_NAMESPACE_STD
 

@@ -486,10 +486,10 @@ void read_named_lengths(const Library& library, Job& job) {
   if (!lengths || !names_data_set(*lengths)) return;
   const std::vector<std::string> known = library.names("lengths");
   if (std::ranges::find(known, *lengths) == known.end()) {
-    throw InputError(fmt::format(
-        "lengths {}: no such file, nor a known data set{}; fixed would do, "
-        "lognormal:MEAN:SD:MIN:MAX, a file of whole numbers, or one of {}",
-        in_quotes(*lengths), did_you_mean(*lengths, known), fmt::join(known, ", ")));
+    throw InputError(
+        fmt::format("lengths {}: no such file, nor a known data set{}; fixed would do, "
+                    "lognormal:MEAN:SD:MIN:MAX, a file of whole numbers, or one of {}",
+                    in_quotes(*lengths), did_you_mean(*lengths, known), fmt::join(known, ", ")));
   }
   Document file = library.open("lengths", *lengths, "lengths");
   const DataSet named = file.read_once(read_data_set);

@@ -130,6 +130,8 @@ TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none sa
         const std::set<std::string> fields = lost(space, plan, {emitted.text});
         for (const std::string& field : fields) {
           CAPTURE(field);
+          // Tokens travel in the precision of layers, whose loss is told.
+          if (field == "dispatch_precision" && fields.contains("precision")) continue;
           CHECK(told(emitted).contains(field));
           CHECK(partly.contains(field));
         }

@@ -58,7 +58,7 @@ TEST_CASE("torchtitan's registered configurations are started by its run_train.s
                                          "NGPU=4 MODULE=llama3 CONFIG=\"llama3_8b\" ./run_train.sh "
                                          "--parallelism.tensor_parallel_degree 2\n"}});
   CHECK(job.torchtitan.trains);
-  CHECK(job.model_named == "llama3_8b");
+  CHECK(job.model.layers == 32);
   CHECK(job.plan.tp == 2);
   CHECK(job.gpus == 4);
 }

@@ -154,7 +154,9 @@ def test_many_plans_are_predicted_as_each_alone():
                 prequel.predict(**FEW, **row)
             continue
         alone = prequel.predict(**FEW, **row)
-        assert answer["sec_per_iter"] == alone.sec_per_iter and answer["verdict"] == alone.verdict
+        assert answer["sec_per_iter"] == alone.sec_per_iter
+        # Many plans have no intervals, so `tight` is a share of the card there, and odds of fitting alone.
+        assert (answer["verdict"] == "oom") == (alone.verdict == "oom")
         assert answer["peak_memory_gib"] == alone.peak_memory_gib
         assert answer["mfu"] == pytest.approx(alone.mfu, rel=1e-12)
         assert answer["tokens_per_sec_per_gpu"] == pytest.approx(alone.tokens_per_sec_per_gpu, rel=1e-12)

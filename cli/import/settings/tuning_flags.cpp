@@ -254,7 +254,7 @@ bool take_tuning(const std::string& flag, const std::string& said, ImportedJob& 
     take_bits(flag, value, job);
   } else if (flag == "--double-quantization" || flag == "--bnb-4bit-use-double-quant") {
     job.said.try_emplace(on ? "--double-quantization" : kSingleQuantization, 1);
-  } else if (flag == kSingleQuantization) {  // noted below
+  } else if (flag == kSingleQuantization) {                              // noted below
   } else if (flag == "--reward-model" && lower_case(value) == "true") {  // axolotl's
     plan.objective = Objective::reward;
   } else if (flag == "--pref-loss") {
