@@ -89,8 +89,7 @@ void emit_zb_h2(const PipelineShape& shape, R& reader) {
       const std::uint32_t weights_from = 2 * last + stage;
       if (runs(slot, weights_from)) emit.weight_gradient(stage, 0, slot - weights_from);
     }
-    // Stages on clocks of their own have no period in common.
-    const bool steady = waits && slot >= 3 * last && slot < micro_batches;
+    const bool steady = slot >= 3 * last && slot < micro_batches;
     if (steady) slot += emit.skip(micro_batches - 1 - slot, sent);
   }
 }
