@@ -8,6 +8,7 @@
 
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"
 
 namespace prequel {
@@ -19,9 +20,17 @@ class MlperfVariables {
   explicit MlperfVariables(const ShellState& state) : state_(state) {}
 
   [[nodiscard]] bool has(const char* name) const { return state_.variables.contains(name); }
+  /// Returns a count that is set. Throws InputError above a million: products of three are no
+  /// overflow.
   [[nodiscard]] std::optional<std::int64_t> number(const char* name) const {
+    constexpr std::int64_t kMost = 1 << 20;
     const auto found = state_.variables.find(name);
-    return found == state_.variables.end() ? std::nullopt : parse_integer(found->second);
+    if (found == state_.variables.end()) return std::nullopt;
+    const auto value = parse_integer(found->second);
+    if (value && *value > kMost) {
+      throw InputError(fmt::format("{}: expected at most {}, got {}", name, kMost, *value));
+    }
+    return value;
   }
   /// Tests whether the variable is set, and to yes.
   [[nodiscard]] bool on(const char* name) const {

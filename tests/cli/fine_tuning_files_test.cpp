@@ -303,5 +303,13 @@ TEST_CASE("MLPerf's files of variables") {
   CHECK_FALSE(h100.plan.fp8_attention);
 }
 
+TEST_CASE("MLPerf's variables beyond any machine are refused by name") {
+  const std::string text =
+      "export DGXNODES=9000000000000000000\nexport DGXNGPU=8\nexport MINIBS=1\n";
+  CHECK(error_text([&] {
+          (void)job_of_files({{"config.sh", text}});
+        }) == "DGXNODES: expected at most 1048576, got 9000000000000000000");
+}
+
 }  // namespace
 }  // namespace prequel
