@@ -92,10 +92,15 @@ std::string flags_between(const Plan& from, const Plan& to) {
   return flags;
 }
 
+/// Tests whether the plan fits beyond reasonable doubt: neither tight nor out of memory.
+bool fits_surely(const PredictAnswer& answer) {
+  return answer.prediction.verdict == MemoryVerdict::fits && !answer.is_no();
+}
+
 /// Finds what to change so that a plan which may not fit does with 95 %, the cheapest in time.
 std::optional<SurePlan> sure_plan(const Library& library, const PredictAnswer& answer) {
   constexpr double kSure = 0.95;
-  if (answer.prediction.verdict == MemoryVerdict::fits && !answer.is_no()) return std::nullopt;
+  if (fits_surely(answer)) return std::nullopt;
   const Uncertainty uncertainty = shipped_uncertainty(library);
   SurePlan sure;
   const auto nearest = nearest_fitting(answer.scenario, [&](const FoundPlan& found) {
@@ -113,7 +118,7 @@ std::optional<SurePlan> sure_plan(const Library& library, const PredictAnswer& a
 
 /// Says what to ask in place of a plan that may be out of memory.
 void print_nearest(const PredictAnswer& answer, const Terminal& out) {
-  if (answer.prediction.verdict == MemoryVerdict::fits && !answer.is_no()) return;
+  if (fits_surely(answer)) return;
   const char* verdict = answer.is_no() ? "Out of memory" : "Tight";
   const auto& sure = answer.details.sure;
   const std::string told =
