@@ -254,8 +254,8 @@ struct CommunicationStack {
   bool blocking_interleaved_p2p{};         ///< those of interleaved schedules do
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
-  /// Share of tensor-parallel communication that stays exposed where products run beside it (user
-  /// buffers).
+  /// Share of the time in which tensor-parallel communication and a product run side by side that
+  /// both lose (user buffers); 1: nothing runs beside it.
   double exposed_tensor{1.0};
   [[nodiscard]] bool overlaps_tensor() const { return exposed_tensor < 1; }
   /// True where the gather of an input for its weight gradient goes on beside the dgrad (sequence
