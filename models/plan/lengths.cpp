@@ -220,8 +220,9 @@ std::vector<std::vector<MicroBatchLoad>> draw_step(const Lengths& lengths, const
   std::vector<std::vector<MicroBatchLoad>> loads;
   for (const std::vector<const Row*>& share : dealt(rows, filling)) {
     std::vector<MicroBatchLoad>& batches = loads.emplace_back();
-    for (auto first = share.begin(); first != share.end(); first += filling.mbs) {
-      batches.push_back(load_of({first, first + filling.mbs}, filling.packing));
+    const auto mbs = static_cast<std::ptrdiff_t>(filling.mbs);
+    for (auto first = share.begin(); first != share.end(); first += mbs) {
+      batches.push_back(load_of({first, first + mbs}, filling.packing));
     }
   }
   return loads;

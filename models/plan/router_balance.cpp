@@ -30,7 +30,7 @@ std::string dropped_tokens(double capacity_factor) {
 }
 
 double imbalance_of(const std::vector<double>& loads, std::int64_t ranks) {
-  const auto each = static_cast<std::ptrdiff_t>(loads.size()) / ranks;
+  const auto each = static_cast<std::ptrdiff_t>(static_cast<std::int64_t>(loads.size()) / ranks);
   double most = 0;
   for (auto first = loads.begin(); first != loads.end(); first += each) {
     most = std::max(most, std::accumulate(first, first + each, 0.0));
