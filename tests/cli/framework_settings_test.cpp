@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/import/settings/telling_names.hpp"
+#include "cli/import/settings/by_name.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

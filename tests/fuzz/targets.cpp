@@ -24,7 +24,7 @@
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/settings/megatron_defaults.hpp"
-#include "cli/import/settings/torchtitan.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/search_axes.hpp"
@@ -89,7 +89,9 @@ void training_log(std::string_view text) {
 void hugging_face_config(std::string_view text) {
   const Document document = Document::parse("config.json", text);
   if (!is_hugging_face_config(document)) return;
+  static const auto names = std::make_shared<const ForeignNames>(read_foreign_names(Library({})));
   ImportedJob job;
+  job.names = names;
   read_hugging_face_config(document, job);
   (void)read_transformer(Document::parse("model", model_json(job.model, "fuzz")));
 }
