@@ -1,5 +1,7 @@
 #include "cli/import/job/foreign_names.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 
 #include "cli/import/job/job_fields.hpp"
@@ -109,6 +111,32 @@ TEST_CASE("a framework's file with a field or a value that no job has is refused
   CHECK(text.find("/switches/--a: \"plan.colour=4\": no field of a job") != std::string::npos);
   CHECK(text.find("/switches/--c: ") != std::string::npos);
   CHECK(text.find("/switches/--b: ") == std::string::npos);
+}
+
+TEST_CASE("a framework's file in a folder of the user's own teaches its flags") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "import");
+  (void)folder.with("import/ours.json",
+                    R"({"schema": "prequel/framework/1", "name": "ours", "origin": "train.py",
+          "stack": "pytorch-fsdp2-2024", "commands": ["ours-train"],
+          "numbers": {"--depth-of-model": "model.num_hidden_layers"},
+          "switches": {"--ours-gated": "model.mlp=swiglu"},
+          "words": {"--ours-shard": {"all": "plan.zero=3"}, "--ours-of": {"*": "model_named=*"}},
+          "defaults": [{"set": "plan.recompute=full", "told": "recompute full: ours"}]})");
+  const Library library({folder / "", PREQUEL_SOURCE_DIR "/data"});
+  ImportNames names;
+  names.library = &library;
+  const std::string script = folder.with(
+      "s.sh",
+      "ours-train --depth-of-model 24 --hidden-size 2048 --num-attention-heads 16 --ours-gated "
+      "--ours-shard all --seq-length 2048 --micro-batch-size 1 --nnodes 1 --nproc-per-node 8\n");
+  const ImportedJob job = import_files({script}, names).job;
+  CHECK(job.model.layers == 24);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(lists(job.report.assumed, "recompute full: ours"));
+  CHECK(job.software == "pytorch-fsdp2-2024");
 }
 
 }  // namespace
