@@ -50,7 +50,7 @@ class MlperfVariables {
 void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
   const Framework& mlperf = job.names->framework("mlperf");
   for (const FrameworkDefault& one : mlperf.defaults) {
-    apply(one.set, job);
+    take_effect(one.set, job);
     job.report.assumed.push_back(one.told);
   }
   if (!job.software) job.software = mlperf.stack;

@@ -76,7 +76,7 @@ TEST_CASE("settings of a flag set, keep, raise and add to fields of a job") {
   job.plan.zero = 2;
   job.plan.overlap = WordSet<Overlapped>{Overlapped::ep};
   job.plan.precision = Precision::fp4;
-  apply(read_effect(file.root().at("effect")), job);
+  take_effect(read_effect(file.root().at("effect")), job);
   CHECK(job.plan.tp == 4);
   CHECK(job.plan.pp == 8);
   CHECK(job.plan.zero == 2);

@@ -506,10 +506,13 @@ TEST_CASE("what kept a shape from being read is said") {
 }
 
 TEST_CASE("names of shapes and layouts that nothing reads are told") {
-  ImportReport report;
+  ImportedJob job;
+  job.names = std::make_shared<const ForeignNames>(
+      read_foreign_names(Library({PREQUEL_SOURCE_DIR "/data"})));
+  ImportReport& report = job.report;
   report.ignored = {"rope_scaling",  "--norm-epsilon", "--moe-router-dtype", "--new-mlp-width 4",
                     "model.pp_size", "--lr",           "--eval-batch-size",  "$X (not resolved)"};
-  tell_by_names(1, report);
+  tell_by_names(1, job);
   CHECK(report.ignored == std::vector<std::string>{"rope_scaling", "--norm-epsilon",
                                                    "--moe-router-dtype", "--lr",
                                                    "--eval-batch-size", "$X (not resolved)"});

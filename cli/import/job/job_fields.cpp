@@ -219,7 +219,7 @@ bool assign(const Assignment& one, ImportedJob& job) {
   return with_field(job, path, [&](auto& field) { fits = set(field, one); }) && fits;
 }
 
-void apply(const Effect& effect, ImportedJob& job, const std::string& said) {
+void take_effect(const Effect& effect, ImportedJob& job, const std::string& said) {
   for (const Assignment& one : effect) {
     (void)assign(one.value == "*" ? Assignment{one.field, one.how, said} : one, job);
   }

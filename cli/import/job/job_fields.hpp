@@ -21,7 +21,7 @@ struct ImportedJob;
 Effect read_effect(const Cursor& text);
 
 /// Sets the fields; a value `*` stands for what is said.
-void apply(const Effect& effect, ImportedJob& job, const std::string& said = {});
+void take_effect(const Effect& effect, ImportedJob& job, const std::string& said = {});
 
 /// Sets the field; false where no job has one of that name, or it cannot have that value.
 bool assign(const Assignment& one, ImportedJob& job);

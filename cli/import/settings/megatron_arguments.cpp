@@ -64,7 +64,7 @@ class Arguments {
     if (words && !effect) effect = find_name(*words, "*");  // any value
     if (effect) {
       job_.said.try_emplace(flag, 1);
-      return apply(*effect, job_, value);
+      return take_effect(*effect, job_, value);
     }
     if (const std::string* field = find_name(names.device_flags, flag)) {
       return devices(flag, value, *number_field(*field, job_));
@@ -407,7 +407,7 @@ class Arguments {
     // The Trainer names a file, or a configuration of its own by the stage.
     const bool file = value.ends_with(".json") || value.find("zero") != std::string::npos;
     if (flag == "--deepspeed" && file) take("--deepspeed-config", value);
-    apply(effect, job_);
+    take_effect(effect, job_);
   }
 
   /// `8`, `a100:8`, `gpu:8` or `gpu:a100:8`, of a list with commas the first of GPUs; one device
@@ -562,14 +562,15 @@ void read_flags(const std::string& file, const SaidFlags& flags, ImportedJob& jo
 
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
                              ImportedJob& job) {
-  SaidFlags flags;
+  Arguments arguments(file, NameSource::flag, job);
   for (std::size_t i = 0; i < words.size(); ++i) {
     // A variable alone, behind no flag that could take it, may have been flags.
-    if (words[i].starts_with('$') && (i == 0 || !words[i - 1].starts_with("--"))) {
+    if (words[i].starts_with('$') &&
+        (i == 0 || !words[i - 1].starts_with("--") || job.names->switches.contains(words[i - 1]))) {
       job.report.ignored.push_back(printable(words[i]) + " (not resolved)");
     }
     if (words[i] == "-np" && i + 1 < words.size()) {  // mpirun's number of processes
-      flags.emplace_back("--gpus", words[i + 1]);
+      arguments.take("--gpus", words[i + 1]);
     }
     if (!words[i].starts_with("--") || words[i].size() == 2) continue;
     const std::size_t equals = words[i].find('=');
@@ -588,9 +589,8 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
       }
     }
     std::erase(value, '\'');  // quotes that came out of a quoted variable
-    flags.emplace_back(words[i].substr(0, equals), std::move(value));
+    arguments.take(words[i].substr(0, equals), value);
   }
-  read_flags(file, flags, job);
 }
 
 }  // namespace prequel

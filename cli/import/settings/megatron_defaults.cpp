@@ -140,7 +140,7 @@ void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& j
     const bool elsewhere = (field == "plan.zero" && job.deepspeed) ||
                            (field == "plan.dispatcher" && job.marks.flex_dispatcher);
     if (elsewhere || !is_open(field, job)) continue;
-    apply(effect, job);
+    take_effect(effect, job);
     job.report.assumed.push_back(told);
   }
 }
