@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
+#include "cli/json/json.hpp"
 #include "cli/mcp/short_answer.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -159,9 +159,13 @@ std::string in_words(const std::string& tool, const Json& shown) {
   }
   if (tool == "predict" || tool == "explain") {
     const Json& memory = shown.at("memory");
-    return fmt::format("{} s per iteration, {} of {} GiB: {}", shown.at("sec_per_iter").dump(),
-                       memory.at("peak_gib").dump(), memory.at("capacity_gib").dump(),
-                       memory.at("verdict").get<std::string>());
+    const std::string text =
+        fmt::format("{} s per iteration, {} of {} GiB: {}", shown.at("sec_per_iter").dump(),
+                    memory.at("peak_gib").dump(), memory.at("capacity_gib").dump(),
+                    memory.at("verdict").get<std::string>());
+    if (!memory.contains("nearest")) return text;
+    return text +
+           "; the nearest plan that fits: " + memory["nearest"].at("flags").get<std::string>();
   }
   return "see structuredContent";
 }

@@ -23,13 +23,13 @@ from ._prequel import Session, __version__
 from ._record import Record
 from ._tables import INPUTS, Space, columns_of, groups_of, with_columns
 from ._results import (
-    ComparedSide, Comparison, Constant, ErrorGroup, FoundPlan, Import, Interval, Kernel, Prediction, Result, RunFit,
-    SearchResult, Stage, ValidatedRun, Validation,
+    ComparedSide, Comparison, Constant, ErrorGroup, FoundPlan, Import, Interval, Kernel, NearestPlan, Prediction,
+    Result, RunFit, SearchResult, Stage, ValidatedRun, Validation,
 )
 
 __all__ = [
     "ComparedSide", "Comparison", "Constant", "Error", "ErrorGroup", "FoundPlan", "Import", "Interval", "Kernel",
-    "Prediction", "Record", "Result", "RunFit", "SearchResult", "Space", "Stage", "ValidatedRun", "Validation", "__version__",
+    "NearestPlan", "Prediction", "Record", "Result", "RunFit", "SearchResult", "Space", "Stage", "ValidatedRun", "Validation", "__version__",
     "calibrate_runs", "compare", "explain", "import_files", "predict", "predict_many", "search", "show", "validate",
 ]
 

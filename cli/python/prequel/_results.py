@@ -154,6 +154,17 @@ def _layout(plan: dict[str, Any], axes: Sequence[str]) -> str:
     return " ".join(f"{axis} {plan[axis]}" for axis in axes)
 
 
+class NearestPlan(Record):
+    """The change that makes a plan as good as sure to fit."""
+
+    __slots__ = ()
+
+    flags = text(doc="What to change, as flags: ``--mbs 1 --recompute full``.")
+    sec_per_iter = number(doc="Seconds of one iteration of that plan.")
+    peak_gib = number(doc="GiB (2^30 bytes) on its fullest GPU.")
+    fits_probability = number(doc="Probability that it fits.")
+
+
 class Prediction(Result):
     """One plan, predicted."""
 
@@ -176,6 +187,8 @@ class Prediction(Result):
     capacity_gib = number("memory", "capacity_gib", doc="GiB (2^30 bytes) of a GPU.")
     verdict = text("memory", "verdict", doc="``fits``, ``tight`` (the allocator may thrash) or ``oom``.")
     fits = flag("memory", "fits", doc="Whether the plan runs at all.")
+    nearest = optional_record(
+        NearestPlan, "memory", "nearest", doc="Where it is not sure to fit: the fastest change that is, to 95 %.")
     stages = records(Stage, "memory", "stages", doc="Memory and time by pipeline stage.")
     breakdown_s = numbers(doc="Seconds by what they are spent on; they add up to ``sec_per_iter``.")
     hidden_s = numbers(doc="Seconds of communication that keep nothing waiting; no part of ``breakdown_s``.")
@@ -217,6 +230,8 @@ class Prediction(Result):
         if self.interval is not None:
             low, high = self.interval.sec_per_iter
             lines.insert(3, (f"{100 * self.interval.level:.0f} % interval", f"{low:.4g} to {high:.4g} s"))
+        if self.nearest is not None:
+            lines.append(("nearest that fits", f"{self.nearest.flags}; {self.nearest.sec_per_iter:.4g} s"))
         return lines + [("warning", warning) for warning in self.warnings]
 
 

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Writes prequel/__init__.pyi, by which editors complete arguments, from the program's own arguments.
+The build runs it once the module stands.
 
-usage: PYTHONPATH=BUILD/cli/python tests/python/make_stub.py > cli/python/prequel/__init__.pyi
+usage: PYTHONPATH=BUILD/cli/python cmake/make_stub.py FILE
 """
 
 import json
 import keyword
 import re
+import sys
+from pathlib import Path
 
 from prequel._prequel import arguments_schema
 
 INPUTS = ("job", "model", "cluster", "software", "device")
 WHOLE = r"^(?!layers of each)(?!.*in host memory).*(?:degree|nodes in use|stages|chunks|sequences|tokens of a sequence|layers|seed|iterations|how many)"
 
-HEAD = '''"""Written by tests/python/make_stub.py: what editors complete."""
+HEAD = '''"""Written by make_stub.py: what editors complete."""
 
 import os
 from typing import Any, Callable, Iterable, Literal, Mapping, TypeAlias, TypeVar
@@ -23,7 +26,8 @@ from ._prequel import __version__ as __version__
 from ._record import Record as Record
 from ._results import (
     ComparedSide as ComparedSide, Comparison as Comparison, Constant as Constant, ErrorGroup as ErrorGroup,
-    FoundPlan as FoundPlan, Import as Import, Interval as Interval, Kernel as Kernel, Prediction as Prediction,
+    FoundPlan as FoundPlan, Import as Import, Interval as Interval, Kernel as Kernel,
+    NearestPlan as NearestPlan, Prediction as Prediction,
     Result as Result, RunFit as RunFit, SearchResult as SearchResult, Stage as Stage, ValidatedRun as ValidatedRun,
     Validation as Validation,
 )
@@ -67,7 +71,7 @@ def function(name, command, answer, leading, extra=()):
 
 
 def main():
-    """Prints the stub."""
+    """Writes the stub."""
     parts = [
         HEAD,
         function("predict", "predict", "Prediction", ["job: _Input = None", "*"]),
@@ -85,7 +89,7 @@ def main():
         "    data_dirs: Iterable[Any] = (),\n    **options: Any,\n) -> Import: ...\n",
         "def show(kind: str | None = None, name: str | None = None, *, data_dirs: Iterable[Any] = ()) -> Any: ...\n",
     ]
-    print("\n".join(parts), end="")
+    Path(sys.argv[1]).write_text("\n".join(parts))
 
 
 main()
