@@ -23,13 +23,14 @@ from typing import Any, Callable, Iterable, Literal, Mapping, TypeAlias, TypeVar
 
 from ._error import Error as Error
 from ._prequel import __version__ as __version__
+from ._fields import (
+    ComparedSide as ComparedSide, Constant as Constant, ErrorGroup as ErrorGroup, Interval as Interval, Kernel as Kernel,
+    NearestPlan as NearestPlan, Stage as Stage, ValidatedRun as ValidatedRun,
+)
 from ._record import Record as Record
 from ._results import (
-    ComparedSide as ComparedSide, Comparison as Comparison, Constant as Constant, ErrorGroup as ErrorGroup,
-    FoundPlan as FoundPlan, Import as Import, Interval as Interval, Kernel as Kernel,
-    NearestPlan as NearestPlan, Prediction as Prediction,
-    Result as Result, RunFit as RunFit, SearchResult as SearchResult, Stage as Stage, ValidatedRun as ValidatedRun,
-    Validation as Validation,
+    Comparison as Comparison, FoundPlan as FoundPlan, Import as Import, Prediction as Prediction, Result as Result,
+    RunFit as RunFit, SearchResult as SearchResult, Validation as Validation,
 )
 from ._tables import Space as Space
 
