@@ -41,7 +41,7 @@ std::string report_text(const AdviceReport& report, std::size_t top, std::size_t
   }
   std::string text = fmt::format("The prediction is good to {} (80 % interval); ", now);
   if (shown == 0) return text + "no single measurement would narrow it by 0.1 %\n";
-  text += "what would narrow it\n" + table.text(width);
+  text += "these would narrow it\n" + table.text(width);
   if (shown < top) text += "  any other would narrow it by less than 0.1 %\n";
   return text;
 }

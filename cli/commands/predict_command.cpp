@@ -93,7 +93,7 @@ void print_nearest(const PredictAnswer& answer, const Terminal& out) {
 /// Which single cause could explain that the job's own run took another time.
 void print_gap(const std::vector<GapCause>& causes, const Terminal& out) {
   if (causes.empty()) return;
-  const std::string told = "What could explain the measured time: " + text(causes);
+  const std::string told = "The measured time could be explained by: " + text(causes);
   fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
 }
 

@@ -81,7 +81,7 @@ std::string heading(const CompareAnswer& answer, const Terminal& terminal) {
 
 std::string unlike_table(const CompareAnswer& answer, const Terminal& terminal) {
   if (answer.unlike.empty()) return "Nothing differs between them.\n";
-  TextTable table({"what differs", "A", "B"});
+  TextTable table({"difference", "A", "B"});
   for (const UnlikeInput& one : answer.unlike) {
     table.row(one.path, one.values[0], one.values[1]);
   }

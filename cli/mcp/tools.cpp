@@ -55,7 +55,7 @@ constexpr std::array kTools{
          "job model cluster software nodes gpus tp pp cp ep mbs gbs seq_len zero recompute "
          "precision tokens price max_nodes require objective within risk top explain "},
     Tool{"compare", "compare", "Compare two plans, clusters or stacks",
-         "What differs between two ways to train, and the odds that the first is faster. A side "
+         "Tells two ways to train apart, with the odds that the first is faster. A side "
          "is a job, or an object of what is said otherwise ({\"tp\": 4}).",
          "a b model cluster software nodes tp pp mbs gbs seq_len "},
     Tool{"explain", "predict", "Explain what a step costs",

@@ -9,6 +9,7 @@
 #include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
+#include "hw/base/text.hpp"
 #include "hw/base/unit_text.hpp"
 #include "sim/answer/exposure.hpp"
 

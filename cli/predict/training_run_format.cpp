@@ -82,7 +82,7 @@ std::string run_text(const TrainingRun& run, const RunQuestion& question, bool w
   TextTable table({"Whole run", ""});
   table.row("tokens", fmt::format("{:.4g}", *question.tokens));
   table.row("iterations", run.iterations);
-  if (run.ramp_iterations > 0) table.row("of those, ramp-up", run.ramp_iterations);
+  if (run.ramp_iterations > 0) table.row("ramp-up among them", run.ramp_iterations);
   if (what_if) table.row("each of them, what if", fixed(run.sec_per_iter.value, 2) + " s");
   table.row("training", duration(run.training));
   if (question.eval_interval > 0) table.row("evaluation", duration(run.evaluation));

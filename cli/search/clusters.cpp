@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/flags/value_lists.hpp"
 #include "cli/json/json.hpp"
 #include "cli/search/search_format.hpp"
 #include "cli/text/layout_text.hpp"
@@ -17,14 +18,7 @@ namespace prequel {
 namespace {
 
 std::vector<std::string> names_of(const SearchOptions& options) {
-  std::vector<std::string> names;
-  const std::string text = options.request.cluster.value_or("");
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
+  return split(options.request.cluster.value_or(""), ',');
 }
 
 void check(const SearchOptions& options, const std::vector<std::string>& names) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/flags/value_lists.hpp"
 #include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/text/layout_text.hpp"
@@ -74,9 +75,7 @@ std::string place(const Explanation& answer, const SearchResult& found) {
 PlanRequest read_layout(const std::string& text) {
   const std::string from = "--explain " + printable(text);
   Document document = Document::from("--explain", nlohmann::json::object());
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
+  for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
       throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
@@ -85,7 +84,6 @@ PlanRequest read_layout(const std::string& text) {
     std::ranges::replace(axis, '-', '_');
     if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
     document.set(axis, job_value(part.substr(equals + 1)), printable(part));
-    begin = end + 1;
   }
   PlanRequest layout = read_plan(document.root());
   document.finish();
