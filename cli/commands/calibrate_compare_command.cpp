@@ -17,7 +17,6 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using NamedComparison = std::pair<std::string, Comparison>;
 
 std::string change(double ratio) {

@@ -23,7 +23,6 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr const char* kSaveAs = "save_as";
