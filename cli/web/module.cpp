@@ -21,6 +21,8 @@
 
 namespace {
 
+using prequel::Json;
+
 // clang-format off
 EM_JS(void, tell_progress, (double done, double of), {
   if (Module.onProgress) Module.onProgress(done, of);
