@@ -25,7 +25,7 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
                 {"level", one.time.level},
                 {"noise", one.time.noise}};
   });
-  // Of one table, and of all.
+  // For one table, and for all.
   const auto coverage_json = [](const auto& one) {
     return Json{{"time", covered_json(one.time)},
                 {"held_out", covered_json(one.held_out)},
