@@ -42,7 +42,7 @@ const predictionDrawing = (() => {
   const against = (predicted, was, unit) =>
     was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
 
-  // What to change in a plan that is not sure to fit, where that was asked for; `use` takes it.
+  // The change that makes a plan fit which is not sure to, where that was asked for; `use` takes it.
   function nearestPlan(p, use) {
     const near = p.memory.nearest;
     if (!near) return [];
