@@ -185,8 +185,10 @@ void read_programs(const Document& file, ForeignNames& names) {
 
 ForeignNames read_foreign_names(const Library& library) {
   ForeignNames names;
+  std::string all;
   for (const std::string& name : library.names("import")) {
     const Document file = library.open("import", name);
+    all += file.json().dump();
     const bool framework =
         file.json().contains("schema") && file.json()["schema"] == "prequel/framework/1";
     if (framework) read_framework(file, name, names);
@@ -195,6 +197,7 @@ ForeignNames read_foreign_names(const Library& library) {
   read_families(library.open("import", "families"), names);
   read_programs(library.open("import", "programs"), names);
   names.unpriced = read_unpriced(library.open("import", "unpriced"));
+  library.note_input("import", "frameworks", all);
   return names;
 }
 
