@@ -506,9 +506,7 @@ TEST_CASE("what kept a shape from being read is said") {
 }
 
 TEST_CASE("names of shapes and layouts that nothing reads are told") {
-  ImportedJob job;
-  job.names = std::make_shared<const ForeignNames>(
-      read_foreign_names(Library({PREQUEL_SOURCE_DIR "/data"})));
+  ImportedJob job = job_with_names();
   ImportReport& report = job.report;
   report.ignored = {"rope_scaling",  "--norm-epsilon", "--moe-router-dtype", "--new-mlp-width 4",
                     "model.pp_size", "--lr",           "--eval-batch-size",  "$X (not resolved)"};
