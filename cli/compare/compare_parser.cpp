@@ -1,12 +1,12 @@
-#include "cli/compare/compare_parser.hpp"
-
 #include <CLI/CLI.hpp>
 
+#include "cli/compare/compare_options.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
 
 namespace prequel {
 
-void add_compare(CLI::App& app, CompareOptions& options, const std::function<void()>& action) {
+void add_compare(CLI::App& app, CompareOptions& options, const Action& action) {
   CLI::App& command = *app.add_subcommand(
       "compare", "Tells two plans, clusters, stacks or releases apart, and how surely");
   command.footer(
