@@ -23,8 +23,7 @@ void add_compare(CLI::App& app, CompareOptions& options, const Action& action) {
       ->required();
   add_job_fields(command, options.request);
   add_script(command, options.script);
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
+  add_format(command, options.format, false);
   command.callback(action);
 }
 
