@@ -101,6 +101,11 @@ TEST_CASE("frozen blocks keep what no weight gradient alone reads") {
   CHECK(kept_bytes(block(model, adapters(1, {qkv, o})), {}) / h ==
         doctest::Approx(24.5).epsilon(1e-3));
   CHECK(kept_bytes(block(model, {}), {}) / h == doctest::Approx(22.5 + 2 + 2 + 7));
+  // Attention in fp8 keeps queries, keys and values in 8 bits.
+  LayerSetting narrow = setting(adapters(0, {}, Tuning::none));
+  narrow.fp8_attention = true;
+  const Layer layer = tell_block(model, model.kind_of(0), narrow, Software{});
+  CHECK(kept_bytes(layer, {}) / h == doctest::Approx(22.5 - 1.25));
 }
 
 TEST_CASE("frozen norms keep their fp32 copy alone") {
