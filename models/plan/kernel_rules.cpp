@@ -17,7 +17,7 @@ void fill_chosen_attention(Ruling& its) {
   its.plan.attention = AttentionKind::unfused;
   its.warn(
       "attention unfused: scores of all pairs are made in fp32 and masked, as without a kernel for "
-      "chosen keys (Megatron's --dsa-kernel-backend none); attention flash is such a kernel");
+      "chosen keys (Megatron's dsa_kernel_backend none); attention flash is such a kernel");
 }
 
 void check_attention(Ruling& its) {
