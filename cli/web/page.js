@@ -415,7 +415,8 @@
     resize();
   }
 
-  // Where the plan is not sure to fit: what to change, which takes a search.
+  // Where the plan is not sure to fit: what to change, which takes a search and so waits for a pause.
+  const kPause = 400;  // ms
   let neared = "";
   async function findNearest() {
     const question = shown && shown.memory.verdict !== "fits" ? JSON.stringify([[...values], [...chosen]]) : "";
@@ -423,6 +424,8 @@
     neared = question;
     byId("nearest").replaceChildren();
     if (!question) return;
+    await new Promise((resolve) => setTimeout(resolve, kPause));
+    if (question !== neared) return;
     const { answer } = await searcher.ask({ command: "predict", arguments: JSON.stringify(argumentsOf([...values, ...chosen])), documents: JSON.stringify(documentsInUse()) });
     if (question !== neared || answer.problems) return;
     byId("nearest").replaceChildren(...predictionDrawing.nearestPlan(JSON.parse(answer.document), (flags) => {
