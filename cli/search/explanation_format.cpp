@@ -20,11 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The value of a flag as a job writes it.
-std::string job_value(const std::string& text) {
-  return text == "on" ? "true" : text == "off" ? "false" : text;
-}
-
 /// Returns the rules that the nearest plan of the layout breaks.
 std::string refusals(const Explanation& answer, std::size_t width) {
   const RefusedPlan& nearest = answer.refused.front();
@@ -80,27 +75,6 @@ std::string place(const Explanation& answer, const SearchResult& found) {
 }
 
 }  // namespace
-
-PlanRequest read_layout(const std::string& text) {
-  const std::string from = "--explain " + printable(text);
-  Document document = Document::from("--explain", nlohmann::json::object());
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    const std::size_t equals = part.find('=');
-    if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
-      throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
-    }
-    std::string axis = part.substr(0, equals);
-    std::ranges::replace(axis, '-', '_');
-    if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
-    document.set(axis, job_value(part.substr(equals + 1)), printable(part));
-    begin = end + 1;
-  }
-  PlanRequest layout = read_plan(document.root());
-  document.finish();
-  return layout;
-}
 
 std::string explanation_text(const ExplainedLayout& explained, const SearchResult& found,
                              const Prediction* best, const Terminal& terminal) {
