@@ -18,24 +18,24 @@
 #include "cli/calibrate/calibrate_parser.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/compare/compare_parser.hpp"
+#include "cli/compare/compare_options.hpp"
 #include "cli/completion.hpp"
 #include "cli/flags/call_text.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
 #include "cli/flags/parse_problem.hpp"
+#include "cli/flags/parsers.hpp"
 #include "cli/manual.hpp"
-#include "cli/mcp/mcp_parser.hpp"
 #include "cli/mcp/server.hpp"
-#include "cli/predict/predict_parser.hpp"
-#include "cli/search/search_parser.hpp"
-#include "cli/show/show_parser.hpp"
+#include "cli/predict/predict_options.hpp"
+#include "cli/search/search_options.hpp"
+#include "cli/show/show_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/text/version.hpp"
-#include "cli/translate/import_parser.hpp"
-#include "cli/validate/validate_parser.hpp"
+#include "cli/translate/import_options.hpp"
+#include "cli/validate/validate_options.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/text.hpp"
@@ -179,7 +179,7 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   add_manual(app);
   app.set_version_flag(
       "--version", [&] { return build_facts(Library(common.data_directories)); },
-      "what this is and how it was built");
+      "print the version and how it was built");
   app.footer(
       "  prequel predict bloom-176b-jean-zay\n"
       "  prequel validate data/runs/bigscience-jz-a100.csv\n");

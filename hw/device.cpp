@@ -104,7 +104,7 @@ FlopsPerSecond Device::peak(Precision precision) const {
   throw InputError(
       fmt::format("device {} has no {} matrix products; it has {}{}", name,
                   prequel::name(precision), fmt::join(known, ", "),
-                  other_recipes ? "; of fp8's recipes delayed, current and block would do" : ""));
+                  other_recipes ? "; fp8 with the recipe delayed, current or block would do" : ""));
 }
 
 DeviceRates rates_of(const Device& device) {
@@ -112,7 +112,9 @@ DeviceRates rates_of(const Device& device) {
       std::max(device.peaks[place(Precision::fp16)], device.peaks[place(Precision::bf16)]);
   return {{half > 0.0 ? half : *std::ranges::max_element(device.peaks)},
           device.compute_units,
-          device.memory_rate};
+          device.memory_rate,
+          device.cache,
+          device.cache_rate};
 }
 
 Seconds price(const Device& device, const Gemm& gemm) {

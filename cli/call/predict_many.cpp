@@ -1,5 +1,3 @@
-#include "cli/call/predict_many.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -7,9 +5,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/call/call.hpp"
 #include "cli/call/call_commands.hpp"
+#include "cli/json/json.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -23,8 +22,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostRows = 1'000'000;
 

@@ -6,19 +6,14 @@
 
 #include "cli/compare/compare_answer.hpp"
 #include "cli/compare/compare_format.hpp"
-#include "cli/compare/compare_parser.hpp"
+#include "cli/flags/parsers.hpp"
 #include "cli/predict/predict_answer.hpp"
-#include "cli/predict/predict_parser.hpp"
-#include "cli/report/cloud.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/search/clusters.hpp"
 #include "cli/search/search_answer.hpp"
 #include "cli/search/search_format.hpp"
-#include "cli/search/search_parser.hpp"
 #include "cli/show/show_answer.hpp"
-#include "cli/show/show_parser.hpp"
 #include "cli/translate/import_answer.hpp"
-#include "cli/translate/import_parser.hpp"
 #include "hw/base/interrupted.hpp"
 
 namespace prequel {
@@ -43,6 +38,10 @@ CallAnswer predict_call(const ReadCall& call) {
       answer_predict(call.library, call.options.predict, remarks_of(answer), call.progress());
   predicted.details.context = call.context();
   predicted.details.causes = program_causes(call.library, predicted);
+  // Who draws asks often, and for the rest later.
+  if (call.session.drawn_slices == 0) {
+    predicted.details.sure = sure_plan(call.library, predicted);
+  }
   answer.document = prediction_json(predicted);
   if (call.session.drawn_slices > 0) {
     answer.drawing = drawing_json(predicted, call.session.drawn_slices).dump();

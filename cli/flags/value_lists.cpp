@@ -67,9 +67,7 @@ std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::stri
 PlanRequest read_layout(const std::string& flag, const std::string& text) {
   const std::string from = flag + " " + printable(text);
   Document document = Document::from(flag, nlohmann::json::object());
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
+  for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
       throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
@@ -78,7 +76,6 @@ PlanRequest read_layout(const std::string& flag, const std::string& text) {
     std::ranges::replace(axis, '-', '_');
     if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
     document.set(axis, job_value(part.substr(equals + 1)), printable(part));
-    begin = end + 1;
   }
   PlanRequest layout = read_plan(document.root());
   document.finish();
