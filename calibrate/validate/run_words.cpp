@@ -122,6 +122,10 @@ void translate_attention(CellTexts& cells) {
     cells["attention"] = "flash";
   }
   if (said == "math" || said == "eager" || said == "naive") cells["attention"] = "unfused";
+  // XLA's own kernels make scores; the flash kernel of JAX is Transformer Engine's.
+  const bool by_xla =
+      text_of(cells, "notes").find("xla kernels, no transformer engine") != std::string::npos;
+  if (by_xla) cells["attention"] = "unfused";
 }
 
 /// Megatron's methods of full recompute, with their number of layers, where modules would stand.

@@ -68,6 +68,8 @@ TEST_CASE("methods of recompute, schedules and optimizers by other frameworks' n
   CHECK(translated({{"recompute", "selective"}, {"notes", policy}}).at("recompute_modules") ==
         "minimal");
   CHECK_FALSE(translated({{"recompute", "none"}, {"notes", policy}}).contains("recompute_modules"));
+  const char* xla = "XLA kernels, no Transformer Engine; FSDP 256";
+  CHECK(translated({{"attention", "flash"}, {"notes", xla}}).at("attention") == "unfused");
   CHECK(translated({{"status", "OOM"}}).at("status") == "oom");
   CHECK(translated({{"fsdp", "1"}}).at("zero_stage") == "3");
 }
