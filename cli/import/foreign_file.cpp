@@ -17,6 +17,7 @@
 #include "cli/import/configs/internevo.hpp"
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/job/contradictions.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/import/logs/training_log.hpp"
 #include "cli/import/mlperf_variables.hpp"
 #include "cli/import/named_models.hpp"

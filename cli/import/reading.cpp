@@ -19,6 +19,7 @@
 #include "cli/import/configs/toml_config.hpp"
 #include "cli/import/configs/yaml_config.hpp"
 #include "cli/import/file_kinds.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/import/named_models.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"

@@ -20,6 +20,7 @@
 #include "cli/import/configs/toml_config.hpp"
 #include "cli/import/configs/yaml_config.hpp"
 #include "cli/import/job/contradictions.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/settings/framework_defaults.hpp"

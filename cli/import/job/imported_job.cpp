@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/job/model_fields.hpp"
 #include "cli/json/axis_json.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"

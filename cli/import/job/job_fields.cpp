@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/imported_job.hpp"
-#include "cli/import/job/model_fields.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
