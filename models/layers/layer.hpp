@@ -35,7 +35,6 @@ struct AttentionCore {
   FusedAttention shape;
   AttentionKind kind{};
   double score_forward_bytes{}, score_backward_bytes{};  ///< passes over scores; not flash
-  Seconds score_forward_time{}, score_backward_time{};   ///< of scalar code (CPU)
 };
 
 /// Memory-bound kernels, forward and backward.

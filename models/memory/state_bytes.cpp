@@ -28,29 +28,14 @@ StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);
   if (plan.tuning != Tuning::full && bytes_per_element(plan.adapter_precision) >= kFp32) {
-    return {kFp32, kFp32, kMoments, 0.0, kFp32, 0.0, kFp32};
+    return {kFp32, kFp32, kMoments, kFp32, 0.0, kFp32};
   }
   if (plan.master_weights == MasterWeights::none) return without_master_weights(plan);
-  StateBytes bytes{stack.weight_bytes,
-                   stack.gradient_bytes,
-                   stack.optimizer_bytes,
-                   stack.unsharded_bytes,
-                   std::max(kGathered, element),
-                   stack.reduce_bytes,
-                   kFp32};
-  if (stack.bf16 && plan.precision == Precision::bf16) {
-    return {stack.weight_bytes,
-            stack.bf16->gradient_bytes,
-            stack.bf16->optimizer_bytes,
-            0.0,
-            bytes.gathered,
-            stack.bf16->reduce_bytes,
-            kFp32,
-            true};
-  }
+  StateBytes bytes{stack.weight_bytes,           stack.gradient_bytes, stack.optimizer_bytes,
+                   std::max(kGathered, element), stack.reduce_bytes,   kFp32};
   if (stack.weight_bytes >= kFp32) return bytes;
   if (element >= kFp32) {
-    return {kFp32, kFp32, kMoments, 0.0, bytes.gathered, bytes.reduced, kFp32};
+    return {kFp32, kFp32, kMoments, bytes.gathered, bytes.reduced, kFp32};
   }
 
   const bool has_copy = stack.optimizer_bytes > kFp32 + kMoments;

@@ -110,9 +110,6 @@ class StepBuilder {
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
                               (shape.stages == 1 || layer_by_layer(shape.gathers));
     step_.copies_are_priced = layer_by_layer(shape.gathers);
-    if (plan_.cuda_graphs.empty()) {
-      step_.beside_launch_share = scenario.software.host.beside_launch_share;
-    }
     if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
@@ -310,11 +307,6 @@ class StepBuilder {
     if (!last_chunk_ || last_chunk_->content != chunk) {
       last_chunk_ = {chunk, parameters_of({chunk}), chunk_costs(layers_, chunk)};
       const double added = accumulation_time(scenario_, last_chunk_->parameters.learning).value;
-      if (traits(plan_.schedule).interleaved) {
-        const double hop = scenario_.software.host.chunk_hop.value;
-        last_chunk_->costs.forward.host += hop;
-        last_chunk_->costs.backward.host += hop;
-      }
       PassCost& backward = last_chunk_->costs.backward;
       backward.compute += added;
       backward.stream += added;
@@ -346,12 +338,6 @@ class StepBuilder {
       return PassParts{pass.total() - exchange, exchange};
     };
     set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward));
-    const double launched = step_.beside_launch_share;
-    const auto launch = [&](TaskKind kind, const PassCost& pass) {
-      step_.durations.at(kind, stage, chunk) += launched * pass.launching;
-    };
-    launch(TaskKind::forward_beside, costs.forward);
-    launch(TaskKind::backward_beside, costs.backward);
   }
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {

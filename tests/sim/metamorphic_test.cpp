@@ -291,7 +291,7 @@ TEST_CASE("schedules with more in flight, or with passes split by hand, are not 
   });
 }
 
-TEST_CASE("exchanges beside passes are not slower by more than what is measured") {
+TEST_CASE("exchanges beside passes are not slower") {
   on_random_plans([](const Asked& asked, const Scenario& /*drawn*/) {
     const auto with = [&](bool beside) {
       return asked.with([&](PlanRequest& plan) {
@@ -303,14 +303,9 @@ TEST_CASE("exchanges beside passes are not slower by more than what is measured"
     // Reductions of every micro batch run beside no pass that exchanges, and are exposed.
     if (beside->plan.zero == 2) return;
     const Prediction before = predict(*apart);
-    double launched = 0;
-    for (const StagePrediction& stage : before.stages) {
-      launched = std::max(launched, stage.time.compute + stage.time.recompute + stage.time.host);
-    }
-    const double measured = beside->software.host.beside_launch_share * launched;
     // A pipeline warms up with one chunk more.
     const double fills = beside->plan.pp > 1 ? 0.01 : kAnomaly;
-    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + fills) + measured);
+    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + fills));
   });
 }
 
@@ -420,8 +415,8 @@ TEST_CASE("twice the replicas on twice the batch are never faster, but for the o
     };
     // Buckets that grow with the replicas need fewer collectives: both keep the smaller ones.
     Scenario fewer = scenario;
-    fewer.software.communication.gradient_bucket.parameters_per_replica = 0;
-    more->software.communication.gradient_bucket.parameters_per_replica = 0;
+    fewer.software.communication.gradient_bucket = {Bytes{160e6}};
+    more->software.communication.gradient_bucket = {Bytes{160e6}};
     const Prediction before = predict(fewer), after = predict(*more);
     const double shared = std::max(0.0, optimizer(before) - optimizer(after));
     CHECK(after.sec_per_iter.value >= (before.sec_per_iter.value - shared) * (1 - kRounding));
