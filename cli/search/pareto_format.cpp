@@ -10,7 +10,9 @@
 
 namespace prequel {
 
+namespace {
 using Json = nlohmann::ordered_json;
+}  // namespace
 
 std::string pareto_text(const SearchResult& result, const SearchInputs& inputs, bool shaped,
                         const Terminal& terminal) {
