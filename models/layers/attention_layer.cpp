@@ -393,7 +393,7 @@ class AttentionTeller {
     const double kv = real(teller_.tokens * heads) * widths / tp * teller_.element;
     switch (teller_.setting.context_comm) {
       case ContextComm::p2p:
-      case ContextComm::a2a_p2p: tell_context_ring(kv); break;
+      case ContextComm::a2a_p2p: tell_context_ring(heads, widths / tp); break;
       case ContextComm::all_gather:
         teller_.tell_collective("context gather", GroupAxis::context, kv * real(teller_.setting.cp),
                                 CollectiveOp::all_gather, CollectiveOp::reduce_scatter);
@@ -410,18 +410,24 @@ class AttentionTeller {
     }
   }
 
-  /// Tells a ring of context ranks: `bytes` of keys and values a step, and as many of gradients.
-  /// Each step adds its context to that of earlier ones, which is read and written in fp32, and
-  /// backward its gradients in the format of activations.
-  void tell_context_ring(double bytes) {
-    constexpr double kForward = 8.0;
-    teller_.tell({"context ring", KeyValueRing{{bytes}, {bytes}}, Module::core_attention});
+  /// Tells a ring of context ranks, of so many heads of keys and values a step. Each step adds its
+  /// context to that of earlier ones: Transformer Engine's reads and writes it in fp32, and
+  /// backward gradients in 16 bits. PyTorch's repeats keys and values for each query head
+  /// beforehand, has gradients in fp32 and merges by separate kernels, counted in PyTorch 2.6
+  /// (torch/distributed/tensor/experimental/_attention.py): 32 bytes an element, and 60 backward.
+  void tell_context_ring(std::int64_t kv_heads, double widths) {
+    const bool fused = teller_.software.kernels.transformer_engine;
+    const double elements = real(teller_.tokens * (fused ? kv_heads : shape_.heads)) * widths;
+    const double gradient = fused ? teller_.element : 4.0;
+    const double forward = fused ? 8.0 : 32.0, backward = fused ? 4.0 : 60.0;
+    teller_.tell({"context ring", KeyValueRing{{elements * teller_.element}, {elements * gradient}},
+                  Module::core_attention});
     const double results =
         real(teller_.tokens * shape_.width()) / real(teller_.setting.tp) * real(teller_.setting.cp);
-    teller_.tell({"context merge",
-                  PointwiseKernels{StreamKind::fused_pointwise, kForward * results,
-                                   2.0 * teller_.element * results},
-                  Module::core_attention});
+    teller_.tell(
+        {"context merge",
+         PointwiseKernels{StreamKind::fused_pointwise, forward * results, backward * results},
+         Module::core_attention});
   }
 
   LayerTeller& teller_;

@@ -199,6 +199,9 @@ struct HostStack {
   /// Waits of a forward pass for how many tokens other ranks send to each expert, mostly the ranks'
   /// skew; another micro batch hides them.
   Seconds count_wait{};
+  /// Share that launches of a forward and a backward side by side take more than both alone:
+  /// the host goes to and fro between two schedules.
+  double beside_launch_share{};
   Seconds update_per_layer{};     ///< optimizer's and gradient norm's host work, of a rank's layer
   Seconds fixed_per_iteration{};  ///< waits for loss and norm, logging, data
 };
@@ -269,8 +272,8 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated
 /// Constants of the memory model (equations in models/memory/memory.hpp).
 struct MemoryStack {
   MemoryKind prints{MemoryKind::smi};  ///< which memory logs of the stack print
-  /// True where these are of the last rank, which has the loss (Megatron-Core's, of what tensors
-  /// take); else of the one which holds most.
+  /// True where these are of the last rank, which has the loss: Megatron-Core's. Others that print
+  /// what tensors take print it of the first, and what is reserved of the one which holds most.
   bool prints_last{};
   double weight_bytes{};            ///< per parameter
   double gradient_bytes{};          ///< per parameter, with a sum in fp32 beside it if more than 4

@@ -164,6 +164,7 @@ HostStack read_host(const Cursor& section) {
   host.blocking_launch_per_layer = counted ? time_or_none("blocking_launch_per_layer_s")
                                            : time(section, "blocking_launch_per_layer_s");
   host.count_wait = time_or_none("count_wait_s");
+  host.beside_launch_share = factor_or(section, "beside_launch_share", 0.0);
   host.update_per_layer = time_or_none("update_per_layer_s");
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;
@@ -201,9 +202,11 @@ CommunicationStack read_communication(const Cursor& section) {
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
   }
-  if (const auto stages = section.find("sharded_stages")) {
-    communication.sharded_stages = stages->word<ShardedStages>();
+  if (const auto bucket = section.find("gradient_bucket")) {
+    communication.gradient_bucket = read_gradient_bucket(*bucket);
   }
+  // PyTorch's DDP, whose buckets have a size, has owners update beside no pass.
+  if (communication.gradient_bucket.size.value > 0) communication.prefetch_layers = 0;
   if (const auto layers = section.find("prefetch_layers")) {
     communication.prefetch_layers = static_cast<int>(layers->integer(0, 1000));
   }
@@ -211,15 +214,16 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.context_step = {factor_or(section, "context_step_s", 0.0)};
   if (const auto copies = section.find("shard_copies")) {
     communication.shard_copies = read_shard_copies(*copies);
+    communication.sharded_stages = ShardedStages::kept;  // FSDP
+  }
+  if (const auto stages = section.find("sharded_stages")) {
+    communication.sharded_stages = stages->word<ShardedStages>();
   }
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();
   }
   if (const auto to_all = section.find("reduces_to_all")) {
     communication.reduces_to_all = to_all->boolean();
-  }
-  if (const auto bucket = section.find("gradient_bucket")) {
-    communication.gradient_bucket = read_gradient_bucket(*bucket);
   }
   return communication;
 }

@@ -68,6 +68,10 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
         if (costs[j].kind == WorkKind::attention) run_beside(j, (ranks - 1) / ranks);
       }
       launches = ring_launches(*ring);
+      // PyTorch's collectives and attention lose to one another as others do.
+      if (!inputs_.software.kernels.transformer_engine) {
+        loss = inputs_.software.communication.overlap_contention;
+      }
     } else if (transfer.kind == WorkKind::tensor_comm) {
       const auto& collective = std::get<GroupCollective>(operators[i].what);
       const std::optional<double> both = tensor_loss(collective);

@@ -9,9 +9,6 @@
 namespace prequel {
 namespace {
 
-/// Launches of a backward pass over those of a forward one, where a stack states times of layers.
-constexpr double kBackwardLaunches = 1.5;
-
 /// Launches of an adapter, PEFT's eager kernels: casts, dropout, two products, scale and sum.
 constexpr LaunchCounts kAdapterLaunches{9, 13};
 
@@ -113,6 +110,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   const Software& software = inputs.software;
   PartKernels kernels;
   kernels.forward = pricer.price(forward_operators(layer, software));
+  const std::size_t operators = kernels.forward.size();
   if (is_block(part)) {
     kernels.backward = pricer.price(repeated_operators(layer, software, question.repeated));
     for (KernelCost& kernel : kernels.backward) {
@@ -140,13 +138,15 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   const Seconds collective =
       question.staged_over_nodes ? pricer.tensor_collective_launch() : Seconds{};
   const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
+  // Where they state its time forward, that of a backward pass is in proportion to its operators.
+  const double back = real(backward.size()) / real(std::max<std::size_t>(1, operators));
   kernels.launching_forward = add_launches(
       kernels.forward, inputs, {layers, launches.forward, lost, wait, beside, collective});
   if (layer.detached) return kernels;
-  kernels.launching_backward = add_launches(
-      kernels.backward, inputs,
-      {layers * (kBackwardLaunches + again), launches.backward + again * launches.forward, lost,
-       again * wait, beside, collective});
+  kernels.launching_backward =
+      add_launches(kernels.backward, inputs,
+                   {layers * (back + again), launches.backward + again * launches.forward, lost,
+                    again * wait, beside, collective});
   return kernels;
 }
 

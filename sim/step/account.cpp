@@ -58,6 +58,19 @@ PassCost passes_of(const Step& step, std::uint32_t stage) {
   return (traits(step.schedule).mirrored ? micro_batches / 2 : micro_batches) * all;
 }
 
+/// The share of launches that two schedules cost more, in the passes of a stage side by side.
+double launching_beside(const Step& step, std::uint32_t stage) {
+  double launches = 0;
+  double passes = 0;
+  for (std::uint32_t chunk = 0; chunk < step.shape.chunks; ++chunk) {
+    const ChunkCosts& costs = step.blocks[chunk * step.shape.stages + stage].costs;
+    launches += step.beside_launch_share * (costs.forward.launching + costs.backward.launching);
+    passes += step.durations.at(TaskKind::forward_beside, stage, chunk) +
+              step.durations.at(TaskKind::backward_beside, stage, chunk);
+  }
+  return passes > 0 ? launches / passes : 0;
+}
+
 /// Returns communication that is not exposed; `busy(stream)` is what the stage's streams carry.
 template <class Busy>
 HiddenTime hidden_by(const Breakdown& exposed, const PassCost& passes, const Busy& busy) {
@@ -111,8 +124,10 @@ PlayedStep play(const Step& step) {
     if (shape.exchanges == Exchanges::beside) {
       // Exchanges that run beside other passes are exposed where these wait for them or run longer.
       const double all = spent(Spent::passes) + spent(Spent::beside);
+      const double lost = launching_beside(step, stage) * spent(Spent::beside);
+      time.host += lost;
       time.ep_comm =
-          std::max(0.0, spent(Spent::exchange) + all - (passes.total() - passes.ep_comm));
+          std::max(0.0, spent(Spent::exchange) + all - lost - (passes.total() - passes.ep_comm));
     } else if (step.overlap_is_priced || step.copies_are_priced) {
       time.dp_comm += std::max(0.0, spent(Spent::passes) - passes.total());
     }

@@ -110,6 +110,9 @@ class StepBuilder {
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
                               (shape.stages == 1 || layer_by_layer(shape.gathers));
     step_.copies_are_priced = layer_by_layer(shape.gathers);
+    if (plan_.cuda_graphs.empty()) {
+      step_.beside_launch_share = scenario.software.host.beside_launch_share;
+    }
     if (const std::string problem = shape_problem(plan_.schedule, shape); !problem.empty()) {
       throw InputError("plan: " + problem);
     }
@@ -338,6 +341,12 @@ class StepBuilder {
       return PassParts{pass.total() - exchange, exchange};
     };
     set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward));
+    const double launched = step_.beside_launch_share;
+    const auto launch = [&](TaskKind kind, const PassCost& pass) {
+      step_.durations.at(kind, stage, chunk) += launched * pass.launching;
+    };
+    launch(TaskKind::forward_beside, costs.forward);
+    launch(TaskKind::backward_beside, costs.backward);
   }
 
   void add_buckets(std::uint32_t stage, std::uint32_t chunk) {

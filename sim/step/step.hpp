@@ -25,6 +25,7 @@ struct Step {
   BlockTable durations{PipelineShape{}};
   BlockTable network{PipelineShape{}};  ///< of these, what links between nodes carry
   Seconds fixed;                        ///< before and after all that is played
+  double beside_launch_share{};         ///< of launches, in what passes side by side take
   bool overlap_is_priced{};  ///< whether durations hold what overlapping tasks lose to one another
   bool copies_are_priced{};  ///< whether those of passes hold copies between shards and layers
 };

@@ -192,6 +192,7 @@ TEST_CASE(
   LayerSetting four = setting(1, AttentionKind::flash);
   four.cp = 4;
   Software software = stack();
+  software.kernels.transformer_engine = true;
   const auto ring = [&](const Operators& operators) {
     const auto found = std::find_if(operators.begin(), operators.end(), [](const Operator& op) {
       return std::holds_alternative<ContextRing>(op.what);
@@ -205,6 +206,9 @@ TEST_CASE(
   const double bytes = 4 * 512 * 8 * 128 * 2 * 2.0;
   CHECK(forward() == bytes);
   CHECK(backward() == 2 * bytes);
+  software.kernels.transformer_engine = false;  // PyTorch's: of each query head, gradients in fp32
+  CHECK(forward() == 4 * bytes);
+  CHECK(backward() == 3 * 4 * bytes);
 }
 
 TEST_CASE("each step of a ring adds its result to those before it") {
@@ -212,6 +216,7 @@ TEST_CASE("each step of a ring adds its result to those before it") {
   LayerSetting four = setting(1, AttentionKind::flash);
   four.cp = 4;
   Software software = stack();
+  software.kernels.transformer_engine = true;
   const auto streamed = [&](const Operators& operators) {
     double bytes = 0;
     for (const Operator& op : operators) {

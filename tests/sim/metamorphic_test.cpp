@@ -291,7 +291,7 @@ TEST_CASE("schedules with more in flight, or with passes split by hand, are not 
   });
 }
 
-TEST_CASE("exchanges beside passes are not slower") {
+TEST_CASE("exchanges beside passes are not slower by more than what is measured") {
   on_random_plans([](const Asked& asked, const Scenario& /*drawn*/) {
     const auto with = [&](bool beside) {
       return asked.with([&](PlanRequest& plan) {
@@ -303,9 +303,14 @@ TEST_CASE("exchanges beside passes are not slower") {
     // Reductions of every micro batch run beside no pass that exchanges, and are exposed.
     if (beside->plan.zero == 2) return;
     const Prediction before = predict(*apart);
+    double launched = 0;
+    for (const StagePrediction& stage : before.stages) {
+      launched = std::max(launched, stage.time.compute + stage.time.recompute + stage.time.host);
+    }
+    const double measured = beside->software.host.beside_launch_share * launched;
     // A pipeline warms up with one chunk more.
     const double fills = beside->plan.pp > 1 ? 0.01 : kAnomaly;
-    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + fills));
+    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + fills) + measured);
   });
 }
 

@@ -130,18 +130,36 @@ TEST_CASE("with every overlap on, stages' accounts add up, and all readers agree
   }
 }
 
-TEST_CASE("no overlap is slower than none") {
+/// Seconds in which the host launches the passes of the stage that has the most, in an iteration.
+double launching(const Scenario& scenario) {
+  const Step step = step_of(scenario);
+  double most = 0;
+  for (std::uint32_t stage = 0; stage < step.shape.stages; ++stage) {
+    double sum = 0;
+    for (std::uint32_t chunk = 0; chunk < step.shape.chunks; ++chunk) {
+      const ChunkCosts& costs = step.blocks[chunk * step.shape.stages + stage].costs;
+      sum += costs.forward.launching + costs.backward.launching;
+    }
+    most = std::max(most, sum);
+  }
+  return static_cast<double>(step.shape.micro_batches) * most;
+}
+
+TEST_CASE("no overlap is slower than none by more than what it was measured to lose") {
   RandomPlans plans(2);
   for (int i = 0; i < 150; ++i) {
     CAPTURE(i);
     const Scenario scenario = plans.next();
     const Prediction none = predict(scenario);
+    const Software& software = scenario.software;
+    // The host has more to launch for each pair of passes.
+    const double loss = software.host.beside_launch_share * launching(scenario);
     for (const Overlapped each : all_of<Overlapped>()) {
       const WordSet<Overlapped> overlap{each};
       if (each >= Overlapped::no_grads) continue;
       CAPTURE(cell_of(overlap));
       CHECK(predict(with(scenario, overlap)).sec_per_iter.value <=
-            none.sec_per_iter.value * (1 + 1e-9));
+            (none.sec_per_iter.value + loss) * (1 + 1e-9));
     }
   }
 }

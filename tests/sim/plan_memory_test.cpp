@@ -66,7 +66,7 @@ TEST_CASE("stages of 1F1B differ by what a micro batch keeps") {
   }
 }
 
-TEST_CASE("a log of Megatron-LM is of its last rank, others of the fullest") {
+TEST_CASE("a log of Megatron-LM is of its last rank, nanotron's of its first") {
   const auto logged = [](const char* software) {
     const Scenario scenario = planned("llama-2-7b", "dgx-h100", software,
                                       {{"plan.nodes", "1"}, {"plan.gbs", "64"}, {"plan.pp", "4"}});
@@ -80,7 +80,7 @@ TEST_CASE("a log of Megatron-LM is of its last rank, others of the fullest") {
     return stage;
   };
   CHECK(logged("megatron-core-2026") == 3);
-  CHECK(logged("nanotron-2025") == 0);  // 1F1B: the first holds most
+  CHECK(logged("nanotron-2025") == 0);
 }
 
 TEST_CASE("paged states are none of what the allocator hands out") {

@@ -96,7 +96,7 @@ TEST_CASE("buckets of gradients cost their latencies, a sum for all more than on
 TEST_CASE("buckets that are stated in parameters grow with the replicas, while passes run") {
   Scenario scenario = shipped_scenario({{"software.communication.gradient_overlap", "always"}});
   CommunicationStack& stack = scenario.software.communication;
-  stack.gradient_bucket = {{}, 40e6, 1e6};
+  stack.gradient_bucket = {{}, 40e6};
   scenario.plan.dp = 8;
   CHECK(bucket_parameters(scenario, GroupAxis::data) == 40e6);
   scenario.plan.dp = 256;
@@ -490,6 +490,22 @@ TEST_CASE("a step of a context ring costs its launches, but for those of a graph
   CHECK(predict(scenario).breakdown.cp_comm - free == doctest::Approx(3 * 2 * 32 * 2 * 1e-3));
   scenario.plan.cuda_graphs.add(GraphedModule::full);
   CHECK(predict(scenario).breakdown.cp_comm == doctest::Approx(free));
+}
+
+TEST_CASE("attention and PyTorch's ring beside it lose a share of the shorter of both") {
+  Scenario scenario =
+      planned("llama-3-8b", "dgx-h100", "torchtitan-2024",
+              {{"plan.nodes", "1"}, {"plan.cp", "4"}, {"plan.mbs", "1"}, {"plan.gbs", "2"}});
+  double& contention = scenario.software.communication.overlap_contention;
+  contention = 0;
+  const auto cost = [&] { return price_layers(scenario)[Part::first_block].forward; };
+  const PassCost free = cost();
+  CHECK(free.hidden_cp_comm > 0);
+  contention = 0.25;
+  const PassCost slowed = cost();
+  const double lost = 0.25 * free.hidden_cp_comm;
+  CHECK(slowed.cp_comm - free.cp_comm == doctest::Approx(lost));
+  CHECK(slowed.hidden_cp_comm == doctest::Approx(free.hidden_cp_comm - lost));
 }
 
 TEST_CASE("products in a narrow format run slower than in 16 bits by the stack's factor") {
