@@ -38,6 +38,8 @@ class BuildWithCMake(build_ext):
         target = Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(module, target)
+        for made in ("__init__.pyi", "_fields.py"):
+            shutil.copy2(module.parent / made, target.parent)
         subprocess.run(["strip", "--strip-unneeded", target], check=True)
         shutil.copytree(ROOT / "data", target.parent / "data", dirs_exist_ok=True)
 

@@ -179,7 +179,7 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   add_manual(app);
   app.set_version_flag(
       "--version", [&] { return build_facts(Library(common.data_directories)); },
-      "what this is and how it was built");
+      "print the version and how it was built");
   app.footer(
       "  prequel predict bloom-176b-jean-zay\n"
       "  prequel validate data/runs/bigscience-jz-a100.csv\n");

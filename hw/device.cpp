@@ -104,7 +104,7 @@ FlopsPerSecond Device::peak(Precision precision) const {
   throw InputError(
       fmt::format("device {} has no {} matrix products; it has {}{}", name,
                   prequel::name(precision), fmt::join(known, ", "),
-                  other_recipes ? "; of fp8's recipes delayed, current and block would do" : ""));
+                  other_recipes ? "; fp8 with the recipe delayed, current or block would do" : ""));
 }
 
 DeviceRates rates_of(const Device& device) {

@@ -304,7 +304,7 @@ class CudnnAttention {
 
 CudnnGraph attention_graph(const FusedAttention& attention) {
   if (is_quantized(attention.precision) && attention.precision != Precision::fp8) {
-    throw SkippedPoint("cuda: of attention in 8 bits, that with a scale a tensor is measured");
+    throw SkippedPoint("cuda: attention in 8 bits is measured with a scale a tensor alone");
   }
   AttentionBuilder builder(attention);
   return attention.backward ? std::move(builder).backward() : std::move(builder).forward();

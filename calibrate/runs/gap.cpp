@@ -39,12 +39,12 @@ constexpr std::array<Phrase, kUncertainOfTime> phrases() {
   say(Uncertain::node_links, "links inside nodes", "of their rate");
   say(Uncertain::network, "network between nodes", "of its rate");
   say(Uncertain::latency, "latency between nodes", "times");
-  say(Uncertain::overlap, "what is lost to overlap", "times");
+  say(Uncertain::overlap, "time lost to overlap", "times");
   say(Uncertain::host, "launches by the host", "times their time");
   say(Uncertain::fixed, "fixed time of an iteration", "times");
   say(Uncertain::blocking, "blocking collectives", "times their time");
   say(Uncertain::small_kernels, "overhead of small products", "times");
-  say(Uncertain::rank_limit, "the rate of one rank", "of what it was");
+  say(Uncertain::rank_limit, "the rate of one rank", "times");
   say(Uncertain::offload, "transfers of offload", "times their time");
   say(Uncertain::all, "everything alike (clocks, power)", "times its time");
   return all;

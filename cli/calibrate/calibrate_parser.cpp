@@ -42,15 +42,16 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
       "node.json\n"
       "  prequel calibrate fit all-reduce.log --kind cluster --cluster dgx-a100 --name ours\n");
   add_rows(command, options.files, options.where);
-  command.add_option("--kind", options.kind, "of the file that is written")
+  command.add_option("--kind", options.kind, "kind of the file that is written")
       ->required()
       ->type_name("device|cluster")
       ->check(CLI::IsMember({"device", "cluster"}).description(""));
   command.add_option("--name", options.name, "name of the new device or cluster")->required();
   command.add_option("--output", options.output, "file to write; - is stdout (the default)");
   add_name(command, "--device", options.device,
-           "device that gives what is not fitted; of a cluster, its device");
-  add_name(command, "--cluster", options.cluster, "cluster that gives what is not fitted");
+           "device whose constants stay where none is fitted; with --kind cluster, its device");
+  add_name(command, "--cluster", options.cluster,
+           "cluster whose constants stay where none is fitted");
   command.add_option("--scale-per", options.scale_per,
                      "column that names the environment; one factor is fitted for each");
   command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
@@ -71,7 +72,7 @@ void add_measure(CLI::App& app, CalibrateMeasureOptions& options,
       "  prequel calibrate measure bloom-176b-jean-zay --mbs 2 --backend cuda --output "
       "node.jsonl\n");
   add_job(command, options.request);
-  command.add_option("--backend", options.backend, "what measures")
+  command.add_option("--backend", options.backend, "backend that measures")
       ->required()
       ->type_name("cpu|mpi|cuda|nccl|hip|rccl");
   command.add_option("--output", options.output, "measurement file to write")
@@ -85,7 +86,7 @@ void add_measure(CLI::App& app, CalibrateMeasureOptions& options,
 void add_compare(CLI::App& app, CalibrateCompareOptions& options,
                  const std::function<void()>& action) {
   CLI::App& command = *app.add_subcommand(
-      "compare", "What changed between two measurements, or which of several nodes is slow");
+      "compare", "Compares measurements: changes between two, or the slow one of several nodes");
   command.footer(
       "  prequel calibrate compare monday.jsonl tuesday.jsonl\n"
       "  prequel calibrate compare node1.jsonl node2.jsonl node3.jsonl --worst 10\n");
@@ -103,7 +104,7 @@ void add_compare(CLI::App& app, CalibrateCompareOptions& options,
 void add_advise(CLI::App& app, CalibrateAdviseOptions& options, const std::function<void()>& action,
                 const AddJob& add_job) {
   CLI::App& command =
-      *app.add_subcommand("advise", "What to measure next: what would narrow a prediction most");
+      *app.add_subcommand("advise", "Names the measurements that would narrow a prediction most");
   command.footer(
       "  prequel calibrate advise bloom-176b-jean-zay\n"
       "  prequel calibrate advise job.json --cluster dgx-h100\n");
@@ -143,7 +144,7 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
                   "leave out all rows of a model, card, cluster or software at once")
       ->type_name("model|card|cluster|software")
       ->check(CLI::IsMember({"model", "card", "cluster", "software"}).description(""));
-  command.add_option("--kind", options.kind, "of the file that is written")
+  command.add_option("--kind", options.kind, "kind of the file that is written")
       ->type_name("software|cluster")
       ->check(CLI::IsMember({"software", "cluster"}).description(""));
   command.add_option("--name", options.name, "name in the file that is written");
@@ -151,7 +152,7 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
       ->check(file_beside_answer());
   command.add_option("--output-dir", options.output_directory,
                      "write all files that change into this data folder, for --data-dir");
-  command.add_option("--suffix", options.suffix, "what their names end in; left out: as they are");
+  command.add_option("--suffix", options.suffix, "ending of their names (default: none)");
   command
       .add_option("--few", options.few,
                   "also the errors of the other rows after so many random ones are fitted")

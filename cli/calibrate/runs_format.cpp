@@ -1,15 +1,14 @@
 #include "cli/calibrate/runs_format.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/json/errors_json.hpp"
+#include "cli/json/json.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Spread over the prior's, above which the runs are said not to tell a constant.
 constexpr double kKeptPrior = 0.8;
@@ -19,28 +18,19 @@ bool kept_prior(const CalibratedConstant& constant) {
 }
 
 Json constants_json(const QuantityFit& fit) {
-  Json constants = Json::array();
-  for (const CalibratedConstant& one : fit.constants) {
-    constants.push_back({{"name", name(one.constant)},
-                         {"path", one.path},
-                         {"value", one.value},
-                         {"prior", one.prior},
-                         {"low", one.low},
-                         {"high", one.high},
-                         {"relative_error", one.sd},
-                         {"informed", one.informed},
-                         {"kept_prior", kept_prior(one)},
-                         {"at_bound", false}});  // bounds are never reached: see data/uncertainty
-  }
-  return constants;
+  return list_json(fit.constants, [](const CalibratedConstant& one) {
+    return Json{
+        {"name", name(one.constant)}, {"path", one.path},         {"value", one.value},
+        {"prior", one.prior},         {"low", one.low},           {"high", one.high},
+        {"relative_error", one.sd},   {"informed", one.informed}, {"kept_prior", kept_prior(one)},
+        {"at_bound", false}};  // bounds are never reached: see data/uncertainty
+  });
 }
 
 Json choices_json(const QuantityFit& fit) {
-  Json choices = Json::array();
-  for (const WeighedChoice& one : fit.choices) {
-    choices.push_back({{"choice", text(one.choice)}, {"probability", one.weight}});
-  }
-  return choices;
+  return list_json(fit.choices, [](const WeighedChoice& one) {
+    return Json{{"choice", text(one.choice)}, {"probability", one.weight}};
+  });
 }
 
 Json memory_json(const QuantityFit& fit) {
@@ -53,29 +43,26 @@ Json memory_json(const QuantityFit& fit) {
 }
 
 Json files_json(const std::vector<CalibratedFile>& files) {
-  Json list = Json::array();
-  for (const CalibratedFile& file : files) {
-    list.push_back({{"folder", file.folder}, {"name", file.name}});
-  }
-  return list;
+  return list_json(files, [](const CalibratedFile& file) {
+    return Json{{"folder", file.folder}, {"name", file.name}};
+  });
 }
 
 std::string constants_text(const QuantityFit& fit) {
   TextTable constants({"constant", "value", "80 % interval", "files say", "told by the runs"});
   for (const CalibratedConstant& one : fit.constants) {
-    constants.add(
-        {one.path, fmt::format("{:.4g}", one.value),
-         fmt::format("{:.3g} to {:.3g}", one.low, one.high), fmt::format("{:.4g}", one.prior),
-         kept_prior(one) ? "kept its prior" : fmt::format("{:.0f} %", 100 * one.informed)});
+    constants.row(one.path, fmt::format("{:.4g}", one.value),
+                  fmt::format("{:.3g} to {:.3g}", one.low, one.high),
+                  fmt::format("{:.4g}", one.prior),
+                  kept_prior(one) ? "kept its prior" : percent(one.informed, 0) + " %");
   }
   return constants.text();
 }
 
 void add_errors(TextTable& table, const std::string& what, const ErrorStatistics& e) {
   if (e.n == 0) return;
-  table.add({what, fmt::format("{}", e.n), fmt::format("{:.1f}", 100 * e.mape),
-             fmt::format("{:.1f}", 100 * e.median), fmt::format("{:.1f}", 100 * e.p90),
-             fmt::format("{:.1f}", 100 * e.max), fmt::format("{:+.1f}", 100 * e.bias)});
+  table.row(what, e.n, percent(e.mape), percent(e.median), percent(e.p90), percent(e.max),
+            signed_percent(e.bias));
 }
 
 std::string quantity_text(const QuantityFit& fit, const char* quantity, int folds) {
@@ -102,17 +89,15 @@ std::string quantity_text(const QuantityFit& fit, const char* quantity, int fold
 }
 
 Json few_json(const std::vector<FewRuns>& few) {
-  Json list = Json::array();
-  for (const FewRuns& one : few) {
-    list.push_back({{"rows", one.fitted},
-                    {"picks", one.picks},
-                    {"median", one.median},
-                    {"p90", one.p90},
-                    {"worst_median", one.worst},
-                    {"one_factor_median", one.one_factor},
-                    {"coverage", covered_json(one.coverage)}});
-  }
-  return list;
+  return list_json(few, [](const FewRuns& one) {
+    return Json{{"rows", one.fitted},
+                {"picks", one.picks},
+                {"median", one.median},
+                {"p90", one.p90},
+                {"worst_median", one.worst},
+                {"one_factor_median", one.one_factor},
+                {"coverage", covered_json(one.coverage)}};
+  });
 }
 
 std::string few_text(const std::vector<FewRuns>& few) {
@@ -120,11 +105,10 @@ std::string few_text(const std::vector<FewRuns>& few) {
                    "worst pick's median", "by one factor", "inside 50/80/95 %"});
   for (const FewRuns& one : few) {
     const auto& inside = one.coverage.inside;
-    table.add(
-        {fmt::format("{}", one.fitted), fmt::format("{}", one.picks),
-         fmt::format("{:.1f}", 100 * one.median), fmt::format("{:.1f}", 100 * one.p90),
-         fmt::format("{:.1f}", 100 * one.worst), fmt::format("{:.1f}", 100 * one.one_factor),
-         fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * inside[0], 100 * inside[1], 100 * inside[2])});
+    table.row(one.fitted, one.picks, percent(one.median), percent(one.p90), percent(one.worst),
+              percent(one.one_factor),
+              fmt::format("{}/{}/{}", percent(inside[0], 0), percent(inside[1], 0),
+                          percent(inside[2], 0)));
   }
   return table.text();
 }
@@ -142,11 +126,9 @@ Json left_out_json(const LeftOutFolds& folds) {
   json.update(refit_errors_json(folds.left_out));
   json["n"] = folds.n;
   json["seen"] = refit_errors_json(folds.seen);
-  Json rows = Json::array();
-  for (const RefitRow& row : folds.rows) {
-    rows.push_back({{"id", row.id}, {"left_out", row.left_out}, {"seen", row.seen}});
-  }
-  json["rows"] = std::move(rows);
+  json["rows"] = list_json(folds.rows, [](const RefitRow& row) {
+    return Json{{"id", row.id}, {"left_out", row.left_out}, {"seen", row.seen}};
+  });
   return json;
 }
 
@@ -178,7 +160,7 @@ std::string run_fit_json(const RunsAnswer& answer, const Context& context) {
   if (!answer.few.empty()) json["few"] = few_json(answer.few);
   if (!answer.warnings.empty()) json["warnings"] = answer.warnings;
   json["context"] = context_json(context);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(json);
 }
 
 std::string run_fit_text(const RunsAnswer& answer) {

@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "cli/call/call_commands.hpp"
 #include "cli/flags/call_text.hpp"
 #include "cli/flags/parse_problem.hpp"
+#include "cli/json/json.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
@@ -22,8 +22,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Flags that say where and how an answer is shown, or write files.
 constexpr std::array<std::string_view, 16> kNotForCalls{

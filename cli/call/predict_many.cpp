@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/call/call_commands.hpp"
+#include "cli/json/json.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -23,8 +23,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostRows = 1'000'000;
 

@@ -40,8 +40,10 @@ CallAnswer runs_call(const ReadCall& call) {
 
 std::string predict_report(const ReadCall& call, const std::string& /*document*/) {
   const auto nobody = [](const std::string&) {};
-  return prediction_report(
-      answer_predict(call.library, call.options.predict, nobody, call.progress()));
+  PredictAnswer answer =
+      answer_predict(call.library, call.options.predict, nobody, call.progress());
+  answer.details.sure = sure_plan(call.library, answer);
+  return prediction_report(answer);
 }
 
 std::string report_of_search(const ReadCall& /*call*/, const std::string& document) {

@@ -43,6 +43,10 @@ CallAnswer predict_call(const ReadCall& call) {
       answer_predict(call.library, call.options.predict, remarks_of(answer), call.progress());
   predicted.details.context = call.context();
   predicted.details.causes = program_causes(call.library, predicted);
+  // Who draws asks often, and for the rest later.
+  if (call.session.drawn_slices == 0) {
+    predicted.details.sure = sure_plan(call.library, predicted);
+  }
   answer.document = prediction_json(predicted);
   if (call.session.drawn_slices > 0) {
     answer.drawing = drawing_json(predicted, call.session.drawn_slices).dump();

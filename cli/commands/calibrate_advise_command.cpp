@@ -1,13 +1,15 @@
 #include "cli/commands/commands.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibrate/runs/advise.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
+#include "cli/json/json.hpp"
 #include "cli/text/exit_status.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/translate/translated_request.hpp"
@@ -16,36 +18,30 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string report_json(const AdviceReport& report, std::size_t top) {
-  Json advices = Json::array();
-  for (std::size_t i = 0; i < top; ++i) {
-    const Advice& one = report.advices[i];
-    advices.push_back({{"measurement", one.measurement},
-                       {"minutes", one.minutes},
-                       {"half_width", one.half_width}});
-  }
-  return Json{{"schema", "prequel/advice/1"},
-              {"level", kIntervalLevel},
-              {"half_width", report.half_width},
-              {"measurements", advices}}
-             .dump(2) +
-         "\n";
+  const auto advice_json = [](const Advice& one) {
+    return Json{
+        {"measurement", one.measurement}, {"minutes", one.minutes}, {"half_width", one.half_width}};
+  };
+  return document_text(
+      {{"schema", "prequel/advice/1"},
+       {"level", kIntervalLevel},
+       {"half_width", report.half_width},
+       {"measurements", list_json(std::span(report.advices).first(top), advice_json)}});
 }
 
 std::string report_text(const AdviceReport& report, std::size_t top, std::size_t width) {
-  const auto percent = [](double half) { return fmt::format("± {:.1f} %", 100 * half); };
-  const std::string now = percent(report.half_width);
+  const auto width_of = [](double half) { return "± " + percent(half) + " %"; };
+  const std::string now = width_of(report.half_width);
   TextTable table({"measure", "minutes", "80 % interval then"});
   std::size_t shown = 0;
-  for (; shown < top && percent(report.advices[shown].half_width) != now; ++shown) {
+  for (; shown < top && width_of(report.advices[shown].half_width) != now; ++shown) {
     const Advice& one = report.advices[shown];
-    table.add({one.measurement, fmt::format("{:.0f}", one.minutes), percent(one.half_width)});
+    table.row(one.measurement, fixed(one.minutes, 0), width_of(one.half_width));
   }
   std::string text = fmt::format("The prediction is good to {} (80 % interval); ", now);
   if (shown == 0) return text + "no single measurement would narrow it by 0.1 %\n";
-  text += "what would narrow it\n" + table.text(width);
+  text += "these would narrow it\n" + table.text(width);
   if (shown < top) text += "  any other would narrow it by less than 0.1 %\n";
   return text;
 }

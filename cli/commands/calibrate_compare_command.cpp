@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "calibrate/fit/comparison.hpp"
 #include "calibrate/fit/measurement_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
+#include "cli/json/json.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
@@ -16,7 +17,6 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using NamedComparison = std::pair<std::string, Comparison>;
 
 std::string change(double ratio) {
@@ -28,9 +28,8 @@ std::string comparison_text(const std::string& reference, const NamedComparison&
   const auto& [file, comparison] = named;
   TextTable groups({"operator", "points", "beyond noise", "median %", "P10", "P90"});
   for (const ComparedGroup& group : comparison.groups) {
-    groups.add({group.operator_name, fmt::format("{}", group.points),
-                fmt::format("{}", group.beyond_noise), change(group.median), change(group.p10),
-                change(group.p90)});
+    groups.row(group.operator_name, group.points, group.beyond_noise, change(group.median),
+               change(group.p10), change(group.p90));
   }
   std::string text =
       fmt::format("{} against {}: change of time, + is slower\n{}", file, reference, groups.text());
@@ -41,32 +40,30 @@ std::string comparison_text(const std::string& reference, const NamedComparison&
   TextTable points({"largest changes", "before s", "after s", "%"});
   for (std::size_t i = 0; i < std::min(worst, comparison.points.size()); ++i) {
     const ComparedPoint& point = comparison.points[i];
-    points.add({point.what, fmt::format("{:.4g}", point.reference.value),
-                fmt::format("{:.4g}", point.time.value), change(point.ratio())});
+    points.row(point.what, fmt::format("{:.4g}", point.reference.value),
+               fmt::format("{:.4g}", point.time.value), change(point.ratio()));
   }
   return worst > 0 ? text + points.text() : text;
 }
 
 Json comparison_json(const NamedComparison& named, std::size_t worst) {
   const auto& [file, comparison] = named;
-  Json groups = Json::array();
-  for (const ComparedGroup& group : comparison.groups) {
-    groups.push_back({{"operator", group.operator_name},
-                      {"points", group.points},
-                      {"beyond_noise", group.beyond_noise},
-                      {"median_ratio", group.median},
-                      {"p10_ratio", group.p10},
-                      {"p90_ratio", group.p90}});
-  }
-  Json points = Json::array();
-  for (std::size_t i = 0; i < std::min(worst, comparison.points.size()); ++i) {
-    const ComparedPoint& point = comparison.points[i];
-    points.push_back({{"what", point.what},
-                      {"reference_s", point.reference.value},
-                      {"time_s", point.time.value},
-                      {"ratio", point.ratio()},
-                      {"beyond_noise", point.beyond_noise}});
-  }
+  Json groups = list_json(comparison.groups, [](const ComparedGroup& group) {
+    return Json{{"operator", group.operator_name},
+                {"points", group.points},
+                {"beyond_noise", group.beyond_noise},
+                {"median_ratio", group.median},
+                {"p10_ratio", group.p10},
+                {"p90_ratio", group.p90}};
+  });
+  const std::size_t shown = std::min(worst, comparison.points.size());
+  Json points = list_json(std::span(comparison.points).first(shown), [](const auto& point) {
+    return Json{{"what", point.what},
+                {"reference_s", point.reference.value},
+                {"time_s", point.time.value},
+                {"ratio", point.ratio()},
+                {"beyond_noise", point.beyond_noise}};
+  });
   return {{"file", file},
           {"only_reference", comparison.only_reference},
           {"only_other", comparison.only_other},
@@ -92,16 +89,16 @@ int run_calibrate_compare(const CommonOptions& /*common*/, const CalibrateCompar
   });
   const auto worst = static_cast<std::size_t>(options.worst);
   if (options.format == OutputFormat::json) {
-    Json files = Json::array();
-    for (const NamedComparison& named : comparisons) files.push_back(comparison_json(named, worst));
-    const Json answer{
-        {"schema", "prequel/comparison/1"}, {"reference", reference}, {"files", files}};
-    fmt::print("{}\n", answer.dump(2, ' ', false, Json::error_handler_t::replace));
+    Json files =
+        list_json(comparisons, [&](const auto& one) { return comparison_json(one, worst); });
+    fmt::print("{}", document_text({{"schema", "prequel/comparison/1"},
+                                    {"reference", reference},
+                                    {"files", files}}));
     return kExitDone;
   }
   if (comparisons.size() > 1) {
     TextTable ranking({"slowest first", "median %"});
-    for (const auto& [file, one] : comparisons) ranking.add({file, change(one.median())});
+    for (const auto& [file, one] : comparisons) ranking.row(file, change(one.median()));
     fmt::print("{}\n", ranking.text());
   }
   for (const NamedComparison& named : comparisons) {

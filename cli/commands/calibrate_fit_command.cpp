@@ -89,8 +89,8 @@ std::optional<std::string> measured_device(const Library& library, const Measure
   }
   if (!most) {
     throw InputError(fmt::format(
-        "calibrate fit: measured on {}, of which no device file is known; --device NAME would do, "
-        "of one that is like it (prequel show devices)",
+        "calibrate fit: measured on {}, which no device file knows; --device NAME of a similar one "
+        "would do (prequel show devices)",
         in_quotes(said("device"))));
   }
   return best;
@@ -103,8 +103,10 @@ std::string base_name(const Library& library, const CalibrateFitOptions& options
                       const char* usual) {
   if (asked) return *asked;
   if (is_known(library, kind, options.name)) return options.name;
-  fmt::print(stderr, "warning: no --{}: what is not fitted (peaks, sizes, links) is that of {}\n",
-             options.kind, usual);
+  fmt::print(
+      stderr,
+      "warning: no --{}: peaks, sizes, links and all else that is not fitted is taken from {}\n",
+      options.kind, usual);
   return usual;
 }
 
@@ -217,7 +219,7 @@ int run_calibrate_fit(const CommonOptions& common, const CalibrateFitOptions& op
     if (const std::string alone = priced_alone(fitted.reports); !alone.empty()) {
       fmt::print(stderr,
                  "note: {}: kernels one by one, as calibrate check prices them; predictions price "
-                 "what stacks fuse as fused_pointwise\n",
+                 "fused ones as fused_pointwise\n",
                  alone);
     }
     for (const FitReport& report : fitted.reports) {

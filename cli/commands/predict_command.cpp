@@ -6,9 +6,7 @@
 #include "cli/call/call_commands.hpp"
 #include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"
-#include "cli/flags/call_text.hpp"
 #include "cli/flags/common_options.hpp"
-#include "cli/flags/flags.hpp"
 #include "cli/predict/memory_snapshot.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/predict/reservation_format.hpp"
@@ -20,9 +18,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/axes/axis_text.hpp"
-#include "sim/answer/known_spread.hpp"
-#include "sim/search/nearest_plan.hpp"
+#include "hw/base/unit_text.hpp"
 
 namespace prequel {
 namespace {
@@ -79,63 +75,25 @@ void print_text(const PredictOptions& options, const PredictAnswer& answer, cons
   }
 }
 
-/// Returns the flags that turn one plan into another: "--mbs 1 --recompute full".
-std::string flags_between(const Plan& from, const Plan& to) {
-  std::string flags;
-  each_axis([&](const auto& axis) {
-    std::string value = cell_of(axis.of(to));
-    if (value == cell_of(axis.of(from))) return;
-    if (axis.name == "dp" && from.nodes == to.nodes) return;  // follows
-    std::ranges::replace(value, ' ', ',');                    // lists
-    flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + shell_quoted(value);
-  });
-  return flags;
-}
-
-/// Tests whether the plan fits beyond reasonable doubt: neither tight nor out of memory.
-bool fits_surely(const PredictAnswer& answer) {
-  return answer.prediction.verdict == MemoryVerdict::fits && !answer.is_no();
-}
-
-/// Finds what to change so that a plan which may not fit does with 95 %, the cheapest in time.
-std::optional<SurePlan> sure_plan(const Library& library, const PredictAnswer& answer) {
-  constexpr double kSure = 0.95;
-  if (fits_surely(answer)) return std::nullopt;
-  const Uncertainty uncertainty = shipped_uncertainty(library);
-  SurePlan sure;
-  const auto nearest = nearest_fitting(answer.scenario, [&](const FoundPlan& found) {
-    Scenario other = answer.scenario;
-    other.plan = found.plan;
-    sure.fits_probability = interval(other, predict(other), uncertainty).fits_probability;
-    return sure.fits_probability >= kSure && found.verdict == MemoryVerdict::fits;
-  });
-  if (!nearest) return std::nullopt;
-  sure.flags = flags_between(answer.scenario.plan, nearest->plan);
-  sure.sec_per_iter = {nearest->sec_per_iter};
-  sure.peak_memory = nearest->peak_memory;
-  return sure;
-}
-
 /// Says what to ask in place of a plan that may be out of memory.
 void print_nearest(const PredictAnswer& answer, const Terminal& out) {
-  if (fits_surely(answer)) return;
+  if (answer.fits_surely()) return;
   const char* verdict = answer.is_no() ? "Out of memory" : "Tight";
   const auto& sure = answer.details.sure;
   const std::string told =
-      sure
-          ? fmt::format(
-                "{}. The nearest plan that fits: {}; {:.2f} s per iteration, {:.1f} of {:.1f} GiB, "
-                "with a probability of {:.0f} %. prequel search finds the fastest.",
-                verdict, sure->flags, sure->sec_per_iter.value, sure->peak_memory.value / kGiB,
-                answer.scenario.device.memory.value / kGiB, 100 * sure->fits_probability)
-          : fmt::format("{}, as all plans near it; prequel search tells what to relax.", verdict);
+      sure ? fmt::format(
+                 "{}. The nearest plan that fits: {}; {:.2f} s per iteration, {} of {} GiB, with a "
+                 "probability of {:.0f} %. prequel search finds the fastest.",
+                 verdict, sure->flags, sure->sec_per_iter.value, gib_text(sure->peak_memory),
+                 gib_text(answer.scenario.device.memory), 100 * sure->fits_probability)
+           : fmt::format("{}, as all plans near it; prequel search tells what to relax.", verdict);
   fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
 }
 
 /// Which single cause could explain that the job's own run took another time.
 void print_gap(const std::vector<GapCause>& causes, const Terminal& out) {
   if (causes.empty()) return;
-  const std::string told = "What could explain the measured time: " + text(causes);
+  const std::string told = "The measured time could be explained by: " + text(causes);
   fmt::print("\n{}\n", wrapped(told, out.at_most(100), "  "));
 }
 
@@ -156,8 +114,8 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
   if (!common.quiet) print_warnings(prediction.warnings, terminal(stderr, common.color));
   if (!options.emit.empty()) {
     if (answer.is_no() && !common.quiet) {
-      fmt::print(stderr, "warning: this plan does not fit: {:.1f} of {:.1f} GiB\n",
-                 prediction.peak_memory.value / kGiB, scenario.device.memory.value / kGiB);
+      fmt::print(stderr, "warning: this plan does not fit: {} of {} GiB\n",
+                 gib_text(prediction.peak_memory), gib_text(scenario.device.memory));
     }
     print_emitted(options.emit, scenario, common.quiet);
   } else if (options.format == OutputFormat::json) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/flags/value_lists.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/translate/idle_settings.hpp"
@@ -28,9 +29,8 @@ struct SideWords {
 /// more of the list before it, as in "overlap=tp,ep".
 SideWords words_of(const std::string& text) {
   SideWords words;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
+  bool is_first = true;
+  for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (part.empty() || equals == 0) {
       throw InputError(fmt::format("compare: {}: expected a job, FIELD=VALUE, or both, with commas",
@@ -38,7 +38,7 @@ SideWords words_of(const std::string& text) {
     }
     if (equals != std::string::npos) {
       words.fields.emplace_back(part.substr(0, equals), part.substr(equals + 1));
-    } else if (begin == 0) {
+    } else if (is_first) {
       words.job = part;
     } else if (words.fields.empty()) {
       throw InputError(fmt::format("compare: {}: {} follows a job and is no FIELD=VALUE",
@@ -46,7 +46,7 @@ SideWords words_of(const std::string& text) {
     } else {
       words.fields.back().second += "," + part;
     }
-    begin = end + 1;
+    is_first = false;
   }
   return words;
 }

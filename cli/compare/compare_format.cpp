@@ -4,18 +4,19 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/json/interval_json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
+#include "hw/base/text.hpp"
+#include "hw/base/unit_text.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double tokens_per_second(const ComparedSide& side) {
   return side.tokens_per_iteration() / side.prediction.sec_per_iter.value;
@@ -24,7 +25,7 @@ double tokens_per_second_per_gpu(const ComparedSide& side) {
   return tokens_per_second(side) / static_cast<double>(side.scenario.plan.gpus);
 }
 double mfu(const ComparedSide& side) {
-  return side.prediction.model_flops_rate(side.scenario.plan) / side.prediction.peak.value;
+  return side.prediction.mfu(side.scenario.plan);
 }
 
 Json side_json(const ComparedSide& side) {
@@ -40,8 +41,8 @@ Json side_json(const ComparedSide& side) {
           {"tokens_per_sec_per_gpu", tokens_per_second_per_gpu(side)},
           {"mfu", mfu(side)},
           {"memory",
-           {{"peak_gib", prediction.peak_memory.value / kGiB},
-            {"capacity_gib", scenario.device.memory.value / kGiB},
+           {{"peak_gib", gib(prediction.peak_memory)},
+            {"capacity_gib", gib(scenario.device.memory)},
             {"fits", prediction.verdict != MemoryVerdict::oom},
             {"verdict", name(prediction.verdict)}}},
           {"breakdown_s", breakdown_json(prediction.breakdown)},
@@ -51,31 +52,18 @@ Json side_json(const ComparedSide& side) {
 
 /// One kind of work on both sides, in seconds for as many tokens as the first does in an iteration.
 struct Work {
-  std::string name;
+  std::string_view name;
   double first{}, second{};
 };
 
 std::vector<Work> works(const CompareAnswer& answer) {
   const double scale = answer.first.tokens_per_iteration() / answer.second.tokens_per_iteration();
-  const Json first = breakdown_json(answer.first.prediction.breakdown);
-  const Json second = breakdown_json(answer.second.prediction.breakdown);
   std::vector<Work> works;
-  for (const auto& [kind, seconds] : first.items()) {
-    works.push_back({kind, seconds.get<double>(), scale * second.at(kind).get<double>()});
+  for (const TimePart& part : kTimeParts) {
+    works.push_back({part.key, answer.first.prediction.breakdown.*part.seconds,
+                     scale * answer.second.prediction.breakdown.*part.seconds});
   }
   return works;
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
-std::string seconds(double value) {
-  return fmt::format("{:.3f}", std::abs(value) < 5e-4 ? 0.0 : value);  // not -0.000
-}
-
-std::string difference(double value) {
-  return fmt::format("{:+.3f}", std::abs(value) < 5e-4 ? 0.0 : value);
 }
 
 std::string heading(const CompareAnswer& answer, const Terminal& terminal) {
@@ -93,9 +81,9 @@ std::string heading(const CompareAnswer& answer, const Terminal& terminal) {
 
 std::string unlike_table(const CompareAnswer& answer, const Terminal& terminal) {
   if (answer.unlike.empty()) return "Nothing differs between them.\n";
-  TextTable table({"what differs", "A", "B"});
+  TextTable table({"difference", "A", "B"});
   for (const UnlikeInput& one : answer.unlike) {
-    table.add({one.path, one.values[0], one.values[1]});
+    table.row(one.path, one.values[0], one.values[1]);
   }
   return table.text(terminal.width);
 }
@@ -104,36 +92,37 @@ std::string answer_table(const CompareAnswer& answer, const Terminal& terminal) 
   const ComparedSide& a = answer.first;
   const ComparedSide& b = answer.second;
   TextTable table({"", "A", "B", "B / A"});
-  const auto add = [&](const char* what, double first, double second, auto&& form) {
-    table.add({what, form(first), form(second), fmt::format("{:.3f}", second / first)});
+  const auto add = [&](const char* what, const auto& of, int decimals, const char* unit = "") {
+    table.row(what, fixed(of(a), decimals) + unit, fixed(of(b), decimals) + unit,
+              fixed(of(b) / of(a), 3));
   };
-  const auto whole = [](double value) { return fmt::format("{:.0f}", value); };
-  const auto fine = [](double value) { return fmt::format("{:.1f}", value); };
-  add("s per iteration", a.prediction.sec_per_iter.value, b.prediction.sec_per_iter.value, seconds);
-  add("tokens/s", tokens_per_second(a), tokens_per_second(b), whole);
-  add("tokens/s a GPU", tokens_per_second_per_gpu(a), tokens_per_second_per_gpu(b), fine);
   const bool one_peak = a.prediction.peak.value == b.prediction.peak.value;
-  add(one_peak ? "MFU" : "MFU, each of its own peak", mfu(a), mfu(b), percent);
-  add("peak GiB", a.prediction.peak_memory.value / kGiB, b.prediction.peak_memory.value / kGiB,
-      fine);
-  table.add({"memory", std::string(name(a.prediction.verdict)),
-             std::string(name(b.prediction.verdict)), ""});
+  add(
+      "s per iteration", [](const auto& side) { return side.prediction.sec_per_iter.value; }, 3);
+  add("tokens/s", tokens_per_second, 0);
+  add("tokens/s a GPU", tokens_per_second_per_gpu, 1);
+  add(
+      one_peak ? "MFU" : "MFU, each of its own peak",
+      [](const auto& side) { return 100 * mfu(side); }, 1, " %");
+  add(
+      "peak GiB", [](const auto& side) { return gib(side.prediction.peak_memory); }, 1);
+  table.row("memory", name(a.prediction.verdict), name(b.prediction.verdict), "");
   return table.text(terminal.width);
 }
 
 std::string work_table(const CompareAnswer& answer, const Terminal& terminal) {
   TextTable table({"kind of work, s", "A", "B", "B - A"});
+  const auto add = [&](const std::string& label, double a, double b) {
+    table.row(label, fixed(a, 3), fixed(b, 3), signed_fixed(b - a, 3));
+  };
   double first = 0.0, second = 0.0;
   for (const Work& work : works(answer)) {
     first += work.first;
     second += work.second;
     if (work.first == 0 && work.second == 0) continue;
-    std::string label = work.name;
-    std::ranges::replace(label, '_', ' ');
-    table.add(
-        {label, seconds(work.first), seconds(work.second), difference(work.second - work.first)});
+    add(spaced(work.name), work.first, work.second);
   }
-  table.add({"total", seconds(first), seconds(second), difference(second - first)});
+  add("total", first, second);
   std::string text = table.text(terminal.width);
   if (answer.first.tokens_per_iteration() != answer.second.tokens_per_iteration()) {
     text += fmt::format("  for {:.0f} tokens each: an iteration of A\n",
@@ -144,18 +133,17 @@ std::string work_table(const CompareAnswer& answer, const Terminal& terminal) {
 
 std::string verdict_text(const CompareAnswer& answer, const Terminal& terminal) {
   const Difference& d = answer.difference;
-  const std::string sources = spread_text(d.sources);
   std::string text = fmt::format(
       "B trains {:.3f} times as fast as A ({:.0f} % interval {:.3f} to {:.3f}); A is the faster "
       "with probability {:.2f}. Errors that both share cancel: {:.0f} % of the variance; the rest "
       "is {}.",
       d.speed_ratio, 100 * d.level, d.ratio_low, d.ratio_high, d.first_is_faster, 100 * d.cancelled,
-      sources);
+      spread_text(d.sources));
   for (const auto& [label, side] : {std::pair{"A", &answer.first}, {"B", &answer.second}}) {
     if (side->prediction.verdict != MemoryVerdict::oom) continue;
-    text += fmt::format(" But {} needs {:.1f} of {:.1f} GiB: it is out of memory.", label,
-                        side->prediction.peak_memory.value / kGiB,
-                        side->scenario.device.memory.value / kGiB);
+    text +=
+        fmt::format(" But {} needs {} of {} GiB: it is out of memory.", label,
+                    gib_text(side->prediction.peak_memory), gib_text(side->scenario.device.memory));
   }
   return wrapped(text, terminal.at_most(100), "  ") + "\n";
 }
@@ -163,38 +151,30 @@ std::string verdict_text(const CompareAnswer& answer, const Terminal& terminal) 
 }  // namespace
 
 std::string compare_json(const CompareAnswer& answer, const Context& context) {
-  Json unlike = Json::array();
-  for (const UnlikeInput& one : answer.unlike) {
-    unlike.push_back({{"path", one.path}, {"a", one.values[0]}, {"b", one.values[1]}});
-  }
-  Json by_work = Json::array();
-  for (const Work& work : works(answer)) {
-    by_work.push_back({{"work", work.name},
-                       {"a_s", work.first},
-                       {"b_s", work.second},
-                       {"difference_s", work.second - work.first}});
-  }
   const Difference& d = answer.difference;
-  Json sources = Json::array();
-  for (const SpreadSource& source : d.sources) {
-    sources.push_back({{"name", source.name}, {"share", source.share}});
-  }
-  return Json{{"schema", "prequel/job-comparison/1"},
-              {"a", side_json(answer.first)},
-              {"b", side_json(answer.second)},
-              {"differences", unlike},
-              {"tokens", answer.first.tokens_per_iteration()},
-              {"by_work", by_work},
-              {"speed_ratio", d.speed_ratio},
-              {"interval",
-               {{"level", d.level},
-                {"speed_ratio", {d.ratio_low, d.ratio_high}},
-                {"cancelled", d.cancelled},
-                {"sources", sources}}},
-              {"odds_a_faster", d.first_is_faster},
-              {"context", context_json(context)}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  const auto unlike_json = [](const UnlikeInput& one) {
+    return Json{{"path", one.path}, {"a", one.values[0]}, {"b", one.values[1]}};
+  };
+  const auto work_json = [](const Work& work) {
+    return Json{{"work", work.name},
+                {"a_s", work.first},
+                {"b_s", work.second},
+                {"difference_s", work.second - work.first}};
+  };
+  return document_text({{"schema", "prequel/job-comparison/1"},
+                        {"a", side_json(answer.first)},
+                        {"b", side_json(answer.second)},
+                        {"differences", list_json(answer.unlike, unlike_json)},
+                        {"tokens", answer.first.tokens_per_iteration()},
+                        {"by_work", list_json(works(answer), work_json)},
+                        {"speed_ratio", d.speed_ratio},
+                        {"interval",
+                         {{"level", d.level},
+                          {"speed_ratio", {d.ratio_low, d.ratio_high}},
+                          {"cancelled", d.cancelled},
+                          {"sources", sources_json(d.sources)}}},
+                        {"odds_a_faster", d.first_is_faster},
+                        {"context", context_json(context)}});
 }
 
 std::string compare_text(const CompareAnswer& answer, const Terminal& terminal) {

@@ -8,13 +8,13 @@ namespace prequel {
 
 void add_compare(CLI::App& app, CompareOptions& options, const std::function<void()>& action) {
   CLI::App& command = *app.add_subcommand(
-      "compare", "What differs between two plans, clusters, stacks or releases, and how surely");
+      "compare", "Tells two plans, clusters, stacks or releases apart, and how surely");
   command.footer(
       "  prequel compare bloom-176b-jean-zay mbs=1,recompute=none\n"
       "  prequel compare cluster=dgx-a100 cluster=dgx-h100 --model gpt3-175b --nodes 48 --tp 8 "
       "--pp 12 --gbs 1536\n");
   constexpr const char* kSide =
-      "a job, or what is said otherwise for this side (FIELD=VALUE,…), or both: JOB,tp=4; fields "
+      "a job, or the fields of this side that differ (FIELD=VALUE,…), or both: JOB,tp=4; fields "
       "are axes of the plan, model, cluster, device, software, and paths as of --set";
   command.add_option("a", options.first, kSide)->required();
   command

@@ -2,10 +2,6 @@
 // A prediction in pictures: the document `prequel/prediction/1`, and what `drawing_json` tells beside it.
 const predictionDrawing = (() => {
   const { bars, cell, chart, css, details, dots, element, legend, nearest, numbers, percent, seconds, section, signed, table } = drawing;
-  const kParts = [["compute", "compute"], ["recompute", "recompute"], ["tp_comm", "communication"],
-    ["cp_comm", "communication"], ["ep_comm", "communication"], ["pp_comm", "communication"], ["dp_comm", "communication"],
-    ["offload", "communication"], ["bubble", "bubble"],
-    ["optimizer", "optimizer"], ["host", "host"], ["other", "other"]];
   const kMemory = [["weights", "weights"], ["gradients", "gradients"], ["optimizer", "states"],
     ["activations", "activations"], ["buffers", "buffers"], ["framework", "framework"]];
 
@@ -46,6 +42,16 @@ const predictionDrawing = (() => {
   const against = (predicted, was, unit) =>
     was === undefined ? "" : `measured ${was.toFixed(2)} ${unit}, ${signed(predicted / was - 1)}`;
 
+  // The change that makes a plan fit which is not sure to, where that was asked for; `use` takes it.
+  function nearestPlan(p, use) {
+    const near = p.memory.nearest;
+    if (!near) return [];
+    const button = use && element("button", { type: "button" }, `Use ${near.flags}`);
+    button?.addEventListener("click", () => use(near.flags));
+    return [element("p", { class: "nearest" }, `The nearest plan that fits, with a probability of ${percent(near.fits_probability, 0)}: ` +
+      `${near.flags}; ${seconds(near.sec_per_iter)} per iteration, ${near.peak_gib.toFixed(1)} GiB. `, ...(button ? [button] : []))];
+  }
+
   // Answers that decide, then the step, its interval and what that rests on.
   function headline(p) {
     const measured = p.measured ?? {}, [low, high] = p.interval.sec_per_iter, first = numbers(lead(p));
@@ -57,7 +63,7 @@ const predictionDrawing = (() => {
       ["model FLOPs per GPU", `${p.tflops_per_gpu.model.toFixed(1)} TFLOP/s`, `MFU ${percent(p.mfu)}`],
       ["hardware FLOPs per GPU", `${p.tflops_per_gpu.hardware.toFixed(1)} TFLOP/s`,
         [`HFU ${percent(p.hfu)}`, against(p.tflops_per_gpu.hardware, measured.tflops_per_gpu, "TFLOP/s")]]]),
-    intervalBar(p),
+    intervalBar(p), ...nearestPlan(p),
     ...p.warnings.map((warning) => element("p", { class: "warning" }, warning)),
     details("What the interval rests on", element("p", { class: "soft" }, `${p.interval.basis}; most of its width: ` +
       `${p.interval.sources.map((source) => source.name).join(", ")}. Error: ${percent(p.error.sec_per_iter, 0)}, ${p.error.basis}. ` +
@@ -85,11 +91,11 @@ const predictionDrawing = (() => {
     table("Two side by side", ["what", "the first", "this one", "change"], rows.map((one) => one.map((text) => cell(text)))));
   }
 
-  function breakdown(p) {
+  function breakdown(p, { time_parts: parts }) {
     const step = p.sec_per_iter;
     return section("Where the time goes", element("p", { class: "soft" }, `Stage ${p.slowest_stage}, the busiest.`),
-      bars(kParts.filter(([part]) => p.breakdown_s[part] > 1e-9 * step).map(([part, colour]) => ({
-        label: part.replace("_", " "), parts: [[p.breakdown_s[part] / step, colour, part]],
+      bars(parts.filter(([part]) => p.breakdown_s[part] > 1e-9 * step).map(([part, colour, meaning]) => ({
+        label: part.replace("_", " "), parts: [[p.breakdown_s[part] / step, colour, meaning]],
         value: `${seconds(p.breakdown_s[part])}  ${percent(p.breakdown_s[part] / step)}` }))));
   }
 
@@ -237,5 +243,5 @@ const predictionDrawing = (() => {
         value: `${amount(hours)} h  ${percent(hours / all)}` }))))];
   }
 
-  return { title, lead, headline, versus, breakdown, timeline, memory, sensitivity, reservation };
+  return { title, lead, headline, nearestPlan, versus, breakdown, timeline, memory, sensitivity, reservation };
 })();

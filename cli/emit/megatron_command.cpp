@@ -486,7 +486,7 @@ class MegatronCommand {
     const bool narrow = is_quantized(plan_.precision);
     if (plan_.precision == Precision::bf16 || (narrow && !deepspeed_)) line("--bf16");
     if (plan_.precision == Precision::fp32) {
-      leave_out("precision", "fp32: what Megatron trains in where no flag says another");
+      leave_out("precision", "fp32: Megatron trains in it where no flag says another");
     }
     if (plan_.precision == Precision::tf32) {
       leave_out("precision", "torch.backends.cuda.matmul.allow_tf32 in the program");

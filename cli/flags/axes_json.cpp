@@ -5,15 +5,12 @@
 #include <array>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
+#include "cli/json/json.hpp"
 #include "models/axes/axes.hpp"
 #include "models/axes/axis_text.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json domain_json(const Domain<std::int64_t>& domain) {
   return {{"kind", "integer"}, {"least", domain.least}, {"most", domain.most}};

@@ -9,8 +9,8 @@ void add_site_flags(CLI::App& command, ReservationQuestion& question, CLI::Optio
   add(command.add_option("--spares", question.spares, "nodes reserved beside those of the plan")
           ->check(CLI::Range(0, 1 << 20).description("")));
   add(add_word<Saving>(command, "--saving", question.saving, "sync|async",
-                       "whether training stands still while a checkpoint is written (default: sync "
-                       "before 2024)"));
+                       "sync: training stands still while a checkpoint is written (default before "
+                       "2024)"));
   add(command
           .add_option("--maturity", question.maturity,
                       "class of the site, for failures and restarts that its cluster's file does "
@@ -19,7 +19,7 @@ void add_site_flags(CLI::App& command, ReservationQuestion& question, CLI::Optio
   add(command.add_option("--pue", question.pue, "power of the building over its machines'")
           ->check(CLI::Range(1.0, 10.0).description("")));
   add(add_word<WithoutSpare>(command, "--without-spare", question.without_spare, "wait|shrink|stop",
-                             "what the job does that lacks a node (default: wait)"));
+                             "reaction of a job that lacks a node (default: wait)"));
   add(add_amount(command, "--walltime", question.walltime, parse_duration, "DURATION", "20h",
                  "after which a job ends and another one goes on (default: none)"));
   add(add_amount(command, "--queue", question.queue, parse_duration, "DURATION", "30m",

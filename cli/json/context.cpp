@@ -1,7 +1,6 @@
 #include "cli/json/context.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "cli/json/json.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/text.hpp"
 
@@ -12,16 +11,14 @@ constexpr std::size_t kLongest = 1u << 20;  // of names and calls
 
 }  // namespace
 
-nlohmann::ordered_json context_json(const Context& context) {
-  auto inputs = nlohmann::ordered_json::array();
-  for (const InputFile& input : context.inputs) {
-    inputs.push_back({{"kind", input.kind},
-                      {"name", printable(input.name, kLongest)},
-                      {"sha256", input.sha256}});
-  }
+Json context_json(const Context& context) {
+  const auto input_json = [](const InputFile& input) {
+    return Json{
+        {"kind", input.kind}, {"name", printable(input.name, kLongest)}, {"sha256", input.sha256}};
+  };
   return {{"version", version_number()},
           {"command", printable(context.command, kLongest)},
-          {"inputs", inputs}};
+          {"inputs", list_json(context.inputs, input_json)}};
 }
 
 }  // namespace prequel

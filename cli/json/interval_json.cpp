@@ -1,35 +1,31 @@
 #include "cli/json/interval_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "cli/json/json.hpp"
 
 namespace prequel {
 
-nlohmann::ordered_json interval_json(const Interval& interval) {
-  using Json = nlohmann::ordered_json;
-  Json sources = Json::array();
-  for (const SpreadSource& source : interval.sources) {
-    sources.push_back({{"name", source.name}, {"share", source.share}});
-  }
+Json sources_json(const std::vector<SpreadSource>& sources) {
+  return list_json(sources, [](const SpreadSource& source) {
+    return Json{{"name", source.name}, {"share", source.share}};
+  });
+}
+
+Json interval_json(const Interval& interval) {
   return {{"level", interval.level},
           {"sec_per_iter", {interval.time_low.value, interval.time_high.value}},
-          {"memory_gib", {interval.memory_low.value / kGiB, interval.memory_high.value / kGiB}},
+          {"memory_gib", {gib(interval.memory_low), gib(interval.memory_high)}},
           {"fits_probability", interval.fits_probability},
-          {"sources", sources},
+          {"sources", sources_json(interval.sources)},
           {"basis", interval.basis}};
 }
 
-nlohmann::ordered_json causes_json(const std::vector<GapCause>& causes) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
-  for (const GapCause& one : causes) {
+Json causes_json(const std::vector<GapCause>& causes) {
+  return list_json(causes, [](const GapCause& one) {
     Json cause{{"cause", one.what}, {"probability", one.probability}};
     if (!one.path.empty()) cause["path"] = one.path;
-    cause["times"] = one.value;
-    cause["low"] = one.low;
-    cause["high"] = one.high;
-    list.push_back(std::move(cause));
-  }
-  return list;
+    cause.update({{"times", one.value}, {"low", one.low}, {"high", one.high}});
+    return cause;
+  });
 }
 
 }  // namespace prequel

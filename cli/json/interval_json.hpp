@@ -15,6 +15,9 @@ namespace prequel {
 /// "basis"}
 nlohmann::ordered_json interval_json(const Interval& interval);
 
+/// Doubts of an answer and their shares of its variance.
+nlohmann::ordered_json sources_json(const std::vector<SpreadSource>& sources);
+
 /// [{"cause", "probability", "path", "times", "low", "high"}, …]
 nlohmann::ordered_json causes_json(const std::vector<GapCause>& causes);
 

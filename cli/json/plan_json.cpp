@@ -1,10 +1,9 @@
 #include "cli/json/plan_json.hpp"
 
 #include "cli/json/axis_json.hpp"
+#include "cli/json/json.hpp"
 
 namespace prequel {
-
-using Json = nlohmann::ordered_json;
 
 Json plan_json(const Plan& plan) {
   Json json;
@@ -15,17 +14,30 @@ Json plan_json(const Plan& plan) {
   return json;
 }
 
+Json shape_json(const ModelShape& shape) {
+  return {{"layers", shape.layers}, {"hidden", shape.hidden}, {"heads", shape.heads}};
+}
+
 Json breakdown_json(const Breakdown& parts) {
-  return {
-      {"compute", parts.compute},     {"recompute", parts.recompute}, {"tp_comm", parts.tp_comm},
-      {"cp_comm", parts.cp_comm},     {"ep_comm", parts.ep_comm},     {"pp_comm", parts.pp_comm},
-      {"dp_comm", parts.dp_comm},     {"offload", parts.offload},     {"bubble", parts.bubble},
-      {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
+  Json json;
+  for (const TimePart& part : kTimeParts) json[part.key] = parts.*part.seconds;
+  return json;
 }
 
 Json hidden_json(const HiddenTime& hidden) {
-  return {{"tp_comm", hidden.tp_comm}, {"cp_comm", hidden.cp_comm}, {"ep_comm", hidden.ep_comm},
-          {"pp_comm", hidden.pp_comm}, {"dp_comm", hidden.dp_comm}, {"offload", hidden.offload}};
+  Json json;
+  for (const TimePart& part : kTimeParts) {
+    if (part.is_communication) json[part.key] = hidden.*part.seconds;
+  }
+  return json;
+}
+
+Json rates_json(const Prediction& prediction, const Plan& plan) {
+  return {{"tflops_per_gpu",
+           {{"model", prediction.model_flops_rate(plan) / kTera},
+            {"hardware", prediction.hardware_flops_rate(plan) / kTera}}},
+          {"mfu", prediction.mfu(plan)},
+          {"hfu", prediction.hfu(plan)}};
 }
 
 }  // namespace prequel

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "calibrate/spread/constant_spread.hpp"
 #include "calibrate/spread/stack_spread.hpp"
 #include "cli/json/errors_json.hpp"
+#include "cli/json/json.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -16,60 +17,51 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string report_json(const SpreadReport& report, const StackSpreadReport& stacks) {
-  Json constants = Json::array(), cases = Json::array(), checked = Json::array();
-  Json tables = Json::array();
-  for (const CheckedStack& one : stacks.stacks) {
-    checked.push_back({{"software", one.software},
-                       {"experts", one.experts},
-                       {"rows", one.time.rows},
-                       {"level", one.time.level},
-                       {"noise", one.time.noise}});
-  }
-  for (const TableCoverage& one : stacks.tables) {
-    tables.push_back({{"table", one.table},
-                      {"time", covered_json(one.time)},
-                      {"held_out", covered_json(one.held_out)},
-                      {"memory", covered_json(one.memory)},
-                      {"memory_held_out", covered_json(one.memory_held_out)}});
-  }
-  for (const SpreadEstimate& one : report.constants) {
-    constants.push_back({{"name", name(one.constant)},
-                         {"cases", one.cases},
-                         {"before", one.before},
-                         {"sd", one.after}});
-  }
-  for (const SpreadCase& one : report.cases) {
-    cases.push_back({{"table", one.table},
-                     {"software", one.software},
-                     {"own", one.own},
-                     {"memory", one.memory},
-                     {"rows", one.rows},
-                     {"noise", one.noise}});
-  }
-  return Json{{"schema", "prequel/spread/1"},
-              {"constants", constants},
-              {"own_level", report.own_level},
-              {"noise", {{"median", report.noise_median}, {"log_sd", report.noise_log_sd}}},
-              {"cases", cases},
-              {"stacks", checked},
-              {"tables", tables},
-              {"coverage",
-               {{"time", covered_json(stacks.time)},
-                {"held_out", covered_json(stacks.held_out)},
-                {"memory", covered_json(stacks.memory)},
-                {"memory_held_out", covered_json(stacks.memory_held_out)}}}}
-             .dump(2) +
-         "\n";
+  Json checked = list_json(stacks.stacks, [](const CheckedStack& one) {
+    return Json{{"software", one.software},
+                {"experts", one.experts},
+                {"rows", one.time.rows},
+                {"level", one.time.level},
+                {"noise", one.time.noise}};
+  });
+  // For one table, and for all.
+  const auto coverage_json = [](const auto& one) {
+    return Json{{"time", covered_json(one.time)},
+                {"held_out", covered_json(one.held_out)},
+                {"memory", covered_json(one.memory)},
+                {"memory_held_out", covered_json(one.memory_held_out)}};
+  };
+  Json tables = list_json(stacks.tables, [&](const TableCoverage& one) {
+    Json table{{"table", one.table}};
+    table.update(coverage_json(one));
+    return table;
+  });
+  Json constants = list_json(report.constants, [](const SpreadEstimate& one) {
+    return Json{{"name", name(one.constant)},
+                {"cases", one.cases},
+                {"before", one.before},
+                {"sd", one.after}};
+  });
+  Json cases = list_json(report.cases, [](const SpreadCase& one) {
+    return Json{{"table", one.table},   {"software", one.software}, {"own", one.own},
+                {"memory", one.memory}, {"rows", one.rows},         {"noise", one.noise}};
+  });
+  return document_text(
+      {{"schema", "prequel/spread/1"},
+       {"constants", constants},
+       {"own_level", report.own_level},
+       {"noise", {{"median", report.noise_median}, {"log_sd", report.noise_log_sd}}},
+       {"cases", cases},
+       {"stacks", checked},
+       {"tables", tables},
+       {"coverage", coverage_json(stacks)}});
 }
 
 std::string report_text(const SpreadReport& report) {
   TextTable table({"constant", "cases", "spread was", "is"});
   for (const SpreadEstimate& one : report.constants) {
-    table.add({std::string(name(one.constant)), fmt::format("{}", one.cases),
-               fmt::format("{:.2f}", one.before), fmt::format("{:.2f}", one.after)});
+    table.row(name(one.constant), one.cases, fixed(one.before, 2), fixed(one.after, 2));
   }
   std::size_t own = 0, memory = 0;
   for (const SpreadCase& one : report.cases) {
@@ -88,18 +80,19 @@ std::string report_text(const SpreadReport& report) {
 
 std::string coverage_text(const Coverage& coverage) {
   if (coverage.n == 0) return {};
-  return fmt::format("{:.0f}/{:.0f}/{:.0f}", 100 * coverage.inside[0], 100 * coverage.inside[1],
-                     100 * coverage.inside[2]);
+  const auto& inside = coverage.inside;
+  return fmt::format("{}/{}/{}", percent(inside[0], 0), percent(inside[1], 0),
+                     percent(inside[2], 0));
 }
 
 std::string stacks_text(const StackSpreadReport& report) {
   TextTable stacks({"stack", "of", "runs", "level", "scatter %", "with memory", "level", "%"});
   for (const CheckedStack& one : report.stacks) {
-    stacks.add({one.software, one.experts ? "experts" : "dense", fmt::format("{}", one.time.rows),
-                fmt::format("{:.2f}", one.time.level), fmt::format("{:.1f}", 100 * one.time.noise),
-                one.memory.rows > 0 ? fmt::format("{}", one.memory.rows) : "",
-                one.memory.rows > 0 ? fmt::format("{:.2f}", one.memory.level) : "",
-                one.memory.rows > 0 ? fmt::format("{:.1f}", 100 * one.memory.noise) : ""});
+    const bool remembers = one.memory.rows > 0;
+    stacks.row(
+        one.software, one.experts ? "experts" : "dense", one.time.rows, fixed(one.time.level, 2),
+        percent(one.time.noise), remembers ? std::to_string(one.memory.rows) : "",
+        remembers ? fixed(one.memory.level, 2) : "", remembers ? percent(one.memory.noise) : "");
   }
   TextTable tables(
       {"inside 50/80/95 % intervals", "runs", "time", "held out", "memory", "held out"});

@@ -5,9 +5,9 @@
 #include <iostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/call/call.hpp"
+#include "cli/json/json.hpp"
 #include "cli/mcp/call_queue.hpp"
 #include "cli/mcp/tools.hpp"
 #include "cli/text/exit_status.hpp"
@@ -20,8 +20,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Codes of JSON-RPC 2.0, section 5.1.
 enum class RpcError : int {

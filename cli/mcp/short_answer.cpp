@@ -6,12 +6,11 @@
 #include <initializer_list>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "cli/json/json.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Returns whether a plan's field says nothing: degree 1, nothing offloaded, no modules.
 bool is_plain(const Json& value) {
@@ -57,7 +56,7 @@ Json without_zeros(const Json& parts) {
 
 Json short_memory(const Json& memory) {
   Json kept = Json::object();
-  copy(memory, {"peak_gib", "capacity_gib", "verdict"}, kept);
+  copy(memory, {"peak_gib", "capacity_gib", "verdict", "nearest"}, kept);
   return kept;
 }
 

@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
+#include "cli/json/json.hpp"
 #include "cli/mcp/short_answer.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -23,7 +23,6 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr const char* kSaveAs = "save_as";
@@ -55,7 +54,7 @@ constexpr std::array kTools{
          "job model cluster software nodes gpus tp pp cp ep mbs gbs seq_len zero recompute "
          "precision tokens price max_nodes require objective within risk top explain "},
     Tool{"compare", "compare", "Compare two plans, clusters or stacks",
-         "What differs between two ways to train, and the odds that the first is faster. A side "
+         "Tells two ways to train apart, with the odds that the first is faster. A side "
          "is a job, or an object of what is said otherwise ({\"tp\": 4}).",
          "a b model cluster software nodes tp pp mbs gbs seq_len "},
     Tool{"explain", "predict", "Explain what a step costs",
@@ -159,9 +158,13 @@ std::string in_words(const std::string& tool, const Json& shown) {
   }
   if (tool == "predict" || tool == "explain") {
     const Json& memory = shown.at("memory");
-    return fmt::format("{} s per iteration, {} of {} GiB: {}", shown.at("sec_per_iter").dump(),
-                       memory.at("peak_gib").dump(), memory.at("capacity_gib").dump(),
-                       memory.at("verdict").get<std::string>());
+    const std::string text =
+        fmt::format("{} s per iteration, {} of {} GiB: {}", shown.at("sec_per_iter").dump(),
+                    memory.at("peak_gib").dump(), memory.at("capacity_gib").dump(),
+                    memory.at("verdict").get<std::string>());
+    if (!memory.contains("nearest")) return text;
+    return text +
+           "; the nearest plan that fits: " + memory["nearest"].at("flags").get<std::string>();
   }
   return "see structuredContent";
 }

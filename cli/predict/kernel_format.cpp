@@ -7,8 +7,9 @@
 #include <variant>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -17,8 +18,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Returns the content of an input's file, as a job or a flag beside it names it.
 nlohmann::json input_file(const Library& library, const std::string& kind,
@@ -175,8 +174,7 @@ std::string paragraph(const ExplainedKernel& kernel, double sec_per_iter,
   TextTable limits({"limit", "alone"});
   for (const Limit& limit : price.limits) {
     if (limit.time.value < 1e-9) continue;  // less than anything that is measured
-    limits.add({std::string(limit.name), time_text(limit.time.value),
-                &limit == &price.binding() ? "binds" : ""});
+    limits.row(limit.name, time_text(limit.time.value), &limit == &price.binding() ? "binds" : "");
   }
   text += limits.text(0, "    ");
   const double factor = software_factor(kernel);
@@ -246,10 +244,9 @@ std::string kernel_table(const std::vector<ExplainedKernel>& kernels, double sec
                          const Terminal& terminal) {
   TextTable table({"kernel", "time", "count", "an iteration", "%", "binds", "shape"});
   for (const ExplainedKernel& kernel : kernels) {
-    table.add({title(kernel), time_text(kernel.seconds), fmt::format("{}", kernel.count),
-               time_text(all_of(kernel)),
-               fmt::format("{:.1f}", 100 * all_of(kernel) / sec_per_iter),
-               std::string(kernel.price.binding().name), shape_text(kernel)});
+    table.row(title(kernel), time_text(kernel.seconds), kernel.count, time_text(all_of(kernel)),
+              percent(all_of(kernel) / sec_per_iter), kernel.price.binding().name,
+              shape_text(kernel));
   }
   return "Kernels of a device, with what binds each (--explain KERNEL says more)\n" +
          table.text(terminal.width);
@@ -275,30 +272,27 @@ std::string kernel_explanations(const std::vector<ExplainedKernel>& kernels, dou
 }
 
 Json kernels_json(const std::vector<ExplainedKernel>& kernels, const OriginOf& origin) {
-  Json list = Json::array();
-  for (const ExplainedKernel& kernel : kernels) {
+  return list_json(kernels, [&](const ExplainedKernel& kernel) {
     const PriceExplanation& price = kernel.price;
-    Json limits = Json::array();
-    for (const Limit& limit : price.limits) {
-      limits.push_back({{"name", limit.name}, {"seconds", limit.time.value}});
-    }
-    list.push_back({{"name", kernel.name},
-                    {"part", kernel.part},
-                    {"pass", kernel.pass},
-                    {"shape", shape_text(kernel)},
-                    {"seconds", kernel.seconds},
-                    {"count", kernel.count},
-                    {"flop", price.flop.value},
-                    {"bytes", price.bytes.value},
-                    {"model", price.model},
-                    {"limits", limits},
-                    {"binding", price.binding().name},
-                    {"software_factor", software_factor(kernel)},
-                    {"constants", price.constants},
-                    {"relative_error", price.relative_error},
-                    {"origin", origin(price.constants)}});
-  }
-  return list;
+    Json limits = list_json(price.limits, [](const Limit& limit) {
+      return Json{{"name", limit.name}, {"seconds", limit.time.value}};
+    });
+    return Json{{"name", kernel.name},
+                {"part", kernel.part},
+                {"pass", kernel.pass},
+                {"shape", shape_text(kernel)},
+                {"seconds", kernel.seconds},
+                {"count", kernel.count},
+                {"flop", price.flop.value},
+                {"bytes", price.bytes.value},
+                {"model", price.model},
+                {"limits", limits},
+                {"binding", price.binding().name},
+                {"software_factor", software_factor(kernel)},
+                {"constants", price.constants},
+                {"relative_error", price.relative_error},
+                {"origin", origin(price.constants)}};
+  });
 }
 
 }  // namespace prequel

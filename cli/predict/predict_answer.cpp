@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/flags/call_text.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/translate/idle_settings.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/csv.hpp"
@@ -13,8 +15,10 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/job/job_site.hpp"
 #include "sim/answer/known_spread.hpp"
+#include "sim/search/nearest_plan.hpp"
 
 namespace prequel {
 namespace {
@@ -150,7 +154,38 @@ PredictAnswer answer_of(const PredictOptions& options, const Library& library,
   return answer;
 }
 
+/// Returns the flags that turn one plan into another: "--mbs 1 --recompute full".
+std::string flags_between(const Plan& from, const Plan& to) {
+  std::string flags;
+  each_axis([&](const auto& axis) {
+    std::string value = cell_of(axis.of(to));
+    if (value == cell_of(axis.of(from))) return;
+    if (axis.name == "dp" && from.nodes == to.nodes) return;  // follows
+    std::ranges::replace(value, ' ', ',');                    // lists
+    flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + shell_quoted(value);
+  });
+  return flags;
+}
+
 }  // namespace
+
+std::optional<SurePlan> sure_plan(const Library& library, const PredictAnswer& answer) {
+  constexpr double kSure = 0.95;
+  if (answer.fits_surely()) return std::nullopt;
+  const Uncertainty uncertainty = shipped_uncertainty(library);
+  SurePlan sure;
+  const auto nearest = nearest_fitting(answer.scenario, [&](const FoundPlan& found) {
+    Scenario other = answer.scenario;
+    other.plan = found.plan;
+    sure.fits_probability = interval(other, predict(other), uncertainty).fits_probability;
+    return sure.fits_probability >= kSure && found.verdict == MemoryVerdict::fits;
+  });
+  if (!nearest) return std::nullopt;
+  sure.flags = flags_between(answer.scenario.plan, nearest->plan);
+  sure.sec_per_iter = {nearest->sec_per_iter};
+  sure.peak_memory = nearest->peak_memory;
+  return sure;
+}
 
 PredictAnswer answer_predict(const Library& library, const PredictOptions& asked, const Tell& tell,
                              const Progress& progress) {

@@ -45,7 +45,7 @@ void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
   constexpr std::array<std::array<const char*, 4>, 3> kFields{{
       {"--jitter", "jitter", "SHARE",
        "relative standard deviation of each rank's time in each layer"},
-      {"--seed", "seed", "N", "of the jitter"},
+      {"--seed", "seed", "N", "seed of the jitter"},
       {"--samples", "samples", "N", "iterations to draw"},
   }};
   for (const auto& [flag, field, type, help] : kFields) {
@@ -86,7 +86,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       command.add_option("--trace", options.trace, "writes a trace that Perfetto and Chrome open")
           ->type_name("FILE")
           ->check(file_beside_answer());
-  command.add_option("--detail", options.detail, "what the trace shows within each pass")
+  command.add_option("--detail", options.detail, "detail of the trace within each pass")
       ->type_name("layer|kernel")
       ->check(CLI::IsMember({"layer", "kernel"}).description(""))
       ->needs(trace);
@@ -97,7 +97,7 @@ void add_predict(CLI::App& app, PredictOptions& options, const std::function<voi
       ->check(file_beside_answer());
   command
       .add_option("--ranks", options.ranks,
-                  "what trace and snapshot show: one rank a stage, or these")
+                  "ranks that trace and snapshot show: one a stage, or these")
       ->type_name("LIST|stages");
   add_format(command, options.format, false);
   command

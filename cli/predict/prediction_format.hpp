@@ -68,7 +68,4 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
 /// Returns how each stage spends its time, for people.
 std::string shares_text(const StageShares& shares, const Terminal& terminal = {});
 
-/// "fits", "tight" or "oom".
-std::string_view name(MemoryVerdict verdict);
-
 }  // namespace prequel

@@ -1,6 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "cli/json/interval_json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/reservation_format.hpp"
@@ -11,35 +10,25 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-double gib(Bytes bytes) {
-  return bytes.value / kGiB;
-}
-
 Json memory_json(const Scenario& scenario, const Prediction& prediction) {
   const MemoryStack& stack = scenario.software.memory;
   Json stages = Json::array();
-  for (std::size_t i = 0; i < prediction.stages.size(); ++i) {
-    const StagePrediction& stage = prediction.stages[i];
+  for (const StagePrediction& stage : prediction.stages) {
     const StageMemory& memory = stage.memory;
-    stages.push_back({{"stage", i},
-                      {"layers", stage.blocks},
-                      {"weights_gib", gib(memory.weights)},
-                      {"gradients_gib", gib(memory.gradients)},
-                      {"optimizer_gib", gib(memory.optimizer)},
-                      {"activations_gib", gib(memory.activations)},
-                      {"buffers_gib", gib(memory.buffers)},
-                      {"framework_gib", gib(memory.framework)},
-                      {"micro_batches_in_flight", stage.in_flight.most},
-                      {"allocated_gib", gib(memory.allocated())},
-                      {"reserved_gib", gib(memory.reserved())},
-                      {"peak_gib", gib(memory.total())},
-                      {"forward_s", stage.forward_s},
-                      {"backward_s", stage.backward_s},
-                      {"recompute_s", stage.recompute_s},
-                      {"busy_s", stage.busy_s},
-                      {"breakdown_s", breakdown_json(stage.time)}});
+    Json one{{"stage", stages.size()}, {"layers", stage.blocks}};
+    for (const MemoryPart& part : kMemoryParts) {
+      one[std::string(part.key) + "_gib"] = gib(memory.*part.bytes);
+    }
+    one.update({{"micro_batches_in_flight", stage.in_flight.most},
+                {"allocated_gib", gib(memory.allocated())},
+                {"reserved_gib", gib(memory.reserved())},
+                {"peak_gib", gib(memory.total())},
+                {"forward_s", stage.forward_s},
+                {"backward_s", stage.backward_s},
+                {"recompute_s", stage.recompute_s},
+                {"busy_s", stage.busy_s},
+                {"breakdown_s", breakdown_json(stage.time)}});
+    stages.push_back(std::move(one));
   }
   return {{"peak_gib", gib(prediction.peak_memory)},
           {"allocated_gib", gib(logged_memory(prediction, stack, MemoryKind::allocated))},
@@ -68,23 +57,12 @@ Json shares_json(const StageShares& shares) {
 
 }  // namespace
 
-std::string_view name(MemoryVerdict verdict) {
-  switch (verdict) {
-    case MemoryVerdict::fits: return "fits";
-    case MemoryVerdict::tight: return "tight";
-    case MemoryVerdict::oom: return "oom";
-  }
-  return "";
-}
-
 std::string prediction_json(const Scenario& scenario, const Prediction& prediction,
                             const std::optional<Measured>& measured,
                             const PredictionDetails& details) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
   const double samples = static_cast<double>(plan.gbs) / step;
-  const double model_rate = prediction.model_flops_rate(plan);
-  const double hardware_rate = prediction.hardware_flops_rate(plan);
   Json exposed_because = Json::object();
   for (const Exposure& exposure : exposures(scenario, prediction)) {
     exposed_because[std::string(exposure.part)] = exposure.why;
@@ -99,22 +77,20 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
        {{"total", total_parameters(scenario.model)},
         {"learning", learning_parameters(scenario.model, learning_of(scenario.plan))},
         {"active", active_parameters(scenario.model)}}},
-      {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}},
-      {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
-      {"mfu", model_rate / prediction.peak.value},
-      {"hfu", hardware_rate / prediction.peak.value},
-      {"peak_tflops", prediction.peak.value / kTera},
-      {"flops_convention", name(prediction.convention)},
-      {"memory", memory_json(scenario, prediction)},
-      {"slowest_stage", prediction.slowest_stage},
-      {"breakdown_s", breakdown_json(prediction.breakdown)},
-      {"hidden_s", hidden_json(prediction.hidden)},
-      {"exposed_because", exposed_because},
-      {"model", scenario.model.name},
-      {"device", scenario.device.name},
-      {"cluster", scenario.cluster.name},
-      {"software", scenario.software.name},
-      {"plan", plan_json(plan)}};
+      {"error", {{"sec_per_iter", prediction.relative_error}, {"basis", prediction.error_basis}}}};
+  json.update(rates_json(prediction, plan));
+  json.update({{"peak_tflops", prediction.peak.value / kTera},
+               {"flops_convention", name(prediction.convention)},
+               {"memory", memory_json(scenario, prediction)},
+               {"slowest_stage", prediction.slowest_stage},
+               {"breakdown_s", breakdown_json(prediction.breakdown)},
+               {"hidden_s", hidden_json(prediction.hidden)},
+               {"exposed_because", exposed_because},
+               {"model", scenario.model.name},
+               {"device", scenario.device.name},
+               {"cluster", scenario.cluster.name},
+               {"software", scenario.software.name},
+               {"plan", plan_json(plan)}});
   if (const auto& uneven = prediction.uneven) {
     json["step_sd"] = uneven->sd;
     json["tokens"] = {{"computed", uneven->tokens.computed},
@@ -131,8 +107,8 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
   if (measured) {
     Json was = Json::object();
     if (measured->sec_per_iter) was["sec_per_iter"] = measured->sec_per_iter->value;
-    if (measured->tflops_per_gpu) was["tflops_per_gpu"] = *measured->tflops_per_gpu;
-    if (measured->memory_gib) was["mem_gib"] = *measured->memory_gib;
+    set_json(was, "tflops_per_gpu", measured->tflops_per_gpu);
+    set_json(was, "mem_gib", measured->memory_gib);
     if (!measured->source.empty()) was["source"] = measured->source;
     json["measured"] = was;
   }
@@ -160,7 +136,7 @@ std::string prediction_json(const Scenario& scenario, const Prediction& predicti
   if (!details.kernels.empty()) json["kernels"] = kernels_json(details.kernels, details.origin);
   json["warnings"] = prediction.warnings;
   if (details.context) json["context"] = context_json(*details.context);
-  return json.dump(2) + "\n";
+  return document_text(json);
 }
 
 }  // namespace prequel

@@ -5,32 +5,23 @@
 
 #include "cli/predict/prediction_format.hpp"
 #include "cli/text/layout_text.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
+#include "hw/base/text.hpp"
 #include "hw/base/unit_text.hpp"
 #include "sim/answer/exposure.hpp"
 
 namespace prequel {
 namespace {
 
-std::string seconds(double value) {
-  if (value >= 100) return fmt::format("{:.1f} s", value);
-  if (value >= 1) return fmt::format("{:.2f} s", value);
-  return fmt::format("{:.1f} ms", value * 1e3);
-}
-
-std::string difference(double predicted, double measured) {
-  return fmt::format("{:+.1f} %", 100 * (predicted / measured - 1));
-}
-
 std::string heading(const Scenario& scenario, const Terminal& terminal) {
   const Plan& plan = scenario.plan;
   const std::int64_t per_node = scenario.cluster.devices_per_node;
-  const std::string where =
-      plan.gpus < per_node
-          ? fmt::format("{} of a node's {}", plan.gpus, per_node)
-          : fmt::format("{} node{} x {}", plan.nodes, plan.nodes == 1 ? "" : "s", per_node);
+  const std::string where = plan.gpus < per_node
+                                ? fmt::format("{} of a node's {}", plan.gpus, per_node)
+                                : fmt::format("{} x {}", counted(plan.nodes, "node"), per_node);
   const std::string text =
       fmt::format("{} on {} {} ({}), {}", scenario.model.name, where, scenario.device.name,
                   scenario.cluster.name, scenario.software.name);
@@ -40,12 +31,8 @@ std::string heading(const Scenario& scenario, const Terminal& terminal) {
 }
 
 Ink ink(MemoryVerdict verdict) {
-  switch (verdict) {
-    case MemoryVerdict::fits: return Ink::green;
-    case MemoryVerdict::tight: return Ink::yellow;
-    case MemoryVerdict::oom: return Ink::red;
-  }
-  return Ink::bold;
+  if (verdict == MemoryVerdict::fits) return Ink::green;
+  return verdict == MemoryVerdict::tight ? Ink::yellow : Ink::red;
 }
 
 /// Beyond a factor of 1.5 a percentage would reach below nothing.
@@ -75,40 +62,32 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
                      const std::optional<Measured>& measured, const Terminal& terminal) {
   const Plan& plan = scenario.plan;
   const double step = prediction.sec_per_iter.value;
-  const double model_rate = prediction.model_flops_rate(plan);
-  const double hardware_rate = prediction.hardware_flops_rate(plan);
+  const double hardware_rate = prediction.hardware_flops_rate(plan) / kTera;
   const double samples = static_cast<double>(plan.gbs) / step;
-  const bool compared = measured.has_value();
-  TextTable table(compared ? std::vector<std::string>{"", "predicted", "measured", "difference"}
+  TextTable table(measured ? std::vector<std::string>{"", "predicted", "measured", "difference"}
                            : std::vector<std::string>{"", "predicted"});
-  const auto add = [&](std::string what, std::string value, std::optional<double> was,
-                       double number, const char* unit) {
-    std::vector<std::string> row{std::move(what), std::move(value)};
-    if (compared && was) {
-      row.push_back(fmt::format("{:.2f} {}", *was, unit));
-      row.push_back(difference(number, *was));
-    }
-    table.add(std::move(row));
+  const auto add = [&](const char* what, std::string value, std::optional<double> was = {},
+                       double number = 0, const char* unit = "") {
+    if (!was) return table.row(what, value);
+    table.row(what, value, fmt::format("{:.2f} {}", *was, unit),
+              signed_percent(number / *was - 1) + " %");
   };
+  const Measured seen = measured.value_or(Measured{});
   add("time per iteration", time_with_error(step, prediction.relative_error),
-      compared && measured->sec_per_iter ? std::optional(measured->sec_per_iter->value)
-                                         : std::nullopt,
-      step, "s");
-  add("throughput", fmt::format("{:.2f} samples/s", samples), {}, 0, "");
-  const double tokens = samples * static_cast<double>(plan.seq_len);
-  add("",
-      fmt::format("{:.0f} tokens/s, {:.0f} a GPU", tokens, tokens / static_cast<double>(plan.gpus)),
-      {}, 0, "");
-  add("model FLOPs per GPU", fmt::format("{:.1f} TFLOP/s", model_rate / kTera), {}, 0, "");
-  add("hardware FLOPs per GPU", fmt::format("{:.1f} TFLOP/s", hardware_rate / kTera),
-      compared ? measured->tflops_per_gpu : std::nullopt, hardware_rate / kTera, "TFLOP/s");
-  add("MFU", fmt::format("{:.1f} %", 100 * model_rate / prediction.peak.value), {}, 0, "");
-  add("HFU", fmt::format("{:.1f} %", 100 * hardware_rate / prediction.peak.value), {}, 0, "");
+      seen.sec_per_iter ? std::optional(seen.sec_per_iter->value) : std::nullopt, step, "s");
+  add("throughput", fixed(samples, 2) + " samples/s");
+  const double tokens = samples * real(plan.seq_len);
+  add("", fmt::format("{:.0f} tokens/s, {:.0f} a GPU", tokens, tokens / real(plan.gpus)));
+  add("model FLOPs per GPU", fixed(prediction.model_flops_rate(plan) / kTera, 1) + " TFLOP/s");
+  add("hardware FLOPs per GPU", fixed(hardware_rate, 1) + " TFLOP/s", seen.tflops_per_gpu,
+      hardware_rate, "TFLOP/s");
+  add("MFU", percent(prediction.mfu(plan)) + " %");
+  add("HFU", percent(prediction.hfu(plan)) + " %");
   add("peak memory",
       fmt::format("{} of {} GiB, {}", gib_text(prediction.peak_memory),
                   gib_text(scenario.device.memory),
                   inked(terminal, ink(prediction.verdict), std::string(name(prediction.verdict)))),
-      compared ? measured->memory_gib : std::nullopt, prediction.peak_memory.value / kGiB, "GiB");
+      seen.memory_gib, gib(prediction.peak_memory), "GiB");
   const std::size_t width = terminal.at_most(1000);
   const std::string flops = fmt::format("FLOPs counted as \"{}\", of a peak of {:.0f} TFLOP/s ({})",
                                         name(prediction.convention), prediction.peak.value / kTera,
@@ -124,48 +103,41 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
 /// Returns the communication that hides behind kernels, and why the rest is exposed.
 std::string communication_text(const Scenario& scenario, const Prediction& prediction,
                                const Terminal& terminal) {
-  const HiddenTime& hidden = prediction.hidden;
-  const std::pair<const char*, double> rows[] = {
-      {"tp comm", hidden.tp_comm}, {"cp comm", hidden.cp_comm}, {"ep comm", hidden.ep_comm},
-      {"pp comm", hidden.pp_comm}, {"dp comm", hidden.dp_comm}, {"offload", hidden.offload}};
   std::string text;
-  for (const auto& [label, value] : rows) {
+  for (const TimePart& part : kTimeParts) {
+    const double value = prediction.hidden.*part.seconds;
     if (value < 1e-3 * prediction.sec_per_iter.value) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "hidden: " : ", ", label, seconds(value));
+    text += fmt::format("{}{} {}", text.empty() ? "hidden: " : ", ", spaced(part.key),
+                        seconds_text(value));
   }
   if (!text.empty()) text = "  " + wrapped(text, terminal.at_most(100), "    ") + "\n";
   for (const Exposure& exposure : exposures(scenario, prediction)) {
-    std::string part(exposure.part);
-    std::ranges::replace(part, '_', ' ');
-    text +=
-        "  " + wrapped(part + " is exposed: " + exposure.why, terminal.at_most(100), "    ") + "\n";
+    const std::string why = spaced(exposure.part) + " is exposed: " + exposure.why;
+    text += "  " + wrapped(why, terminal.at_most(100), "    ") + "\n";
   }
   return text;
 }
 
 std::string breakdown_text(const Scenario& scenario, const Prediction& prediction,
                            const Terminal& terminal) {
-  const Breakdown& parts = prediction.breakdown;
   const double step = prediction.sec_per_iter.value;
   std::string text =
       fmt::format("Where the time goes (stage {}, the busiest)\n", prediction.slowest_stage);
-  const std::pair<const char*, double> rows[] = {
-      {"compute", parts.compute},     {"recompute", parts.recompute}, {"tp comm", parts.tp_comm},
-      {"cp comm", parts.cp_comm},     {"ep comm", parts.ep_comm},     {"pp comm", parts.pp_comm},
-      {"dp comm", parts.dp_comm},     {"offload", parts.offload},     {"bubble", parts.bubble},
-      {"optimizer", parts.optimizer}, {"host", parts.host},           {"other", parts.other}};
-  for (const auto& [label, value] : rows) {
+  for (const TimePart& part : kTimeParts) {
+    const double value = prediction.breakdown.*part.seconds;
     if (value < 1e-9 * step) continue;
     const std::string length = bar(value / step, static_cast<int>(terminal.at_most(72)) - 32);
-    text += fmt::format("  {:<10}{:>10}{:>6.1f} %{}{}\n", label, seconds(value), 100 * value / step,
-                        length.empty() ? "" : "  ", length);
+    text += fmt::format("  {:<10}{:>10}{:>6.1f} %{}{}\n", spaced(part.key), seconds_text(value),
+                        100 * value / step, length.empty() ? "" : "  ", length);
   }
   return text + communication_text(scenario, prediction, terminal);
 }
 
 std::string memory_text(const Prediction& prediction, const Terminal& terminal) {
-  TextTable table({"stage", "layers", "weights", "gradients", "optimizer", "activations", "buffers",
-                   "framework", "peak GiB", "fwd", "bwd"});
+  std::vector<std::string> header{"stage", "layers"};
+  for (const MemoryPart& part : kMemoryParts) header.emplace_back(part.key);
+  header.insert(header.end(), {"peak GiB", "fwd", "bwd"});
+  TextTable table(header);
   // Stages in the middle that are alike are told once.
   const auto& stages = prediction.stages;
   for (std::size_t i = 0; i < stages.size();) {
@@ -175,11 +147,12 @@ std::string memory_text(const Prediction& prediction, const Terminal& terminal) 
            stages[last + 1].blocks == stages[i].blocks) {
       ++last;
     }
-    table.add({last > i ? fmt::format("{}-{}", i, last) : fmt::format("{}", i),
-               fmt::format("{}", stages[i].blocks), gib_text(m.weights), gib_text(m.gradients),
-               gib_text(m.optimizer), gib_text(m.activations), gib_text(m.buffers),
-               gib_text(m.framework), gib_text(m.total()), seconds(stages[i].forward_s),
-               seconds(stages[i].backward_s)});
+    std::vector<std::string> row{last > i ? fmt::format("{}-{}", i, last) : fmt::format("{}", i),
+                                 fmt::format("{}", stages[i].blocks)};
+    for (const MemoryPart& part : kMemoryParts) row.push_back(gib_text(m.*part.bytes));
+    row.insert(row.end(), {gib_text(m.total()), seconds_text(stages[i].forward_s),
+                           seconds_text(stages[i].backward_s)});
+    table.add(std::move(row));
     i = last + 1;
   }
   return "Memory per GPU (GiB) and time of one micro batch, by pipeline stage\n" +
@@ -189,14 +162,13 @@ std::string memory_text(const Prediction& prediction, const Terminal& terminal) 
 }  // namespace
 
 std::string interval_text(const Interval& interval, const Terminal& terminal) {
-  const std::string sources = spread_text(interval.sources);
   const std::string text = fmt::format(
       "How sure of this plan: {:.0f} % intervals {} to {} per iteration, {} to {} GiB; fits with "
-      "probability "
-      "{:.2f}; unsure of {} ({})",
-      100 * interval.level, seconds(interval.time_low.value), seconds(interval.time_high.value),
-      gib_text(interval.memory_low), gib_text(interval.memory_high), interval.fits_probability,
-      sources, interval.basis);
+      "probability {:.2f}; unsure of {} ({})",
+      100 * interval.level, seconds_text(interval.time_low.value),
+      seconds_text(interval.time_high.value), gib_text(interval.memory_low),
+      gib_text(interval.memory_high), interval.fits_probability, spread_text(interval.sources),
+      interval.basis);
   return wrapped(text, terminal.at_most(100), "  ") + "\n";
 }
 
@@ -210,9 +182,7 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 }
 
 std::string contention_text(const ContendedIteration& contended) {
-  const auto added = [](double value) {
-    return fmt::format("{:+.3f} s", std::abs(value) < 5e-4 ? 0.0 : value);  // not -0.000
-  };
+  const auto added = [](double value) { return signed_fixed(value, 3) + " s"; };
   return fmt::format(
       "With contention: {:.2f} s per iteration (shared links {}, kernels beside collectives {}, "
       "host behind {} at most)\n",
@@ -225,6 +195,27 @@ std::string prediction_text(const Scenario& scenario, const Prediction& predicti
   return heading(scenario, terminal) + "\n" + headline(scenario, prediction, measured, terminal) +
          "\n" + breakdown_text(scenario, prediction, terminal) + "\n" +
          memory_text(prediction, terminal);
+}
+
+std::string shares_text(const StageShares& shares, const Terminal& terminal) {
+  TextTable table({"stage", "computing", "bubble", "exposed comm", "host", "critical path"});
+  const auto share = [&](double seconds) { return percent(seconds / shares.seconds) + " %"; };
+  // Stages in the middle that are alike are told once.
+  const auto row = [&](std::size_t i) {
+    const StageShare& stage = shares.stages[i];
+    return std::vector<std::string>{share(stage.computing_s), share(stage.bubble_s),
+                                    share(stage.communicating_s), share(stage.host_s),
+                                    share(stage.critical_s)};
+  };
+  for (std::size_t i = 0; i < shares.stages.size();) {
+    std::size_t last = i;
+    while (last + 1 < shares.stages.size() && row(last + 1) == row(i)) ++last;
+    std::vector<std::string> cells = row(i);
+    cells.insert(cells.begin(), last > i ? fmt::format("{}-{}", i, last) : fmt::format("{}", i));
+    table.add(std::move(cells));
+    i = last + 1;
+  }
+  return "Shares of the iteration, by pipeline stage\n" + table.text(terminal.width);
 }
 
 }  // namespace prequel

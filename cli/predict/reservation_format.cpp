@@ -5,30 +5,21 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
+#include "hw/base/text.hpp"
 #include "hw/base/units.hpp"
 
 namespace prequel {
 namespace {
 
-using ReservationJson = nlohmann::ordered_json;
-
-constexpr double kReservedHour = 3600, kReservedDay = 24 * kReservedHour;
 constexpr double kJoulesPerKwh = 3.6e6;
-constexpr double kPer1000NodeDays = 1000 * kReservedDay;
+constexpr double kPer1000NodeDays = 1000 * kDay;
 
 Band scaled_band(const Band& band, double factor) {
   return {factor * band.p10, factor * band.p50, factor * band.p90};
-}
-
-/// JSON has no infinity: null, where no end is in sight.
-ReservationJson finite_json(double value) {
-  return std::isfinite(value) ? ReservationJson(value) : ReservationJson(nullptr);
-}
-ReservationJson band_json(const Band& band) {
-  return {finite_json(band.p10), finite_json(band.p50), finite_json(band.p90)};
 }
 
 /// The amount with three digits that count, without an exponent where people need none.
@@ -41,20 +32,14 @@ std::string amount_of(double value) {
 
 std::string span_of(double seconds) {
   if (!std::isfinite(seconds)) return "never";
-  if (seconds >= 2 * kReservedDay) return fmt::format("{:.1f} days", seconds / kReservedDay);
-  if (seconds >= 2 * kReservedHour) return fmt::format("{:.1f} h", seconds / kReservedHour);
+  if (seconds >= 2 * kDay) return fmt::format("{:.1f} days", seconds / kDay);
+  if (seconds >= 2 * kHour) return fmt::format("{:.1f} h", seconds / kHour);
   if (seconds >= 120) return fmt::format("{:.0f} min", seconds / 60);
   return fmt::format("{:.0f} s", seconds);
 }
 
 void add_band(TextTable& table, const std::string& name, const Band& band) {
-  table.add({name, amount_of(band.p10), amount_of(band.p50), amount_of(band.p90)});
-}
-
-std::string loss_name(std::size_t loss) {
-  std::string name(kWordsOf<Loss>[loss]);
-  std::ranges::replace(name, '_', ' ');
-  return name;
+  table.row(name, amount_of(band.p10), amount_of(band.p50), amount_of(band.p90));
 }
 
 /// Money of all GPUs that are paid for, spares included.
@@ -64,7 +49,7 @@ std::optional<Band> cost_of(const Plan& plan, const ReservationAnswer& answer,
   const Reservation& reservation = answer.reservation;
   const double gpus =
       real(plan.gpus) / real(plan.nodes) * real(reservation.nodes + reservation.spares);
-  return scaled_band(answer.played.paid, gpus * question.price / kReservedHour);
+  return scaled_band(answer.played.paid, gpus * question.price / kHour);
 }
 
 /// kWh that the building takes for the nodes.
@@ -120,9 +105,9 @@ std::string losses_text(const ReservationAnswer& answer) {
     constexpr int kBarWidth = 24;
     const std::string drawn = bar(lost[loss] / lost[order.front()], kBarWidth);
     const std::size_t width = display_width(drawn);
-    table.add({loss_name(loss), amount_of(lost[loss] / kReservedHour),
-               fmt::format("{:.0f} %", 100 * lost[loss] / all),
-               drawn + std::string(kBarWidth - std::min<std::size_t>(kBarWidth, width), ' ')});
+    table.row(spaced(kWordsOf<Loss>[loss]), amount_of(lost[loss] / kHour),
+              percent(lost[loss] / all, 0) + " %",
+              drawn + std::string(kBarWidth - std::min<std::size_t>(kBarWidth, width), ' '));
   }
   return "\n" + table.text(0, "");
 }
@@ -132,9 +117,9 @@ std::string alternatives_text(const ReservationAnswer& answer, bool reserved) {
                       ? std::vector<std::string>{"What would help", "days", "in time", "tokens"}
                       : std::vector<std::string>{"What would help", "days"});
   const auto add = [&](const std::string& name, const PlayedReservation& played) {
-    std::vector<std::string> row{name, amount_of(played.finished.p50 / kReservedDay)};
+    std::vector<std::string> row{name, amount_of(played.finished.p50 / kDay)};
     if (reserved) {
-      row.push_back(fmt::format("{:.0f} %", 100 * played.completes));
+      row.push_back(percent(played.completes, 0) + " %");
       row.push_back(amount_of(played.tokens.p50));
     }
     table.add(row);
@@ -152,14 +137,13 @@ std::string reservation_text(const Plan& plan, const ReservationAnswer& answer,
   const Reservation& reservation = answer.reservation;
   const PlayedReservation& played = answer.played;
   const std::string title = fmt::format(
-      "Reservation of {} node{}{}{}", reservation.nodes + reservation.spares,
-      reservation.nodes + reservation.spares == 1 ? "" : "s",
+      "Reservation of {}{}{}", counted(reservation.nodes + reservation.spares, "node"),
       reservation.spares > 0 ? fmt::format(", {} of them spare", reservation.spares) : "",
       asked.length ? fmt::format(", for {}", span_of(asked.length->value)) : "");
   std::string text = inked(terminal, Ink::bold, title) + "\n";
   TextTable table({"", "10 %", "median", "90 %"});
   add_band(table, fmt::format("days to {:.3g} tokens", *question.tokens),
-           scaled_band(played.finished, 1 / kReservedDay));
+           scaled_band(played.finished, 1 / kDay));
   if (asked.length) add_band(table, "tokens by the end", played.tokens);
   add_band(table, "stops", played.stops);
   add_band(table, "effective time (ETTR), %", scaled_band(played.ettr, 100));
@@ -176,9 +160,9 @@ std::string reservation_text(const Plan& plan, const ReservationAnswer& answer,
   text += assumed_text(answer) + saving_text(answer);
   text +=
       asked.spares
-          ? fmt::format("  {} spare{} for 99 %: with {}, a node is lacking {:.1f} % of the time\n",
-                        answer.spares_for_99, answer.spares_for_99 == 1 ? "" : "s",
-                        reservation.spares, 100 * answer.lacking)
+          ? fmt::format("  {} for 99 %: with {}, a node is lacking {:.1f} % of the time\n",
+                        counted(answer.spares_for_99, "spare"), reservation.spares,
+                        100 * answer.lacking)
           : fmt::format(
                 "  no spares said: failed nodes are replaced from a pool of the site that is not "
                 "paid "
@@ -210,77 +194,64 @@ std::string over_nodes_text(const std::vector<NodesPoint>& points, const RunQues
     }
     const PlayedReservation& played = point.reservation->played;
     const double counts = played.goodput.p50;
-    table.add({fmt::format("{}", point.nodes), fmt::format("{}", point.gpus),
-               fmt::format("{:.3g}", point.sec_per_iter), amount_of(point.tokens_per_sec),
-               fmt::format("{:.1f} %", 100 * played.ettr.p50), amount_of(counts),
-               amount_of(counts / real(point.gpus)), amount_of(played.finished.p50 / kReservedDay),
-               question.reservation.length ? fmt::format("{:.0f} %", 100 * played.completes) : "",
-               bar(most > 0 ? counts / most : 0, 20)});
+    table.row(point.nodes, point.gpus, fmt::format("{:.3g}", point.sec_per_iter),
+              amount_of(point.tokens_per_sec), percent(played.ettr.p50) + " %", amount_of(counts),
+              amount_of(counts / real(point.gpus)), amount_of(played.finished.p50 / kDay),
+              question.reservation.length ? percent(played.completes, 0) + " %" : "",
+              bar(most > 0 ? counts / most : 0, 20));
   }
   return "Tokens a second against nodes\n" + table.text(0, "") + refused;
 }
 
-ReservationJson over_nodes_json(const std::vector<NodesPoint>& points) {
-  ReservationJson rows = ReservationJson::array();
-  for (const NodesPoint& point : points) {
-    ReservationJson row{{"nodes", point.nodes}};
-    if (!point.reservation) {
-      row["refused"] = point.refused;
-    } else {
-      const PlayedReservation& played = point.reservation->played;
-      row.update({{"gpus", point.gpus},
-                  {"sec_per_iter", point.sec_per_iter},
-                  {"tokens_per_sec", point.tokens_per_sec},
-                  {"ettr", band_json(played.ettr)},
-                  {"effective_tokens_per_sec", band_json(played.goodput)},
-                  {"days", band_json(scaled_band(played.finished, 1 / kReservedDay))},
-                  {"completes_probability", played.completes}});
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
+Json band_json(const Band& band) {
+  return {finite_json(band.p10), finite_json(band.p50), finite_json(band.p90)};
 }
 
-ReservationJson reservation_json(const Plan& plan, const ReservationAnswer& answer,
-                                 const RunQuestion& question) {
+Json over_nodes_json(const std::vector<NodesPoint>& points) {
+  return list_json(points, [](const NodesPoint& point) -> Json {
+    if (!point.reservation) return {{"nodes", point.nodes}, {"refused", point.refused}};
+    const PlayedReservation& played = point.reservation->played;
+    return {{"nodes", point.nodes},
+            {"gpus", point.gpus},
+            {"sec_per_iter", point.sec_per_iter},
+            {"tokens_per_sec", point.tokens_per_sec},
+            {"ettr", band_json(played.ettr)},
+            {"effective_tokens_per_sec", band_json(played.goodput)},
+            {"days", band_json(scaled_band(played.finished, 1 / kDay))},
+            {"completes_probability", played.completes}};
+  });
+}
+
+Json reservation_json(const Plan& plan, const ReservationAnswer& answer,
+                      const RunQuestion& question) {
   const ReservationQuestion& asked = question.reservation;
   const Reservation& reservation = answer.reservation;
   const PlayedReservation& played = answer.played;
-  ReservationJson lost = ReservationJson::object();
-  for (std::size_t i = 0; i < kLosses; ++i) {
-    lost[std::string(kWordsOf<Loss>[i])] = played.lost[i] / kReservedHour;
-  }
-  ReservationJson alternatives = ReservationJson::array();
-  for (const Alternative& one : answer.alternatives) {
-    alternatives.push_back({{"change", one.change},
-                            {"days", band_json(scaled_band(one.played.finished, 1 / kReservedDay))},
-                            {"completes_probability", one.played.completes},
-                            {"tokens_by_end", band_json(one.played.tokens)}});
-  }
-  ReservationJson days = ReservationJson::array(), tokens = ReservationJson::array();
-  for (std::size_t i = 0; i < played.times.size(); ++i) {
-    days.push_back(played.times[i] / kReservedDay);
-    tokens.push_back(band_json(played.tokens_at[i]));
-  }
-  ReservationJson json{
-      {"class", answer.site.name},
-      {"own_figures", answer.own_figures},
-      {"nodes", reservation.nodes},
-      {"spares", reservation.spares},
-      {"pool", reservation.pool > 0},
-      {"reserved_days", asked.length ? ReservationJson(asked.length->value / kReservedDay)
-                                     : ReservationJson(nullptr)},
-      {"days", band_json(scaled_band(played.finished, 1 / kReservedDay))},
-      {"completes_probability", played.completes},
-      {"tokens_by_end", band_json(played.tokens)},
-      {"stops", band_json(played.stops)},
-      {"ettr", band_json(played.ettr)},
-      {"goodput_tokens_per_sec", band_json(played.goodput)},
-      {"utilisation", band_json(played.utilisation)}};
-  const auto cost = cost_of(plan, answer, question);
-  json["cost"] = cost ? band_json(*cost) : ReservationJson(nullptr);
+  const auto in_days = [](const auto& seconds) { return seconds.value / kDay; };
+  Json lost = Json::object();
+  for (std::size_t i = 0; i < kLosses; ++i) lost[kWordsOf<Loss>[i]] = played.lost[i] / kHour;
+  Json alternatives = list_json(answer.alternatives, [](const Alternative& one) {
+    return Json{{"change", one.change},
+                {"days", band_json(scaled_band(one.played.finished, 1 / kDay))},
+                {"completes_probability", one.played.completes},
+                {"tokens_by_end", band_json(one.played.tokens)}};
+  });
+  Json json{{"class", answer.site.name},
+            {"own_figures", answer.own_figures},
+            {"nodes", reservation.nodes},
+            {"spares", reservation.spares},
+            {"pool", reservation.pool > 0},
+            {"reserved_days", optional_json(asked.length, in_days)},
+            {"days", band_json(scaled_band(played.finished, 1 / kDay))},
+            {"completes_probability", played.completes},
+            {"tokens_by_end", band_json(played.tokens)},
+            {"stops", band_json(played.stops)},
+            {"ettr", band_json(played.ettr)},
+            {"goodput_tokens_per_sec", band_json(played.goodput)},
+            {"utilisation", band_json(played.utilisation)}};
+  json["cost"] = optional_json(cost_of(plan, answer, question), band_json);
   const auto kwh = kwh_of(answer);
-  json["kwh"] = kwh ? band_json(*kwh) : ReservationJson(nullptr);
+  json["kwh"] = optional_json(kwh, band_json);
   if (kwh) {
     json["kwh_with_network_and_storage"] = band_json(scaled_band(*kwh, beside_nodes(answer)));
     json["pue"] = answer.site.facility.pue;
@@ -289,7 +260,7 @@ ReservationJson reservation_json(const Plan& plan, const ReservationAnswer& answ
         scaled_band(played.elapsed, real(reservation.nodes) * answer.nameplate / kJoulesPerKwh));
   }
   json["lost_hours"] = std::move(lost);
-  json["repeated_hours"] = played.repeated / kReservedHour;
+  json["repeated_hours"] = played.repeated / kHour;
   json["mean_ettr"] = played.mean_ettr;
   json["expected_ettr"] = answer.expected_ettr;
   json["mtbf_s"] = finite_json(answer.mtbf);
@@ -304,7 +275,8 @@ ReservationJson reservation_json(const Plan& plan, const ReservationAnswer& answ
   json["spares_for_99"] = answer.spares_for_99;
   json["lacking_share"] = answer.lacking;
   json["alternatives"] = std::move(alternatives);
-  json["curve"] = {{"days", std::move(days)}, {"tokens", std::move(tokens)}};
+  json["curve"] = {{"days", list_json(played.times, [](double time) { return time / kDay; })},
+                   {"tokens", list_json(played.tokens_at, band_json)}};
   json["replications"] = asked.replications;
   json["seed"] = asked.seed;
   return json;

@@ -30,6 +30,9 @@ std::string reservation_text(const Plan& plan, const ReservationAnswer& answer,
 std::string over_nodes_text(const std::vector<NodesPoint>& points, const RunQuestion& question);
 nlohmann::ordered_json over_nodes_json(const std::vector<NodesPoint>& points);
 
+/// The values below which one in ten, half and nine in ten ways stay; null: never.
+nlohmann::ordered_json band_json(const Band& band);
+
 /// The member `reservation` of a prediction.
 nlohmann::ordered_json reservation_json(const Plan& plan, const ReservationAnswer& answer,
                                         const RunQuestion& question);

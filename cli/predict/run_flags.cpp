@@ -73,7 +73,7 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
       ->type_name("FIRST:LAST:INCREMENT")
       ->group(kGroup);
   CLI::Option* tokens =
-      command.add_option("--tokens", question.tokens, "of the whole training: 15T")
+      command.add_option("--tokens", question.tokens, "tokens of the whole training: 15T")
           ->transform(spelled_amount())
           ->group(kGroup);
   command.add_option("--epochs", question.epochs, "passes over a data set, in place of --tokens")
@@ -82,11 +82,11 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
       ->group(kGroup);
   command
       .add_option("--sequences", question.sequences,
-                  "of the data set; a named one's (--lengths) by itself")
+                  "sequences of the data set; a named one (--lengths) has its own")
       ->transform(spelled_amount())
       ->needs("--epochs")
       ->group(kGroup);
-  command.add_option("--price", question.price, "of one GPU-hour")
+  command.add_option("--price", question.price, "price of one GPU-hour")
       ->check(positive_amount())
       ->group(kGroup);
   command
@@ -103,8 +103,8 @@ void add_run_flags(CLI::App& command, RunQuestion& question) {
   add_run_amount(command, "--checkpoint-interval", question.checkpoint_interval, parse_duration,
                  "DURATION", "3h", "training between two checkpoints (default: the best)");
   add_run_amount(command, "--restart", question.restart, parse_duration, "DURATION", "10m",
-                 "to start again after a failure, beside reading the checkpoint (default: 0; of a "
-                 "reservation, as the site has it)");
+                 "time to start again after a failure, beside reading the checkpoint (default: 0; "
+                 "with --reservation, the site's)");
   CLI::Option* interval = command
                               .add_option("--eval-interval", question.eval_interval,
                                           "iterations between two evaluations")

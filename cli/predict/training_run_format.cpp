@@ -1,25 +1,24 @@
 #include "cli/predict/training_run_format.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string duration(Seconds time) {
   const double value = time.value;
-  if (value >= 2 * kDay) return fmt::format("{:.1f} days", value / kDay);
-  if (value >= 2 * kHour) return fmt::format("{:.1f} h", value / kHour);
-  if (value >= 2 * kMinute) return fmt::format("{:.1f} min", value / kMinute);
-  return fmt::format("{:.1f} s", value);
+  if (value >= 2 * kDay) return fixed(value / kDay, 1) + " days";
+  if (value >= 2 * kHour) return fixed(value / kHour, 1) + " h";
+  if (value >= 2 * kMinute) return fixed(value / kMinute, 1) + " min";
+  return fixed(value, 1) + " s";
 }
 
-std::string cell(const std::optional<BatchTime>& time, const char* format) {
-  return time ? fmt::format(fmt::runtime(format), time->sec_per_iter.value) : "-";
+std::string cell(const std::optional<BatchTime>& time) {
+  return time ? fixed(time->sec_per_iter.value, 2) + " s" : "-";
 }
 
 /// Sizes worth a line: the ends, doublings of the first, and where something changes.
@@ -43,11 +42,10 @@ std::string ramp_text(const Plan& plan, const RampCurve& curve) {
     if (!planned) ++refused;
     if (!is_notable(curve, point)) continue;
     const double step = planned ? planned->sec_per_iter.value : 1;
-    table.add({fmt::format("{}", point.gbs), cell(planned, "{:.2f} s"),
-               planned ? fmt::format("{}", planned->micro_batches) : "-",
-               planned ? fmt::format("{:.1f} %", 100 * planned->bubble / step) : "-",
-               planned ? fmt::format("{:.2f}", static_cast<double>(point.gbs) / step) : "-",
-               fastest ? fmt::format("{}", fastest->mbs) : "-", cell(fastest, "{:.2f} s")});
+    table.row(point.gbs, cell(planned), planned ? std::to_string(planned->micro_batches) : "-",
+              planned ? percent(planned->bubble / step) + " %" : "-",
+              planned ? fixed(real(point.gbs) / step, 2) : "-",
+              fastest ? std::to_string(fastest->mbs) : "-", cell(fastest));
   }
   std::string text =
       fmt::format("Batch size ramp-up, {} sizes\n", curve.points.size()) + table.text();
@@ -68,60 +66,52 @@ std::string ramp_text(const Plan& plan, const RampCurve& curve) {
 
 std::string checkpoint_text(const CheckpointPlan& checkpoints, const RunQuestion& question) {
   TextTable table({"Checkpoints", ""});
-  table.add(
-      {"size (weights and optimizer)", fmt::format("{:.0f} GiB", checkpoints.size.value / kGiB)});
-  table.add({"to write one", duration(checkpoints.save)});
-  if (checkpoints.young) table.add({"best interval, Young 1974", duration(*checkpoints.young)});
-  if (checkpoints.daly) table.add({"best interval, Daly 2006", duration(*checkpoints.daly)});
-  if (question.checkpoint_interval) table.add({"interval in use", duration(*checkpoints.interval)});
+  table.row("size (weights and optimizer)", fixed(gib(checkpoints.size), 0) + " GiB");
+  table.row("to write one", duration(checkpoints.save));
+  if (checkpoints.young) table.row("best interval, Young 1974", duration(*checkpoints.young));
+  if (checkpoints.daly) table.row("best interval, Daly 2006", duration(*checkpoints.daly));
+  if (question.checkpoint_interval) table.row("interval in use", duration(*checkpoints.interval));
   if (checkpoints.interval) {
-    table.add({question.mtbf ? "lost to saving and failures" : "lost to saving",
-               fmt::format("{:.2f} %", 100 * checkpoints.lost_share)});
+    table.row(question.mtbf ? "lost to saving and failures" : "lost to saving",
+              percent(checkpoints.lost_share, 2) + " %");
   }
   return table.text(0, "");
 }
 
 std::string run_text(const TrainingRun& run, const RunQuestion& question, bool what_if) {
   TextTable table({"Whole run", ""});
-  table.add({"tokens", fmt::format("{:.4g}", *question.tokens)});
-  table.add({"iterations", fmt::format("{}", run.iterations)});
-  if (run.ramp_iterations > 0) {
-    table.add({"of those, ramp-up", fmt::format("{}", run.ramp_iterations)});
-  }
-  if (what_if) {
-    table.add({"each of them, what if", fmt::format("{:.2f} s", run.sec_per_iter.value)});
-  }
-  table.add({"training", duration(run.training)});
-  if (question.eval_interval > 0) table.add({"evaluation", duration(run.evaluation)});
-  table.add({"expected in all", duration(run.expected)});
-  table.add({"GPU-hours", fmt::format("{:.0f}", run.gpu_hours)});
-  if (run.cost) table.add({"cost", fmt::format("{:.0f}", *run.cost)});
+  table.row("tokens", fmt::format("{:.4g}", *question.tokens));
+  table.row("iterations", run.iterations);
+  if (run.ramp_iterations > 0) table.row("ramp-up among them", run.ramp_iterations);
+  if (what_if) table.row("each of them, what if", fixed(run.sec_per_iter.value, 2) + " s");
+  table.row("training", duration(run.training));
+  if (question.eval_interval > 0) table.row("evaluation", duration(run.evaluation));
+  table.row("expected in all", duration(run.expected));
+  table.row("GPU-hours", fixed(run.gpu_hours, 0));
+  if (run.cost) table.row("cost", fixed(*run.cost, 0));
   return table.text(0, "");
 }
 
-Json time_json(const std::optional<BatchTime>& time) {
-  if (!time) return nullptr;
-  return {{"mbs", time->mbs},
-          {"micro_batches", time->micro_batches},
-          {"sec_per_iter", time->sec_per_iter.value},
-          {"bubble_s", time->bubble}};
+Json time_json(const BatchTime& time) {
+  return {{"mbs", time.mbs},
+          {"micro_batches", time.micro_batches},
+          {"sec_per_iter", time.sec_per_iter.value},
+          {"bubble_s", time.bubble}};
 }
 
-Json optional_json(const auto& value) {
-  return value ? Json(value->value) : Json(nullptr);
+Json seconds_json(const std::optional<Seconds>& time) {
+  return optional_json(time, [](Seconds seconds) { return seconds.value; });
 }
 
 Json ramp_json(const RampCurve& curve) {
-  Json switches = Json::array();
-  for (const MicroBatchSwitch& step : curve.switches) {
-    switches.push_back({{"gbs", step.gbs}, {"mbs", step.mbs}});
-  }
-  Json points = Json::array();
-  for (const BatchPoint& point : curve.points) {
-    points.push_back({{"gbs", point.gbs},
-                      {"planned", time_json(point.planned)},
-                      {"fastest", time_json(point.fastest)}});
-  }
+  Json switches = list_json(curve.switches, [](const MicroBatchSwitch& step) {
+    return Json{{"gbs", step.gbs}, {"mbs", step.mbs}};
+  });
+  Json points = list_json(curve.points, [](const BatchPoint& point) {
+    return Json{{"gbs", point.gbs},
+                {"planned", optional_json(point.planned, time_json)},
+                {"fastest", optional_json(point.fastest, time_json)}};
+  });
   return {{"first_full_gbs", curve.first_full ? Json(*curve.first_full) : Json(nullptr)},
           {"mbs_switches", switches},
           {"points", points}};
@@ -144,9 +134,9 @@ Json whole_run_json(const WholeRun& whole) {
   if (const auto& checkpoints = whole.checkpoints) {
     json["checkpoints"] = {{"size_bytes", checkpoints->size.value},
                            {"save_s", checkpoints->save.value},
-                           {"young_interval_s", optional_json(checkpoints->young)},
-                           {"daly_interval_s", optional_json(checkpoints->daly)},
-                           {"interval_s", optional_json(checkpoints->interval)},
+                           {"young_interval_s", seconds_json(checkpoints->young)},
+                           {"daly_interval_s", seconds_json(checkpoints->daly)},
+                           {"interval_s", seconds_json(checkpoints->interval)},
                            {"lost_share", checkpoints->lost_share}};
   }
   if (const auto& run = whole.run) {
@@ -155,7 +145,7 @@ Json whole_run_json(const WholeRun& whole) {
         {"sec_per_iter", run->sec_per_iter.value}, {"training_s", run->training.value},
         {"evaluation_s", run->evaluation.value},   {"expected_s", run->expected.value},
         {"days", run->expected.value / kDay},      {"gpu_hours", run->gpu_hours}};
-    if (run->cost) json["run"]["cost"] = *run->cost;
+    set_json(json["run"], "cost", run->cost);
   }
   return json;
 }

@@ -5,15 +5,12 @@
 #include <map>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/json/axis_json.hpp"
+#include "cli/json/json.hpp"
 #include "hw/base/units.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 double to_digits(double value, double scale) {
   return std::round(value * scale) / scale;

@@ -5,16 +5,14 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
 #include "cli/text/layout_text.hpp"
 #include "sim/answer/sensitivity.hpp"
 #include "sim/answer/timeline.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 bool is_drawn(const TimelineSlice& slice) {
   return slice.stream != StageStream::send_forward && slice.stream != StageStream::send_backward;
@@ -41,6 +39,11 @@ Json slice_json(const TimelineSlice& slice) {
           nanoseconds(slice.end_s - slice.start_s)};
 }
 
+/// Returns the look of a part of the time on the page: its key, its colour and what it is.
+Json part_json(const TimePart& part) {
+  return {part.key, part.is_communication ? "communication" : part.key, part.meaning};
+}
+
 }  // namespace
 
 Json drawing_json(const PredictAnswer& answer, std::size_t most_slices) {
@@ -59,14 +62,12 @@ Json drawing_json(const PredictAnswer& answer, std::size_t most_slices) {
     }
     for (const TimelineSlice& slice : drawn) slices.push_back(slice_json(slice));
   }
-  Json gains = Json::array();
-  for (const Sensitivity& one : sensitivity(answer.scenario)) {
-    gains.push_back({{"resource", one.resource}, {"sec_per_iter", one.sec_per_iter}});
-  }
-  Json kinds = Json::array();
-  for (const TaskTraits& task : kTasks) kinds.push_back(kind_json(task));
+  Json gains = list_json(sensitivity(answer.scenario), [](const Sensitivity& one) {
+    return Json{{"resource", one.resource}, {"sec_per_iter", one.sec_per_iter}};
+  });
   return {{"plan_text", plan_text(answer.scenario)},
-          {"task_kinds", std::move(kinds)},
+          {"time_parts", list_json(kTimeParts, part_json)},
+          {"task_kinds", list_json(kTasks, kind_json)},
           {"timeline", std::move(slices)},
           {"timeline_note", std::move(note)},
           {"sensitivity", std::move(gains)}};

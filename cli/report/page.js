@@ -8,7 +8,7 @@
 
   function prediction() {
     const p = data.prediction;
-    show(...predictionDrawing.title(p, data), ...predictionDrawing.headline(p), predictionDrawing.breakdown(p),
+    show(...predictionDrawing.title(p, data), ...predictionDrawing.headline(p), predictionDrawing.breakdown(p, data),
       predictionDrawing.timeline(p, data), predictionDrawing.memory(p),
       ...predictionDrawing.reservation(p), predictionDrawing.sensitivity(p, data.sensitivity));
   }

@@ -1,8 +1,8 @@
 #include "cli/report/report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
 #include "cli/report/cloud.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/report/report_page.hpp"
@@ -12,8 +12,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 void replace(std::string& text, const std::string& marker, const std::string& value) {
   const std::size_t place = text.find(marker);

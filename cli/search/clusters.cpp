@@ -4,10 +4,12 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/flags/value_lists.hpp"
+#include "cli/json/json.hpp"
 #include "cli/search/search_format.hpp"
 #include "cli/text/layout_text.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -15,17 +17,8 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::vector<std::string> names_of(const SearchOptions& options) {
-  std::vector<std::string> names;
-  const std::string text = options.request.cluster.value_or("");
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    names.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return names;
+  return split(options.request.cluster.value_or(""), ',');
 }
 
 void check(const SearchOptions& options, const std::vector<std::string>& names) {
@@ -136,11 +129,10 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
   TextTable counts({"cluster", "device", "software", "legal", "fit", "best sec/it"});
   for (const SearchAnswer& answer : answers) {
     const SearchInputs& inputs = answer.inputs;
-    counts.add({inputs.cluster.name, inputs.device.name, inputs.software.name,
-                fmt::format("{}", answer.result.legal), fmt::format("{}", answer.result.fitting),
-                answer.result.plans.empty()
-                    ? "none"
-                    : fmt::format("{:.2f}", answer.result.plans.front().sec_per_iter)});
+    const auto& [legal, fitting] = std::pair(answer.result.legal, answer.result.fitting);
+    counts.row(
+        inputs.cluster.name, inputs.device.name, inputs.software.name, legal, fitting,
+        answer.result.plans.empty() ? "none" : fixed(answer.result.plans.front().sec_per_iter, 2));
   }
   text += counts.text(terminal.width) + "\n";
   std::vector<std::string> header{"rank",         "cluster", "GPUs", "sec/it",
@@ -152,22 +144,16 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
   for (const Place& place : ranked(answers)) {
     const SearchAnswer& answer = *place.answer;
     const FoundPlan& found = place.found();
-    const Prediction& prediction = answer.best[place.rank];
     std::vector<std::string> row{
-        fmt::format("{}", ++rank),
-        answer.inputs.cluster.name,
-        fmt::format("{}", found.plan.gpus),
-        fmt::format("{:.2f}", found.sec_per_iter),
-        fmt::format("{:.0f}", tokens_per_gpu(found)),
-        fmt::format("{:.1f}",
-                    100 * prediction.model_flops_rate(found.plan) / prediction.peak.value),
-        fmt::format("{:.1f}", found.peak_memory.value / kGiB),
-        verdict_text(answer, place.rank)};
+        fmt::format("{}", ++rank),          answer.inputs.cluster.name,
+        fmt::format("{}", found.plan.gpus), fixed(found.sec_per_iter, 2),
+        fixed(tokens_per_gpu(found), 0),    percent(answer.best[place.rank].mfu(found.plan)),
+        gib_text(found.peak_memory),        verdict_text(answer, place.rank)};
     if (total) {
       const auto cost = answer.cost(found);
-      row.push_back(fmt::format("{:.1f}", *answer.training_seconds(found) / kDay));
-      row.push_back(fmt::format("{:.0f}", *answer.gpu_hours(found)));
-      row.push_back(cost ? fmt::format("{:.0f}", *cost) : "");
+      row.push_back(fixed(*answer.training_seconds(found) / kDay, 1));
+      row.push_back(fixed(*answer.gpu_hours(found), 0));
+      row.push_back(cost ? fixed(*cost, 0) : "");
     }
     row.push_back(layout_text(found.plan));
     table.add(std::move(row));
@@ -206,10 +192,11 @@ std::string clusters_json(const std::vector<SearchAnswer>& answers) {
   }
   for (const char* count : {"considered", "legal", "required", "fitting", "seconds"}) {
     for (std::size_t i = 1; i < documents.size(); ++i) {
-      if (all[count].is_number_integer()) {
-        all[count] = all[count].get<std::int64_t>() + documents[i][count].get<std::int64_t>();
+      const Json& more = documents[i][count];
+      if (more.is_number_integer()) {
+        all[count] = all[count].get<std::int64_t>() + more.get<std::int64_t>();
       } else {
-        all[count] = all[count].get<double>() + documents[i][count].get<double>();
+        all[count] = all[count].get<double>() + more.get<double>();
       }
     }
   }
@@ -237,7 +224,7 @@ std::string clusters_json(const std::vector<SearchAnswer>& answers) {
     }
     all["clusters"].push_back(std::move(one));
   }
-  return all.dump(2) + "\n";
+  return document_text(all);
 }
 
 }  // namespace prequel

@@ -4,10 +4,12 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/flags/value_lists.hpp"
+#include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/text/layout_text.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -17,8 +19,6 @@
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The value of a flag as a job writes it.
 std::string job_value(const std::string& text) {
@@ -37,26 +37,17 @@ std::string refusals(const Explanation& answer, std::size_t width) {
 
 constexpr double kLeastShown = 0.005;  // s: what two digits show
 
-std::string difference(double seconds) {
-  return fmt::format("{:+.2f}", std::abs(seconds) < kLeastShown ? 0.0 : seconds);  // not -0.00
-}
-
 /// Where two plans spend their time, and what is between them.
 std::string difference_table(const Breakdown& plan, const Breakdown& best) {
   TextTable table({"s", "it", "the best", "difference"});
-  const Json is = breakdown_json(plan);
-  const Json was = breakdown_json(best);
-  for (const auto& [part, value] : is.items()) {
-    const double seconds = value.get<double>();
-    const double other = was.at(part).get<double>();
-    if (seconds < kLeastShown && other < kLeastShown) continue;
-    std::string label = part;
-    std::ranges::replace(label, '_', ' ');
-    table.add({label, fmt::format("{:.2f}", seconds), fmt::format("{:.2f}", other),
-               difference(seconds - other)});
+  const auto add = [&](const std::string& label, double is, double was) {
+    table.row(label, fixed(is, 2), fixed(was, 2), signed_fixed(is - was, 2));
+  };
+  for (const TimePart& part : kTimeParts) {
+    const double is = plan.*part.seconds, was = best.*part.seconds;
+    if (is >= kLeastShown || was >= kLeastShown) add(spaced(part.key), is, was);
   }
-  table.add({"total", fmt::format("{:.2f}", plan.total()), fmt::format("{:.2f}", best.total()),
-             difference(plan.total() - best.total())});
+  add("total", plan.total(), best.total());
   return table.text(0, "    ");
 }
 
@@ -84,9 +75,7 @@ std::string place(const Explanation& answer, const SearchResult& found) {
 PlanRequest read_layout(const std::string& text) {
   const std::string from = "--explain " + printable(text);
   Document document = Document::from("--explain", nlohmann::json::object());
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
+  for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
       throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
@@ -95,7 +84,6 @@ PlanRequest read_layout(const std::string& text) {
     std::ranges::replace(axis, '-', '_');
     if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
     document.set(axis, job_value(part.substr(equals + 1)), printable(part));
-    begin = end + 1;
   }
   PlanRequest layout = read_plan(document.root());
   document.finish();
@@ -128,24 +116,23 @@ std::string explanation_text(const ExplainedLayout& explained, const SearchResul
   return text;
 }
 
+Json refused_json(const RefusedPlan& refused) {
+  return {{"plan", layout_text(refused.request)}, {"problems", refused.problems}};
+}
+
 Json explanation_json(const ExplainedLayout& explained, const SearchResult& found,
                       const Prediction* best) {
   const Explanation& answer = explained.answer;
   Json json{{"layout", explained.question}, {"verdict", name(answer.verdict)}};
   switch (answer.verdict) {
-    case LayoutVerdict::illegal: {
-      json["refused"] = Json::array();
-      for (const RefusedPlan& refused : answer.refused) {
-        json["refused"].push_back(
-            {{"plan", layout_text(refused.request)}, {"problems", refused.problems}});
-      }
+    case LayoutVerdict::illegal:
+      json["refused"] = list_json(answer.refused, refused_json);
       return json;
-    }
     case LayoutVerdict::excluded: json["requirements"] = answer.unmet; return json;
     case LayoutVerdict::oom:
-      json["memory"] = {{"needs_gib", answer.needed.value / kGiB},
-                        {"available_gib", answer.room.value / kGiB},
-                        {"excess_gib", (answer.needed - answer.room).value / kGiB},
+      json["memory"] = {{"needs_gib", gib(answer.needed)},
+                        {"available_gib", gib(answer.room)},
+                        {"excess_gib", gib(answer.needed - answer.room)},
                         {"stage", answer.predicted->fullest_stage}};
       break;
     case LayoutVerdict::ranked:
@@ -156,16 +143,13 @@ Json explanation_json(const ExplainedLayout& explained, const SearchResult& foun
       json["breakdown_s"] = breakdown_json(answer.predicted->breakdown);
       if (best) {
         json["behind_best"] = answer.value / found.plans.front().value - 1;
-        json["difference_s"] = Json::object();
-        const Json was = breakdown_json(best->breakdown);
-        for (const auto& [part, value] : json["breakdown_s"].items()) {
-          json["difference_s"][part] = value.get<double>() - was.at(part).get<double>();
+        for (const TimePart& part : kTimeParts) {
+          json["difference_s"][part.key] =
+              answer.predicted->breakdown.*part.seconds - best->breakdown.*part.seconds;
         }
       }
   }
-  json["model_shape"] = {{"layers", answer.shape.layers},
-                         {"hidden", answer.shape.hidden},
-                         {"heads", answer.shape.heads}};
+  json["model_shape"] = shape_json(answer.shape);
   json["plan"] = plan_json(*answer.plan);
   return json;
 }

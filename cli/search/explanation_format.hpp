@@ -25,6 +25,8 @@ PlanRequest read_layout(const std::string& text);
 /// `best` is the whole prediction of the best plan found, if there is one.
 std::string explanation_text(const ExplainedLayout& explained, const SearchResult& found,
                              const Prediction* best, const Terminal& terminal);
+/// A layout that no rule allows, and its problems.
+nlohmann::ordered_json refused_json(const RefusedPlan& refused);
 nlohmann::ordered_json explanation_json(const ExplainedLayout& explained, const SearchResult& found,
                                         const Prediction* best);
 

@@ -1,18 +1,15 @@
 #include "cli/search/pareto_format.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/search/plan_columns.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "sim/search/pareto.hpp"
 
 namespace prequel {
-
-namespace {
-using Json = nlohmann::ordered_json;
-}  // namespace
 
 std::string pareto_text(const SearchResult& result, const SearchInputs& inputs, bool shaped,
                         const Terminal& terminal) {
@@ -41,8 +38,8 @@ std::string pareto_text(const SearchResult& result, const SearchInputs& inputs, 
     }
     row.push_back(std::string(name(plan.recompute)) + (plan.sequence_parallel ? " sp" : ""));
     row.push_back(std::string(name(plan.schedule)));
-    row.push_back(fmt::format("{:.2f}", found.sec_per_iter));
-    row.push_back(fmt::format("{:.1f}", found.peak_memory.value / kGiB));
+    row.push_back(fixed(found.sec_per_iter, 2));
+    row.push_back(gib_text(found.peak_memory));
     for (const ColumnOfAxis& column : others) row.push_back(column.cells[i]);
     table.add(std::move(row));
   }
@@ -53,19 +50,15 @@ std::string pareto_text(const SearchResult& result, const SearchInputs& inputs, 
 }
 
 Json pareto_json(const SearchResult& result) {
-  Json front = Json::array();
-  for (const std::size_t place : pareto_front(result.plans)) {
+  return list_json(pareto_front(result.plans), [&](std::size_t place) {
     const FoundPlan& found = result.plans[place];
-    front.push_back({{"sec_per_iter", found.sec_per_iter},
-                     {"memory", {{"peak_gib", found.peak_memory.value / kGiB}}},
-                     {"model_shape",
-                      {{"layers", found.shape.layers},
-                       {"hidden", found.shape.hidden},
-                       {"heads", found.shape.heads}}},
-                     {"plan", plan_json(found.plan)}});
-    if (place < result.ranked) front.back()["rank"] = place + 1;
-  }
-  return front;
+    Json json{{"sec_per_iter", found.sec_per_iter},
+              {"memory", {{"peak_gib", gib(found.peak_memory)}}},
+              {"model_shape", shape_json(found.shape)},
+              {"plan", plan_json(found.plan)}};
+    if (place < result.ranked) json["rank"] = place + 1;
+    return json;
+  });
 }
 
 }  // namespace prequel

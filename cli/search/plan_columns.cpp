@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
 
 namespace prequel {
@@ -38,8 +39,7 @@ std::vector<ColumnOfAxis> further_columns(const std::vector<const Plan*>& plans,
   each_axis([&](const auto& axis) {
     const bool shown = std::ranges::find(kShownAxes, axis.name) != std::end(kShownAxes);
     if (shown || axis.use == AxisUse::shared) return;
-    ColumnOfAxis column{std::string(axis.name), {}};
-    std::ranges::replace(column.name, '_', ' ');
+    ColumnOfAxis column{spaced(axis.name), {}};
     for (const Plan* plan : plans) column.cells.push_back(cell_of(axis.of(*plan)));
     const std::string usual = usual_cell(axis, inputs, *plans.front());
     const bool is_usual =

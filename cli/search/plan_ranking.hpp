@@ -36,7 +36,7 @@ struct Ranking {
   std::vector<std::size_t> folded;    ///< how many plans found stand behind each ranked one
   std::optional<RiskyPlan> risky;
   std::vector<FoundPlan> cloud;    ///< every plan that fits, the best first, where it is drawn
-  std::vector<std::string> notes;  ///< warnings
+  std::vector<std::string> notes;  ///< warnings: what was assumed, widened or asked in vain
 };
 
 /// Tests whether two plans differ in their layout string, chunks and recomputed modules at most.

@@ -5,8 +5,10 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
+#include "cli/predict/reservation_format.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/run/expected_reservation.hpp"
@@ -15,7 +17,7 @@
 namespace prequel {
 namespace {
 
-constexpr double kSecondsADay = 86400, kSecondsAnHour = 3600, kJoulesAKwh = 3.6e6;
+constexpr double kJoulesAKwh = 3.6e6;
 constexpr double kUsualRisk = 0.9;
 constexpr std::size_t kSearchReplications = 400;
 
@@ -52,13 +54,11 @@ ReservedPlan play_plan(const SearchInputs& inputs, const Site& site, const Searc
   ReservedPlan plan;
   plan.nodes = reservation.nodes;
   plan.spares = reservation.spares;
-  plan.expected_days =
-      run.training.value / std::max(1e-9, expected_progress(reservation)) / kSecondsADay;
-  plan.days = {played.finished.p10 / kSecondsADay, played.finished.p50 / kSecondsADay,
-               played.finished.p90 / kSecondsADay};
-  plan.days_at_risk = played.finished_by(risk_of(options)) / kSecondsADay;
+  plan.expected_days = run.training.value / std::max(1e-9, expected_progress(reservation)) / kDay;
+  plan.days = {played.finished.p10 / kDay, played.finished.p50 / kDay, played.finished.p90 / kDay};
+  plan.days_at_risk = played.finished_by(risk_of(options)) / kDay;
   if (options.within) plan.in_time = played.share_finished_by(*options.within);
-  const double hours = plan.days_at_risk * kSecondsADay / kSecondsAnHour;
+  const double hours = plan.days_at_risk * kDay / kHour;
   const double gpus = real(plan.nodes + plan.spares) * real(in_node);
   if (price > 0) plan.cost = hours * gpus * price;
   if (plug.busy > 0) {
@@ -72,11 +72,7 @@ ReservedPlan play_plan(const SearchInputs& inputs, const Site& site, const Searc
 }
 
 std::string days_text(double days) {
-  return std::isfinite(days) ? fmt::format("{:.1f}", days) : "never";
-}
-
-nlohmann::ordered_json finite_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+  return std::isfinite(days) ? fixed(days, 1) : "never";
 }
 
 }  // namespace
@@ -104,8 +100,7 @@ std::vector<double> counted_by_nodes(const SearchInputs& inputs, const Site& sit
     reservation.saving = saving_times({size, nodes, nodes * in_node, inputs.device.host_link, {}},
                                       site.storage, saving);
     const double rate = stop_rates(reservation).failures;
-    reservation.saving.interval =
-        rate > 0 ? best_interval(reservation.saving, 1 / rate) : kSecondsADay;
+    reservation.saving.interval = rate > 0 ? best_interval(reservation.saving, 1 / rate) : kDay;
     reservation.spares = question.reservation.spares.value_or(nodes);
     counted[static_cast<std::size_t>(nodes)] = std::max(1e-6, expected_progress(reservation));
   }
@@ -139,13 +134,11 @@ std::string reserved_plans_text(const std::vector<ReservedPlan>& plans,
   TextTable table({"rank", "nodes", "spares", "days: 10 %", "median", "90 %", "at " + risk,
                    "closed form", "in time", "cost", "kWh"});
   for (const ReservedPlan& plan : plans) {
-    table.add({fmt::format("{}", plan.rank + 1), fmt::format("{}", plan.nodes),
-               fmt::format("{}", plan.spares), days_text(plan.days.p10), days_text(plan.days.p50),
-               days_text(plan.days.p90), days_text(plan.days_at_risk),
-               days_text(plan.expected_days),
-               plan.in_time ? fmt::format("{:.0f} %", 100 * *plan.in_time) : "-",
-               plan.cost ? fmt::format("{:.3g}", *plan.cost) : "-",
-               plan.kwh ? fmt::format("{:.0f}", *plan.kwh) : "-"});
+    table.row(plan.rank + 1, plan.nodes, plan.spares, days_text(plan.days.p10),
+              days_text(plan.days.p50), days_text(plan.days.p90), days_text(plan.days_at_risk),
+              days_text(plan.expected_days), plan.in_time ? percent(*plan.in_time, 0) + " %" : "-",
+              plan.cost ? fmt::format("{:.3g}", *plan.cost) : "-",
+              plan.kwh ? fixed(*plan.kwh, 0) : "-");
   }
   std::string text = fmt::format(
       "Played from the first hour to the last token, the best with a probability of {} first "
@@ -154,28 +147,24 @@ std::string reserved_plans_text(const std::vector<ReservedPlan>& plans,
   text += table.text(0, "");
   if (options.within && plans.front().in_time && *plans.front().in_time < risk_of(options)) {
     text += fmt::format("  none of them is in time, within {:.4g} days, with a probability of {}\n",
-                        *options.within / kSecondsADay, risk);
+                        *options.within / kDay, risk);
   }
   return text;
 }
 
-nlohmann::ordered_json reserved_plans_json(const std::vector<ReservedPlan>& plans) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const ReservedPlan& plan : plans) {
-    nlohmann::ordered_json row{{"rank", plan.rank + 1},
-                               {"nodes", plan.nodes},
-                               {"spares", plan.spares},
-                               {"days",
-                                {finite_or_null(plan.days.p10), finite_or_null(plan.days.p50),
-                                 finite_or_null(plan.days.p90)}},
-                               {"days_at_risk", finite_or_null(plan.days_at_risk)},
-                               {"expected_days", finite_or_null(plan.expected_days)}};
-    if (plan.in_time) row["completes_probability"] = *plan.in_time;
-    if (plan.cost) row["cost"] = finite_or_null(*plan.cost);
-    if (plan.kwh) row["kwh"] = finite_or_null(*plan.kwh);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+Json reserved_plans_json(const std::vector<ReservedPlan>& plans) {
+  return list_json(plans, [](const ReservedPlan& plan) {
+    Json row{{"rank", plan.rank + 1},
+             {"nodes", plan.nodes},
+             {"spares", plan.spares},
+             {"days", band_json(plan.days)},
+             {"days_at_risk", finite_json(plan.days_at_risk)},
+             {"expected_days", finite_json(plan.expected_days)}};
+    set_json(row, "completes_probability", plan.in_time);
+    if (plan.cost) row["cost"] = finite_json(*plan.cost);
+    if (plan.kwh) row["kwh"] = finite_json(*plan.kwh);
+    return row;
+  });
 }
 
 }  // namespace prequel

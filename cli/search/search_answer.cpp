@@ -124,15 +124,10 @@ void add_deadline(SearchAnswer& answer, const Ranker& ranker, const Candidates& 
   answer.cheapest = best_by(SearchGoal::efficiency);
 }
 
-/// Makes a ranking that of the answer.
+/// Makes a ranking that of the answer, which keeps its notes.
 void take_ranking(Ranking ranking, SearchAnswer& answer) {
-  answer.result = std::move(ranking.result);
-  answer.intervals = std::move(ranking.intervals);
-  answer.families = std::move(ranking.families);
-  answer.folded = std::move(ranking.folded);
-  answer.risky = std::move(ranking.risky);
-  answer.cloud = std::move(ranking.cloud);
-  answer.notes.insert(answer.notes.end(), ranking.notes.begin(), ranking.notes.end());
+  ranking.notes.insert(ranking.notes.begin(), answer.notes.begin(), answer.notes.end());
+  static_cast<Ranking&>(answer) = std::move(ranking);
 }
 
 /// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:

@@ -23,17 +23,12 @@
 namespace prequel {
 
 /// The result, and whole predictions of the best plans.
-struct SearchAnswer {
+struct SearchAnswer : Ranking {
   SearchInputs inputs;
   SearchOptions options;
-  SearchResult result;
-  std::vector<Prediction> best;               ///< of the first plans of the result
-  double seconds{};                           ///< that the search took
-  std::vector<Interval> intervals;            ///< of the first plans of the result, printed or not
-  std::vector<std::size_t> families, folded;  ///< of those, as `Ranking` has them
-  std::optional<RiskyPlan> risky;
+  std::vector<Prediction> best;                  ///< of the first plans of the result
+  double seconds{};                              ///< that the search took
   std::optional<Recommendation> recommendation;  ///< where a plan was found
-  std::vector<FoundPlan> cloud;                  ///< every plan that fits, where it is drawn
   std::vector<Odds> odds;                        ///< of those, among each other
   std::vector<std::vector<Gain>> gains;  ///< of 10 % more of each resource, for each of `best`
   /// Seconds of the first plans by the detailed engine; nothing where it would take too long.
@@ -47,7 +42,6 @@ struct SearchAnswer {
   std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
   /// With a deadline: of the plans that are in time.
   std::optional<FoundPlan> fewest_gpus, cheapest;
-  std::vector<std::string> notes;  ///< what was assumed or widened; values that no plan takes
 
   /// Returns the relative error of the best plan, as `predict` states it.
   [[nodiscard]] double stated_error() const;

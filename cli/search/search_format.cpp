@@ -4,15 +4,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/flags/flags.hpp"
 #include "cli/json/interval_json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/search/pareto_format.hpp"
 #include "cli/search/plan_columns.hpp"
 #include "cli/text/layout_text.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/unit_text.hpp"
@@ -25,15 +26,8 @@ namespace {
 
 constexpr std::size_t kRefused = 20;  // plans of a table that are told why
 
-using Json = nlohmann::ordered_json;
-
 double headroom(const SearchInputs& inputs, Bytes memory) {
   return 1.0 - memory / inputs.device.memory;
-}
-
-double exposed(const Breakdown& parts) {
-  return parts.tp_comm + parts.cp_comm + parts.ep_comm + parts.pp_comm + parts.dp_comm +
-         parts.offload;
 }
 
 std::string counts(const SearchAnswer& answer) {
@@ -81,11 +75,11 @@ const Prediction* best_of(const SearchAnswer& answer) {
   return answer.best.empty() ? nullptr : &answer.best.front();
 }
 
-Json shape_json(const SearchInputs& inputs, const ModelShape& shape) {
-  return {{"layers", shape.layers},
-          {"hidden", shape.hidden},
-          {"heads", shape.heads},
-          {"parameters", total_parameters(reshaped(inputs.model, shape))}};
+/// The shape, with its parameters.
+Json sized_json(const SearchInputs& inputs, const ModelShape& shape) {
+  Json json = shape_json(shape);
+  json["parameters"] = total_parameters(reshaped(inputs.model, shape));
+  return json;
 }
 
 std::string explanations(const SearchAnswer& answer, const Terminal& terminal) {
@@ -133,11 +127,14 @@ double odds_of(const SearchAnswer& answer, const std::vector<std::size_t>& ranks
   return sum;
 }
 
+/// Returns a rank as people count.
+std::size_t one_more(std::size_t rank) {
+  return rank + 1;
+}
+
 Json try_json(const SearchAnswer& answer) {
   const std::vector<std::size_t> to_try = answer.to_try(answer.options.try_first);
-  Json ranks = Json::array();
-  for (const std::size_t rank : to_try) ranks.push_back(rank + 1);
-  return {{"ranks", ranks}, {"probability", odds_of(answer, to_try)}};
+  return {{"ranks", list_json(to_try, one_more)}, {"probability", odds_of(answer, to_try)}};
 }
 
 /// Returns the peak that MFU is a share of, by the precision of products.
@@ -183,19 +180,18 @@ Json training_json(const SearchAnswer& answer, const FoundPlan& found) {
             {"sec_per_iter", found.sec_per_iter},
             {"days", *answer.training_seconds(found) / kDay},
             {"gpu_hours", *answer.gpu_hours(found)}};
-  if (const auto cost = answer.cost(found)) json["cost"] = *cost;
-  if (const auto energy = answer.energy(found)) json["energy_mwh"] = *energy;
+  set_json(json, "cost", answer.cost(found));
+  set_json(json, "energy_mwh", answer.energy(found));
   json["plan"] = plan_json(found.plan);
   return json;
 }
 
 Json gains_json(const std::vector<Gain>& gains) {
-  Json all = Json::array();
-  for (const Gain& gain : gains) {
-    all.push_back({{"resource", gain.resource}, {"saved", gain.saved}});
-    if (gain.plan) all.back()["plan"] = plan_json(*gain.plan);
-  }
-  return all;
+  return list_json(gains, [](const Gain& gain) {
+    Json json{{"resource", gain.resource}, {"saved", gain.saved}};
+    if (gain.plan) json["plan"] = plan_json(*gain.plan);
+    return json;
+  });
 }
 
 }  // namespace
@@ -327,9 +323,8 @@ std::vector<Column> columns_of(const SearchAnswer& answer) {
     add(name, true, false, [&](std::size_t i) { return fmt::format("{}", plan(i).*field); });
   };
   const auto share = [&](const char* name, bool may_go, const auto& value) {
-    add(name, false, may_go, [&](std::size_t i) { return fmt::format("{:.1f}", 100 * value(i)); });
+    add(name, false, may_go, [&](std::size_t i) { return percent(value(i)); });
   };
-  const auto rate = [&](std::size_t i) { return answer.best[i].model_flops_rate(plan(i)); };
   const auto step = [&](std::size_t i) { return answer.result.plans[i].sec_per_iter; };
   add("rank", false, false,
       [&](std::size_t i) { return fmt::format("{}{}", i + 1, answer.is_tie(i) ? " =" : ""); });
@@ -356,24 +351,23 @@ std::vector<Column> columns_of(const SearchAnswer& answer) {
     const bool is_long = column.name == "layout";  // --json and --csv have it
     columns.push_back({std::move(column.name), std::move(column.cells), true, is_long});
   }
-  add("sec/it", false, false, [&](std::size_t i) { return fmt::format("{:.2f}", step(i)); });
-  if (answer.options.tokens) {
-    add("GPU-hours", false, false, [&](std::size_t i) {
-      return fmt::format("{:.0f}", *answer.gpu_hours(answer.result.plans[i]));
-    });
-  }
-  if (answer.options.tokens && answer.price() > 0) {
-    add("cost", false, false,
-        [&](std::size_t i) { return fmt::format("{:.0f}", *answer.cost(answer.result.plans[i])); });
-  }
-  add("TFLOPs", false, true, [&](std::size_t i) { return fmt::format("{:.1f}", rate(i) / kTera); });
-  share("MFU %", false, [&](std::size_t i) { return rate(i) / answer.best[i].peak.value; });
+  const auto total = [&](const char* name, const auto& of) {
+    if (!of(answer.result.plans.front())) return;
+    add(name, false, false, [&](std::size_t i) { return fixed(*of(answer.result.plans[i]), 0); });
+  };
+  add("sec/it", false, false, [&](std::size_t i) { return fixed(step(i), 2); });
+  total("GPU-hours", [&](const FoundPlan& found) { return answer.gpu_hours(found); });
+  total("cost", [&](const FoundPlan& found) { return answer.cost(found); });
+  add("TFLOPs", false, true,
+      [&](std::size_t i) { return fixed(answer.best[i].model_flops_rate(plan(i)) / kTera, 1); });
+  share("MFU %", false, [&](std::size_t i) { return answer.best[i].mfu(plan(i)); });
   add("GiB", false, false,
       [&](std::size_t i) { return gib_text(answer.result.plans[i].peak_memory); });
   share("free %", true,
         [&](std::size_t i) { return headroom(answer.inputs, answer.result.plans[i].peak_memory); });
   share("bubble %", true, [&](std::size_t i) { return answer.best[i].breakdown.bubble / step(i); });
-  share("comm %", true, [&](std::size_t i) { return exposed(answer.best[i].breakdown) / step(i); });
+  share("comm %", true,
+        [&](std::size_t i) { return answer.best[i].breakdown.communication() / step(i); });
   add("memory", false, false, [&](std::size_t i) { return verdict_text(answer, i); });
   return columns;
 }
@@ -456,12 +450,10 @@ std::string recommendation_text(const SearchAnswer& answer, std::size_t width) {
 
 Json recommendation_json(const SearchAnswer& answer) {
   const Recommendation& what = *answer.recommendation;
-  Json measure = Json::array();
-  for (const std::size_t rank : what.measure) measure.push_back(rank + 1);
-  return {{"plan", plan_json(answer.result.plans[what.plan].plan)},
-          {"fallback", what.fallback ? Json(plan_json(answer.result.plans[*what.fallback].plan))
-                                     : Json(nullptr)},
-          {"measure", std::move(measure)},
+  const auto plan = [&](std::size_t rank) { return plan_json(answer.result.plans[rank].plan); };
+  return {{"plan", plan(what.plan)},
+          {"fallback", optional_json(what.fallback, plan)},
+          {"measure", list_json(what.measure, one_more)},
           {"text", what.text}};
 }
 
@@ -469,7 +461,7 @@ Json risky_json(const RiskyPlan& risky) {
   return {{"plan", plan_json(risky.found.plan)},
           {"gain", risky.gain},
           {"sec_per_iter", risky.found.sec_per_iter},
-          {"peak_gib", risky.found.peak_memory.value / kGiB},
+          {"peak_gib", gib(risky.found.peak_memory)},
           {"fits_probability", risky.fits_probability}};
 }
 
@@ -511,76 +503,68 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
   return text + explanations(answer, terminal);
 }
 
+namespace {
+
+/// One of the best plans, with all that was found out about it.
+Json found_json(const SearchAnswer& answer, std::size_t i) {
+  const FoundPlan& found = answer.result.plans[i];
+  Json plan{{"rank", i + 1},
+            {"tie_with_best", answer.is_tie(i)},
+            {"sec_per_iter", found.sec_per_iter},
+            {"tokens_per_sec_per_gpu", tokens_per_gpu(found)}};
+  plan.update(rates_json(answer.best[i], found.plan));
+  plan.update({{"memory",
+                {{"peak_gib", gib(found.peak_memory)},
+                 {"capacity_gib", gib(answer.inputs.device.memory)},
+                 {"headroom", headroom(answer.inputs, found.peak_memory)},
+                 {"fits", true},
+                 {"verdict", name(found.verdict)}}},
+               {"breakdown_s", breakdown_json(answer.best[i].breakdown)},
+               {"model_shape", sized_json(answer.inputs, found.shape)},
+               {"plan", plan_json(found.plan)}});
+  if (i < answer.detailed.size()) set_json(plan, "detailed_sec_per_iter", answer.detailed[i]);
+  if (i < answer.intervals.size()) {
+    plan["interval"] = interval_json(answer.intervals[i]);
+    plan["odds_best"] = answer.odds[i].best;
+    plan["expected_loss"] = answer.odds[i].expected_loss;
+    plan["fits_probability"] = answer.intervals[i].fits_probability;
+  }
+  if (i < answer.families.size()) {
+    plan["family"] = answer.families[i];
+    plan["folded"] = answer.folded[i];
+  }
+  if (const std::vector<Gain>& gains = answer.gains[i]; !gains.empty()) {
+    plan["next_bottleneck"] = {{"resource", gains.front().resource},
+                               {"saved_by_10_percent_more", gains.front().saved}};
+    plan["gains_of_10_percent_more"] = gains_json(gains);
+  }
+  if (const auto seconds = answer.training_seconds(found)) plan["days"] = *seconds / kDay;
+  set_json(plan, "gpu_hours", answer.gpu_hours(found));
+  set_json(plan, "cost", answer.cost(found));
+  set_json(plan, "energy_mwh", answer.energy(found));
+  return plan;
+}
+
+}  // namespace
+
 std::string search_json(const SearchAnswer& answer) {
   const SearchInputs& inputs = answer.inputs;
   const SearchResult& result = answer.result;
   Json plans = Json::array();
-  for (std::size_t i = 0; i < answer.best.size(); ++i) {
-    const FoundPlan& found = result.plans[i];
-    const Prediction& prediction = answer.best[i];
-    const double model_rate = prediction.model_flops_rate(found.plan);
-    const double hardware_rate = prediction.hardware_flops_rate(found.plan);
-    Json plan{
-        {"rank", i + 1},
-        {"tie_with_best", answer.is_tie(i)},
-        {"sec_per_iter", found.sec_per_iter},
-        {"tokens_per_sec_per_gpu", tokens_per_gpu(found)},
-        {"tflops_per_gpu", {{"model", model_rate / kTera}, {"hardware", hardware_rate / kTera}}},
-        {"mfu", model_rate / prediction.peak.value},
-        {"hfu", hardware_rate / prediction.peak.value},
-        {"memory",
-         {{"peak_gib", found.peak_memory.value / kGiB},
-          {"capacity_gib", inputs.device.memory.value / kGiB},
-          {"headroom", headroom(inputs, found.peak_memory)},
-          {"fits", true},
-          {"verdict", name(found.verdict)}}},
-        {"breakdown_s", breakdown_json(prediction.breakdown)},
-        {"model_shape", shape_json(inputs, found.shape)},
-        {"plan", plan_json(found.plan)}};
-    if (i < answer.detailed.size() && answer.detailed[i]) {
-      plan["detailed_sec_per_iter"] = *answer.detailed[i];
-    }
-    if (i < answer.intervals.size()) {
-      plan["interval"] = interval_json(answer.intervals[i]);
-      plan["odds_best"] = answer.odds[i].best;
-      plan["expected_loss"] = answer.odds[i].expected_loss;
-      plan["fits_probability"] = answer.intervals[i].fits_probability;
-    }
-    if (i < answer.families.size()) {
-      plan["family"] = answer.families[i];
-      plan["folded"] = answer.folded[i];
-    }
-    const std::vector<Gain>& gains = answer.gains[i];
-    if (!gains.empty()) {
-      plan["next_bottleneck"] = {{"resource", gains.front().resource},
-                                 {"saved_by_10_percent_more", gains.front().saved}};
-      plan["gains_of_10_percent_more"] = gains_json(gains);
-    }
-    if (const auto seconds = answer.training_seconds(found)) plan["days"] = *seconds / kDay;
-    if (const auto hours = answer.gpu_hours(found)) plan["gpu_hours"] = *hours;
-    if (const auto sum = answer.cost(found)) plan["cost"] = *sum;
-    if (const auto energy = answer.energy(found)) plan["energy_mwh"] = *energy;
-    plans.push_back(std::move(plan));
-  }
-  Json misses = Json::array();
-  for (const TooLarge& miss : result.nearest_misses) {
-    misses.push_back({{"needs_gib", miss.needed.value / kGiB},
-                      {"model_shape", shape_json(inputs, miss.shape)},
-                      {"plan", plan_json(miss.plan)}});
-  }
-  Json relaxed = Json::array();
-  for (const Relaxation& relaxation : answer.relaxations) {
-    relaxed.push_back({{"limit", flag_of(relaxation.limit)},
-                       {"given_up", relaxation.given_up},
-                       {"fitting", relaxation.fitting},
-                       {"sec_per_iter", relaxation.best.sec_per_iter},
-                       {"model_shape", shape_json(inputs, relaxation.best.shape)},
-                       {"plan", plan_json(relaxation.best.plan)}});
-  }
-  Json refused = Json::array();
-  for (const RefusedPlan& plan : result.refused) {
-    refused.push_back({{"plan", layout_text(plan.request)}, {"problems", plan.problems}});
-  }
+  for (std::size_t i = 0; i < answer.best.size(); ++i) plans.push_back(found_json(answer, i));
+  Json misses = list_json(result.nearest_misses, [&](const TooLarge& miss) {
+    return Json{{"needs_gib", gib(miss.needed)},
+                {"model_shape", sized_json(inputs, miss.shape)},
+                {"plan", plan_json(miss.plan)}};
+  });
+  Json relaxed = list_json(answer.relaxations, [&](const Relaxation& relaxation) {
+    return Json{{"limit", flag_of(relaxation.limit)},
+                {"given_up", relaxation.given_up},
+                {"fitting", relaxation.fitting},
+                {"sec_per_iter", relaxation.best.sec_per_iter},
+                {"model_shape", sized_json(inputs, relaxation.best.shape)},
+                {"plan", plan_json(relaxation.best.plan)}};
+  });
   Json document{
       {"schema", "prequel/search/1"},
       {"considered", result.considered},
@@ -604,7 +588,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"pareto", pareto_json(result)},
       {"nearest_misses", std::move(misses)},
       {"relaxations", std::move(relaxed)},
-      {"refused", std::move(refused)}};
+      {"refused", list_json(result.refused, refused_json)}};
   if (answer.recommendation) document["recommendation"] = recommendation_json(answer);
   if (answer.risky) document["risky"] = risky_json(*answer.risky);
   if (!answer.shapes.shapes.empty()) {
@@ -623,7 +607,7 @@ std::string search_json(const SearchAnswer& answer) {
                           {"cheapest", training_json(answer, *answer.cheapest)}};
   }
   if (answer.context) document["context"] = context_json(*answer.context);
-  return document.dump(2) + "\n";
+  return document_text(document);
 }
 
 std::string search_csv(const SearchAnswer& answer) {
@@ -640,7 +624,6 @@ std::string search_csv(const SearchAnswer& answer) {
   const auto number = [](double value) { return fmt::format("{:.6g}", value); };
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
     const FoundPlan& found = answer.result.plans[i];
-    const Prediction& prediction = answer.best[i];
     const auto& [layers, hidden, heads] = found.shape;
     std::vector<std::string> row{cell_of(static_cast<std::int64_t>(i + 1)), cell_of(layers),
                                  cell_of(hidden), cell_of(heads)};
@@ -648,10 +631,9 @@ std::string search_csv(const SearchAnswer& answer) {
       row.push_back(csv_quoted(cell_of(axis.of(found.plan))));
       if (axis.name == "nodes") row.push_back(cell_of(found.plan.gpus));
     });
-    row.insert(row.end(),
-               {number(found.sec_per_iter), number(tokens_per_gpu(found)),
-                number(prediction.model_flops_rate(found.plan) / prediction.peak.value),
-                number(found.peak_memory.value / kGiB), std::string(name(found.verdict))});
+    row.insert(row.end(), {number(found.sec_per_iter), number(tokens_per_gpu(found)),
+                           number(answer.best[i].mfu(found.plan)), number(gib(found.peak_memory)),
+                           std::string(name(found.verdict))});
     for (const auto& total : {answer.gpu_hours(found), answer.cost(found)}) {
       if (total) row.push_back(number(*total));
     }

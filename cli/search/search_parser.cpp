@@ -18,6 +18,7 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
+#include "hw/base/unit_text.hpp"
 #include "models/axes/axis_text.hpp"
 
 namespace prequel {
@@ -79,12 +80,8 @@ void add_price(const std::string& text, std::map<std::string, double>& prices) {
 
 /// Seconds of "30d", "12h", "90m" or "3600s".
 double duration(const std::string& flag, const std::string& text) {
-  constexpr std::pair<char, double> kUnits[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
-  for (const auto& [unit, seconds] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = parse_number(text.substr(0, text.size() - 1));
-    if (number && *number > 0) return *number * seconds;
-  }
+  const auto time = parse_number(text) ? std::nullopt : parse_duration(text);
+  if (time) return time->value;
   throw InputError(flag + " " + printable(text) +
                    ": expected a time above 0 with its unit, such as 30d, 12h or 90m");
 }
@@ -113,9 +110,9 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
   each_axis([&](const auto& axis) {
     if (!is_listed(axis.use)) return;
     add_axis(list_flag(axis), options.axes)
-        ->group("Axes (lists such as 1,2,4 or 8:64:8; what is left out is searched)");
+        ->group("Axes (lists such as 1,2,4 or 8:64:8; those left out are searched)");
   });
-  const std::string shape_group = "Shape of the model (lists; what is left out is as the model's)";
+  const std::string shape_group = "Shape of the model (lists; those left out are as the model's)";
   for (const ListFlag& axis : kShapeAxes) {
     add_axis(axis, options.shape_axes)->group(shape_group);
   }
@@ -166,14 +163,14 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
       ->check(share_below_one());
   command
       .add_option("--objective", options.objective,
-                  "what plans are ranked by (what the loss is of: --set plan.objective=dpo)")
+                  "goal that ranks plans (the loss has its own: --set plan.objective=dpo)")
       ->type_name("time|tokens|gpu-hours|cost|days|energy")
       ->check(
           CLI::IsMember({"time", "tokens", "gpu-hours", "cost", "days", "energy"}).description(""));
   CLI::Option* tokens =
       command.add_option("--tokens", options.tokens, "tokens of the whole training: 15T")
           ->transform(spelled_amount());
-  command.add_option("--price", options.price, "of one GPU-hour")
+  command.add_option("--price", options.price, "price of one GPU-hour")
       ->check(positive_amount())
       ->needs(tokens);
   command
@@ -182,7 +179,7 @@ void add_search(CLI::App& app, SearchOptions& options, const std::function<void(
           [&options](const std::vector<std::string>& texts) {
             for (const std::string& text : texts) add_price(text, options.prices);
           },
-          "of one GPU-hour on one of several clusters (repeatable)")
+          "price of one GPU-hour on one of several clusters (repeatable)")
       ->type_name("CLUSTER=PRICE")
       ->allow_extra_args(false)
       ->needs(tokens);

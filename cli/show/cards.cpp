@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
 #include "hw/cluster.hpp"
@@ -53,16 +53,14 @@ std::vector<Card> cards(const Library& library) {
   return cards;
 }
 
-nlohmann::ordered_json cards_json(const Library& library) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Card& card : cards(library)) {
-    list.push_back({{"card", card.name},
-                    {"cluster", card.cluster},
-                    {"device", card.device},
-                    {"devices", card.devices},
-                    {"checked", card.checked}});
-  }
-  return list;
+Json cards_json(const Library& library) {
+  return list_json(cards(library), [](const Card& card) {
+    return Json{{"card", card.name},
+                {"cluster", card.cluster},
+                {"device", card.device},
+                {"devices", card.devices},
+                {"checked", card.checked}};
+  });
 }
 
 std::string known_clusters_text(const Library& library) {

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/import/foreign_file.hpp"
+#include "cli/json/json.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
@@ -69,18 +69,13 @@ std::string constants_text(const ShownConstants& constants) {
 }
 
 std::string constants_json(const ShownConstants& constants) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const ChosenConstant& one : constants.chosen) {
-    list.push_back({{"software", one.software},
-                    {"path", one.path},
-                    {"chosen_on", nlohmann::ordered_json::parse(one.on)}});
-  }
-  return nlohmann::ordered_json{{"keys", constants.keys},
-                                {"chosen", constants.chosen.size()},
-                                {"tables", constants.tables},
-                                {"constants", list}}
-             .dump(2) +
-         "\n";
+  const auto constant_json = [](const ChosenConstant& one) {
+    return Json{{"software", one.software}, {"path", one.path}, {"chosen_on", Json::parse(one.on)}};
+  };
+  return document_text({{"keys", constants.keys},
+                        {"chosen", constants.chosen.size()},
+                        {"tables", constants.tables},
+                        {"constants", list_json(constants.chosen, constant_json)}});
 }
 
 std::vector<std::string> shown_kinds() {
@@ -195,13 +190,13 @@ std::string models_text(const Library& library) {
 std::string show_json(const Library& library, const ShowOptions& options, const Tell& tell) {
   if (options.kind == "constants") return constants_json(shown_constants(library));
   if (!options.name.empty()) return shown_file(library, options, tell).json().dump(2) + "\n";
-  nlohmann::ordered_json names;
+  Json names;
   for (const std::string& kind : shown_kinds()) {
     if (options.kind.empty() || kind == plural_kind(options.kind)) {
       names[kind] = library.names(kind);
     }
   }
-  return names.dump(2) + "\n";
+  return document_text(names);
 }
 
 }  // namespace prequel

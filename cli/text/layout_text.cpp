@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/plan/layer_setting.hpp"
 #include "models/plan/router_balance.hpp"
@@ -54,10 +55,8 @@ std::string plan_text(const Scenario& scenario) {
   each_axis([&](const auto& axis) {
     const auto& value = axis.of(plan);
     if (is_said(axis.name, scenario) || value == plainest(axis.domain)) return;
-    std::string label(axis.name);
-    std::ranges::replace(label, '_', ' ');
     const std::string cell = cell_of(value);
-    text += "  " + label + (cell == "1" ? "" : " " + cell);
+    text += "  " + spaced(axis.name) + (cell == "1" ? "" : " " + cell);
   });
   if (scenario.model.has_experts()) {
     text += fmt::format("  dispatcher {}  router balance {}", name(plan.dispatcher),

@@ -2,7 +2,9 @@
 
 /// Aligned tables and small charts in plain text.
 
+#include <concepts>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prequel {
@@ -12,11 +14,19 @@ class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// Adds a row of texts and whole numbers.
+  template <class... Cells>
+  void row(const Cells&... cells) {
+    add({cell(cells)...});
+  }
   /// All rows, each beginning with `indent` and ending with a line break. Columns that do not fit
   /// into `width` (0: any) stand below, again after the first column.
   [[nodiscard]] std::string text(std::size_t width = 0, const std::string& indent = "  ") const;
 
  private:
+  static std::string cell(std::string_view text) { return std::string(text); }
+  static std::string cell(std::integral auto number) { return std::to_string(number); }
+
   std::vector<std::vector<std::string>> rows_;
 };
 

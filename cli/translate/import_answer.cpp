@@ -1,8 +1,8 @@
 #include "cli/translate/import_answer.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/json/json.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/json_cursor.hpp"
 
@@ -50,7 +50,6 @@ ImportAnswer answer_import(const Library& library, const ImportOptions& options)
 }
 
 std::string import_json(const ImportAnswer& answer) {
-  using Json = nlohmann::ordered_json;
   Json document{{"schema", "prequel/import/1"}};
   if (answer.job.empty()) {
     document["runs"] = answer.runs;
@@ -61,7 +60,7 @@ std::string import_json(const ImportAnswer& answer) {
   document["assumed"] = answer.report.assumed;
   document["left_out"] = answer.report.left_out;
   document["ignored"] = answer.report.ignored;
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 }  // namespace prequel

@@ -6,18 +6,17 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/json/errors_json.hpp"
 #include "cli/json/interval_json.hpp"
+#include "cli/json/json.hpp"
+#include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/portable_math.hpp"
 
 namespace prequel {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::array kOutcomes{"predicted", "unsupported", "invalid"};
 constexpr std::array kStatusNames{"ok", "oom", "failed"};
@@ -29,13 +28,6 @@ const char* status_name(RunStatus status) {
   return kStatusNames[static_cast<std::size_t>(status)];
 }
 
-std::string percent(double fraction) {
-  return fmt::format("{:.1f}", 100 * fraction);
-}
-std::string signed_percent(double fraction) {
-  return fmt::format("{:+.1f}", 100 * fraction);
-}
-
 std::string file_name(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
@@ -44,9 +36,9 @@ std::string file_name(const std::string& path) {
 void add_error_row(TextTable& table, const std::string& group, const char* what,
                    const ErrorStatistics& summary, const ErrorStatistics* baseline) {
   if (summary.n == 0) return;
-  table.add({group, what, fmt::format("{}", summary.n), percent(summary.mape),
-             percent(summary.median), percent(summary.p90), percent(summary.max),
-             signed_percent(summary.bias), baseline ? percent(baseline->mape) : ""});
+  table.row(group, what, summary.n, percent(summary.mape), percent(summary.median),
+            percent(summary.p90), percent(summary.max), signed_percent(summary.bias),
+            baseline ? percent(baseline->mape) : "");
 }
 
 /// Shares of the rows that lie in their intervals of each level.
@@ -68,17 +60,17 @@ std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t 
     add_error_row(errors, name, "time", group.time, &group.baseline);
     add_error_row(errors, name, "memory", group.memory, nullptr);
     counts +=
-        fmt::format("  {}: {} row{}, {} predicted, {} unsupported, {} invalid", name, group.runs,
-                    group.runs == 1 ? "" : "s", group.predicted, group.unsupported, group.invalid);
+        fmt::format("  {}: {}, {} predicted, {} unsupported, {} invalid", name,
+                    counted(group.runs, "row"), group.predicted, group.unsupported, group.invalid);
     if (group.fit.oom_measured > 0 || group.fit.false_oom > 0) {
       counts += fmt::format("; out of memory: {} of {} found, {} false", group.fit.oom_predicted,
                             group.fit.oom_measured, group.fit.false_oom);
     }
     if (group.ranking.sets > 0) {
-      counts += fmt::format(
-          "; ranking in {} set{}: Kendall tau {:.2f}, top-1 regret {} % (worst {})",
-          group.ranking.sets, group.ranking.sets == 1 ? "" : "s", group.ranking.kendall_tau,
-          percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
+      counts +=
+          fmt::format("; ranking in {}: Kendall tau {:.2f}, top-1 regret {} % (worst {})",
+                      counted(group.ranking.sets, "set"), group.ranking.kendall_tau,
+                      percent(group.ranking.top1_regret), percent(group.ranking.worst_regret));
     }
     if (group.apart > 0) counts += fmt::format("; {} apart", group.apart);
     counts += coverage_text("time", group.time_coverage) +
@@ -87,6 +79,13 @@ std::string groups_text(const std::vector<ValidationGroup>& groups, std::size_t 
   return "Errors of predictions against measured runs (predicted / measured - 1)\n" +
          errors.text(width) +
          "  baseline: hardware FLOPs over one efficiency, the median of all rows\n\n" + counts;
+}
+
+/// "52/79/96": per cent of the rows inside their interval of each level.
+std::string inside_text(const Coverage& coverage) {
+  std::string text;
+  for (const double share : coverage.inside) text += (text.empty() ? "" : "/") + percent(share, 0);
+  return text;
 }
 
 /// Several groupings of the same rows, one below the other.
@@ -101,22 +100,19 @@ std::string overview_text(const std::vector<ValidationGroup>& groups, std::size_
     const Coverage& memory = group.memory_coverage;
     const FitCounts& fit = group.fit;
     const RankingQuality& layouts = group.layouts;
-    const auto share = [](double fraction) { return fmt::format("{:.0f}", 100 * fraction); };
-    table.add(
-        {first ? by : "", group.name, percent(group.usable), fmt::format("{}", group.time.n),
-         group.time.n > 0 ? percent(group.time.median) : "",
-         group.time.n > 0 ? percent(group.time.p90) : "",
-         group.time.n > 0 ? signed_percent(group.time.bias) : "",
-         time.n > 0
-             ? share(time.inside[0]) + "/" + share(time.inside[1]) + "/" + share(time.inside[2])
-             : "",
-         memory.n > 0 ? percent(group.memory.median) : "",
-         memory.n > 0 ? share(memory.inside[1]) : "",
-         fit.oom_measured > 0 ? fmt::format("{}/{}", fit.oom_predicted, fit.oom_measured) : "",
-         fit.false_oom > 0 ? fmt::format("{}/{}", fit.false_oom, fit.ran) : "",
-         layouts.sets > 0 ? percent(layouts.top1_regret) : "",
-         layouts.sets > 0 ? fmt::format("{:.2f}", layouts.kendall_tau) : "",
-         group.apart > 0 ? fmt::format("{}", group.apart) : ""});
+    const auto where = [](bool is_said, const std::string& text) { return is_said ? text : ""; };
+    const bool timed = group.time.n > 0;
+    table.row(
+        first ? by : "", group.name, percent(group.usable), group.time.n,
+        where(timed, percent(group.time.median)), where(timed, percent(group.time.p90)),
+        where(timed, signed_percent(group.time.bias)), where(time.n > 0, inside_text(time)),
+        where(memory.n > 0, percent(group.memory.median)),
+        where(memory.n > 0, percent(memory.inside[1], 0)),
+        where(fit.oom_measured > 0, fmt::format("{}/{}", fit.oom_predicted, fit.oom_measured)),
+        where(fit.false_oom > 0, fmt::format("{}/{}", fit.false_oom, fit.ran)),
+        where(layouts.sets > 0, percent(layouts.top1_regret)),
+        where(layouts.sets > 0, fixed(layouts.kendall_tau, 2)),
+        where(group.apart > 0, fmt::format("{}", group.apart)));
   }
   return "Errors of predictions against measured runs (predicted / measured - 1, in per cent)\n" +
          table.text(width) +
@@ -166,9 +162,9 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, int worst, std::si
   if (order.empty()) return {};
   TextTable table({"worst rows", "measured s", "predicted s", "error %", "would explain it"});
   for (const ValidatedRun* run : order) {
-    table.add({run->run.id, fmt::format("{:.2f}", *run->run.sec_per_iter),
-               fmt::format("{:.2f}", run->prediction->sec_per_iter.value),
-               signed_percent(*run->time_error), gap_explanation(*run)});
+    table.row(run->run.id, fixed(*run->run.sec_per_iter, 2),
+              fixed(run->prediction->sec_per_iter.value, 2), signed_percent(*run->time_error),
+              gap_explanation(*run));
   }
   return "\n" + table.text(width);
 }
@@ -198,9 +194,8 @@ std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& cause
   }
   text += "; would explain it: " + (causes.empty() ? gap_explanation(run) : prequel::text(causes));
   if (run.memory_error) {
-    text += fmt::format("; memory {:.1f} GiB, measured {:.1f} GiB: {} %",
-                        run.printed_memory.value / kGiB, *run.run.mem_gib,
-                        signed_percent(*run.memory_error));
+    text += fmt::format("; memory {:.1f} GiB, measured {:.1f} GiB: {} %", gib(run.printed_memory),
+                        *run.run.mem_gib, signed_percent(*run.memory_error));
   }
   for (const std::string& note : notes_of(run)) text += "; " + note;
   return text + "\n";
@@ -208,8 +203,8 @@ std::string one_line(const ValidatedRun& run, const std::vector<GapCause>& cause
 
 Json run_json(const ValidatedRun& run) {
   Json measured = Json::object();
-  if (run.run.sec_per_iter) measured["sec_per_iter"] = *run.run.sec_per_iter;
-  if (run.run.mem_gib) measured["mem_gib"] = *run.run.mem_gib;
+  set_json(measured, "sec_per_iter", run.run.sec_per_iter);
+  set_json(measured, "mem_gib", run.run.mem_gib);
   measured["status"] = status_name(run.run.status);
   Json json{
       {"id", run.run.id}, {"file", file_name(run.run.file)}, {"status", outcome_name(run.outcome)}};
@@ -220,28 +215,28 @@ Json run_json(const ValidatedRun& run) {
   Json predicted = Json::object();
   if (run.prediction) {
     predicted["sec_per_iter"] = run.prediction->sec_per_iter.value;
-    predicted["mem_gib"] = run.printed_memory.value / kGiB;
+    predicted["mem_gib"] = gib(run.printed_memory);
     predicted["tight"] = run.prediction->verdict == MemoryVerdict::tight;
   }
   if (run.interval) {
     predicted["sec_per_iter_low"] = run.interval->time_low.value;
     predicted["sec_per_iter_high"] = run.interval->time_high.value;
-    predicted["mem_gib_low"] = run.memory_low().value / kGiB;
-    predicted["mem_gib_high"] = run.memory_high().value / kGiB;
+    predicted["mem_gib_low"] = gib(run.memory_low());
+    predicted["mem_gib_high"] = gib(run.memory_high());
     predicted["fits_probability"] = run.interval->fits_probability;
   }
   predicted["fits"] = run.fits;
-  if (run.baseline_s) predicted["baseline_sec_per_iter"] = *run.baseline_s;
+  set_json(predicted, "baseline_sec_per_iter", run.baseline_s);
   json["predicted"] = predicted;
   Json error = Json::object();
-  if (run.time_error) error["sec_per_iter"] = *run.time_error;
+  set_json(error, "sec_per_iter", run.time_error);
   if (run.time_error && run.interval) {
     // The distance in scales of the interval's Student t: what z-scores and calibration curves
     // show.
     const double log_error = portable::log1p(*run.time_error);
     error["z"] = -log_error / run.interval->scale_towards(log_error);
   }
-  if (run.memory_error) error["mem_gib"] = *run.memory_error;
+  set_json(error, "mem_gib", run.memory_error);
   json["error"] = error;
   if (run.prediction && !run.prediction->warnings.empty()) {
     json["warnings"] = run.prediction->warnings;
@@ -252,13 +247,11 @@ Json run_json(const ValidatedRun& run) {
 /// How many rows lie in their interval of the level that is told with predictions; of the others,
 /// too.
 Json coverage_json(const Coverage& coverage) {
-  Json levels = Json::array();
   Json told{{"level", kIntervalLevel}, {"covered", 0.0}, {"n", coverage.n}};
   for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
-    levels.push_back({{"level", kCoverageLevels[i]}, {"covered", coverage.inside[i]}});
     if (kCoverageLevels[i] == kIntervalLevel) told["covered"] = coverage.inside[i];
   }
-  told["levels"] = std::move(levels);
+  told["levels"] = levels_json(coverage);
   return told;
 }
 
@@ -266,8 +259,7 @@ std::string interval_csv(const ValidatedRun& run) {
   if (!run.interval) return ",,,,";
   const Interval& one = *run.interval;
   return fmt::format("{:.6g},{:.6g},{:.6g},{:.6g},{:.4g}", one.time_low.value, one.time_high.value,
-                     run.memory_low().value / kGiB, run.memory_high().value / kGiB,
-                     one.fits_probability);
+                     gib(run.memory_low()), gib(run.memory_high()), one.fits_probability);
 }
 
 Json ranking_json(const RankingQuality& ranking) {
@@ -279,11 +271,9 @@ Json ranking_json(const RankingQuality& ranking) {
 }
 
 Json reliability_json(const std::vector<ReliabilityBin>& bins, const char* came) {
-  Json list = Json::array();
-  for (const ReliabilityBin& bin : bins) {
-    list.push_back({{"said", bin.said}, {came, bin.came}, {"n", bin.n}});
-  }
-  return list;
+  return list_json(bins, [&](const ReliabilityBin& bin) {
+    return Json{{"said", bin.said}, {came, bin.came}, {"n", bin.n}};
+  });
 }
 
 Json layout_odds_json(const LayoutOdds& odds) {
@@ -337,7 +327,7 @@ std::string notes_text(const std::vector<ValidatedRun>& runs) {
   }
   std::string text;
   for (const auto& [note, rows] : counts) {
-    text += fmt::format("  {} in {} row{}\n", note, rows, rows == 1 ? "" : "s");
+    text += fmt::format("  {} in {}\n", note, counted(static_cast<long long>(rows), "row"));
   }
   return text.empty() ? text : "\n" + text;
 }
@@ -358,9 +348,9 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
   for (const ValidatedRun& run : runs) {
     if (run.outcome == Outcome::predicted) continue;
     any = true;
-    rest.add({run.run.id.empty() ? fmt::format("{}:{}", file_name(run.run.file), run.run.line)
-                                 : run.run.id,
-              outcome_name(run.outcome), run.reason});
+    rest.row(run.run.id.empty() ? fmt::format("{}:{}", file_name(run.run.file), run.run.line)
+                                : run.run.id,
+             outcome_name(run.outcome), run.reason);
   }
   return any ? text + "\n" + rest.text(width) : text;
 }
@@ -369,15 +359,12 @@ std::string validation_json(const std::vector<ValidatedRun>& runs,
                             const std::vector<ValidationGroup>& groups,
                             const std::vector<GapCause>& causes,
                             const std::optional<Context>& context) {
-  Json rows = Json::array();
-  for (const ValidatedRun& run : runs) rows.push_back(run_json(run));
-  Json summaries = Json::array();
-  for (const ValidationGroup& group : groups) summaries.push_back(group_json(group));
-  Json document{{"schema", "prequel/validation/1"}, {"runs", rows}, {"groups", summaries}};
+  Json document{{"schema", "prequel/validation/1"},
+                {"runs", list_json(runs, run_json)},
+                {"groups", list_json(groups, group_json)}};
   if (!causes.empty()) document["causes"] = causes_json(causes);
   if (context) document["context"] = context_json(*context);
-  // Foreign cells may hold bytes that are not UTF-8; they must not cost the answer.
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document_text(document);
 }
 
 std::string validation_csv(const std::vector<ValidatedRun>& runs) {
@@ -395,7 +382,7 @@ std::string validation_csv(const std::vector<ValidatedRun>& runs) {
                         status_name(run.run.status), number(run.run.sec_per_iter),
                         timed ? fmt::format("{:.6g}", run.prediction->sec_per_iter.value) : "",
                         number(run.time_error), number(run.baseline_s), number(run.run.mem_gib),
-                        timed ? fmt::format("{:.6g}", run.printed_memory.value / kGiB) : "",
+                        timed ? fmt::format("{:.6g}", gib(run.printed_memory)) : "",
                         number(run.memory_error),
                         run.outcome == Outcome::predicted ? (run.fits ? "1" : "0") : "",
                         interval_csv(run), csv_quoted(run.reason));

@@ -8,11 +8,11 @@
 #include <string>
 
 #include <emscripten.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/call/call.hpp"
 #include "cli/call/call_commands.hpp"
 #include "cli/flags/axes_json.hpp"
+#include "cli/json/json.hpp"
 #include "cli/show/cards.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
@@ -21,7 +21,7 @@
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using prequel::Json;
 
 // clang-format off
 EM_JS(void, tell_progress, (double done, double of), {

@@ -385,7 +385,10 @@
     byId("about").dataset.engineMs = ms.toFixed(1);
     busy = false;
     if (again) ask();
-    else compareWithPinned();
+    else {
+      compareWithPinned();
+      findNearest();
+    }
   }
 
   function show(answer) {
@@ -397,7 +400,7 @@
     byId("headline").replaceChildren(...(nothingFits && isChoosing() ? [element("p", { class: "problem" }, nothingFits)] : []),
       ...predictionDrawing.title(shown, answer.drawing), ...predictionDrawing.headline(shown),
       ...answer.remarks.split("\n").filter(Boolean).map((remark) => element("p", { class: "soft remark" }, remark)));
-    pictures.replaceChildren(...predictionDrawing.reservation(shown), predictionDrawing.breakdown(shown), predictionDrawing.memory(shown),
+    pictures.replaceChildren(...predictionDrawing.reservation(shown), predictionDrawing.breakdown(shown, answer.drawing), predictionDrawing.memory(shown),
       predictionDrawing.timeline(shown, answer.drawing), predictionDrawing.sensitivity(shown, answer.drawing.sensitivity));
     [...pictures.querySelectorAll("details"), ...byId("headline").querySelectorAll("details")].forEach((one, i) => { one.open = isOpen[i] ?? false; });
     const lead = predictionDrawing.lead(shown), memory = shown.memory;
@@ -410,6 +413,23 @@
       "It reads ", element("a", { download: name, href: URL.createObjectURL(new Blob([content], { type: "application/json" })) }, name),
       ", the file given above.")));
     resize();
+  }
+
+  // Where the plan is not sure to fit: what to change, which takes a search.
+  let neared = "";
+  async function findNearest() {
+    const question = shown && shown.memory.verdict !== "fits" ? JSON.stringify([[...values], [...chosen]]) : "";
+    if (question === neared) return;
+    neared = question;
+    byId("nearest").replaceChildren();
+    if (!question) return;
+    const { answer } = await searcher.ask({ command: "predict", arguments: JSON.stringify(argumentsOf([...values, ...chosen])), documents: JSON.stringify(documentsInUse()) });
+    if (question !== neared || answer.problems) return;
+    byId("nearest").replaceChildren(...predictionDrawing.nearestPlan(JSON.parse(answer.document), (flags) => {
+      for (const [, flag, value] of flags.matchAll(/--([a-z-]+) (\S+)/g)) values.set(flag.replaceAll("-", "_"), value);
+      showFields();
+      ask();
+    }));
   }
 
   // ---- two side by side --------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 #include "hw/base/text.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace prequel {
@@ -29,6 +31,12 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+std::string spaced(std::string_view key) {
+  std::string text(key);
+  std::ranges::replace(text, '_', ' ');
+  return text;
 }
 
 std::string printable(std::string_view text, std::size_t limit) {

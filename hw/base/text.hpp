@@ -11,6 +11,9 @@ namespace prequel {
 /// `text` without the blanks and tabs around it.
 std::string_view trimmed(std::string_view text);
 
+/// Returns a key as people read it: with blanks for its underscores.
+std::string spaced(std::string_view key);
+
 /// Foreign text as a message may show it: on one line, control characters and bytes that are not
 /// UTF-8 as `\xNN`, and cut with `…` where it has more than `limit` bytes.
 std::string printable(std::string_view text, std::size_t limit = 60);

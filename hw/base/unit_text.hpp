@@ -19,6 +19,10 @@ std::optional<BytesPerSecond> parse_rate(std::string_view text);
 /// "10m", "90 s", "1.5h", "20us", "90" (seconds); nothing if it is not a positive finite time.
 std::optional<Seconds> parse_duration(std::string_view text);
 
+/// Returns an amount in GiB.
+constexpr double gib(Bytes bytes) {
+  return bytes.value / kGiB;
+}
 /// Returns GiB with one decimal: "53.9".
 std::string gib_text(Bytes bytes);
 

@@ -4,9 +4,12 @@
 /// in ZeRO (arXiv 1910.02054), activations as in arXiv 2205.05198; constants of the stack come from
 /// its software file.
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "hw/base/words.hpp"
 #include "hw/device.hpp"
 #include "models/layers/parameters.hpp"
 #include "models/plan/layer_setting.hpp"
@@ -46,6 +49,18 @@ struct StageMemory {
   }
 };
 
+/// A part of a stage's memory, as every answer shows it.
+struct MemoryPart {
+  std::string_view key;  ///< in JSON with "_gib" behind it
+  Bytes StageMemory::*bytes;
+};
+inline constexpr std::array<MemoryPart, 6> kMemoryParts{{{"weights", &StageMemory::weights},
+                                                         {"gradients", &StageMemory::gradients},
+                                                         {"optimizer", &StageMemory::optimizer},
+                                                         {"activations", &StageMemory::activations},
+                                                         {"buffers", &StageMemory::buffers},
+                                                         {"framework", &StageMemory::framework}}};
+
 /// A moment of a stage: for each of its model chunks, micro batches between its forward and its
 /// backward pass, and the chunk that computes.
 struct ChunkMoment {
@@ -68,6 +83,8 @@ struct InFlight {
 };
 
 enum class MemoryVerdict : std::uint8_t { fits, tight, oom };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryVerdict>{"fits", "tight", "oom"};
 
 /// Parameters that one rank of a stage holds before any sharding over data-parallel ranks.
 struct StageParameters {

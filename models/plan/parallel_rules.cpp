@@ -72,7 +72,7 @@ void check_recurrent_heads(Ruling& its) {
     if (groups % its.plan.cp != 0 && its.plan.cp % groups != 0) {
       its.problem([&] {
         return fmt::format(
-            "cp {}: of mamba_n_groups a tensor rank has {}, neither a multiple of it "
+            "cp {}: a tensor rank has {} of mamba_n_groups, neither a multiple of it "
             "nor a divisor; cp {} would do",
             its.plan.cp, groups, nearest_divisor(groups, its.plan.cp));
       });

@@ -55,7 +55,7 @@ std::string why_pipeline(const Scenario& scenario) {
 
 std::string why_data(const Scenario& scenario, const Prediction& prediction) {
   if (prediction.hidden.dp_comm > 0) {
-    return "what takes longer than the passes beside it, and the last of it, which has none";
+    return "the part that takes longer than the passes beside it, and the last, which has none";
   }
   return scenario.plan.overlap.has(Overlapped::no_grads)
              ? "after the passes that make it, as the plan runs none beside it"

@@ -46,6 +46,11 @@ struct Prediction {
 
   [[nodiscard]] double model_flops_rate(const Plan& plan) const;     ///< FLOP/s of one device
   [[nodiscard]] double hardware_flops_rate(const Plan& plan) const;  ///< FLOP/s of one device
+  /// Shares of the peak.
+  [[nodiscard]] double mfu(const Plan& plan) const { return model_flops_rate(plan) / peak.value; }
+  [[nodiscard]] double hfu(const Plan& plan) const {
+    return hardware_flops_rate(plan) / peak.value;
+  }
 };
 
 /// Returns the stage whose peak logs of the stack print.

@@ -195,8 +195,7 @@ StageShares stage_shares(const Scenario& scenario, const Prediction& prediction)
   for (const StagePrediction& stage : prediction.stages) {
     const Breakdown& time = stage.time;
     shares.stages.push_back({.computing_s = time.compute + time.recompute + time.optimizer,
-                             .communicating_s = time.tp_comm + time.cp_comm + time.ep_comm +
-                                                time.pp_comm + time.dp_comm + time.offload,
+                             .communicating_s = time.communication(),
                              .bubble_s = time.bubble,
                              .host_s = time.host + time.other});
   }

@@ -93,5 +93,9 @@ TEST_CASE("the list of what a schedule touches is true") {
   check_listed("A pipeline schedule", "gpipe", {"sim/answer/forward_only.cpp"});
 }
 
+TEST_CASE("the list of what a part of the time touches is true of the exchange with experts") {
+  check_listed("A part of the time, or a field of an answer", "ep_comm", {});
+}
+
 }  // namespace
 }  // namespace prequel

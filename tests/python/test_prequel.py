@@ -1,6 +1,9 @@
 """The Python package answers what the program answers."""
 
+import ast
+import inspect
 import json
+import keyword
 import os
 import pickle
 import random
@@ -185,10 +188,13 @@ def test_a_search_ranks_plans_of_a_table():
 
 
 def test_editors_know_the_arguments():
-    made = subprocess.run([sys.executable, ROOT / "tests" / "python" / "make_stub.py"], capture_output=True, text=True,
-                          check=True).stdout
-    assert made == (ROOT / "cli" / "python" / "prequel" / "__init__.pyi").read_text(), \
-        "tests/python/make_stub.py > cli/python/prequel/__init__.pyi"
+    stub = ast.parse(Path(prequel.__file__).with_name("__init__.pyi").read_text())
+    functions = {each.name: each.args for each in stub.body if isinstance(each, ast.FunctionDef)}
+    for name in ("predict", "search"):
+        known = {each.arg for each in [*functions[name].args, *functions[name].kwonlyargs]}
+        asked = json.loads(prequel._prequel.arguments_schema(name))["properties"]
+        assert {argument for argument in asked if not keyword.iskeyword(argument)} <= known
+    assert functions.keys() == {name for name in prequel.__all__ if inspect.isfunction(getattr(prequel, name))}
 
 
 def test_answers_are_drawn():

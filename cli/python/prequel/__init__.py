@@ -22,14 +22,12 @@ from ._error import Error
 from ._prequel import Session, __version__
 from ._record import Record
 from ._tables import INPUTS, Space, columns_of, groups_of, with_columns
-from ._results import (
-    ComparedSide, Comparison, Constant, ErrorGroup, FoundPlan, Import, Interval, Kernel, Prediction, Result, RunFit,
-    SearchResult, Stage, ValidatedRun, Validation,
-)
+from ._fields import ComparedSide, Constant, ErrorGroup, Interval, Kernel, NearestPlan, Stage, ValidatedRun
+from ._results import Comparison, FoundPlan, Import, Prediction, Result, RunFit, SearchResult, Validation
 
 __all__ = [
     "ComparedSide", "Comparison", "Constant", "Error", "ErrorGroup", "FoundPlan", "Import", "Interval", "Kernel",
-    "Prediction", "Record", "Result", "RunFit", "SearchResult", "Space", "Stage", "ValidatedRun", "Validation", "__version__",
+    "NearestPlan", "Prediction", "Record", "Result", "RunFit", "SearchResult", "Space", "Stage", "ValidatedRun", "Validation", "__version__",
     "calibrate_runs", "compare", "explain", "import_files", "predict", "predict_many", "search", "show", "validate",
 ]
 
@@ -189,7 +187,7 @@ def _cell(value: Any) -> Any:
 
 
 def compare(a: Input, b: Input, *, data_dirs: Iterable[Any] = (), **shared: Any) -> Comparison:
-    """What differs between two plans, clusters, stacks or releases, and how surely.
+    """Tells two plans, clusters, stacks or releases apart, and how surely.
 
     Each side is a job (name, path or dict), or a dict of what is said otherwise:
     ``compare("bloom-176b-jean-zay", {"tp": 4, "software": "megatron-core-2024"})``; with ``job`` in

@@ -53,6 +53,11 @@ def count(*path: str, doc: str) -> Field[int]:
     return Field(int, *path, doc=doc, is_cell=True)
 
 
+def pair(*path: str, doc: str) -> Field[tuple[float, float]]:
+    """Two numbers, such as low and high."""
+    return Field(lambda value: (float(value[0]), float(value[1])), *path, doc=doc)
+
+
 def text(*path: str, doc: str) -> Field[str]:
     return Field(lambda value: "" if value is None else str(value), *path, doc=doc, is_cell=True)
 

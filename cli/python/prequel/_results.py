@@ -8,11 +8,11 @@ import os
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 from ._error import Error
-from ._prequel import write_data
-from ._record import (
-    Record, count, flag, number, numbers, optional_number, optional_record, record, records, table,
-    tables, text, texts,
+from ._fields import (
+    ComparisonFields, FoundPlanFields, PredictionFields, RunFitFields, SearchResultFields, ValidationFields,
 )
+from ._prequel import write_data
+from ._record import Record, records, table, texts
 
 
 class Result(Record):
@@ -94,57 +94,6 @@ def _axes(of: Any) -> Any:
     return pyplot.subplots()[1]
 
 
-class Interval(Record):
-    """How sure an answer is: a central interval."""
-
-    __slots__ = ()
-
-    level = number(doc="Probability of lying inside, such as 0.8.")
-    fits_probability = number(doc="Probability that the plan fits into memory.")
-    sources = tables(doc="The largest parts of the variance of ln seconds: name and share.")
-    basis = text(doc="What the spreads of the constants rest on.")
-
-    @property
-    def sec_per_iter(self) -> tuple[float, float]:
-        """Seconds of one iteration, low and high."""
-        low, high = self._document["sec_per_iter"]
-        return low, high
-
-    @property
-    def peak_memory_gib(self) -> tuple[float, float]:
-        """GiB (2^30 bytes) on the fullest GPU, low and high."""
-        low, high = self._document["memory_gib"]
-        return low, high
-
-
-class Stage(Record):
-    """Memory of a GPU of one pipeline stage, and its time of one micro batch."""
-
-    __slots__ = ()
-
-    stage = count(doc="Its number, from 0.")
-    layers = count(doc="Layers that it holds.")
-    weights_gib = number(doc="GiB of weights.")
-    gradients_gib = number(doc="GiB of gradients.")
-    optimizer_gib = number(doc="GiB of optimizer states and master weights.")
-    activations_gib = number(doc="GiB kept for the backward pass, of all micro batches in flight.")
-    buffers_gib = number(doc="GiB of collectives, logits and what a layer needs at once.")
-    framework_gib = number(doc="GiB of contexts and libraries.")
-    peak_gib = number(doc="GiB as nvidia-smi prints it at the peak.")
-    forward_s = number(doc="Seconds of a forward pass of one micro batch.")
-    backward_s = number(doc="Seconds of a backward pass, with what is recomputed.")
-    recompute_s = number(doc="Of ``backward_s``, repeating the forward pass.")
-    busy_s = number(doc="Seconds of an iteration without waiting.")
-
-
-class Kernel(Record):
-    """A kernel of the step: its shape, cost, and the limit that binds."""
-
-    __slots__ = ()
-
-    name = text(doc="As ``explain`` takes it.")
-
-
 def _spent(seconds: dict[str, float]) -> str:
     parts = sorted(seconds.items(), key=lambda part: -part[1])
     return ", ".join(f"{name} {value:.3g} s" for name, value in parts if value > 0)
@@ -154,35 +103,10 @@ def _layout(plan: dict[str, Any], axes: Sequence[str]) -> str:
     return " ".join(f"{axis} {plan[axis]}" for axis in axes)
 
 
-class Prediction(Result):
+class Prediction(PredictionFields, Result):
     """One plan, predicted."""
 
     __slots__ = ()
-
-    sec_per_iter = number(doc="Seconds of one iteration.")
-    relative_error = number("error", "sec_per_iter", doc="The stated error of ``sec_per_iter``, a fraction of it.")
-    interval = optional_record(Interval, doc="How sure ``sec_per_iter`` and ``peak_memory_gib`` are.")
-    samples_per_sec = number(doc="Sequences a second, of the whole job.")
-    tokens_per_sec = number(doc="Tokens a second, of the whole job.")
-    tokens_per_sec_per_gpu = number(doc="Tokens a second and GPU.")
-    model_tflops_per_gpu = number("tflops_per_gpu", "model", doc="10^12 model FLOPs a second and GPU.")
-    hardware_tflops_per_gpu = number(
-        "tflops_per_gpu", "hardware", doc="10^12 hardware FLOPs (recomputed ones included) a second and GPU.")
-    mfu = number(doc="Model FLOPs, a fraction of the peak.")
-    hfu = number(doc="Hardware FLOPs, a fraction of the peak.")
-    parameters = count("parameters", "total", doc="Parameters of the model.")
-    active_parameters = count("parameters", "active", doc="Of them, those that a token passes.")
-    peak_memory_gib = number("memory", "peak_gib", doc="GiB (2^30 bytes) on the fullest GPU.")
-    capacity_gib = number("memory", "capacity_gib", doc="GiB (2^30 bytes) of a GPU.")
-    verdict = text("memory", "verdict", doc="``fits``, ``tight`` (the allocator may thrash) or ``oom``.")
-    fits = flag("memory", "fits", doc="Whether the plan runs at all.")
-    stages = records(Stage, "memory", "stages", doc="Memory and time by pipeline stage.")
-    breakdown_s = numbers(doc="Seconds by what they are spent on; they add up to ``sec_per_iter``.")
-    hidden_s = numbers(doc="Seconds of communication that keep nothing waiting; no part of ``breakdown_s``.")
-    plan = table(doc="Every axis of the plan, resolved.")
-    kernels = records(
-        Kernel, doc="Which model priced which kernel; empty unless it was asked for (``explain``).")
-    warnings = texts(doc="What is unwise about the plan, or uncertain about the answer.")
 
     def to_frame(self) -> Any:
         """One row: attributes, axes of the plan, parts of the time (needs pandas)."""
@@ -217,24 +141,15 @@ class Prediction(Result):
         if self.interval is not None:
             low, high = self.interval.sec_per_iter
             lines.insert(3, (f"{100 * self.interval.level:.0f} % interval", f"{low:.4g} to {high:.4g} s"))
+        if self.nearest is not None:
+            lines.append(("nearest that fits", f"{self.nearest.flags}; {self.nearest.sec_per_iter:.4g} s"))
         return lines + [("warning", warning) for warning in self.warnings]
 
 
-class FoundPlan(Record):
+class FoundPlan(FoundPlanFields):
     """A plan of a search."""
 
     __slots__ = ()
-
-    rank = count(doc="From 1, the best.")
-    sec_per_iter = number(doc="Seconds of one iteration.")
-    tokens_per_sec_per_gpu = number(doc="Tokens a second and GPU.")
-    mfu = number(doc="Model FLOPs, a fraction of the peak.")
-    peak_memory_gib = number("memory", "peak_gib", doc="GiB (2^30 bytes) on the fullest GPU.")
-    plan = table(doc="Every axis, resolved; ``predict(**plan)`` takes them.")
-    breakdown_s = numbers(doc="Seconds by what they are spent on.")
-    interval = optional_record(Interval, doc="How sure that is; of the first plans only.")
-    odds_best = optional_number(doc="Probability of being the best of those that have one.")
-    expected_loss = optional_number(doc="Expected loss against the best, a fraction.")
 
     def _lines(self) -> list[tuple[str, str]]:
         plan = self._document["plan"]
@@ -246,18 +161,13 @@ class FoundPlan(Record):
         ]
 
 
-class SearchResult(Result):
+class SearchResult(SearchResultFields, Result):
     """Plans that fit, the best first."""
 
     __slots__ = ()
 
     plans = records(FoundPlan, doc="The best plans.")
-    considered = count(doc="Combinations looked at.")
-    legal = count(doc="Of them, those that the framework would run.")
-    fitting = count(doc="Of those, the ones that fit into memory.")
-    pareto = tables(doc="Plans that no other beats in time, memory and nodes at once.")
-    relaxations = tables(doc="Where nothing fits: which limit to relax, and what that would bring.")
-    explanations = tables(doc="Why layouts that were asked about (``explain``) are not the best.")
+
 
     @property
     def best(self) -> FoundPlan | None:
@@ -299,42 +209,10 @@ class SearchResult(Result):
         return lines
 
 
-class ComparedSide(Record):
-    """One of two that are compared."""
-
-    __slots__ = ()
-
-    asked = text(doc="As it was asked for.")
-    sec_per_iter = number(doc="Seconds of one iteration.")
-    tokens_per_sec = number(doc="Tokens a second, of the whole job.")
-    tokens_per_sec_per_gpu = number(doc="Tokens a second and GPU.")
-    mfu = number(doc="Model FLOPs, a fraction of the peak.")
-    peak_memory_gib = number("memory", "peak_gib", doc="GiB (2^30 bytes) on the fullest GPU.")
-    verdict = text("memory", "verdict", doc="``fits``, ``tight`` or ``oom``.")
-    breakdown_s = numbers(doc="Seconds by what they are spent on.")
-    plan = table(doc="Every axis of the plan, resolved.")
-    interval = record(Interval, doc="How sure its time and memory are.")
-    warnings = texts(doc="What is unwise about it.")
-
-
-class Comparison(Result):
+class Comparison(ComparisonFields, Result):
     """Two plans, clusters, stacks or releases side by side."""
 
     __slots__ = ()
-
-    a = record(ComparedSide, doc="The first.")
-    b = record(ComparedSide, doc="The second.")
-    differences = tables(doc="What is said of both, and differently: path, a, b.")
-    by_work = tables(doc="Seconds by kind of work, for as many tokens as a has in an iteration.")
-    speed_ratio = number(doc="Tokens a second of b over those of a.")
-    odds_a_faster = number(doc="Probability that a trains more tokens a second than b.")
-    cancelled = number("interval", "cancelled", doc="Share of the variance that both share, and that so is gone.")
-
-    @property
-    def speed_ratio_interval(self) -> tuple[float, float]:
-        """Of ``speed_ratio``, 80 %: low and high."""
-        low, high = self._document["interval"]["speed_ratio"]
-        return low, high
 
     def to_frame(self) -> Any:
         """Seconds by kind of work, a row each (needs pandas)."""
@@ -354,45 +232,12 @@ class Comparison(Result):
         ]
 
 
-class ValidatedRun(Record):
-    """A measured run beside its prediction."""
-
-    __slots__ = ()
-
-    id = text(doc="As the table names it.")
-    file = text(doc="The table.")
-    status = text(doc="``predicted``, ``unsupported`` or ``invalid``.")
-    reason = text(doc="Why it is not predicted; empty where it is.")
-    measured_sec_per_iter = optional_number("measured", "sec_per_iter", doc="Seconds, as measured.")
-    predicted_sec_per_iter = optional_number("predicted", "sec_per_iter", doc="Seconds, as predicted.")
-    measured_memory_gib = optional_number("measured", "mem_gib", doc="GiB, as printed.")
-    predicted_memory_gib = optional_number("predicted", "mem_gib", doc="GiB, as predicted.")
-    time_error = optional_number("error", "sec_per_iter", doc="predicted / measured - 1, of seconds.")
-    memory_error = optional_number("error", "mem_gib", doc="predicted / measured - 1, of GiB.")
-
-
-class ErrorGroup(Record):
-    """Errors of the runs of a group, as fractions."""
-
-    __slots__ = ()
-
-    group = text(doc="What its runs have in common.")
-    runs = count(doc="Rows.")
-    predicted = count(doc="Of them, those that are predicted.")
-    time_mape = number("time", "mape", doc="Mean absolute error of seconds.")
-    time_median = number("time", "median", doc="Median absolute error of seconds.")
-    time_bias = number("time", "bias", doc="Mean error of seconds; above 0: predicted too slow.")
-    memory_mape = number("memory", "mape", doc="Mean absolute error of GiB.")
-
-
-class Validation(Result):
+class Validation(ValidationFields, Result):
     """Measured runs beside their predictions."""
 
     __slots__ = ()
     _is_soon_reported = False
 
-    runs = records(ValidatedRun, doc="Each row.")
-    groups = records(ErrorGroup, doc="Errors by group.")
 
     def to_frame(self) -> Any:
         """The runs, a row each (needs pandas)."""
@@ -426,32 +271,10 @@ class Validation(Result):
         ]
 
 
-class Constant(Record):
-    """A constant of the files, as measured runs tell it."""
-
-    __slots__ = ()
-
-    name = text(doc="Of the constant.")
-    path = text(doc="One of the numbers that it moves, as ``set`` takes it.")
-    value = number(doc="Most probable, in the unit of the file.")
-    prior = number(doc="As the files say.")
-    low = number(doc="Of the 80 % interval.")
-    high = number(doc="Of the 80 % interval.")
-    informed = number(doc="Share by which the runs shrank the spread; 0: they do not tell.")
-    kept_prior = flag(doc="Whether the runs hardly tell it.")
-
-
-class RunFit(Result):
+class RunFit(RunFitFields, Result):
     """Constants of device, cluster and software files, fitted to measured runs."""
 
     __slots__ = ("_files",)
-
-    rows = count(doc="Measured times that were used.")
-    constants = records(Constant, doc="What the runs tell.")
-    choices = tables(doc="Names in the software file, with the probability that the runs give them.")
-    noise = number(doc="Scatter from run to run, of ln seconds.")
-    mape_before = number("before", "mape", doc="Mean absolute error of seconds with the files as they are.")
-    mape_held_out = number("held_out", "mape", doc="The same of rows that a fit did not see.")
 
     def __init__(self, text: str, remarks: str = "", files: Sequence[tuple[str, str, str]] = ()) -> None:
         super().__init__(text, remarks)

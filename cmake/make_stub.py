@@ -1,31 +1,36 @@
 #!/usr/bin/env python3
 """Writes prequel/__init__.pyi, by which editors complete arguments, from the program's own arguments.
+The build runs it once the module stands.
 
-usage: PYTHONPATH=BUILD/cli/python tests/python/make_stub.py > cli/python/prequel/__init__.pyi
+usage: PYTHONPATH=BUILD/cli/python cmake/make_stub.py FILE
 """
 
 import json
 import keyword
 import re
+import sys
+from pathlib import Path
 
 from prequel._prequel import arguments_schema
 
 INPUTS = ("job", "model", "cluster", "software", "device")
 WHOLE = r"^(?!layers of each)(?!.*in host memory).*(?:degree|nodes in use|stages|chunks|sequences|tokens of a sequence|layers|seed|iterations|how many)"
 
-HEAD = '''"""Written by tests/python/make_stub.py: what editors complete."""
+HEAD = '''"""Written by make_stub.py: what editors complete."""
 
 import os
 from typing import Any, Callable, Iterable, Literal, Mapping, TypeAlias, TypeVar
 
 from ._error import Error as Error
 from ._prequel import __version__ as __version__
+from ._fields import (
+    ComparedSide as ComparedSide, Constant as Constant, ErrorGroup as ErrorGroup, Interval as Interval, Kernel as Kernel,
+    NearestPlan as NearestPlan, Stage as Stage, ValidatedRun as ValidatedRun,
+)
 from ._record import Record as Record
 from ._results import (
-    ComparedSide as ComparedSide, Comparison as Comparison, Constant as Constant, ErrorGroup as ErrorGroup,
-    FoundPlan as FoundPlan, Import as Import, Interval as Interval, Kernel as Kernel, Prediction as Prediction,
-    Result as Result, RunFit as RunFit, SearchResult as SearchResult, Stage as Stage, ValidatedRun as ValidatedRun,
-    Validation as Validation,
+    Comparison as Comparison, FoundPlan as FoundPlan, Import as Import, Prediction as Prediction, Result as Result,
+    RunFit as RunFit, SearchResult as SearchResult, Validation as Validation,
 )
 from ._tables import Space as Space
 
@@ -67,7 +72,7 @@ def function(name, command, answer, leading, extra=()):
 
 
 def main():
-    """Prints the stub."""
+    """Writes the stub."""
     parts = [
         HEAD,
         function("predict", "predict", "Prediction", ["job: _Input = None", "*"]),
@@ -85,7 +90,7 @@ def main():
         "    data_dirs: Iterable[Any] = (),\n    **options: Any,\n) -> Import: ...\n",
         "def show(kind: str | None = None, name: str | None = None, *, data_dirs: Iterable[Any] = ()) -> Any: ...\n",
     ]
-    print("\n".join(parts), end="")
+    Path(sys.argv[1]).write_text("\n".join(parts))
 
 
 main()
