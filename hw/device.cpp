@@ -112,7 +112,9 @@ DeviceRates rates_of(const Device& device) {
       std::max(device.peaks[place(Precision::fp16)], device.peaks[place(Precision::bf16)]);
   return {{half > 0.0 ? half : *std::ranges::max_element(device.peaks)},
           device.compute_units,
-          device.memory_rate};
+          device.memory_rate,
+          device.cache,
+          device.cache_rate};
 }
 
 Seconds price(const Device& device, const Gemm& gemm) {

@@ -46,6 +46,8 @@ struct Device {
   double clock_ratio{1.0};  ///< of the clock over the one that the peaks are given at
   Bytes memory{};           ///< what programs can allocate, all of them together
   BytesPerSecond memory_rate{};
+  Bytes cache{};                            ///< last level, where kernels hand tensors on in it
+  BytesPerSecond cache_rate{};              ///< out of it
   BytesPerSecond host_link{};               ///< to host memory, one direction
   double power{};                           ///< W that its board may draw; 0: not known
   PlugPower plug_power;                     ///< 0: not known

@@ -228,6 +228,11 @@ Device read_device(const Document& document) {
     root.at("memory").problem("expected a unit (e.g. \"80 GB\"), as this is a few bytes");
   }
   device.memory_rate = root.at("memory_rate").rate();
+  if (const auto cache = root.find("last_level_cache")) {
+    device.cache = cache->at("bytes").bytes();
+    device.cache_rate = cache->at("rate").rate();
+    (void)cache->at("origin").text();
+  }
   device.host_link = root.at("host_link").at("rate").rate();
   static_cast<void>(root.find("edited"));  // which of its constants are the user's: Library
   if (const auto sustained = root.find("sustained")) {

@@ -83,6 +83,14 @@ std::optional<MemoryKind> memory_kind(const std::string& said) {
   return std::nullopt;
 }
 
+/// Returns the GiB of a unit of a table's figures: GB are decimal where a program printed them;
+/// whole ones, of which nobody knows how they were read, stay as they are.
+double unit_in_gib(const std::string& said) {
+  const bool decimal =
+      said.find("GB") != std::string::npos && said.find("whole GB") == std::string::npos;
+  return decimal ? 1e9 / kGiB : 1.0;
+}
+
 /// Reads typed cells of one row; the first thing that is wrong is kept.
 class Cells {
  public:
@@ -287,6 +295,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.mfu = cells.positive("mfu");
   run.hfu = cells.positive("hfu");
   run.mem_gib = cells.positive("mem_gib");
+  if (run.mem_gib) *run.mem_gib *= unit_in_gib(cells.text("mem_kind"));
   run.memory_kind = memory_kind(cells.text("mem_kind"));
   if (const auto status = cells.choice<RunStatus>("status", kStatuses)) {
     run.status = *status;

@@ -18,9 +18,12 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
+#include "models/job/data_set.hpp"
+#include "models/plan/lengths.hpp"
 
 namespace prequel {
 namespace {
@@ -298,8 +301,29 @@ void RunInputs::refuse_unpriced(const MeasuredRun& run) {
   }
 }
 
-ResolvedScenario RunInputs::scenario(const MeasuredRun& run) {
-  refuse_unpriced(run);
+namespace {
+
+/// Returns the row with the lengths of the data set that its `length_distribution` begins with,
+/// where one of that name ships, and without a sequence length of its own the longest of them.
+MeasuredRun with_lengths(const Library& library, const MeasuredRun& run) {
+  MeasuredRun sized = run;
+  const std::string said = lower_case(cell(run, "length_distribution"));
+  const std::string name = said.substr(0, said.find_first_of(", "));
+  if (name.empty() || run.plan.lengths) return sized;
+  const std::vector<std::string> known = library.names("lengths");
+  if (std::ranges::find(known, name) == known.end()) return sized;
+  const DataSet data = library.open("lengths", name).read_once(read_data_set);
+  sized.plan.lengths = data.distribution;
+  if (!cell(run, "seq_len").empty()) return sized;
+  sized.plan.seq_len = sized.seq_len = read_lengths(data.distribution)->most;
+  return sized;
+}
+
+}  // namespace
+
+ResolvedScenario RunInputs::scenario(const MeasuredRun& row) {
+  refuse_unpriced(row);
+  const MeasuredRun run = with_lengths(library_, row);
   if (!run.seq_len) throw InputError("seq_len: empty");
   Transformer model = model_of(run);
   Inputs inputs = *files(run, model.has_experts());

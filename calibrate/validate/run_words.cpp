@@ -122,6 +122,10 @@ void translate_attention(CellTexts& cells) {
     cells["attention"] = "flash";
   }
   if (said == "math" || said == "eager" || said == "naive") cells["attention"] = "unfused";
+  // XLA's own kernels make scores; the flash kernel of JAX is Transformer Engine's.
+  const bool by_xla =
+      text_of(cells, "notes").find("xla kernels, no transformer engine") != std::string::npos;
+  if (by_xla) cells["attention"] = "unfused";
 }
 
 /// Megatron's methods of full recompute, with their number of layers, where modules would stand.
@@ -129,6 +133,13 @@ void translate_recompute_first(CellTexts& cells) {
   constexpr std::string_view kBlock = "block ";
   const std::string said = text_of(cells, "recompute_modules");
   if (said.starts_with(kBlock)) cells["recompute_first"] = said.substr(kBlock.size());
+}
+
+/// PaxML's checkpoint policy of products that have no batch of their own, which notes name alone.
+void translate_policy(CellTexts& cells) {
+  const bool named =
+      text_of(cells, "notes").find("save_dot_with_no_batch_dim") != std::string::npos;
+  if (named && text_of(cells, "recompute") == "selective") cells["recompute_modules"] = "minimal";
 }
 
 void translate_overlap(CellTexts& cells) {
@@ -201,20 +212,26 @@ void translate_mean_tokens(CellTexts& cells) {
 /// Optimizers by their classes: of 8 bits, and those that update in the backward pass. Where a
 /// class that is both, the moments count for more.
 void translate_optimizer(CellTexts& cells) {
+  translate(cells, "optimizer", {{"adam", "adam"}, {"distributed", "adam"}});
   const std::string said = text_of(cells, "optimizer_name");
   const auto says = [&](const char* word) { return said.find(word) != std::string::npos; };
-  if (says("8bit") || says("8 bit")) {
+  if (says("paged")) {
+    cells.try_emplace("optimizer", "adam-paged");
+  } else if (says("8bit") || says("8 bit")) {
     cells.try_emplace("optimizer", "adam-8bit");
   } else if (says("in backward")) {
     cells.try_emplace("optimizer", "adam-in-backward");
   }
 }
 
-/// Losses that are fused with their product, where only the notes name their kernels.
+/// Losses that are fused with their product, where only the notes name their kernels. That of
+/// fms-acceleration is not taken under FSDP: on 2 and 4 cards rows with it need as much memory and
+/// time as those without.
 void translate_loss(CellTexts& cells) {
   const std::string notes = text_of(cells, "notes");
   const bool runs_liger = notes.find("framework_config=") != std::string::npos &&
-                          notes.find("-liger") != std::string::npos;
+                          notes.find("-liger") != std::string::npos &&
+                          text_of(cells, "gpus") == "1";
   if (runs_liger) cells.try_emplace("loss", "fused");
   // torchtune's ladder: of rows that add one technique each, those before the chunked loss.
   if (notes.find("techniques added one after another") == std::string::npos) return;
@@ -226,6 +243,16 @@ void translate_loss(CellTexts& cells) {
 void translate_reference(CellTexts& cells) {
   if (text_of(cells, "framework").find("(hf reference)") == std::string::npos) return;
   cells["software"] = "hf-peft-2024";
+}
+
+/// A Trainer whose ZeRO stage is assumed is DeepSpeed's: full training has fp32 copies of weights,
+/// adapters take stage 2 (Qwen's finetune_ds.sh and finetune_lora_ds.sh).
+void translate_deepspeed(CellTexts& cells) {
+  const bool assumed =
+      text_of(cells, "notes").find("zero stage of this row is assumed") != std::string::npos;
+  if (!assumed || !text_of(cells, "framework").starts_with("hf-trainer")) return;
+  if (text_of(cells, "tuning") == "full") cells.try_emplace("master_weights", "fp32");
+  if (text_of(cells, "tuning") == "lora") cells["zero_stage"] = "2";
 }
 
 /// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
@@ -249,6 +276,7 @@ void translate_tuning(CellTexts& cells) {
   translate_loss(cells);
   translate_kernels(cells);
   translate_reference(cells);
+  translate_deepspeed(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;
@@ -292,8 +320,8 @@ void translate_cells(CellTexts& cells) {
   translate(cells, "status", {{"ok", "ok"}, {"oom", "oom"}, {"failed", "failed"}});
   translate(cells, "recompute",
             {{"uniform", "full"}, {"block", "full"}, {"true", "full"}, {"false", "none"}});
-  translate(cells, "optimizer", {{"adam", "adam"}, {"distributed", "adam"}});
   translate(cells, "zero_stage", {{"fsdp", "3"}});
+  if (is_on(cells, "fsdp")) cells.try_emplace("zero_stage", "3");
   translate(cells, "position", {{"yarn", "rope"}, {"rotary", "rope"}, {"nope", "none"}});
   translate(cells, "mlp", {{"relu2", "squared-relu"}, {"squared_relu", "squared-relu"}});
   if (text_of(cells, "fp8_recipe").find("fp8 all-gather") != std::string::npos) {
@@ -327,6 +355,7 @@ void translate_cells(CellTexts& cells) {
              {"interleaved", "interleaved-1f1b"}});
   translate(cells, "router_balance", {{"token drop", "dropped"}, {"capacity factor", "dropped"}});
   translate_recompute_first(cells);
+  translate_policy(cells);
   if (cells.contains("recompute_modules")) {
     set_or_erase(cells, "recompute_modules",
                  module_words(text_of(cells, "recompute_modules"), {{"norm", "layernorm"},

@@ -56,9 +56,7 @@ void add_fit(CLI::App& app, CalibrateFitOptions& options, const std::function<vo
                      "column that names the environment; one factor is fitted for each");
   command.add_option("--folds", options.folds, "folds of the held-out error; 1: none")
       ->check(CLI::Range(1, 20));
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; },
-      "print the report as one JSON document");
+  add_format(command, options.format, false);
   command.callback(action);
 }
 
@@ -111,9 +109,7 @@ void add_advise(CLI::App& app, CalibrateAdviseOptions& options, const std::funct
   add_job(command, options.request);
   command.add_option("--top", options.top, "how many measurements to show")
       ->check(CLI::NonNegativeNumber);
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; },
-      "print the report as one JSON document");
+  add_format(command, options.format, false);
   command.callback(action);
 }
 
@@ -161,9 +157,7 @@ void add_calibrate_runs(CLI::App& calibrate, CalibrateRunsOptions& options,
       ->check(CLI::Range(1, 1000));
   command.add_option("--picks", options.picks, "random picks of rows for --few")
       ->check(CLI::Range(1, 1000));
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; },
-      "print the report as one JSON document");
+  add_format(command, options.format, false);
   command.callback(action);
 }
 

@@ -1,5 +1,3 @@
-#include "cli/call/predict_many.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/call/call.hpp"
 #include "cli/call/call_commands.hpp"
 #include "cli/json/json.hpp"
 #include "cli/translate/translated_request.hpp"

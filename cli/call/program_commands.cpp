@@ -9,10 +9,10 @@
 #include "cli/calibrate/calibrate_parser.hpp"
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/calibrate/runs_format.hpp"
+#include "cli/flags/parsers.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/report/report.hpp"
 #include "cli/validate/validate_answer.hpp"
-#include "cli/validate/validate_parser.hpp"
 #include "cli/validate/validation_format.hpp"
 #include "hw/base/portable_math.hpp"
 

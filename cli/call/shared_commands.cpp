@@ -6,19 +6,14 @@
 
 #include "cli/compare/compare_answer.hpp"
 #include "cli/compare/compare_format.hpp"
-#include "cli/compare/compare_parser.hpp"
+#include "cli/flags/parsers.hpp"
 #include "cli/predict/predict_answer.hpp"
-#include "cli/predict/predict_parser.hpp"
-#include "cli/report/cloud.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/search/clusters.hpp"
 #include "cli/search/search_answer.hpp"
 #include "cli/search/search_format.hpp"
-#include "cli/search/search_parser.hpp"
 #include "cli/show/show_answer.hpp"
-#include "cli/show/show_parser.hpp"
 #include "cli/translate/import_answer.hpp"
-#include "cli/translate/import_parser.hpp"
 #include "hw/base/interrupted.hpp"
 
 namespace prequel {

@@ -7,7 +7,7 @@
 #include "calibrate/fit/row_filter.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
-#include "cli/commands/chosen_rows.hpp"
+#include "cli/flags/common_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "hw/base/errors.hpp"
 

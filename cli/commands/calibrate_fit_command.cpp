@@ -10,9 +10,10 @@
 
 #include "calibrate/fit/fit.hpp"
 #include "calibrate/fit/fitted_file.hpp"
+#include "calibrate/fit/measurement_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
-#include "cli/commands/chosen_rows.hpp"
+#include "cli/flags/common_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"

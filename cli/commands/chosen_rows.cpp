@@ -1,8 +1,10 @@
-#include "cli/commands/chosen_rows.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <fmt/format.h>
 
+#include "calibrate/fit/measurement_file.hpp"
 #include "calibrate/fit/row_filter.hpp"
+#include "cli/flags/common_options.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 

@@ -2,6 +2,10 @@
 
 /// Commands of the program: they print the answers. Each returns the exit status.
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace prequel {
 
 struct CalibrateAdviseOptions;
@@ -10,11 +14,12 @@ struct CalibrateCompareOptions;
 struct CalibrateFitOptions;
 struct CalibrateMeasureOptions;
 struct CalibrateRunsOptions;
-struct CalibrateSpreadOptions;
 struct CommonOptions;
 struct CompareOptions;
 struct ImportOptions;
+struct MeasurementFile;
 struct PredictOptions;
+struct Scenario;
 struct SearchOptions;
 struct ShowOptions;
 struct ValidateOptions;
@@ -33,5 +38,14 @@ int run_calibrate_measure(const CommonOptions& common, const CalibrateMeasureOpt
 int run_calibrate_compare(const CommonOptions& common, const CalibrateCompareOptions& options);
 int run_calibrate_runs(const CommonOptions& common, const CalibrateRunsOptions& options);
 int run_calibrate_advise(const CommonOptions& common, const CalibrateAdviseOptions& options);
+
+/// Reads the files, keeps the rows that meet all filters (`--where`), and names on stderr what
+/// could not be read. Throws InputError when nothing is left.
+MeasurementFile read_chosen_rows(const CommonOptions& common, const std::vector<std::string>& files,
+                                 const std::vector<std::string>& where);
+
+/// Prints the text for the target of that name on stdout and, unless `quiet`, what it leaves out on
+/// stderr.
+void print_emitted(std::string_view target, const Scenario& scenario, bool quiet);
 
 }  // namespace prequel

@@ -1,4 +1,4 @@
-#include "cli/commands/print_emitted.hpp"
+#include "cli/commands/commands.hpp"
 
 #include <algorithm>
 

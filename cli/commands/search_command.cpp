@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/print_emitted.hpp"
 #include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/report/report.hpp"

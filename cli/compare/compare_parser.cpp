@@ -1,12 +1,12 @@
-#include "cli/compare/compare_parser.hpp"
-
 #include <CLI/CLI.hpp>
 
+#include "cli/compare/compare_options.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
 
 namespace prequel {
 
-void add_compare(CLI::App& app, CompareOptions& options, const std::function<void()>& action) {
+void add_compare(CLI::App& app, CompareOptions& options, const Action& action) {
   CLI::App& command = *app.add_subcommand(
       "compare", "Tells two plans, clusters, stacks or releases apart, and how surely");
   command.footer(
@@ -23,8 +23,7 @@ void add_compare(CLI::App& app, CompareOptions& options, const std::function<voi
       ->required();
   add_job_fields(command, options.request);
   add_script(command, options.script);
-  command.add_flag_callback(
-      "--json", [&options] { options.format = OutputFormat::json; }, "print one JSON document");
+  add_format(command, options.format, false);
   command.callback(action);
 }
 

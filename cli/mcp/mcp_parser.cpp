@@ -1,10 +1,11 @@
-#include "cli/mcp/mcp_parser.hpp"
-
 #include <CLI/CLI.hpp>
+
+#include "cli/flags/parsers.hpp"
+#include "cli/mcp/mcp_session.hpp"
 
 namespace prequel {
 
-void add_mcp(CLI::App& app, McpOptions& options, const std::function<void()>& action) {
+void add_mcp(CLI::App& app, McpOptions& options, const Action& action) {
   CLI::App& command = *app.add_subcommand(
       "mcp", "Answers agents: a Model Context Protocol server on stdin and stdout");
   command.footer(

@@ -1,11 +1,11 @@
-#include "cli/predict/predict_parser.hpp"
-
 #include <array>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/flag_checks.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
+#include "cli/predict/predict_options.hpp"
 #include "cli/predict/run_flags.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -64,7 +64,7 @@ void add_what_if(CLI::App& command, std::vector<Override>& overrides) {
 
 }  // namespace
 
-void add_predict(CLI::App& app, PredictOptions& options, const std::function<void()>& action) {
+void add_predict(CLI::App& app, PredictOptions& options, const Action& action) {
   CLI::App& command =
       *app.add_subcommand("predict", "Seconds per iteration, memory and utilisation of one plan");
   command.footer(

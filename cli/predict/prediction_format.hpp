@@ -35,6 +35,13 @@ std::string what_if_text(const StepDistribution& distribution, const WhatIf& que
 /// The iteration of which parts hold one another up, for people.
 std::string contention_text(const ContendedIteration& contended);
 
+/// The answers to what was asked of a whole training, for people; empty if nothing was. `what_if`:
+/// its iterations are as they are there.
+std::string whole_run_text(const Plan& plan, const WholeRun& whole, const RunQuestion& question,
+                           bool what_if);
+/// The members `ramp`, `checkpoints` and `run` of a prediction, those that were asked for.
+nlohmann::ordered_json whole_run_json(const WholeRun& whole);
+
 /// The change that makes a plan as good as sure to fit.
 struct SurePlan {
   std::string flags;  ///< of predict: "--mbs 1 --recompute full"

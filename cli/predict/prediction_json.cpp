@@ -3,7 +3,6 @@
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/reservation_format.hpp"
-#include "cli/predict/training_run_format.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/answer/exposure.hpp"
 

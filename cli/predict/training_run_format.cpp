@@ -1,8 +1,7 @@
-#include "cli/predict/training_run_format.hpp"
-
 #include <fmt/format.h>
 
 #include "cli/json/json.hpp"
+#include "cli/predict/prediction_format.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 

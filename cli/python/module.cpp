@@ -18,7 +18,6 @@
 
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
-#include "cli/call/predict_many.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"

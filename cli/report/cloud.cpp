@@ -1,5 +1,3 @@
-#include "cli/report/cloud.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,6 +5,7 @@
 
 #include "cli/json/axis_json.hpp"
 #include "cli/json/json.hpp"
+#include "cli/report/drawing.hpp"
 #include "hw/base/units.hpp"
 
 namespace prequel {

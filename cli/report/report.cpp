@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/json/json.hpp"
-#include "cli/report/cloud.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/report/report_page.hpp"
 #include "cli/text/version.hpp"

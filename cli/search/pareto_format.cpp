@@ -1,10 +1,9 @@
-#include "cli/search/pareto_format.hpp"
-
 #include <fmt/format.h>
 
 #include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/search/plan_columns.hpp"
+#include "cli/search/search_format.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "sim/search/pareto.hpp"

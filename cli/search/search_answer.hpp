@@ -9,7 +9,6 @@
 #include "cli/json/context.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/plan_ranking.hpp"
-#include "cli/search/recommendation.hpp"
 #include "cli/search/reserved_plans.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/search/shapes.hpp"
@@ -21,6 +20,15 @@
 #include "sim/search/search.hpp"
 
 namespace prequel {
+
+/// A plan to take, another one if that runs out of memory, and what to measure: ranks among the
+/// plans of the answer, from 0.
+struct Recommendation {
+  std::size_t plan{};
+  std::optional<std::size_t> fallback;  ///< needs clearly less memory
+  std::vector<std::size_t> measure;     ///< those that cannot be told apart; empty if one is ahead
+  std::string text;                     ///< three sentences
+};
 
 /// The result, and whole predictions of the best plans.
 struct SearchAnswer : Ranking {

@@ -10,7 +10,6 @@
 #include "cli/json/json.hpp"
 #include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
-#include "cli/search/pareto_format.hpp"
 #include "cli/search/plan_columns.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/text/number_text.hpp"

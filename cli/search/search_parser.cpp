@@ -1,5 +1,3 @@
-#include "cli/search/search_parser.hpp"
-
 #include <map>
 #include <string>
 #include <type_traits>
@@ -13,8 +11,10 @@
 #include "cli/flags/flag_checks.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
 #include "cli/flags/site_flags.hpp"
 #include "cli/search/search_axes.hpp"
+#include "cli/search/search_options.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -88,7 +88,7 @@ double duration(const std::string& flag, const std::string& text) {
 
 }  // namespace
 
-void add_search(CLI::App& app, SearchOptions& options, const std::function<void()>& action) {
+void add_search(CLI::App& app, SearchOptions& options, const Action& action) {
   CLI::App& command =
       *app.add_subcommand("search", "Every legal plan under the given limits, the best first");
   command.footer(

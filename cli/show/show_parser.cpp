@@ -1,12 +1,12 @@
-#include "cli/show/show_parser.hpp"
-
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
+#include "cli/show/show_options.hpp"
 
 namespace prequel {
 
-void add_show(CLI::App& app, ShowOptions& options, const std::function<void()>& action) {
+void add_show(CLI::App& app, ShowOptions& options, const Action& action) {
   CLI::App& command =
       *app.add_subcommand("show", "Lists and prints models, devices, clusters, software and jobs");
   command.footer(

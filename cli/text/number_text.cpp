@@ -1,22 +1,13 @@
 #include "cli/text/number_text.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 namespace prequel {
 
-namespace {
-
-/// Returns 0 in place of what rounds to it: no "-0.00".
-double without_sign_of_zero(double value, int decimals) {
-  return std::abs(value) < 0.5 * std::pow(10.0, -decimals) ? 0.0 : value;
-}
-
-}  // namespace
-
 std::string fixed(double value, int decimals) {
-  return fmt::format("{:.{}f}", without_sign_of_zero(value, decimals), decimals);
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  const bool is_nothing = text.find_first_of("123456789") == std::string::npos;
+  return is_nothing && text.starts_with("-0") ? text.substr(1) : text;
 }
 
 std::string percent(double share, int decimals) {
@@ -28,7 +19,8 @@ std::string signed_percent(double share) {
 }
 
 std::string signed_fixed(double value, int decimals) {
-  return fmt::format("{:+.{}f}", without_sign_of_zero(value, decimals), decimals);
+  const std::string text = fixed(value, decimals);
+  return text.starts_with("-") ? text : "+" + text;
 }
 
 std::string seconds_text(double seconds) {

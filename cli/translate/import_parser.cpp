@@ -1,13 +1,13 @@
-#include "cli/translate/import_parser.hpp"
-
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
+#include "cli/translate/import_options.hpp"
 #include "models/axes/axes.hpp"
 
 namespace prequel {
 
-void add_import(CLI::App& app, ImportOptions& options, const std::function<void()>& action) {
+void add_import(CLI::App& app, ImportOptions& options, const Action& action) {
   CLI::App& command = *app.add_subcommand(
       "import", "Other tools' files to a job, training logs to a table of runs (on stdout)");
   command.footer(

@@ -1,13 +1,13 @@
-#include "cli/validate/validate_parser.hpp"
-
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/flag_checks.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parsers.hpp"
+#include "cli/validate/validate_options.hpp"
 
 namespace prequel {
 
-void add_validate(CLI::App& app, ValidateOptions& options, const std::function<void()>& action) {
+void add_validate(CLI::App& app, ValidateOptions& options, const Action& action) {
   CLI::App& command =
       *app.add_subcommand("validate", "Predicts measured runs and reports the errors");
   command.footer(

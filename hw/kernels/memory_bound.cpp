@@ -33,6 +33,13 @@ double wave_factor(const StreamModel& model, double rows, double compute_units) 
   return (full + model.last_wave + (1.0 - model.last_wave) * rest) / waves;
 }
 
+/// Tests whether what one kernel leaves to the next is in the last-level cache still: two tensors
+/// that it read and the one that it wrote.
+bool fits_cache(const DeviceRates& rates, const Stream& stream) {
+  constexpr double kTensors = 3;
+  return stream.handed.value > 0.0 && kTensors * stream.tensor.value <= rates.cache.value;
+}
+
 /// The terms of the equation.
 struct StreamTerms {
   Bytes moved{};
@@ -43,9 +50,11 @@ struct StreamTerms {
 StreamTerms stream_terms(const StreamModel& model, const DeviceRates& rates, const Stream& stream) {
   const double rate = rates.memory_rate.value;
   const double bytes = stream.bytes.value + stream.rows * model.row_overhead.value;
-  const double cached = std::min(bytes, model.cached.value);
-  const double transfer =
-      cached / (model.cached_fraction * rate) + (bytes - cached) / (model.memory_fraction * rate);
+  const double handed = fits_cache(rates, stream) ? stream.handed.value : 0.0;
+  const double cached = std::min(bytes - handed, model.cached.value);
+  const double handing = handed > 0.0 ? handed / rates.cache_rate.value : 0.0;
+  const double transfer = cached / (model.cached_fraction * rate) +
+                          (bytes - handed - cached) / (model.memory_fraction * rate) + handing;
   if (stream.rows <= 0.0 || model.row_rate.value <= 0.0) return {{bytes}, {transfer}, {}};
   const double one_row = stream.bytes.value / stream.rows / model.row_rate.value;
   const double waves = transfer * wave_factor(model, stream.rows, rates.compute_units);

@@ -21,11 +21,13 @@ namespace prequel {
 ///     t        = launch + ((transfer · full_waves(waves) / waves)⁴ + one_row⁴)^¼
 ///
 /// The result of the kernel before is still in the last-level cache, so the first bytes can be
-/// cheaper. A kernel that gives each row to one thread block takes at least as long as one block
-/// takes for one row, and the last, partly filled wave of blocks costs up to a full one:
-/// full_waves(w) = ⌊w⌋ + last_wave + (1 - last_wave)·(w - ⌊w⌋), but w below 1 and at whole waves.
-/// Source: form fitted to public profiles (Vidur) of A100 and H100; without the waves the errors of
-/// SwiGLU are 6.5 and 7.1 % (in place of 5.5 and 6.4), of RMS norm 5.0 and 5.0 (4.1 and 3.7).
+/// cheaper. Of a chain of kernels, what each leaves to the next runs at the cache's own rate where
+/// the device's file states it and three such tensors fit. A kernel that gives each row to one
+/// thread block takes at least as long as one block takes for one row, and the last, partly filled
+/// wave of blocks costs up to a full one: full_waves(w) = ⌊w⌋ + last_wave + (1 - last_wave)·(w -
+/// ⌊w⌋), but w below 1 and at whole waves. Source: form fitted to public profiles (Vidur) of A100
+/// and H100; without the waves the errors of SwiGLU are 6.5 and 7.1 % (in place of 5.5 and 6.4), of
+/// RMS norm 5.0 and 5.0 (4.1 and 3.7).
 struct StreamModel {
   Seconds launch{};
   Bytes cached{};

@@ -10,7 +10,8 @@ namespace {
 /// factor of pointwise traffic is not theirs.
 constexpr double kEagerSum = 5, kEagerSumBackward = 2, kEagerInputBackward = 3;
 /// Adapters in fp32 read a copy of the input in fp32, which their products in 16 bits narrow again:
-/// 2 + 4 and 4 + 2 bytes, and as many for its gradient.
+/// 2 + 4 and 4 + 2 bytes, and as many for its gradient. Beside quantised matrices there is no copy,
+/// as PEFT leaves the format to autocast there (peft/tuners/lora/bnb.py, gptq.py).
 constexpr double kWideCasts = 12, kWideElement = 4;
 constexpr double kDropout = 2;
 /// Fused kernels add to what is there: one read more.
@@ -34,6 +35,11 @@ std::int64_t adapter_parameters(const Learning& learning, std::int64_t outputs,
   return learning.rank * (outputs + inputs) + (learning.tuning == Tuning::dora ? outputs : 0);
 }
 
+bool copies_input(const Learning& learning, const Software& software) {
+  return learning.wide_adapters && learning.base == BaseFormat::bf16 &&
+         !software.kernels.fused_adapters;
+}
+
 void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting& setting,
                   const Software& software) {
   const Learning& learning = setting.learning;
@@ -44,18 +50,21 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
   const double read = real(matrix.rows * inputs);
   const double written = real(matrix.rows * outputs);
   const bool fused = software.kernels.fused_adapters;
+  const bool copies = copies_input(learning, software);
   const auto add = [&](LayerPiece piece) {
     piece.module = matrix.module;
     piece.of_experts = matrix.experts > 0;
     layer.pieces.push_back(piece);
   };
+  // Eager kernels leave all that they write to the next one.
+  const double tensor = element * std::max(read, written);
   const auto pass = [&](std::string_view name, double forward, double backward, double kept = 0) {
     add({.name = name,
-         .what = PointwiseKernels{StreamKind::fused_pointwise, forward, backward},
+         .what = PointwiseKernels{StreamKind::fused_pointwise, forward, backward, 1, tensor},
          .kept = kept});
   };
   if (learning.dropout) {
-    const double dropped = learning.wide_adapters ? kWideElement : element;  // of the copy
+    const double dropped = copies ? kWideElement : element;  // of the copy
     const double bytes = fused ? 0 : read * (kDropout * dropped + kMask);
     pass("adapter dropout", bytes, bytes, read * (element + kMask));
   }
@@ -77,11 +86,13 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
        .what = LinearLayer{matrix.rows, outputs, learning.rank, setting.precision, matrix.experts},
        .parameters = matrix.copies * (adapter_parameters(learning, matrix.outputs, matrix.inputs) -
                                       learning.rank * matrix.inputs)});
-  const double casts = learning.wide_adapters && !fused ? kWideCasts * read : 0.0;
+  const double casts = copies ? kWideCasts * read : 0.0;
   const double forward = fused ? kFusedSum * written : kEagerSum * written;
   const double backward =
       fused ? kFusedSum * read : kEagerInputBackward * read + kEagerSumBackward * written;
-  pass("adapter sum", element * forward + casts, element * backward + casts);
+  // A copy in fp32 is each adapter's own, which its weight gradient reads.
+  const double copy = copies && !learning.dropout ? kWideElement * read : 0;
+  pass("adapter sum", element * forward + casts, element * backward + casts, copy);
   if (learning.tuning == Tuning::dora) {
     const double weights = real(inputs * outputs * std::max<std::int64_t>(1, matrix.experts));
     const double bytes = kDoraPasses * weights * element;

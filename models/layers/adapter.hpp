@@ -23,6 +23,10 @@ struct AdaptedMatrix {
   std::int64_t copies{1};  ///< of the adapter in the model: as many as there are experts
 };
 
+/// Tests whether each adapter copies its input to fp32: eager ones that are as wide, beside
+/// matrices that are not quantised.
+bool copies_input(const Learning& learning, const Software& software);
+
 /// Tells the pieces of an adapter (arXiv 2106.09685): two thin products; unless they are fused, a
 /// pass that scales the result and adds it to that of the frozen matrix, and where something is
 /// dropped a copy of the input and its mask. A column-parallel matrix has A on every rank and B

@@ -77,9 +77,13 @@ class AttentionTeller {
     tell_latent_projections();
     if (teller_.kind.mixer == Mixer::sparse) tell_indexer();
     const LatentAttention& latent = teller_.model.latent;
-    tell_key_gather(latent.kv_rank + latent.rope);
-    tell_chosen(std::min(teller_.model.indexer.top_k, teller_.setting.seq_len),
-                latent.kv_rank + latent.rope, latent.kv_rank);
+    if (teller_.setting.attention == AttentionKind::flash) {
+      tell_key_gather(latent.kv_rank + latent.rope);
+      tell_chosen(std::min(teller_.model.indexer.top_k, teller_.setting.seq_len),
+                  latent.kv_rank + latent.rope, latent.kv_rank);
+    } else {
+      tell_masked(latent.kv_rank + latent.rope, latent.kv_rank);
+    }
     tell_context();
     tell_gate();
     tell_projection();
@@ -206,6 +210,32 @@ class AttentionTeller {
     tell_chosen(real(keys), key_dim, value_dim);
   }
 
+  /// Tells chosen attention without a kernel of its own (Megatron's `--dsa-kernel-backend none`):
+  /// scores of all pairs in fp32, masked but for the chosen ones. The loss of an indexer learns
+  /// from the heads' softmax, which is made once more for it.
+  void tell_masked(std::int64_t key_dim, std::int64_t value_dim) {
+    // Bytes of a score beside the products
+    // (core/transformer/experimental_attention_variant/dsa.py): scale, mask and softmax read and
+    // write 4 each, and a copy in 16 bits. The loss has no copy, but a sum over heads. Backward the
+    // copy, the softmax (two read, one written) and the scale.
+    constexpr double kForward = 30, kTargets = 28, kBackward = 26, kWide = 4;
+    const LayerSetting& at = teller_.setting;
+    const std::int64_t heads = shape_.heads / at.tp;
+    AttentionCore core;
+    core.kind = AttentionKind::unfused;
+    core.shape = {at.mbs, at.seq_len, heads, heads, key_dim};
+    core.shape.value_dim = value_dim;
+    core.shape.kv_seq = at.seq_len;
+    core.shape.precision = at.precision;
+    core.score_precision = Precision::fp32;
+    core.targets = teller_.kind.mixer == Mixer::sparse ? 1 : 0;
+    const double scores = real(at.mbs * heads) * real(at.seq_len) * real(at.seq_len);
+    core.score_forward_bytes = (kForward + kTargets * real(core.targets)) * scores;
+    core.score_backward_bytes = kBackward * scores;
+    teller_.tell(
+        {"attention", core, Module::core_attention, 0, false, (kWide + teller_.element) * scores});
+  }
+
   /// A sigmoid of the token beside the result: two are read, one written.
   void tell_gate() {
     if (!shape_.gated) return;
@@ -230,13 +260,19 @@ class AttentionTeller {
     teller_.tell_linear("projection", teller_.tokens, teller_.model.hidden, shape_.width(), split);
   }
 
+  /// Returns the bytes of an element of queries, keys and values as attention keeps them: MLPerf's
+  /// logged peaks of LoRA with attention in fp8 are met with these in 8 bits, its result in 16.
+  [[nodiscard]] double core_element() const {
+    return teller_.setting.fp8_attention ? bytes_per_element(Precision::fp8) : teller_.element;
+  }
+
   void tell_qkv() {
     const auto tp = real(teller_.setting.tp);
     const double elements = real(teller_.tokens * shape_.qkv_width()) / tp;
     LayerTeller::Split split = teller_.split_outputs();
     split.bias = teller_.model.qkv_bias;
     split.module = Module::qkv_projection;
-    split.kept = elements * teller_.element;
+    split.kept = elements * core_element();
     split.feeds = OffloadModule::core_attn;
     // Queries, keys and values are a product each; every second one is that of keys.
     const double keys = real(shape_.kv_heads * shape_.key_dim);
@@ -326,6 +362,7 @@ class AttentionTeller {
         teller_.kind.span == AttentionSpan::chunk ? teller_.model.chunk : teller_.setting.seen_len;
     core.shape.precision =
         teller_.setting.fp8_attention ? Precision::fp8 : teller_.setting.precision;
+    core.score_precision = core.shape.precision;
     const double scores = real(teller_.setting.mbs * heads) * real(teller_.setting.seq_len) *
                           real(teller_.setting.seq_len) / cp;
     double kept = 0;

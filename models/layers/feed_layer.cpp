@@ -94,11 +94,12 @@ class FeedTeller {
                        bool is_kept) {
     // One read and one write, of gated ones two reads; backward the gradient and both again.
     const bool gated = is_gated(teller_.model.mlp);
-    const double pass = traffic_rows * teller_.element *
-                        teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
+    const double traffic = teller_.software.kernels.pointwise_traffic(teller_.setting.compiled);
+    const double pass = traffic_rows * teller_.element * traffic;
     teller_.tell({name,
                   PointwiseKernels{StreamKind::fused_pointwise, (gated ? 3 : 2) * pass,
-                                   (gated ? 5 : 3) * pass},
+                                   (gated ? 5 : 3) * pass, LayerTeller::handed_share(traffic),
+                                   traffic_rows * teller_.element},
                   module, 0, false,
                   elements * ((is_kept ? teller_.operand : 0.0) +
                               (gated && keeps_gate() ? teller_.element : 0.0))});

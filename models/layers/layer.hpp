@@ -35,12 +35,17 @@ struct AttentionCore {
   FusedAttention shape;
   AttentionKind kind{};
   double score_forward_bytes{}, score_backward_bytes{};  ///< passes over scores; not flash
+  Precision score_precision{};  ///< of the products that make scores; not flash
+  /// Times that scores are made once more forward, for a loss whose gradients leave them alone.
+  std::int64_t targets{};
 };
 
 /// Memory-bound kernels, forward and backward.
 struct PointwiseKernels {
   StreamKind kind{StreamKind::fused_pointwise};
   double forward{}, backward{};  ///< bytes
+  double handed{};               ///< share of these that one kernel leaves to the next
+  double tensor{};               ///< bytes of what it leaves, at most
 };
 
 /// Casts of the operands of products to a narrow format: inputs forward, gradients backward, and

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace prequel {
+namespace {
+
+constexpr double kWideCopy = 4;  // bytes of an element in fp32
+
+}  // namespace
 
 void LayerTeller::tell_input() {
   layer_.input = real(model.streams) * token_bytes / real(setting.token_split());
@@ -49,7 +54,7 @@ std::vector<std::int64_t> LayerTeller::adapters_of(std::initializer_list<Target>
 bool LayerTeller::keeps_input_of(std::initializer_list<AdapterTarget> targets) const {
   const Learning& learning = setting.learning;
   if (learning.model_learns()) return true;
-  if (learning.rank == 0 || learning.dropout) return false;
+  if (learning.rank == 0 || learning.dropout || copies_input(learning, software)) return false;
   return std::ranges::any_of(targets,
                              [&](AdapterTarget target) { return learning.targets.has(target); });
 }
@@ -80,11 +85,18 @@ void LayerTeller::tell_weight_cast(double weights, Module module, double operato
         .operator_share = operator_share});
 }
 
+double LayerTeller::handed_share(double traffic) {
+  return std::max(0.0, 1.0 - 1.0 / traffic);
+}
+
 void LayerTeller::tell_pointwise(std::string_view name, Module module, double forward,
                                  double backward, double ranks, double kept,
                                  std::int64_t parameters, std::optional<OffloadModule> feeds) {
-  const double pass = token_bytes / ranks * software.kernels.pointwise_traffic(setting.compiled);
-  tell({name, PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass},
+  const double traffic = software.kernels.pointwise_traffic(setting.compiled);
+  const double pass = token_bytes / ranks * traffic;
+  tell({name,
+        PointwiseKernels{StreamKind::fused_pointwise, forward * pass, backward * pass,
+                         handed_share(traffic), token_bytes / ranks},
         module, parameters, false, kept, 1, feeds});
 }
 
@@ -106,8 +118,11 @@ void LayerTeller::tell_norm(bool is_kept, std::optional<OffloadModule> feeds) {
   const auto ranks = real(setting.token_split());
   const double norms = model.post_norms ? 2 : 1;
   const double kept_split = software.memory.keeps_gathers ? 1 : ranks;
-  const double copies =
-      software.kernels.fuses(setting.compiled) ? 0 : norms * software.memory.norm_copy_bytes;
+  // Frozen weights need the fp32 copy alone, not what they scale.
+  const double most = setting.learning.model_learns() ? software.memory.norm_copy_bytes : kWideCopy;
+  const double copies = software.kernels.fuses(setting.compiled)
+                            ? 0
+                            : norms * std::min(most, software.memory.norm_copy_bytes);
   tell_pointwise("norm", Module::norm, 2 * norms, 5 * norms, ranks,
                  (is_kept ? token_bytes / element * operand / kept_split : 0) +
                      token_bytes / element * copies / ranks,

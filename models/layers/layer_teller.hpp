@@ -91,6 +91,9 @@ class LayerTeller {
   /// and once in the order in which the input's gradient needs them. Those that were gathered in
   /// their format need no cast, and those that are frozen in another one are widened.
   void tell_weight_cast(double weights, Module module, double operator_share);
+  /// Returns the share of a stack's pointwise traffic beyond what one kernel would move: tensors
+  /// that kernels leave to the next.
+  [[nodiscard]] static double handed_share(double traffic);
   /// Pointwise kernels over the hidden states: `forward` and `backward` in passes over them (a
   /// pass is one read or write of every element).
   void tell_pointwise(std::string_view name, Module module, double forward, double backward,

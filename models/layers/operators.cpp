@@ -1,5 +1,6 @@
 #include "models/layers/operators.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -35,7 +36,10 @@ class Lister {
 
   Operators list() && {
     if (pointwise_ > 0) {
-      list_.push_back({"pointwise", Stream{StreamKind::fused_pointwise, {pointwise_}}});
+      list_.push_back({"pointwise", Stream{.kind = StreamKind::fused_pointwise,
+                                           .bytes = {pointwise_},
+                                           .handed = {handed_},
+                                           .tensor = {tensor_}}});
     }
     return std::move(list_);
   }
@@ -84,13 +88,17 @@ class Lister {
     if (attention.kind == AttentionKind::flash) return push(shape);
     const std::int64_t batch = shape.batch * shape.heads;
     const auto product = [&](std::string_view name, std::int64_t n, std::int64_t k, GemmPass pass) {
-      push(name, Gemm{shape.seq, n, k, batch, shape.precision, pass});
+      const bool makes_scores = name == "scores";
+      push(name, Gemm{shape.seq, n, k, batch,
+                      makes_scores ? attention.score_precision : shape.precision, pass});
     };
     const auto passes_over_scores = [&](double bytes) {
       push("softmax", Stream{StreamKind::softmax, {bytes}});
     };
     if (!backward_) {
-      product("scores", shape.keys(), shape.head_dim, GemmPass::forward);
+      for (std::int64_t time = 0; time <= attention.targets; ++time) {
+        product("scores", shape.keys(), shape.head_dim, GemmPass::forward);
+      }
       passes_over_scores(attention.score_forward_bytes);
       product("context", shape.value_size(), shape.keys(), GemmPass::forward);
     } else {
@@ -114,6 +122,8 @@ class Lister {
     const double bytes = backward_ ? work.backward : work.forward;
     if (work.kind == StreamKind::fused_pointwise) {
       pointwise_ += bytes;
+      handed_ += work.handed * bytes;
+      tensor_ = std::max(tensor_, work.tensor);
     } else {
       push(Stream{work.kind, {bytes}});
     }
@@ -151,6 +161,8 @@ class Lister {
   Module module_{};
   bool learns_{};
   double pointwise_{};
+  double handed_{};  ///< of these, what one kernel leaves to the next
+  double tensor_{};
   Operators list_;
 };
 

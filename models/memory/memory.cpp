@@ -10,6 +10,7 @@
 #include "models/plan/gathers.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
+#include "models/plan/lengths.hpp"
 
 namespace prequel {
 namespace {
@@ -471,7 +472,11 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const double share = gathered > 0 ? stack.gathered_cache_share : stack.cache_share;
   // The loss frees its blocks before layers take theirs, and the passes before the update does.
   const double loss = std::ranges::max(loads, {}, &ChunkLoad::loss).loss;
-  const double freed = std::max(std::min(loss, last_layer), std::min(passes, after_passes));
+  // Longer micro batches cannot take the blocks of shorter ones before them.
+  const bool varies = plan.lengths != kFixedLengths && plan.packing == Packing::none;
+  const double shorter = varies ? fullest.activations + fullest.live : 0.0;
+  const double freed =
+      std::max({std::min(loss, last_layer), std::min(passes, after_passes), shorter});
   memory.allocator_cache = stack.allocator_cache + Bytes{share * freed};
   memory.framework = stack.framework + memory.allocator_cache;
   if (plan.tp > 1 || plan.pp > 1) memory.framework += stack.parallel_framework;

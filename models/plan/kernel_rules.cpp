@@ -11,6 +11,15 @@
 
 namespace prequel {
 
+void fill_chosen_attention(Ruling& its) {
+  const bool chooses = its.model.indexer.heads > 0 && its.model.compression.window == 0;
+  if (!chooses || its.request.attention || its.plan.cp > 1) return;
+  its.plan.attention = AttentionKind::unfused;
+  its.warn(
+      "attention unfused: scores of all pairs are made in fp32 and masked, as without a kernel for "
+      "chosen keys (Megatron's dsa_kernel_backend none); attention flash is such a kernel");
+}
+
 void check_attention(Ruling& its) {
   if (its.plan.attention != AttentionKind::flash) return;
   if (its.model.score_cap) {

@@ -234,7 +234,7 @@ void check_recomputed_layers(Ruling& its) {
   if (its.plan.recompute_layers > 1) {
     its.problem([&] {
       return fmt::format(
-          "recompute_first {}: counts single layers, not {} at a time; "
+          "recompute_first {}: of single layers, not of {} at a time; "
           "recompute_layers 1 would do",
           its.plan.recompute_first, its.plan.recompute_layers);
     });

@@ -79,6 +79,7 @@ void fill_defaults(Ruling& its) {
   if (!its.request.fp8_activation_store && its.model.mlp != Mlp::swiglu) {
     its.plan.fp8_activation_store = false;
   }
+  fill_chosen_attention(its);
   if (!its.request.etp) {
     its.plan.etp = usual_expert_tensor(its.plan.ep, its.plan.tp, its.model, its.software);
   }

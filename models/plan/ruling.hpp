@@ -55,6 +55,8 @@ std::int64_t nearest_divisor(std::int64_t whole, std::int64_t wanted);
 /// The multiples of `unit` around `wanted`, as words: "2040 or 2048".
 std::string nearest_multiples(std::int64_t unit, std::int64_t wanted);
 
+/// Leaves chosen attention without a kernel for it where nobody asks for one (Megatron's default).
+void fill_chosen_attention(Ruling& its);
 /// Flash attention is a kernel of 16-bit products that the stack must have.
 void check_attention(Ruling& its);
 /// Recipes are of 8 or 4 bits, and of the one that is asked for.

@@ -42,6 +42,7 @@ std::optional<FoundPlan> best_of(const Scenario& scenario, std::span<const std::
     const SearchResult result = search(candidates, inputs, limits);
     const auto sure = std::ranges::find_if(result.plans, is_sure);
     if (sure != result.plans.end()) return *sure;
+    if (result.plans.empty()) break;  // none fits with more room, either
   }
   return std::nullopt;
 }

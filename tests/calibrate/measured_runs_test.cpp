@@ -51,6 +51,16 @@ TEST_CASE("a row says model, plan and what was measured") {
   CHECK(run.status == RunStatus::ok);
 }
 
+TEST_CASE("memory that a table prints in GB is decimal") {
+  const std::string header = "id,cluster,mem_gib,mem_kind,status\n";
+  const auto gib = [&](const char* kind) {
+    return parse(header + "a,c,10.73741824," + kind + ",ok\n").front().mem_gib.value_or(0);
+  };
+  CHECK(gib("as printed GB; of the job") == doctest::Approx(10.0));
+  CHECK(gib("whole GB") == 10.73741824);
+  CHECK(gib("largest reserved") == 10.73741824);
+}
+
 TEST_CASE("a row that lacks its shape is kept without a model") {
   const auto runs = parse(std::string(kHeader) + "a,c,,,,,,,,,,,,,,61,ok\n");
   CHECK_FALSE(runs.front().model.has_value());

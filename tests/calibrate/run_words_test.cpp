@@ -60,7 +60,31 @@ TEST_CASE("methods of recompute, schedules and optimizers by other frameworks' n
   CHECK(translated({{"recompute", "uniform"}}).at("recompute") == "full");
   CHECK(translated({{"schedule", "interleaved"}}).at("schedule") == "interleaved-1f1b");
   CHECK(translated({{"optimizer", "AdamW"}}).at("optimizer") == "adam");
+  CHECK(translated({{"optimizer_name", "adamw 8 bit"}}).at("optimizer") == "adam-8bit");
+  CHECK(translated({{"optimizer_name", "PagedAdamW8bit"}}).at("optimizer") == "adam-paged");
+  CHECK(translated({{"optimizer_name", "adamw in backward"}}).at("optimizer") ==
+        "adam-in-backward");
+  const char* policy = "recompute: 5B SAVE_DOT_WITH_NO_BATCH_DIM (paxml configs)";
+  CHECK(translated({{"recompute", "selective"}, {"notes", policy}}).at("recompute_modules") ==
+        "minimal");
+  CHECK_FALSE(translated({{"recompute", "none"}, {"notes", policy}}).contains("recompute_modules"));
+  const char* xla = "XLA kernels, no Transformer Engine; FSDP 256";
+  CHECK(translated({{"attention", "flash"}, {"notes", xla}}).at("attention") == "unfused");
   CHECK(translated({{"status", "OOM"}}).at("status") == "oom");
+  CHECK(translated({{"fsdp", "1"}}).at("zero_stage") == "3");
+}
+
+TEST_CASE("what notes of fine-tuning say of loss and optimizer is read where it was in force") {
+  const char* notes = "framework_config=accelerated-peft-bnb-foak-liger; packed 4096 tokens";
+  CHECK(translated({{"gpus", "1"}, {"notes", notes}}).at("loss") == "fused");
+  CHECK_FALSE(translated({{"gpus", "4"}, {"notes", notes}}).contains("loss"));
+  const Cells trainer{{"framework", "hf-trainer+peft"},
+                      {"notes", "ZeRO stage of this row is assumed"},
+                      {"tuning", "full"}};
+  CHECK(translated(trainer).at("master_weights") == "fp32");
+  Cells adapted = trainer;
+  adapted["tuning"] = "lora";
+  CHECK(translated(adapted).at("zero_stage") == "2");
 }
 
 TEST_CASE("a kernel of attention that a row names replaces the stack's") {

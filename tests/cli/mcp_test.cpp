@@ -120,6 +120,20 @@ TEST_CASE("tools answer what the program answers, in short") {
   CHECK(tool("show", Json::object()).at("structuredContent").contains("clusters"));
 }
 
+TEST_CASE(
+    "a plan that does not fit is told with the nearest one that does, as the program tells it") {
+  const Json told =
+      tool("predict", {{"job", "bloom-176b-jean-zay"}, {"mbs", 8}, {"recompute", "none"}});
+  const Json& near = told.at("structuredContent").at("memory").at("nearest");
+  const Json whole =
+      Json::parse(run_prequel("predict bloom-176b-jean-zay --mbs 8 --recompute none --json").out);
+  CHECK(near.at("flags") == whole.at("memory").at("nearest").at("flags"));
+  CHECK(near.at("fits_probability") >= 0.95);
+  CHECK(told.at("content")[0].at("text").get<std::string>().find(
+            "the nearest plan that fits: " + near.at("flags").get<std::string>()) !=
+        std::string::npos);
+}
+
 TEST_CASE("what prequel refuses comes with its remedy, what the protocol refuses with a code") {
   const Json refused = tool("predict", {{"job", "bloom-176b-jean-zai"}});
   CHECK(refused.at("isError") == true);

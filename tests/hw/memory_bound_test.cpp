@@ -26,6 +26,19 @@ TEST_CASE("bytes beyond the cache run at the memory's rate, the first ones at th
         doctest::Approx(1e-6 + 2e6 / 1.25e12 + 3e6 / 0.5e12));
 }
 
+TEST_CASE("what kernels leave to the next runs at the cache's rate where three tensors fit it") {
+  Device device = device_with({});
+  device.cache = {90e6};
+  device.cache_rate = {device.memory_rate.value * 4};
+  Stream chain{StreamKind::fused_pointwise, {400e6}};
+  const double all = price(device, chain).value;
+  chain.handed = {300e6};
+  chain.tensor = {30e6};
+  CHECK(price(device, chain).value == doctest::Approx(all * (0.25 + 0.75 / 4)));
+  chain.tensor = {31e6};
+  CHECK(price(device, chain).value == doctest::Approx(all));
+}
+
 TEST_CASE("each kind has its own constants") {
   Device device = device_with({});
   device.streams[static_cast<std::size_t>(StreamKind::swiglu)].memory_fraction = 0.5;

@@ -101,6 +101,48 @@ TEST_CASE("frozen blocks keep what no weight gradient alone reads") {
   CHECK(kept_bytes(block(model, adapters(1, {qkv, o})), {}) / h ==
         doctest::Approx(24.5).epsilon(1e-3));
   CHECK(kept_bytes(block(model, {}), {}) / h == doctest::Approx(22.5 + 2 + 2 + 7));
+  // Attention in fp8 keeps queries, keys and values in 8 bits.
+  LayerSetting narrow = setting(adapters(0, {}, Tuning::none));
+  narrow.fp8_attention = true;
+  const Layer layer = tell_block(model, model.kind_of(0), narrow, Software{});
+  CHECK(kept_bytes(layer, {}) / h == doctest::Approx(22.5 - 1.25));
+}
+
+TEST_CASE("frozen norms keep their fp32 copy alone") {
+  const Transformer model = shipped_model("llama-2-70b");
+  Software eager;
+  const auto copies = [&](const Learning& learning) {
+    eager.memory.norm_copy_bytes = 0;
+    const double fused =
+        kept_bytes(tell_block(model, model.kind_of(0), setting(learning), eager), {});
+    eager.memory.norm_copy_bytes = 6;  // in fp32, and what is scaled
+    const Layer layer = tell_block(model, model.kind_of(0), setting(learning), eager);
+    return (kept_bytes(layer, {}) - fused) / (4096.0 * static_cast<double>(model.hidden));
+  };
+  CHECK(copies({}) == doctest::Approx(2 * 6));
+  CHECK(copies(adapters(0, {}, Tuning::none)) == doctest::Approx(2 * 4));
+}
+
+TEST_CASE("adapters in fp32 copy their input but beside quantised matrices") {
+  const Transformer model = shipped_model("llama-2-7b");
+  const auto moved = [&](BaseFormat base, bool wide) {
+    Learning learning = adapters(8, {q});
+    learning.wide_adapters = wide;
+    learning.base = base;
+    double bytes = 0;
+    for (const LayerPiece& piece : block(model, learning).pieces) {
+      if (piece.name == "adapter sum") bytes += std::get<PointwiseKernels>(piece.what).forward;
+    }
+    return bytes;
+  };
+  CHECK(moved(BaseFormat::bf16, true) - moved(BaseFormat::bf16, false) == 12 * 4096.0 * 4096);
+  CHECK(moved(BaseFormat::nf4, true) == moved(BaseFormat::nf4, false));
+  // Each adapter keeps its own copy; in 16 bits they share what their matrices read.
+  Learning wide = adapters(8, {q, v});
+  const double shared = kept_bytes(block(model, wide), {});
+  wide.wide_adapters = true;
+  const double input = 4096.0 * 4096;
+  CHECK(kept_bytes(block(model, wide), {}) - shared == (2 * 4 - 2) * input);
 }
 
 TEST_CASE("widening a frozen matrix costs its bytes at each use") {

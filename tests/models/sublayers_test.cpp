@@ -228,6 +228,31 @@ TEST_CASE("products of an indexer give their input no gradient") {
         2048 * 32 * 128 + 6144 * 128 + 2 * 128 + 6144 * 32);
 }
 
+TEST_CASE("without a kernel for chosen keys, scores of all pairs are made in fp32 and kept") {
+  const Transformer model = shipped_model("glm-5");
+  LayerSetting setting = setting_of(2048);
+  const auto told = [&](Mixer mixer) {
+    return tell_block(model, {Feed::none, mixer}, setting, Software{});
+  };
+  const auto wide_products = [&](Mixer mixer, bool backward) {
+    const Layer layer = told(mixer);
+    const Operators all =
+        backward ? backward_operators(layer, Software{}) : forward_operators(layer, Software{});
+    return std::ranges::count_if(all, [](const Operator& op) {
+      const auto* gemm = std::get_if<Gemm>(&op.what);
+      return gemm && gemm->precision == Precision::fp32;
+    });
+  };
+  CHECK(wide_products(Mixer::sparse, false) == 0);
+  const double chosen = kept_bytes(told(Mixer::sparse), {});
+  setting.attention = AttentionKind::unfused;
+  CHECK(wide_products(Mixer::sparse_shared, false) == 1);
+  CHECK(wide_products(Mixer::sparse, false) == 2);  // the indexer's loss wants them, too
+  CHECK(wide_products(Mixer::sparse, true) == 2);
+  const double pairs = static_cast<double>(model.heads) * 2048 * 2048;
+  CHECK(kept_bytes(told(Mixer::sparse), {}) - chosen == doctest::Approx(6 * pairs).epsilon(0.01));
+}
+
 TEST_CASE("a model's files name what its layers need") {
   const auto refusal = [](const char* text) {
     return error_text([&] { (void)read_transformer(Document::parse("model", text)); });

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import prequel
+from prequel._record import Field
 
 ROOT = Path(__file__).resolve().parents[2]
 JOB = "bloom-176b-jean-zay"
@@ -195,6 +196,19 @@ def test_editors_know_the_arguments():
         asked = json.loads(prequel._prequel.arguments_schema(name))["properties"]
         assert {argument for argument in asked if not keyword.iskeyword(argument)} <= known
     assert functions.keys() == {name for name in prequel.__all__ if inspect.isfunction(getattr(prequel, name))}
+
+
+def test_the_change_that_makes_a_plan_fit_is_told():
+    near = prequel.predict(JOB, mbs=8, recompute="none").nearest
+    assert near is not None and near.flags.startswith("--mbs") and near.fits_probability >= 0.95
+    assert near.peak_gib < prequel.predict(JOB).capacity_gib
+    assert prequel.predict(JOB, mbs=2).nearest is None
+
+
+def test_attributes_say_what_they_are():
+    for kind in (prequel.Prediction, prequel.FoundPlan, prequel.Interval, prequel.Stage, prequel.ValidatedRun):
+        fields = [field for owner in kind.__mro__ for field in vars(owner).values() if isinstance(field, Field)]
+        assert fields and all(field.__doc__ for field in fields)
 
 
 def test_answers_are_drawn():
